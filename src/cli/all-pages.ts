@@ -3,7 +3,7 @@ interface Page<Item> {
   nextCursor: string | null;
 }
 
-/** Every item of a list that the gateway gives out page by page. */
+/** Fetches all pages of a list. */
 export async function allPages<Item>(
   fetchPage: (cursor: string | undefined) => Promise<Page<Item>>,
 ): Promise<Item[]> {
@@ -16,7 +16,7 @@ export async function allPages<Item>(
   }
 }
 
-/** The query of one page, narrowed to a namespace where one was given with `--namespace`. */
+/** Query of one page, restricted to a namespace if one is given. */
 export function pageQueryOf<Namespace>(namespaceId: Namespace | undefined, cursor: string | undefined) {
   return {
     limit: 500,

@@ -4,25 +4,25 @@ import { isPlatformCode } from '../contracts/index.ts';
 import { packageRoot } from '../kit/paths.ts';
 import { EXIT, EXIT_BY_CODE } from './exit-codes.ts';
 
-/** What one code means, wherever it is met. */
+/** Documentation of one code. */
 export interface Explanation {
   code: string;
   kind: 'error' | 'reason' | 'refusal' | 'exit';
   /** What happened. */
   meaning: string;
-  /** What to do about it, where the page says. */
+  /** What to do, if the page says. */
   remedy?: string;
   /** HTTP status of an error. */
   status?: number;
   /** Exit code of a command that fails with this error. */
   exitCode?: number;
-  /** Where a reason code is used: `auth`, `webhook`. */
+  /** Domain of a reason code: `auth`, `webhook`. */
   domain?: string;
-  /** The page that says so, in the package. */
+  /** The documentation page, relative to the package. */
   page: string;
 }
 
-/** Which tables of the documentation explain codes: the pages are the one place where that is written. */
+/** The documentation is the only source of explanations; these tables contain them. */
 const PAGES: ReadonlyArray<{
   page: string;
   heading: RegExp;
@@ -57,7 +57,7 @@ const PAGES: ReadonlyArray<{
 
 const DIAGNOSTICS_PAGE = 'docs/observability.md';
 
-/** Every code that the documentation explains. */
+/** Returns all documented codes, in the order of the documentation. */
 export function readExplanations(): Explanation[] {
   const ofTables = PAGES.flatMap(({ page, heading, read }) =>
     rowsBelow(pageText(page), heading).flatMap(([first = '', ...cells]) =>
@@ -69,7 +69,7 @@ export function readExplanations(): Explanation[] {
 
 const pageText = (page: string): string => readFileSync(join(packageRoot, page), 'utf8');
 
-/** The reason codes of diagnostics: below a heading for each domain, a list item for each code. */
+/** Parses the reason codes of diagnostics: one list item per code, below one heading per domain. */
 function diagnostics(text: string): Explanation[] {
   const [section = ''] = text.split('\n## Diagnostics\n').slice(1).join('').split('\n## ');
   return section
@@ -89,7 +89,7 @@ function diagnostics(text: string): Explanation[] {
     });
 }
 
-/** The rows of the table under that heading row, cell by cell. */
+/** Returns the rows of the table below a heading row, split into cells. */
 function rowsBelow(text: string, heading: RegExp): string[][] {
   const lines = text.split('\n');
   const start = lines.findIndex((line) => heading.test(line));
@@ -104,7 +104,7 @@ function rowsBelow(text: string, heading: RegExp): string[][] {
   );
 }
 
-/** A cell may name several codes. */
+/** A cell may list several codes. */
 function codesOf(cell: string): string[] {
   return cell.replaceAll('`', '').split(/, /);
 }

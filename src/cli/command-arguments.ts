@@ -1,20 +1,20 @@
 import { z } from 'zod';
 import type { AnyCommand } from './define-command.ts';
 
-/** What a command takes, read from its schema: parsing, help, completion and `svc commands` tell the same. */
+/** An argument of a command, derived from its schema for parsing, help, completion and `svc commands`. */
 export interface Argument {
-  /** Its key in the schema. */
+  /** Key in the schema. */
   key: string;
-  /** As typed, without dashes: `max-processes`. */
+  /** Name on the command line, without dashes: `max-processes`. */
   name: string;
-  /** By its place, or by its name. */
+  /** Positional, or named. */
   kind: 'argument' | 'flag';
   type: 'string' | 'number' | 'boolean';
-  /** Takes several values. */
+  /** Accepts several values. */
   list: boolean;
   required: boolean;
   description: string;
-  /** What stands for the value in help; none for switches. */
+  /** Placeholder of the value in help; absent for switches. */
   placeholder?: string;
   /** One-letter form of a flag. */
   short?: string;
@@ -22,7 +22,7 @@ export interface Argument {
   default?: unknown;
 }
 
-/** Keys that must be there come by place, in their order; the others are flags unless `positionals` names them. */
+/** Required keys are positional, in order; the others are flags unless `positionals` lists them. */
 export function argumentsOf({ args, positionals, short }: AnyCommand): Argument[] {
   return Object.entries(args.shape as Record<string, z.ZodType>).map(([key, schema]) => {
     const without = schema.safeParse(undefined);
@@ -48,12 +48,12 @@ export function argumentsOf({ args, positionals, short }: AnyCommand): Argument[
   });
 }
 
-/** `maxProcesses` as it is typed: `max-processes`. */
+/** Converts `maxProcesses` to `max-processes`. */
 export function kebab(key: string): string {
   return key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-/** Switches are off and lists are empty unless given: nothing to tell. */
+/** Switches default to off and lists to empty, which help need not show. */
 function hasDefault(value: unknown): boolean {
   return value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
 }

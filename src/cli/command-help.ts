@@ -3,19 +3,19 @@ import type { AnyCommand } from './define-command.ts';
 import { GLOBAL_FLAGS } from './globals.ts';
 import { definitions, shellExample, wrap } from './wrap.ts';
 
-/** `svc <command> --help`. */
+/** Help text of `svc <command> --help`. */
 export function commandHelp(command: AnyCommand, width: number): string {
   const all = argumentsOf(command);
-  const byPlace = all.filter(({ kind }) => kind === 'argument');
+  const positionals = all.filter(({ kind }) => kind === 'argument');
   const flags = all.filter(({ kind }) => kind === 'flag');
-  const globals = `Every command also takes ${GLOBAL_FLAGS.map(({ name }) => `--${name}`).join(', ')}; svc --help tells what they do.`;
+  const globals = `Global flags: ${GLOBAL_FLAGS.map(({ name }) => `--${name}`).join(', ')}; see svc --help.`;
   return [
     ...command.summary.split('\n').flatMap((line) => wrap(line, width)),
     '',
     `Usage: ${usageOf(command)}`,
     ...section(
       'Arguments',
-      byPlace.map((each) => [each.name, explain(each)] as const),
+      positionals.map((each) => [each.name, explain(each)] as const),
       width,
     ),
     ...section(
@@ -31,31 +31,31 @@ export function commandHelp(command: AnyCommand, width: number): string {
   ].join('\n');
 }
 
-/** `svc logs [service...] [flags]`. */
+/** Usage line: `svc logs [service...] [flags]`. */
 export function usageOf(command: AnyCommand): string {
   const all = argumentsOf(command);
-  const places = all
+  const positionals = all
     .filter(({ kind }) => kind === 'argument')
     .map(({ name, required, list }) => {
       const form = `${name}${list ? '...' : ''}`;
       return required ? `<${form}>` : `[${form}]`;
     });
   const flags = all.some(({ kind }) => kind === 'flag') ? ['[flags]'] : [];
-  return [`svc ${command.name}`, ...places, ...flags].join(' ');
+  return [`svc ${command.name}`, ...positionals, ...flags].join(' ');
 }
 
-/** `-n, --lines <n>`. */
+/** Help form of a flag: `-n, --lines <n>`. */
 export function flagForm({ name, short, placeholder }: Argument): string {
   return `${short ? `-${short}, ` : ''}--${name}${placeholder ? ` <${placeholder}>` : ''}`;
 }
 
-/** The description with what the schema knows beside it. */
+/** The description with choices, repetition and default from the schema. */
 export function explain({ description, choices, list, kind, placeholder, ...rest }: Argument): string {
-  const told = (text: string): boolean => description.includes(text);
+  const mentions = (text: string): boolean => description.includes(text);
   const facts = [
-    ...(choices && placeholder !== choices.join('|') && !choices.every(told) ? [choices.join(', ')] : []),
+    ...(choices && placeholder !== choices.join('|') && !choices.every(mentions) ? [choices.join(', ')] : []),
     ...(list && kind === 'flag' && !/more than once|repeat/.test(description) ? ['may be repeated'] : []),
-    ...(rest.default === undefined || told('default') ? [] : [`default: ${String(rest.default)}`]),
+    ...(rest.default === undefined || mentions('default') ? [] : [`default: ${String(rest.default)}`]),
   ];
   if (facts.length === 0) return description;
   return description === '' ? facts.join('; ') : `${description} (${facts.join('; ')})`;

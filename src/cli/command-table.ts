@@ -8,7 +8,7 @@ import { SHELL_COMMANDS } from './command-table/shell.ts';
 import { WEBHOOK_COMMANDS } from './command-table/webhooks.ts';
 import { WORKFLOW_COMMANDS } from './command-table/workflows.ts';
 
-/** Every command; help lists the groups in this order. */
+/** All commands. Help lists the groups in this order. */
 export const COMMANDS: readonly CommandEntry[] = [
   ...PLATFORM_COMMANDS,
   ...SETUP_COMMANDS,
@@ -20,20 +20,20 @@ export const COMMANDS: readonly CommandEntry[] = [
   ...SHELL_COMMANDS,
 ];
 
-/** The command of these words; the noun in the singular or the plural. */
+/** Finds a command by its words; the noun may be singular or plural. */
 export function findCommand(words: readonly string[]): CommandEntry | undefined {
   const name = [nounOf(words[0] ?? ''), ...words.slice(1)].join(' ');
   return COMMANDS.find((entry) => entry.name === name);
 }
 
-/** `webhook` means `webhooks`, and `agents` means `agent`. */
+/** Normalizes a noun: `webhook` becomes `webhooks`, `agents` becomes `agent`. */
 export function nounOf(word: string): string {
   if (isNoun(`${word}s`)) return `${word}s`;
   const singular = word.replace(/s$/, '');
   return !isNoun(word) && isNoun(singular) ? singular : word;
 }
 
-/** Whether the word is a noun that needs a verb after it. */
+/** Whether the word is a noun that requires a verb. */
 export function isNoun(word: string): boolean {
   return COMMANDS.some((entry) => entry.name.startsWith(`${word} `));
 }

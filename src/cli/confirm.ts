@@ -2,7 +2,7 @@ import { PlatformError } from '../kit/errors.ts';
 import type { CommandContext } from './context.ts';
 import { harmlessLines, spelledOut } from './harmless.ts';
 
-/** A question that nobody is there to answer: exit code 3. */
+/** Input is required but not possible: exit code 3. */
 class InputNeededError extends PlatformError {
   constructor(message: string, hint: string) {
     super('VALIDATION_ERROR', message, { details: { hint } });
@@ -10,34 +10,34 @@ class InputNeededError extends PlatformError {
   }
 }
 
-/** Ctrl-C at a question: exit code 130. */
+/** Ctrl-C at a prompt: exit code 130. */
 export class CancelledError extends PlatformError {
   constructor() {
-    super('CONFLICT', 'Cancelled; nothing was changed.');
+    super('CONFLICT', 'Cancelled. Nothing was changed.');
     this.name = 'CancelledError';
   }
 }
 
-/** Asks before something that cannot be taken back. Throws InputNeededError where nobody can be asked. */
+/** Asks before an irreversible action. Throws InputNeededError without a terminal. */
 export async function confirm(context: CommandContext, question: string): Promise<boolean> {
   if (context.globals.yes) return true;
-  requireSomebody(context, question, '--yes answers yes.');
-  const { confirm: ask } = await import('@clack/prompts');
+  requireTerminal(context, question, 'Use --yes to confirm.');
+  const { confirm: prompt } = await import('@clack/prompts');
   return (
-    (await ask({ message: harmlessLines(question), initialValue: false, output: process.stderr })) === true
+    (await prompt({ message: harmlessLines(question), initialValue: false, output: process.stderr })) === true
   );
 }
 
-/** Asks for a word to be typed, before something that destroys. Throws InputNeededError where nobody can be asked. */
+/** Asks to type a word before a destructive action. Throws InputNeededError without a terminal. */
 export async function confirmByTyping(
   context: CommandContext,
   question: string,
   word: string,
 ): Promise<boolean> {
   if (context.globals.yes) return true;
-  requireSomebody(context, question, '--yes answers yes.');
+  requireTerminal(context, question, 'Use --yes to confirm.');
   const { text, isCancel } = await import('@clack/prompts');
-  const message = `${harmlessLines(question)} Type ${word} to go on.`;
+  const message = `${harmlessLines(question)} Type ${word} to continue.`;
   const typed = await text({ message, placeholder: word, output: process.stderr });
   return !isCancel(typed) && typed.trim() === word;
 }
@@ -48,14 +48,14 @@ export interface Choice<Value extends string> {
   hint: string;
 }
 
-/** One of several. Throws CancelledError, or InputNeededError that names the flag which answers. */
+/** Asks for one of several choices. Throws CancelledError, or InputNeededError that names the flag to use instead. */
 export async function choose<Value extends string>(
   context: CommandContext,
   question: string,
   choices: ReadonlyArray<Choice<Value>>,
   flag: string,
 ): Promise<Value> {
-  requireSomebody(context, question, `${flag} answers it, --yes takes the default (${choices[0]?.value}).`);
+  requireTerminal(context, question, `Use ${flag}, or --yes for the default (${choices[0]?.value}).`);
   const { select, isCancel } = await import('@clack/prompts');
   const options = choices.map(({ value, label, hint }) => ({
     value: value as string,
@@ -67,7 +67,7 @@ export async function choose<Value extends string>(
   return chosen as Value;
 }
 
-function requireSomebody({ globals, ui }: CommandContext, question: string, hint: string): void {
+function requireTerminal({ globals, ui }: CommandContext, question: string, hint: string): void {
   if (globals.input && !globals.json && ui.interactive && process.stdin.isTTY) return;
-  throw new InputNeededError(`${question} Nobody can be asked here.`, hint);
+  throw new InputNeededError(`${question} Input is required, but there is no terminal.`, hint);
 }

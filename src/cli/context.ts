@@ -6,17 +6,17 @@ import type { GlobalFlags } from './globals.ts';
 import { type DataFolder, dataFolder } from './supervisor/data-folder.ts';
 import type { Ui } from './ui.ts';
 
-/** What a command works with. */
+/** Environment of a command. */
 export interface CommandContext {
   cwd: string;
   env: Environment;
   globals: GlobalFlags;
   ui: Ui;
   clock: Clock;
-  /** The configuration, read when first asked for. */
+  /** The configuration, loaded on first use. */
   platform(): LoadedConfig;
   folder(): DataFolder;
-  /** Calls the gateway as whoever the flags, the environment or this machine's credentials say. */
+  /** Calls the gateway with the identity from flags, environment or this machine's credentials. */
   client: Client;
 }
 

@@ -5,22 +5,22 @@ import { isRecord } from '../kit/is-record.ts';
 import { userConfigFolder } from '../kit/user-folder.ts';
 import { writePrivateFile } from './supervisor/data-folder.ts';
 
-/** Where `svc login` leads later commands: those of the project it was called in, or, outside of one, the user's. */
+/** The gateway selected by `svc login`, per project; outside of projects, per user. */
 export interface CurrentGateway {
   find(): string | undefined;
   save(url: string): void;
-  /** Ends what any project has of this gateway. */
+  /** Removes this gateway from all projects. */
   remove(url: string): void;
 }
 
-/** The key of commands outside of projects; no folder has this name. */
-const USER = '*';
+/** Key for commands outside of projects; not a valid folder. */
+const USER_KEY = '*';
 
-/** `projectDir`: the folder of the config file; null outside of a project. */
+/** `projectDir`: folder of the config file; null outside of a project. */
 export function currentGateway(env: Environment, projectDir: string | null): CurrentGateway {
   const folder = join(userConfigFolder(env), 'svc');
   const file = join(folder, 'gateways.json');
-  const key = projectDir ?? USER;
+  const key = projectDir ?? USER_KEY;
 
   function read(): Record<string, string> {
     try {

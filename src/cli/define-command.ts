@@ -4,12 +4,11 @@ import type { CommandContext } from './context.ts';
 import type { Style } from './style.ts';
 
 /**
- * A command as data plus a function. Keys of `args` that must be there are positional, in their order; the others
- * are flags (`instanceId` is `--instance-id`), unless `positionals` names them. `run` returns what happened and
- * writes nothing to stdout itself, streams through `ui.line` excepted.
+ * A command as data plus a function. Required keys of `args` are positional, in order; others are flags (`instanceId` is
+ * `--instance-id`) unless `positionals` lists them. `run` returns its result; only streams write output, with `ui.line`.
  */
 export interface Command<Args extends z.ZodObject = z.ZodObject, Result = unknown> {
-  /** As typed: `webhooks provision`. */
+  /** Full name: `webhooks provision`. */
   readonly name: string;
   readonly summary: string;
   readonly args: Args;
@@ -17,19 +16,16 @@ export interface Command<Args extends z.ZodObject = z.ZodObject, Result = unknow
   /** One-letter forms of flags. */
   readonly short?: { readonly [key in keyof z.output<Args>]?: string };
   readonly example: string;
-  /** When it prints its output as it comes (one JSON document a line with `--json`); never, unless told. */
+  /** When output is streamed (with `--json`, one document per line). Default: never. */
   readonly streams?: Streams;
-  /** The field that identifies its records; `--json` prints its value as `id` too. */
+  /** Field that identifies records; `--json` also prints it as `id`. */
   readonly idField?: string;
-  /** The result is a document of others, which `--json` prints unchanged. */
+  /** The result is an external document, printed unchanged by `--json`. */
   readonly verbatim?: true;
   run(args: z.output<Args>, context: CommandContext): Promise<CommandResult<Result>>;
-  /**
-   * For commands whose arguments are known only when it is called: the command meant, and the arguments left
-   * for it. Undefined: this one.
-   */
+  /** Resolves commands whose arguments are known only at run time. Undefined: this command. */
   expand?(argv: readonly string[], context: CommandContext): Promise<Expanded | undefined>;
-  /** The result as a person reads it; without it, a general view of the data. */
+  /** Formats the result for people; default: a generic view. */
   text?(result: Result, style: Style): string;
 }
 
@@ -40,7 +36,7 @@ export interface Expanded {
   argv: readonly string[];
 }
 
-// What the caller of commands needs to know of one; arguments are parsed by its own schema.
+// A command with its argument and result types erased; arguments are validated by its schema.
 export type AnyCommand = Omit<Command, 'run' | 'text' | 'short' | 'positionals'> & {
   readonly positionals?: readonly string[];
   readonly short?: Readonly<Record<string, string | undefined>>;
@@ -58,7 +54,7 @@ export function ok<Result>(result: Result, meta?: Record<string, unknown>): Comm
   return { exitCode: 0, result, ...(meta ? { meta } : {}) };
 }
 
-/** A command that printed its output as it went: nothing is left to print, in no format. */
+/** Result of a command that has already printed its output. */
 export function streamed(exitCode: number): CommandResult<never> {
   return { exitCode, meta: { [STREAMED]: true } };
 }

@@ -10,11 +10,11 @@ import { PlatformError } from '../kit/errors.ts';
 
 export interface DefinitionFile {
   definition: unknown;
-  /** A refusal by the service, with the place in the file of each fault; any other error as it is. */
+  /** Adds file positions to a rejection by the service; returns other errors unchanged. */
   placed(error: unknown): unknown;
 }
 
-/** Reads a definition from a file. Throws VALIDATION_ERROR with every fault of its syntax; `name` is as it was typed. */
+/** Reads a definition. Throws VALIDATION_ERROR with all syntax errors; `name` is the path as typed. */
 export async function readDefinitionFile(file: string, name: string): Promise<DefinitionFile> {
   const { definition, faults, locate } = readDefinition(await readFile(file, 'utf8'));
   if (faults.length > 0) throw refusal(name, faults);
@@ -24,13 +24,13 @@ export async function readDefinitionFile(file: string, name: string): Promise<De
 function placed(error: unknown, name: string, locate: DefinitionText['locate']): unknown {
   if (!(error instanceof PlatformError) || error.code !== 'VALIDATION_ERROR') return error;
   const issues = error.details.issues as ToldIssue[] | undefined;
-  // Faults of the input have paths of their own.
+  // Errors in the input have paths unrelated to the definition.
   if (!issues || !error.message.startsWith('The workflow definition')) return error;
   return refusal(name, inOrder(issues.map(locate)));
 }
 
 function refusal(name: string, faults: readonly TextFault[]): PlatformError {
-  const head = faults.length === 1 ? '' : `${name} has ${faults.length} faults:\n`;
+  const head = faults.length === 1 ? '' : `${name} has ${faults.length} problems:\n`;
   return new PlatformError(
     'VALIDATION_ERROR',
     head + faults.map((fault) => faultText(name, fault)).join('\n'),
@@ -38,9 +38,9 @@ function refusal(name: string, faults: readonly TextFault[]): PlatformError {
   );
 }
 
-/** `ship.yaml:9:15 jobs.build.steps[0].uses: nothing runs "htp"`, and the line itself below. */
+/** Formats a problem as `ship.yaml:9:15 jobs.build.steps[0].uses: nothing runs "htp"`, with the line below. */
 export function faultText(source: string, { path, message, line, column, text }: TextFault): string {
   const place = line === undefined ? source : `${source}:${line}:${column}`;
-  const said = `${place}${path === '' ? '' : ` ${path}`}: ${message}`;
-  return text ? `${said}\n    | ${text}` : said;
+  const headline = `${place}${path === '' ? '' : ` ${path}`}: ${message}`;
+  return text ? `${headline}\n    | ${text}` : headline;
 }

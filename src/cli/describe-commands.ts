@@ -4,10 +4,10 @@ import type { CommandEntry } from './command-table/entry.ts';
 import type { Streams } from './define-command.ts';
 import { GLOBAL_FLAGS } from './globals.ts';
 
-/** One command, as a program may want to know it. */
+/** A command described for programs. */
 export interface CommandDescription extends Pick<CommandEntry, 'name' | 'summary' | 'group' | 'example'> {
   usage: string;
-  /** When `--json` prints documents, one a line, instead of one envelope. */
+  /** When `--json` prints one document per line instead of one envelope. */
   streams: Streams | 'never';
   arguments: DescribedArgument[];
   flags: DescribedArgument[];
@@ -15,14 +15,14 @@ export interface CommandDescription extends Pick<CommandEntry, 'name' | 'summary
 
 export type DescribedArgument = Omit<Argument, 'key' | 'kind' | 'placeholder'>;
 
-/** Loads every command, which takes a moment; hidden ones are left out. */
+/** Describes all commands that are not hidden. Loads them, which is slow. */
 export async function describeCommands(entries: readonly CommandEntry[]): Promise<CommandDescription[]> {
   const shown = entries.filter(({ hidden }) => !hidden);
   return Promise.all(
     shown.map(async ({ name, summary, group, example, load }) => {
       const command = await load();
       const all = argumentsOf(command);
-      const of = (kind: Argument['kind']) => all.filter((each) => each.kind === kind).map(described);
+      const of = (kind: Argument['kind']) => all.filter((each) => each.kind === kind).map(toDescription);
       return {
         name,
         summary,
@@ -37,7 +37,7 @@ export async function describeCommands(entries: readonly CommandEntry[]): Promis
   );
 }
 
-/** The flags of every command in the same form. */
+/** Describes the global flags. */
 export function describeGlobals(): DescribedArgument[] {
   return GLOBAL_FLAGS.map(({ name, value, summary }) => ({
     name,
@@ -48,7 +48,7 @@ export function describeGlobals(): DescribedArgument[] {
   }));
 }
 
-function described({
+function toDescription({
   key: _key,
   kind: _kind,
   placeholder: _placeholder,

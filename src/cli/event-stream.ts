@@ -13,30 +13,30 @@ export interface StreamEvent {
 
 export interface FollowOptions {
   path: string;
-  /** Those that are undefined are left out. */
+  /** Undefined values are omitted. */
   query?: Record<string, unknown>;
-  /** Id of the event to go on after; undefined: as the path has it by itself. */
+  /** Id of the last event received; undefined: the default of the endpoint. */
   after?: string | undefined;
   signal?: AbortSignal;
-  /** Takes one after the other; `stop` when it was the last. */
-  take(event: StreamEvent): Taken | Promise<Taken>;
-  /** The stream broke off; called once until `back` is. */
-  lost?(why: string): void;
-  /** It goes on where it was. */
+  /** Handles events in order; returns `stop` after the last one. */
+  take(event: StreamEvent): TakeResult | Promise<TakeResult>;
+  /** Called once per disconnect. */
+  lost?(reason: string): void;
+  /** Called when the stream resumes. */
   back?(): void;
 }
 
-// biome-ignore lint/suspicious/noConfusingVoidType: most takers have nothing to say.
-type Taken = void | 'stop';
+// biome-ignore lint/suspicious/noConfusingVoidType: most handlers return nothing
+type TakeResult = void | 'stop';
 
-/** The server says something at least every 10 s; a laptop that slept finds its connection dead without a word. */
-const SILENCE_MS = 25_000;
+/** The server sends an event or heartbeat at least every 10 s; detects connections that died during system sleep. */
+const MAX_SILENCE_MS = 25_000;
 const FIRST_RETRY_MS = 500;
-const LONGEST_RETRY_MS = 10_000;
+const MAX_RETRY_MS = 10_000;
 
 /**
- * Hands on each event until `signal` fires or one was the last, over as many connections as it takes, each going on after the
- * last event that `take` was through with. Resolves with the id of that one; throws only when the first connection fails.
+ * Delivers events until `signal` aborts or `take` returns `stop`, reconnecting after the last handled event. Resolves with
+ * its id. Throws only if the first connection fails.
  */
 export async function followEvents(
   context: CommandContext,
@@ -46,7 +46,7 @@ export async function followEvents(
   let { after } = options;
   let connected = false;
   let isLost = false;
-  for (let retryMs = FIRST_RETRY_MS; !signal.aborted; retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS)) {
+  for (let retryMs = FIRST_RETRY_MS; !signal.aborted; retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)) {
     try {
       for await (const event of connect(context, options, signal, after)) {
         connected = true;
@@ -54,12 +54,12 @@ export async function followEvents(
         retryMs = FIRST_RETRY_MS;
         if (isLost) back?.();
         isLost = false;
-        const taken = await options.take(event);
+        const result = await options.take(event);
         after = event.id ?? after;
-        if (taken === 'stop') return after;
+        if (result === 'stop') return after;
       }
       if (signal.aborted) break;
-      throw new Error('the gateway ended the stream');
+      throw new Error('the gateway closed the stream');
     } catch (error) {
       if (signal.aborted) break;
       if (!connected) throw error;
@@ -77,13 +77,13 @@ async function* connect(
   signal: AbortSignal,
   after: string | undefined,
 ): AsyncGenerator<StreamEvent> {
-  const asked = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) asked.set(name, String(value));
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
   const silence = new AbortController();
-  let timer = setTimeout(() => silence.abort(), SILENCE_MS);
+  let timer = setTimeout(() => silence.abort(), MAX_SILENCE_MS);
   try {
     const { namespace } = context.globals;
-    const response = await openGatewayStream(context, `${path}?${asked}`, {
+    const response = await openGatewayStream(context, `${path}?${search}`, {
       signal: AbortSignal.any([signal, silence.signal]),
       headers: {
         accept: 'text/event-stream',
@@ -94,10 +94,10 @@ async function* connect(
     for await (const { id, event = 'message', data = '' } of serverSentEvents(response.body!)) {
       clearTimeout(timer);
       yield { id, event, data };
-      timer = setTimeout(() => silence.abort(), SILENCE_MS);
+      timer = setTimeout(() => silence.abort(), MAX_SILENCE_MS);
     }
   } catch (error) {
-    throw silence.signal.aborted ? new Error(`nothing was heard for ${SILENCE_MS / 1000} s`) : error;
+    throw silence.signal.aborted ? new Error(`no event for ${MAX_SILENCE_MS / 1000} s`) : error;
   } finally {
     clearTimeout(timer);
   }

@@ -10,11 +10,11 @@ export const EXIT = {
   notAllowed: 4,
   unreachable: 5,
   timedOut: 6,
-  /** Ctrl-C at a question; elsewhere the signal itself ends the process with it. */
+  /** Ctrl-C at a prompt; elsewhere the signal itself ends the process with this code. */
   interrupted: 130,
 } as const;
 
-/** Codes that a script should tell from a plain failure. */
+/** Codes that scripts may need to distinguish from a plain failure. */
 export const EXIT_BY_CODE: Partial<Record<PlatformCode, number>> = {
   UNAUTHORIZED: EXIT.notAllowed,
   FORBIDDEN: EXIT.notAllowed,

@@ -14,7 +14,7 @@ import { writePrivateFile } from './supervisor/data-folder.ts';
 import { readCredentials } from './supervisor/keys-file.ts';
 import { runningUrl } from './supervisor/run-file.ts';
 
-/** A cached token is not used in its last minute. */
+/** Cached tokens are renewed this long before they expire. */
 const RENEW_EARLY_MS = minutes(1);
 
 interface CachedToken {
@@ -25,7 +25,7 @@ interface CachedToken {
   expiresAt: number;
 }
 
-/** A client of the gateway that logs in by itself, and once again when a kept token is no longer taken. */
+/** Creates a client that logs in automatically, and once more if its cached token is rejected. */
 export async function createGatewayClient(context: CommandContext): Promise<Client> {
   const { globals } = context;
   const url = await gatewayUrl(context);
@@ -49,37 +49,34 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
       try {
         return await client.call(endpoint, input, options);
       } catch (error) {
-        // The log has more of what failed over there; of a refusal the message says all.
-        const isOurFault =
+        // For server errors the log has more details; for rejections the message suffices.
+        const isServerError =
           error instanceof PlatformError && (error.status === 500 || error.code === 'STORE_ERROR');
-        if (requestId !== null && isOurFault) error.details.requestId ??= requestId;
+        if (requestId !== null && isServerError) error.details.requestId ??= requestId;
         throw error;
       }
     },
   });
   if (given) return withToken(given);
   let login: Promise<string> | undefined;
-  /** Calls that are made at the same time log in once. */
+  /** Concurrent calls share one login. */
   const freshToken = (): Promise<string> => (login ??= operatorToken(context, url));
   return {
     async call(endpoint, input, options) {
-      const kept = keptToken(context, url);
+      const cached = cachedToken(context, url);
       try {
-        return await withToken(kept ?? (await freshToken())).call(endpoint, input, options);
+        return await withToken(cached ?? (await freshToken())).call(endpoint, input, options);
       } catch (error) {
-        // The platform may have new keys since; a token that was just made needs no second try.
-        if (!kept || !(error instanceof PlatformError && error.code === 'UNAUTHORIZED'))
-          throw explained(error, context);
+        // The platform may have new keys. A new token needs no retry.
+        if (!cached || !(error instanceof PlatformError && error.code === 'UNAUTHORIZED'))
+          throw withStartHint(error, context);
         return withToken(await freshToken()).call(endpoint, input, options);
       }
     },
   };
 }
 
-/**
- * A response as it comes, for streams; logs in as `createGatewayClient` does. Throws the gateway's own error, or
- * UPSTREAM_UNAVAILABLE.
- */
+/** Opens a stream with the same login as `createGatewayClient`. Throws the gateway's error or UPSTREAM_UNAVAILABLE. */
 export async function openGatewayStream(
   context: CommandContext,
   path: string,
@@ -87,30 +84,30 @@ export async function openGatewayStream(
 ): Promise<Response> {
   const url = await gatewayUrl(context);
   const given = await givenToken(context, url);
-  const kept = given ?? keptToken(context, url);
+  const cached = given ?? cachedToken(context, url);
   const open = (token: string): Promise<Response> =>
     openStream(url, path, { signal, headers: { ...headers, authorization: `Bearer ${token}` } });
   try {
-    return await open(kept ?? (await operatorToken(context, url)));
+    return await open(cached ?? (await operatorToken(context, url)));
   } catch (error) {
-    if (given || !kept || !(error instanceof PlatformError && error.code === 'UNAUTHORIZED'))
-      throw explained(error, context);
+    if (given || !cached || !(error instanceof PlatformError && error.code === 'UNAUTHORIZED'))
+      throw withStartHint(error, context);
     return open(await operatorToken(context, url));
   }
 }
 
-/** `--token`, SVC_TOKEN, or what `svc login` keeps for a gateway that was named; undefined: the operator's own. */
+/** Token from `--token` or SVC_TOKEN, or of the login to the selected gateway. Undefined: use the operator's credentials. */
 async function givenToken(context: CommandContext, url: string): Promise<string | undefined> {
   const { globals } = context;
   const { env } = context.platform();
   const given = globals.token ?? env.SVC_TOKEN;
   if (given) return given;
-  const elsewhere = namedGateway(context);
-  const login = elsewhere ? savedLogins(context.env).find(elsewhere) : undefined;
+  const named = namedGateway(context);
+  const login = named ? savedLogins(context.env).find(named) : undefined;
   return login && (await currentToken(context, url, login));
 }
 
-/** `--url`, SVC_GATEWAY_URL, the gateway that runs on this data folder, else where the config says it would be. */
+/** URL from `--url`, SVC_GATEWAY_URL or the running platform, else the configured address. */
 async function gatewayUrl(context: CommandContext): Promise<string> {
   const { platform, folder } = context;
   const given = namedGateway(context);
@@ -118,40 +115,42 @@ async function gatewayUrl(context: CommandContext): Promise<string> {
   const { config } = platform();
   const running = runningUrl(folder(), 'gateway');
   if (running) return running;
-  // Its port is chosen at each start, so there is no address to try.
+  // The port is chosen at each start, so there is no address to try.
   if (config.gateway.port === 0)
     throw notRunning(
       context,
       isProject(context)
-        ? 'Start it: svc up -d; or name a gateway elsewhere: --url, SVC_GATEWAY_URL.'
+        ? 'Start it with svc up -d, or select a remote gateway with --url or SVC_GATEWAY_URL.'
         : startHint(context),
     );
   return `http://127.0.0.1:${config.gateway.port}`;
 }
 
-/** Where nothing runs and nobody named a gateway, what helps is to start one. */
-function explained(error: unknown, context: CommandContext): unknown {
-  const isAway = error instanceof PlatformError && error.code === 'UPSTREAM_UNAVAILABLE';
-  return isAway && !namedGateway(context) && !findSupervisor(context.folder()) ? notRunning(context) : error;
+/** If nothing is running and no gateway was selected, the error suggests starting the platform. */
+function withStartHint(error: unknown, context: CommandContext): unknown {
+  const isUnreachable = error instanceof PlatformError && error.code === 'UPSTREAM_UNAVAILABLE';
+  return isUnreachable && !namedGateway(context) && !findSupervisor(context.folder())
+    ? notRunning(context)
+    : error;
 }
 
-/** An access token of this machine's operator, kept for the next commands. Throws UNAUTHORIZED where there are no credentials. */
+/** Gets an access token for this machine's operator and caches it. Throws UNAUTHORIZED without credentials. */
 export async function operatorToken(context: CommandContext, url: string): Promise<string> {
   const operator = requireCredentials(context, url);
   const { clientId, clientSecret } = operator;
   const login = createClient({ url, peer: 'gateway', send: lightFetch });
   const reply = await login.call(exchangeToken, { body: { clientId, clientSecret } });
-  const kept: CachedToken = {
+  const cached: CachedToken = {
     url,
     clientId,
     accessToken: reply.accessToken,
     expiresAt: context.clock.now() + reply.expiresIn * 1000,
   };
-  writePrivateFile(context.folder().tokenCache, JSON.stringify(kept));
+  writePrivateFile(context.folder().tokenCache, JSON.stringify(cached));
   return reply.accessToken;
 }
 
-/** The access token of a login, renewed when it is about to expire. Throws UNAUTHORIZED when the login is over. */
+/** Access token of a login, renewed before it expires. Throws UNAUTHORIZED when the login has expired. */
 async function currentToken(context: CommandContext, url: string, login: SavedLogin): Promise<string> {
   if (login.expiresAt - RENEW_EARLY_MS > context.clock.now()) return login.accessToken;
   const gateway = createClient({ url, peer: 'gateway', send: lightFetch });
@@ -162,37 +161,37 @@ async function currentToken(context: CommandContext, url: string, login: SavedLo
   return accessToken;
 }
 
-function keptToken(context: CommandContext, url: string): string | null {
+function cachedToken(context: CommandContext, url: string): string | null {
   try {
-    const kept = JSON.parse(readFileSync(context.folder().tokenCache, 'utf8')) as CachedToken;
-    const fits = kept.url === url && kept.clientId === requireCredentials(context, url).clientId;
-    return fits && kept.expiresAt - RENEW_EARLY_MS > context.clock.now() ? kept.accessToken : null;
+    const cached = JSON.parse(readFileSync(context.folder().tokenCache, 'utf8')) as CachedToken;
+    const matches = cached.url === url && cached.clientId === requireCredentials(context, url).clientId;
+    return matches && cached.expiresAt - RENEW_EARLY_MS > context.clock.now() ? cached.accessToken : null;
   } catch {
     return null;
   }
 }
 
-/** The secret of this machine's operator goes to this machine's gateway and to nobody else, whatever `--url` says. */
+/** The operator's secret is sent only to this machine's gateway, whatever `--url` says. */
 function requireCredentials(context: CommandContext, url: string): OperatorCredentials {
   if (!isOwn(context, url)) {
     throw new PlatformError('UNAUTHORIZED', `You are not logged in to ${url}.`, {
       details: {
-        hint: `svc login <client> --url ${url} < secret.txt, or give a token: --token or SVC_TOKEN.`,
+        hint: `svc login <client> --url ${url} < secret.txt, or pass a token with --token or SVC_TOKEN.`,
       },
     });
   }
   const credentials = readCredentials(context.folder());
   if (credentials) return credentials;
   const { root } = context.folder();
-  const mend = isProject(context)
+  const remedy = isProject(context)
     ? 'Start the platform with `svc up -d`'
-    : 'Go to a project, or make one with `svc init`';
-  throw new PlatformError('UNAUTHORIZED', `There are no credentials in ${root}.`, {
-    details: { hint: `${mend}, or give a token: SVC_TOKEN or --token.` },
+    : 'Change to a project, or create one with `svc init`';
+  throw new PlatformError('UNAUTHORIZED', `No credentials in ${root}.`, {
+    details: { hint: `${remedy}, or pass a token with --token or SVC_TOKEN.` },
   });
 }
 
-/** Whether the address is this machine, where the config listens, or what the config calls its public address. */
+/** Whether the URL is on this machine, at the configured host, or the configured public URL. */
 function isOwn({ platform }: CommandContext, url: string): boolean {
   const { host, publicUrl } = platform().config.gateway;
   const { hostname, origin } = new URL(url);

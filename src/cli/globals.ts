@@ -1,9 +1,9 @@
-/** Flags that every command takes, before or after its name. */
+/** Flags of every command, before or after its name. */
 export interface GlobalFlags {
   json: boolean;
   quiet: boolean;
   debug: boolean;
-  /** False with `--no-input`: never ask. */
+  /** False with `--no-input`: never prompt. */
   input: boolean;
   yes: boolean;
   namespace?: string;
@@ -15,50 +15,54 @@ export interface GlobalFlags {
 
 export interface GlobalFlag {
   name: string;
-  /** Placeholder of its value; without it, a switch. */
+  /** Placeholder of the value; absent for switches. */
   value?: string;
   summary: string;
 }
 
 export const GLOBAL_FLAGS: readonly GlobalFlag[] = [
-  { name: 'json', summary: 'print one JSON envelope on stdout (streams: one document a line)' },
-  { name: 'config', value: 'file', summary: 'the config file, or the folder that holds svc.config.json' },
-  { name: 'profile', value: 'name', summary: 'the config profile; default: development' },
-  { name: 'namespace', value: 'id', summary: 'the namespace to act in; default: that of the token' },
-  { name: 'url', value: 'address', summary: 'the gateway to talk to; default: the one that runs here' },
-  { name: 'token', value: 'token', summary: 'the Bearer token to use (SVC_TOKEN is in no process list)' },
-  { name: 'no-input', summary: 'never ask; fail with the flag that would answer' },
-  { name: 'yes', summary: 'answer yes to every question' },
-  { name: 'quiet', summary: 'print results and errors only' },
-  { name: 'debug', summary: 'print stack traces of failures' },
+  { name: 'json', summary: 'print one JSON envelope on stdout (streams: one document per line)' },
+  { name: 'config', value: 'file', summary: 'config file, or the folder of svc.config.json' },
+  { name: 'profile', value: 'name', summary: 'config profile; default: development' },
+  { name: 'namespace', value: 'id', summary: 'namespace to act in; default: that of the token' },
+  { name: 'url', value: 'address', summary: 'gateway to use; default: the local one' },
+  {
+    name: 'token',
+    value: 'token',
+    summary: 'Bearer token (SVC_TOKEN avoids showing it in the process list)',
+  },
+  { name: 'no-input', summary: 'never prompt; fail with the name of the flag to use' },
+  { name: 'yes', summary: 'answer yes to all prompts' },
+  { name: 'quiet', summary: 'print only results and errors' },
+  { name: 'debug', summary: 'print stack traces' },
 ];
 
-/** The command's words and everything else, whichever side of the words the flags stand on. */
+/** The words of the command, and all other arguments. */
 export interface SplitArgs {
   words: string[];
   rest: string[];
 }
 
-/** Takes the leading words of the command out of the arguments; `count` says how many words it may have. */
+/** Separates the words of the command from other arguments; `count` returns the number of words it may have. */
 export function splitWords(argv: readonly string[], count: (first: string) => number): SplitArgs {
   const words: string[] = [];
   const rest: string[] = [];
-  let wanted = 1;
+  let maxWords = 1;
   for (let i = 0; i < argv.length; i++) {
     const token = argv[i]!;
-    if (words.length < wanted && !token.startsWith('-')) {
+    if (words.length < maxWords && !token.startsWith('-')) {
       words.push(token);
-      if (words.length === 1) wanted = count(token);
+      if (words.length === 1) maxWords = count(token);
     } else {
       rest.push(token);
-      if (takesNext(token) && i + 1 < argv.length) rest.push(argv[++i]!);
+      if (takesValue(token) && i + 1 < argv.length) rest.push(argv[++i]!);
       if (token === '--') return { words, rest: [...rest, ...argv.slice(i + 1)] };
     }
   }
   return { words, rest };
 }
 
-/** Whether this is a global flag whose value is the next argument. */
-function takesNext(token: string): boolean {
+/** Whether this global flag takes the next argument as its value. */
+function takesValue(token: string): boolean {
   return GLOBAL_FLAGS.some(({ name, value }) => value !== undefined && token === `--${name}`);
 }

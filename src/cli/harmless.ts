@@ -1,43 +1,40 @@
-// biome-ignore-all lint/suspicious/noControlCharactersInRegex: these are what it is about.
+// biome-ignore-all lint/suspicious/noControlCharactersInRegex: matches control characters on purpose
 
 import { isRecord } from '../kit/is-record.ts';
 
-/** Control characters, and those that turn round the direction in which a terminal shows what follows. */
+/** Control characters, and those that change the text direction. */
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
-/** The same but for line ends and tabs. */
-const UNASKED =
+/** The same without newlines and tabs. */
+const CONTROL_EXCEPT_LINES =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
-/** The same but for the colours of `createStyle`; black and white are not among them, as they can hide text. */
-const UNASKED_OR_COLOUR =
+/** The same without the colours of `createStyle`. Black and white are excluded, because they can hide text. */
+const CONTROL_OR_COLOUR =
   /(\u001b\[(?:1|2|22|3[1-69]|90)m)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
-/** One line with every control character spelt out: plugins write into logs, and must not move the cursor or forge a line. */
+/** Escapes all control characters in a line: plugins may log text that moves the cursor or forges lines. */
 export function spelledOut(text: string): string {
   return text.replace(CONTROL, spell);
 }
 
-/**
- * What goes to a terminal: senders of webhooks, plugins and hosts have a say in it, and must not clear the screen, set the
- * title, hide what follows or answer in our place.
- */
+/** Escapes terminal control sequences in output, which may contain text from webhook senders, plugins and hosts. */
 export function harmless(text: string): string {
-  return text.replace(UNASKED_OR_COLOUR, (character, colour?: string) => colour ?? spell(character));
+  return text.replace(CONTROL_OR_COLOUR, (character, colour?: string) => colour ?? spell(character));
 }
 
 /**
- * A copy of data whose texts, keys included, hold no control characters but line ends and tabs. Applied before a command
- * formats the data, so that only the command's own colours reach the terminal.
+ * Copies data and escapes control characters in all strings and keys, except newlines and tabs. Applied before formatting,
+ * so that only the command's own colours reach the terminal.
  */
 export function harmlessData<Data>(data: Data): Data {
   return mapTexts(data, cleaned) as Data;
 }
 
-/** As `harmlessData`, and each text on one line: within a remark, a line end would let it pass for a line of ours. */
+/** Like `harmlessData`, with each string on one line, so that it cannot imitate a line of ours. */
 export function harmlessLines<Data>(data: Data): Data {
   return mapTexts(data, (text) => cleaned(oneLine(text))) as Data;
 }
 
-const cleaned = (text: string): string => text.replace(UNASKED, spell);
+const cleaned = (text: string): string => text.replace(CONTROL_EXCEPT_LINES, spell);
 
 function mapTexts(value: unknown, clean: (text: string) => string): unknown {
   if (typeof value === 'string') return clean(value);
@@ -46,17 +43,20 @@ function mapTexts(value: unknown, clean: (text: string) => string): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [clean(key), mapTexts(item, clean)]));
 }
 
-/** JSON whose texts hold none of these characters as they are: `\u009b` has the same value, and no terminal obeys it. */
+/** Serializes to JSON with control characters escaped (`\u009b`), which does not change the value. */
 export function jsonText(value: unknown): string {
   return harmlessJson(JSON.stringify(value));
 }
 
-/** The same for JSON text. JSON.stringify escapes the characters below U+0020 itself. */
+/** The same for JSON text. JSON.stringify already escapes characters below U+0020. */
 export function harmlessJson(json: string): string {
-  return json.replace(UNASKED, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return json.replace(
+    CONTROL_EXCEPT_LINES,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
-/** A text of elsewhere within a line of ours. */
+/** Joins the lines of an untrusted text. */
 export function oneLine(text: string): string {
   return text.replace(/\s*[\r\n]+\s*/g, ' ');
 }

@@ -5,7 +5,7 @@ import { COMMANDS, verbsOf } from './command-table.ts';
 import { GLOBAL_FLAGS } from './globals.ts';
 import { definitions, shellExample } from './wrap.ts';
 
-/** `svc --help`: commands by group; nouns with their verbs. */
+/** Text of `svc --help`: commands by group, nouns with their verbs. */
 export function rootHelp(width: number): string {
   const shown = COMMANDS.filter((entry) => !entry.hidden);
   const groups = [...new Set(shown.map((entry) => entry.group))];
@@ -19,7 +19,7 @@ export function rootHelp(width: number): string {
       ...definitions(groupRows(shown.filter((entry) => entry.group === group)), width),
     ]),
     '',
-    'Flags of every command:',
+    'Global flags:',
     ...definitions(
       GLOBAL_FLAGS.map(({ name, value, summary }) => [value ? `--${name} <${value}>` : `--${name}`, summary]),
       width,
@@ -29,27 +29,27 @@ export function rootHelp(width: number): string {
     '  $ svc init my-project && cd my-project',
     '  $ svc up -d',
     '',
-    'svc <command> --help tells more; svc commands lists each with an example.',
+    'svc <command> --help shows details; svc commands lists all commands with examples.',
   ].join('\n');
 }
 
-/** `svc webhooks --help`. */
+/** Text of `svc webhooks --help`. */
 export function nounHelp(noun: string, width: number): string {
   return [
     ...(NOUNS[noun] ? [NOUNS[noun], ''] : []),
     `Usage: svc ${noun} <verb> [arguments] [flags]`,
     ...verbsOf(noun).flatMap((entry) => ['', ...described(entry, width)]),
     '',
-    `svc ${noun} <verb> --help tells its arguments.`,
+    `svc ${noun} <verb> --help shows the arguments.`,
   ].join('\n');
 }
 
-/** One command as `svc commands` and the help of its noun show it. */
+/** One command in `svc commands` and in the help of its noun. */
 export function described({ name, summary, example }: CommandEntry, width: number): string[] {
   return [`  ${name}`, ...definitions([['  ', summary]], width), ...shellExample(example, width, '      ')];
 }
 
-/** A line for each command of one word and for each noun, in the order of the table. */
+/** One line per single-word command and per noun, in table order. */
 function groupRows(entries: readonly CommandEntry[]): Array<[string, string]> {
   const firsts = [...new Set(entries.map(({ name }) => name.split(' ')[0]!))];
   return firsts.map((first) => {

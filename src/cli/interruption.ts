@@ -1,13 +1,13 @@
 import { constants } from 'node:os';
 
 export interface Interruption {
-  /** Fires at the first Ctrl-C or SIGTERM; a second one ends the process as signals do. */
+  /** Aborts at the first Ctrl-C or SIGTERM; a second one kills the process. */
   signal: AbortSignal;
-  /** What the command ends with: 130 or 143 when it was interrupted, else 0. */
+  /** Exit code: 130 or 143 if interrupted, else 0. */
   exitCode(): number;
 }
 
-/** For commands that run until they are told to stop and have a last word to say. */
+/** For commands that run until interrupted and then clean up. */
 export function interruption(): Interruption {
   const controller = new AbortController();
   let received: NodeJS.Signals | undefined;

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { messageOf } from '../kit/errors.ts';
 import { UsageError } from './parse-args.ts';
 
-/** The value of a flag that takes JSON, `@<file>`, or `-` for stdin. Throws UsageError for what is no JSON. */
+/** Parses a JSON flag: JSON text, `@<file>`, or `-` for stdin. Throws UsageError for invalid JSON. */
 export async function readJson(flag: string, given: string, cwd: string): Promise<unknown> {
   const isStdin = given === '-' || given === '@-';
   const file = !isStdin && given.startsWith('@') ? given.slice(1) : undefined;
@@ -17,7 +17,7 @@ export async function readJson(flag: string, given: string, cwd: string): Promis
         : await readFile(resolve(cwd, file), 'utf8');
     return JSON.parse(json);
   } catch (error) {
-    throw new UsageError(`${source} is not JSON that can be read: ${messageOf(error)}`, {
+    throw new UsageError(`${source} is not valid JSON: ${messageOf(error)}`, {
       hint: `${flag} '{"name": "value"}', @<file>, or - for stdin`,
     });
   }

@@ -1,11 +1,11 @@
 import { isRecord } from '../kit/is-record.ts';
 import type { AnyCommand } from './define-command.ts';
 
-/** How a command's records are completed for programs. */
+/** How records are completed for programs. */
 export type RecordShape = Pick<AnyCommand, 'idField' | 'verbatim'>;
 
-/** Fields with data of users, plugins and senders, which is printed unchanged. */
-const FOREIGN = new Set([
+/** Fields with data of users, plugins and senders, printed unchanged. */
+const USER_DATA_FIELDS = new Set([
   'body',
   'claims',
   'data',
@@ -25,8 +25,8 @@ const FOREIGN = new Set([
 ]);
 
 /**
- * Data as `--json` prints it: `id` beside the command's own id field, and `<field>Iso` beside each time. Existing fields
- * stay. @spec docs/decisions/0060
+ * Completes records for `--json`: adds `id` beside the command's id field, and `<field>Iso` beside each time. Existing fields
+ * are kept. @spec docs/decisions/0060
  */
 export function completeRecords(data: unknown, { idField, verbatim }: RecordShape): unknown {
   if (verbatim) return data;
@@ -34,7 +34,7 @@ export function completeRecords(data: unknown, { idField, verbatim }: RecordShap
     if (Array.isArray(value)) return value.map(complete);
     if (!isRecord(value)) return value;
     const entries = Object.entries(value).flatMap(([key, item]): Array<[string, unknown]> => {
-      const own: [string, unknown] = [key, FOREIGN.has(key) ? item : complete(item)];
+      const own: [string, unknown] = [key, USER_DATA_FIELDS.has(key) ? item : complete(item)];
       if (key === idField && !Object.hasOwn(value, 'id')) return [own, ['id', item]];
       const iso = isTimeField(key) && !Object.hasOwn(value, `${key}Iso`) ? isoOf(item) : undefined;
       return iso === undefined ? [own] : [own, [`${key}Iso`, iso]];
@@ -46,7 +46,7 @@ export function completeRecords(data: unknown, { idField, verbatim }: RecordShap
 
 const isTimeField = (key: string): boolean => key === 'at' || key === 'time' || /[a-z]At$/.test(key);
 
-/** Undefined for what is no time: `--at` of a command may hold text of another form. */
+/** Undefined if the value is not a time. */
 function isoOf(value: unknown): string | null | undefined {
   if (value === null) return null;
   if (typeof value !== 'number' && !(typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value)))

@@ -1,32 +1,32 @@
 import type { CommandContext } from './context.ts';
 import { followEvents } from './event-stream.ts';
 
-/** What one answer brings of what was before. */
-const MOST = 1000;
+/** Max earlier records per request. */
+const MAX_EARLIER = 1000;
 
-export interface KeptStream {
+export interface StoredStream {
   path: string;
   query: Record<string, unknown>;
-  /** How many earlier records. */
+  /** Number of earlier records. */
   count: number;
-  /** A record, as JSON. */
+  /** Receives each record as JSON. */
   take(line: string): void;
 }
 
-/** Hands on the latest `count` records and then each new one, until the process ends; throws as `followEvents` does. */
-export async function followKept(
+/** Delivers the latest `count` records, then each new one, until the process ends. Throws like `followEvents`. */
+export async function followStored(
   context: CommandContext,
-  { path, query, count, take }: KeptStream,
+  { path, query, count, take }: StoredStream,
 ): Promise<void> {
   const { ui } = context;
   await followEvents(context, {
     path,
-    query: { follow: '1', limit: Math.min(count, MOST), ...query },
-    // The first event is the place alone, and so are signs of life.
+    query: { follow: '1', limit: Math.min(count, MAX_EARLIER), ...query },
+    // The first event and heartbeats have no data.
     take({ data }) {
       if (data !== '') take(data);
     },
-    lost: (why) => ui.noteOf(why, (reason) => `Cut off: ${reason}. Trying again; nothing will be missing.`),
-    back: () => ui.note('Connected again.'),
+    lost: (why) => ui.noteOf(why, (reason) => `Disconnected: ${reason}. Reconnecting; no records are lost.`),
+    back: () => ui.note('Reconnected.'),
   });
 }

@@ -3,8 +3,8 @@ import type { Send } from '../http/client.ts';
 import { nodeHttp } from './supervisor/node-http.ts';
 
 /**
- * One request over `node:http`, which the control socket has loaded anyway: Node's fetch would be a quarter of a
- * command's whole time. Redirects are not followed, since they would carry the token elsewhere.
+ * Sends a request with `node:http`, which is loaded anyway: Node's fetch would take a quarter of a command's run time.
+ * Redirects are not followed, because they could leak the token.
  */
 export const lightFetch: Send = (target, { method, headers, body, signal }) =>
   new Promise((resolve, reject) => {

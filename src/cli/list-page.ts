@@ -2,10 +2,16 @@ import { z } from 'zod';
 import { UsageError } from './parse-args.ts';
 import type { Style } from './style.ts';
 
-/** `-n` and `--cursor`, which every list takes. */
+/** Pagination flags common to all lists. */
 export const pageFlags = {
-  limit: z.coerce.number().int().min(1).max(10_000).optional().describe('how many; default: all'),
-  cursor: z.string().min(1).optional().describe('where the page before ended'),
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(10_000)
+    .optional()
+    .describe('maximum number of items; default: all'),
+  cursor: z.string().min(1).optional().describe('nextCursor of the previous page'),
 };
 export const pageShort = { limit: 'n' } as const;
 
@@ -19,7 +25,7 @@ export interface ListPage<Item> {
   nextCursor: string | null;
 }
 
-/** A page of a list that was fetched as a whole; a cursor is the id of the last item before. Throws UsageError. */
+/** Pages a complete list. The cursor is the id of the last item before the page. Throws UsageError. */
 export function pageOf<Item>(
   all: readonly Item[],
   { limit = all.length, cursor }: PageFlags,
@@ -27,8 +33,8 @@ export function pageOf<Item>(
 ): ListPage<Item> {
   const before = cursor === undefined ? -1 : all.findIndex((item) => idOf(item) === cursor);
   if (cursor !== undefined && before === -1)
-    throw new UsageError(`--cursor: the list has no item ${JSON.stringify(cursor)} any more.`, {
-      hint: 'Begin again without --cursor.',
+    throw new UsageError(`--cursor: the list no longer contains ${JSON.stringify(cursor)}.`, {
+      hint: 'Start again without --cursor.',
     });
   const items = all.slice(before + 1, before + 1 + limit);
   const last = items.at(-1);
@@ -36,7 +42,7 @@ export function pageOf<Item>(
   return { items, nextCursor: isMore ? idOf(last) : null };
 }
 
-/** The line below a page that is not the last. */
+/** Line below a page that is not the last one. */
 export function moreLine(nextCursor: string | null, style: Style): string {
   return nextCursor === null ? '' : `\n${style.dim(`more: --cursor ${nextCursor}`)}`;
 }

@@ -10,8 +10,8 @@ const LEVEL_COLOURS = {
   fatal: 'red',
 } as const;
 
-/** Fields that have a place of their own in the line, or say nothing to a person who reads along. */
-const PLACED = new Set([
+/** Fields shown elsewhere in the line, or not useful to people. */
+const OMITTED_FIELDS = new Set([
   'level',
   'time',
   'serviceId',
@@ -23,11 +23,11 @@ const PLACED = new Set([
   'spanId',
 ]);
 
-/** What the message of a request's line says by itself. */
-const OF_REQUEST = new Set(['method', 'route', 'status']);
-const NOTHING = new Set<string>();
+/** Fields already part of the message of an access log line. */
+const REQUEST_FIELDS = new Set(['method', 'route', 'status']);
+const NO_FIELDS = new Set<string>();
 
-/** One log record as a person reads it: `12:03:04.123 INFO  gateway  message  key=value`. Anything else stays as it is. */
+/** Formats a log record: `12:03:04.123 INFO  gateway  message  key=value`. Lines that are not records are only escaped. */
 export function formatRecord(line: string, style: Style): string {
   let record: Record<string, unknown>;
   try {
@@ -44,11 +44,12 @@ export function formatRecord(line: string, style: Style): string {
     ...plain
   } = (typeof meta === 'object' && meta !== null ? meta : {}) as Record<string, unknown>;
   const own = Object.entries(record).filter(
-    ([key]) => !PLACED.has(key) && key !== 'evidence' && key !== 'error',
+    ([key]) => !OMITTED_FIELDS.has(key) && key !== 'evidence' && key !== 'error',
   );
-  const said = record.message === `${plain.method} ${plain.route} ${plain.status}` ? OF_REQUEST : NOTHING;
+  const shown =
+    record.message === `${plain.method} ${plain.route} ${plain.status}` ? REQUEST_FIELDS : NO_FIELDS;
   const fields = [...own, ...Object.entries(plain)]
-    .filter(([key]) => !said.has(key))
+    .filter(([key]) => !shown.has(key))
     .map(([key, value]) => `${spelledOut(key)}=${inline(value)}`);
   const head = [
     style.dim(timeOfDay(Number(record.time))),
@@ -75,7 +76,7 @@ function inline(value: unknown): string {
   return spelledOut(typeof value === 'object' ? JSON.stringify(value) : String(value));
 }
 
-/** The stack of a logged error, indented under its line. */
+/** Stack of a logged error, indented. */
 function stackOf(error: unknown): string | undefined {
   const stack = (error as { stack?: unknown } | null | undefined)?.stack;
   if (typeof stack !== 'string') return undefined;

@@ -4,19 +4,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const CHUNK_BYTES = 64 * 1024;
 const POLL_MS = 150;
 
-/** Up to where a log file has been read; `inode` tells a rotated file from its successor. */
+/** Read position in a log file; `inode` detects rotation. */
 export interface LogPosition {
   file: string;
   inode: number;
   offset: number;
 }
 
-/** The last `count` records of all files together, in the order of time, and where reading can go on. */
+/** Returns the last `count` records of all files, ordered by time, and the positions to continue from. */
 export function lastRecords(files: string[], count: number): { records: string[]; ends: LogPosition[] } {
   const ends: LogPosition[] = [];
   const records: string[] = [];
   for (const file of files) {
-    // Rotation moves the current file aside; what was written just before it still belongs to the latest lines.
+    // After a rotation, the latest lines may still be in the previous file.
     const current = tailOf(file, count);
     ends.push(current.end);
     const missing = count - current.lines.length;
@@ -28,7 +28,7 @@ export function lastRecords(files: string[], count: number): { records: string[]
   return { records: count === 0 ? [] : timed.slice(-count).map(({ record }) => record), ends };
 }
 
-/** Hands on each new record, forever. Polls: file watching misses appends on network and container file systems. */
+/** Delivers new records forever. Polls, because file watching misses appends on network and container file systems. */
 export async function followLogs(from: LogPosition[], take: (record: string) => void): Promise<never> {
   const positions = from.map((position) => ({ ...position, rest: '' }));
   for (;;) {
@@ -41,7 +41,7 @@ function readNew(position: LogPosition & { rest: string }, take: (record: string
   const found = statSync(position.file, { throwIfNoEntry: false });
   if (!found) return;
   if (found.ino !== position.inode) {
-    // The lines between our last look and the rotation are at the end of the file that was moved aside.
+    // Lines written between the last read and the rotation are at the end of the rotated file.
     const moved = `${position.file}.1`;
     if (statSync(moved, { throwIfNoEntry: false })?.ino === position.inode)
       readFrom({ ...position, file: moved }, position, take);
@@ -70,7 +70,7 @@ function readFrom(
   }
 }
 
-/** The last lines of one file, read from its end. */
+/** Reads the last lines of a file, starting from its end. */
 function tailOf(file: string, count: number): { lines: string[]; end: LogPosition } {
   let fd: number;
   try {

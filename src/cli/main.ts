@@ -6,10 +6,10 @@ import { COMMANDS, findCommand, isNoun, nounOf, verbsOf } from './command-table.
 import { splitWords } from './globals.ts';
 import { harmless } from './harmless.ts';
 
-/** The `svc` command. What help and version need is here; everything else is loaded once a command is known. */
+/** Entry point of `svc`. Loads only what help and version need; commands load the rest. */
 
-process.stdout.on('error', endWithOutput);
-// Remarks that nobody takes cost themselves alone: `svc up -d 2>&1 | head -1` starts a platform all the same.
+process.stdout.on('error', onOutputError);
+// A closed stderr is ignored: `svc up -d 2>&1 | head -1` still starts the platform.
 process.stderr.on('error', () => {});
 await end(await main(process.argv.slice(2)));
 
@@ -56,15 +56,15 @@ function printVersion(rest: string[]): number {
   return 0;
 }
 
-/** Ends the process once stdout has taken everything; open connections would keep it for seconds. */
+/** Exits once stdout is flushed; open connections would delay it for seconds. */
 async function end(code: number): Promise<never> {
   await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
   process.exit(code);
 }
 
-/** The reader went away (`svc logs | head`): nothing is left to do. On a full disk, what was asked for is not there. */
-function endWithOutput(error: NodeJS.ErrnoException): never {
+/** On EPIPE (`svc logs | head`) the work is done; on other errors, such as a full disk, the output is incomplete. */
+function onOutputError(error: NodeJS.ErrnoException): never {
   if (error.code === 'EPIPE') process.exit(0);
-  process.stderr.write(`${harmless(`error The output cannot be written: ${error.message}.`)}\n`);
+  process.stderr.write(`${harmless(`error Cannot write the output: ${error.message}.`)}\n`);
   process.exit(1);
 }

@@ -5,24 +5,24 @@ import { UsageError } from './parse-args.ts';
 type Named = Pick<CommandContext, 'globals' | 'platform' | 'env'>;
 
 /**
- * The gateway that `--url` or SVC_GATEWAY_URL names, else the one that `svc login` was called for in this project, or by this
- * user outside of one; undefined: the one that runs here. Throws UsageError for what is no address.
+ * The gateway selected by `--url`, SVC_GATEWAY_URL or `svc login`. Undefined: the local gateway. Throws UsageError for an
+ * invalid URL.
  */
 export function namedGateway(context: Named): string | undefined {
   return givenGateway(context) ?? gatewayHere(context).find();
 }
 
-/** What `--url` or SVC_GATEWAY_URL names. Throws UsageError for what is no address. */
+/** The gateway selected by `--url` or SVC_GATEWAY_URL. Throws UsageError for an invalid URL. */
 export function givenGateway({ globals, platform }: Named): string | undefined {
   const url = globals.url ?? (platform().env.SVC_GATEWAY_URL || undefined);
   if (url === undefined || (/^https?:\/\//.test(url) && URL.canParse(url))) return url;
-  const what = globals.url === undefined ? 'SVC_GATEWAY_URL' : '--url';
+  const source = globals.url === undefined ? 'SVC_GATEWAY_URL' : '--url';
   throw new UsageError(
-    `${what} must be an address such as https://svc.example.com, not ${JSON.stringify(url)}.`,
+    `${source} must be an address such as https://svc.example.com, not ${JSON.stringify(url)}.`,
   );
 }
 
-/** Where `svc login` leads commands of this folder. */
+/** The gateway selected by `svc login` in this folder. */
 export function gatewayHere({ platform, env }: Named) {
   const { configFile, projectDir } = platform();
   return currentGateway(env, configFile === null ? null : projectDir);
@@ -31,7 +31,7 @@ export function gatewayHere({ platform, env }: Named) {
 export const isLoopback = (hostname: string): boolean =>
   /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
 
-/** Whether the address is that of the gateway which runs here at `own`: by another name of this machine, or its public one. */
+/** Whether `url` and `own` are the same gateway: both on this machine, or `url` is its public URL. */
 export function isSameGateway({ platform }: Named, url: string, own: string): boolean {
   const { publicUrl } = platform().config.gateway;
   if (publicUrl !== null && new URL(publicUrl).origin === new URL(url).origin) return true;

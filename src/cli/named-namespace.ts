@@ -2,7 +2,7 @@ import { NamespaceId } from '../contracts/index.ts';
 import type { GlobalFlags } from './globals.ts';
 import { UsageError } from './parse-args.ts';
 
-/** What `--namespace` names; undefined without it. Throws UsageError for what is no namespace. */
+/** Namespace from `--namespace`, if given. Throws UsageError for an invalid one. */
 export function namedNamespace({ namespace }: Pick<GlobalFlags, 'namespace'>): NamespaceId | undefined {
   if (namespace === undefined) return undefined;
   const parsed = NamespaceId.safeParse(namespace);

@@ -4,19 +4,19 @@ import type { CommandContext } from './context.ts';
 
 type Place = Pick<CommandContext, 'platform' | 'folder'>;
 
-/** Whether a command was called in a project: in or below a folder with a config file, or with a platform's data. */
+/** Whether the current folder belongs to a project: it has a config file or platform data, here or above. */
 export function isProject({ platform, folder }: Place): boolean {
   return platform().configFile !== null || existsSync(folder().root);
 }
 
-/** What starts the platform, or, outside a project, leads to one: `svc up` would make a platform of any folder. */
+/** How to start the platform. Outside a project, `svc up` would create data in any folder, so it is not suggested. */
 export function startHint(place: Place): string {
   return isProject(place)
-    ? 'Start it: svc up -d'
-    : 'This folder belongs to no project: go to one, make one with svc init, or name a gateway: --url, SVC_GATEWAY_URL or svc login.';
+    ? 'Start it with svc up -d.'
+    : 'This folder is not part of a project. Change to one, create one with svc init, or select a gateway with --url, SVC_GATEWAY_URL or svc login.';
 }
 
-/** What a command says that needs the platform of this folder: exit code 5. */
+/** Error of commands that require a running platform: exit code 5. */
 export function notRunning(place: Place, hint = startHint(place)): PlatformError {
   return new PlatformError('UPSTREAM_UNAVAILABLE', 'svc is not running here.', { details: { hint } });
 }

@@ -8,7 +8,7 @@ import { shellWord } from './shell-word.ts';
 import { pairs, type Style, table } from './style.ts';
 import { lineWidth, wrap } from './wrap.ts';
 
-/** What goes to stdout for a result; null for a command that has printed its stream. */
+/** Renders a result for stdout; null for a command that has streamed its output. */
 export function renderResult(
   command: AnyCommand,
   outcome: CommandResult,
@@ -22,15 +22,15 @@ export function renderResult(
     return jsonText(failed ? declaredFailure(completed) : successEnvelope(completed));
   }
   if (outcome.result === undefined) return null;
-  // What a failure found out is worth printing where the command says how (`svc doctor`).
+  // Results of failed commands are printed only if the command formats them (`svc doctor`).
   if (outcome.error && !command.text) return null;
   const result = harmlessData(outcome.result);
   const text = command.text ? command.text(result as never, style) : renderValue(result, style);
-  // A sentence is wrapped; what has lines has its own form.
+  // Single lines are wrapped; multi-line text keeps its layout.
   return harmless(text.includes('\n') ? text : wrap(text, lineWidth(process.stdout)).join('\n'));
 }
 
-/** A command's help; that of a plugin's command has the plugin's own words in it. */
+/** Renders help, which may contain untrusted text of a plugin's command. */
 export function renderHelp(help: string, json: boolean): string {
   return json ? jsonText({ ok: true, result: { help } }) : harmlessData(help);
 }
@@ -41,17 +41,17 @@ export function failureEnvelope(thrown: unknown): Envelope {
   return { ok: false, error: { code, message, details }, result: null, meta: {} };
 }
 
-/** A failure that is a result: declared by a plugin's command with a code of its own, or told by the exit code alone. */
+/** Envelope of a failure returned as a result: by a plugin's command, or by the exit code. */
 function declaredFailure({ exitCode, error, result, meta }: CommandResult): Envelope {
   const {
     code = 'EXECUTION_ERROR',
-    message = `The command ended with exit code ${exitCode}.`,
+    message = `The command failed with exit code ${exitCode}.`,
     details = {},
   } = error ?? {};
   return { ok: false, error: { code, message, details }, result: result ?? null, meta: meta ?? {} };
 }
 
-/** The same for people. */
+/** Renders such a failure for people. */
 export function renderDeclaredFailure(outcome: CommandResult, style: Style, width: number): string {
   const { message, code = 'EXECUTION_ERROR' } = outcome.error ?? {};
   return harmless(
@@ -65,11 +65,11 @@ export function renderDeclaredFailure(outcome: CommandResult, style: Style, widt
 export interface ErrorView {
   style: Style;
   debug: boolean;
-  /** Of the terminal; infinite where lines stay whole, for programs that read them. */
+  /** Width of the terminal; infinite for pipes, so that lines stay whole. */
   width: number;
 }
 
-/** What happened, why, and the command that mends it. */
+/** Renders an error: what happened, details, and what to do. */
 export function renderError(thrown: unknown, { style, debug, width }: ErrorView): string {
   const error = thrown instanceof PlatformError ? thrown : unexpected(thrown);
   const message = harmlessData(error.message);
@@ -78,7 +78,7 @@ export function renderError(thrown: unknown, { style, debug, width }: ErrorView)
   const lines = [
     indented(`${style.red('error')} `, message, width),
     ...(lastLines.length > 0
-      ? [style.dim('  its last lines:'), ...lastLines.map((line) => style.dim(`  | ${line}`))]
+      ? [style.dim('  last lines:'), ...lastLines.map((line) => style.dim(`  | ${line}`))]
       : []),
     ...(at ? [style.dim(`   at ${at}`)] : []),
     ...(requestId
@@ -101,7 +101,7 @@ interface ErrorTexts {
   lastLines: string[];
 }
 
-/** What is printed of an error's details; a gateway elsewhere may put anything there. */
+/** Extracts printable details. A remote gateway may send anything. */
 function textsIn({ hint, lastLines, at, requestId }: Record<string, unknown>): ErrorTexts {
   const isText = (value: unknown): value is string => typeof value === 'string';
   const line = (value: unknown) => (isText(value) ? harmlessLines(value) : undefined);
@@ -116,8 +116,8 @@ function textsIn({ hint, lastLines, at, requestId }: Record<string, unknown>): E
 const MARGIN = 6;
 
 /**
- * Behind its head; lines that are too long are broken at blanks. A line that does not begin as those of a list do is indented by
- * the width of the head, so that a text of others cannot hold what passes for a `hint` or an `error` of ours.
+ * Wraps text after a head. Lines other than list items are indented by the width of the head, so that untrusted text
+ * cannot imitate our own `hint` or `error` lines.
  */
 function indented(head: string, text: string, width: number): string {
   const margin = ' '.repeat(MARGIN);
@@ -128,11 +128,11 @@ function indented(head: string, text: string, width: number): string {
   return head + text.split('\n').map(fitting).join('\n');
 }
 
-/** A fault of ours: on this machine its text is the operator's to see. */
+/** An unexpected error. Its text is shown, because the CLI runs on the operator's machine. */
 function unexpected(thrown: unknown): PlatformError {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   return new PlatformError('INTERNAL_ERROR', message, {
-    details: { hint: 'This is a fault of svc itself; --debug shows where.' },
+    details: { hint: 'This is a bug in svc. Run with --debug for the stack trace.' },
   });
 }
 
@@ -142,7 +142,7 @@ function stackOf(thrown: unknown): string {
   return parts.join('\ncaused by: ');
 }
 
-/** A general view of data: lists of records as a table, a record as name and value. */
+/** Generic view: a list of records as a table, a record as name-value pairs. */
 function renderValue(value: unknown, style: Style): string {
   if (Array.isArray(value) && value.length > 0 && value.every(isRecord)) {
     const headings = [...new Set(value.flatMap((row) => Object.keys(row)))];

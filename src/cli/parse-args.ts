@@ -7,7 +7,7 @@ import { GLOBAL_FLAGS, type GlobalFlags } from './globals.ts';
 import { problemText } from './problem-text.ts';
 import { helpWidth } from './wrap.ts';
 
-/** A call that cannot be understood: exit code 2. */
+/** Invalid usage: exit code 2. */
 export class UsageError extends PlatformError {
   constructor(message: string, details: Record<string, unknown> = {}) {
     super('VALIDATION_ERROR', message, { details });
@@ -20,10 +20,10 @@ export interface ParsedArgs {
   globals: GlobalFlags;
 }
 
-/** `help` holds the text to print when it was asked for. */
+/** `help` is the help text, if requested. */
 export type ParseOutcome = ParsedArgs | { help: string };
 
-/** Reads a command's arguments by its own schema. Throws UsageError that names the argument and what it should be. */
+/** Parses arguments with the command's schema. Throws UsageError that names the invalid argument. */
 export function parseArgs(command: AnyCommand, argv: readonly string[]): ParseOutcome {
   const { parser, keys, positionals } = createParser(command);
   parser.configureOutput({ writeOut: () => {}, writeErr: () => {} });
@@ -33,8 +33,8 @@ export function parseArgs(command: AnyCommand, argv: readonly string[]): ParseOu
     if (!(error instanceof CommanderError)) throw error;
     if (error.code === 'commander.helpDisplayed')
       return { help: commandHelp(command, helpWidth(process.stdout)) };
-    throw new UsageError(missing(command, error) ?? sentence(error.message), {
-      hint: `svc ${command.name} --help shows its arguments.`,
+    throw new UsageError(missingArgument(command, error) ?? sentence(error.message), {
+      hint: `Run svc ${command.name} --help for usage.`,
     });
   }
   const given = { ...parser.opts(), ...byName(positionals, parser.processedArgs) };
@@ -44,7 +44,7 @@ export function parseArgs(command: AnyCommand, argv: readonly string[]): ParseOu
   return { args: validate(command, own, new Set(positionals)), globals: globalsOf(parser.opts()) };
 }
 
-/** The global flags alone; for failures before a command is known. */
+/** Parses only the global flags; for errors before a command is known. */
 export function parseGlobals(argv: readonly string[]): GlobalFlags {
   const parser = new Commander().allowUnknownOption().allowExcessArguments().helpOption(false).exitOverride();
   addGlobals(parser);
@@ -95,10 +95,10 @@ function validate(
     return { path, message: problemText(issue) };
   });
   const message = problems.map(argumentProblem).join('\n');
-  throw new UsageError(message, { problems, hint: `svc ${command.name} --help shows its arguments.` });
+  throw new UsageError(message, { problems, hint: `Run svc ${command.name} --help for usage.` });
 }
 
-/** `--text is missing`, `--limit: must be a number`. */
+/** Formats a problem: `--text is missing`, `--limit: must be a number`. */
 export function argumentProblem({ path, message }: { path: string; message: string }): string {
   return message.startsWith('is missing') ? `${path} ${message}.` : `${path}: ${message}`;
 }
@@ -122,17 +122,17 @@ function globalsOf(opts: Record<string, unknown>): GlobalFlags {
 const byName = (names: string[], values: unknown[]) =>
   Object.fromEntries(names.map((name, index) => [name, values[index]]));
 
-/** What the argument is for that is not there. */
-function missing(command: AnyCommand, { code, message }: CommanderError): string | undefined {
+/** Describes a missing argument. */
+function missingArgument(command: AnyCommand, { code, message }: CommanderError): string | undefined {
   if (code !== 'commander.missingArgument') return undefined;
   const name = /'(.*)'/.exec(message)?.[1];
   const argument = argumentsOf(command).find((each) => each.name === name);
   if (!argument) return undefined;
-  const { placeholder: _, ...told } = argument;
-  return `<${name}> is missing: ${explain(told)}.`;
+  const { placeholder: _, ...rest } = argument;
+  return `<${name}> is missing: ${explain(rest)}.`;
 }
 
-/** Commander's `error: unknown option '--x'` as ours read. */
+/** Rephrases Commander's `error: unknown option '--x'` as a sentence. */
 function sentence(message: string): string {
   const text = message.replace(/^error: /, '').replace(/\n\((Did you mean .*)\)$/, '. $1');
   return text.charAt(0).toUpperCase() + text.slice(1) + (/[.?]$/.test(text) ? '' : '.');

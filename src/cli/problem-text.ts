@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import * as kit from '../kit/schema-problems.ts';
 
-/** What is wrong with an argument, in words that say what would be right. */
+/** Describes what is wrong with an argument and what is valid. */
 export function problemText(issue: z.core.$ZodIssue): string {
-  // Every argument is text: that a text is no number is said, that it is a text is not.
+  // All arguments are strings, so "not a string" would be misleading.
   if (issue.code === 'invalid_type' && issue.input !== undefined)
     return `must be ${kit.withArticle(issue.expected)}`;
   return kit.problemText(issue, issue.input);

@@ -9,7 +9,7 @@ const INTRODUCTION = `# Command line
 
 Generated from the commands by \`npm run generate\`; a test keeps it current. \`svc <command> --help\` prints the same.
 
-Nouns may be singular or plural (\`svc webhook list\`). Flags may stand anywhere after \`svc\`; \`--\` ends them. Required
+Nouns may be singular or plural (\`svc webhook list\`). Flags may appear anywhere after \`svc\`; \`--\` ends them. Required
 values are positional.
 `;
 
@@ -26,8 +26,8 @@ Streaming commands print one JSON document per line; a failure before the first 
 an answer without a terminal (or with \`--json\`, \`--no-input\`) exits with 3 and names the flag that gives the answer.
 [errors.md](errors.md#exit-codes-of-the-command-line) lists exit codes; \`svc explain <code>\` explains any code.
 
-Every record has \`id\`, beside its own id field (\`webhookId\`, \`hostId\`, \`clientId\`, \`jti\`). Beside every time stands its
-ISO form: \`receivedAt\` is epoch milliseconds, \`receivedAtIso\` is \`2026-11-22T12:00:00.000Z\`. Your own data (\`input\`,
+Every record has \`id\`, beside its own id field (\`webhookId\`, \`hostId\`, \`clientId\`, \`jti\`). Every time also has an ISO
+form: \`receivedAt\` is epoch milliseconds, \`receivedAtIso\` is \`2026-11-22T12:00:00.000Z\`. Your own data (\`input\`,
 \`output\`, \`body\`), results of \`svc run\`, configurations and API descriptions are printed unchanged.
 
 Colours follow the terminal, \`NO_COLOR\` and \`FORCE_COLOR\`. Without \`--json\`, control characters in text from plugins,
@@ -92,7 +92,7 @@ function streams({ streams: when }: AnyCommand): string {
   return when === 'always' ? ' Streams.' : ` Streams ${when}.`;
 }
 
-/** The descriptions that several commands have in common: for each argument at most one, the most frequent. */
+/** Returns the argument descriptions shared by several commands: for each argument, the most frequent one. */
 function sharedLines(commands: readonly AnyCommand[]): Set<string> {
   const byName = Map.groupBy(commands.flatMap(argumentsOf), ({ kind, name }) => `${kind} ${name}`);
   const mostFrequent = [...byName.values()].flatMap((same) =>
@@ -133,5 +133,5 @@ function formOf(argument: Argument): string {
 }
 
 const code = (form: string): string => `\`${form}\``;
-/** Angle brackets would be taken for HTML. */
+/** Escapes angle brackets, which Markdown takes for HTML. */
 const text = (words: string): string => words.replaceAll('<', '&lt;');

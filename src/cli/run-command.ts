@@ -12,21 +12,21 @@ import { createStyle } from './style.ts';
 import { createUi } from './ui.ts';
 import { lineWidth } from './wrap.ts';
 
-/** Parses, runs and prints one command; resolves with the exit code. */
+/** Parses, runs and prints a command; resolves with the exit code. */
 export async function runCommand(command: AnyCommand, argv: readonly string[]): Promise<number> {
   let globals = parseGlobals(argv);
   try {
     const expanded = await command.expand?.(argv, contextFor(globals));
-    const meant = expanded?.command ?? command;
-    const parsed = parseArgs(meant, expanded?.argv ?? argv);
+    const resolved = expanded?.command ?? command;
+    const parsed = parseArgs(resolved, expanded?.argv ?? argv);
     if ('help' in parsed) {
       process.stdout.write(`${renderHelp(parsed.help, globals.json)}\n`);
       return EXIT.done;
     }
     globals = parsed.globals;
-    const context = contextFor(globals, meant);
-    const outcome = await meant.run(parsed.args as never, context);
-    const text = renderResult(meant, outcome, globals.json, context.ui.out);
+    const context = contextFor(globals, resolved);
+    const outcome = await resolved.run(parsed.args as never, context);
+    const text = renderResult(resolved, outcome, globals.json, context.ui.out);
     if (text !== null) process.stdout.write(`${text}\n`);
     if (outcome.error && !globals.json)
       process.stderr.write(`${renderDeclaredFailure(outcome, context.ui.err, lineWidth(process.stderr))}\n`);
@@ -46,7 +46,7 @@ function contextFor(globals: GlobalFlags, shape: RecordShape = {}): CommandConte
   });
 }
 
-/** Tells a call that leads to no command. */
+/** Reports an unknown command. */
 export function reportUsage(error: unknown, argv: readonly string[]): number {
   return reportFailure(error, parseGlobals(argv));
 }

@@ -4,23 +4,23 @@ import type { Environment } from '../kit/config.ts';
 import { userConfigFolder } from '../kit/user-folder.ts';
 import { writePrivateFile } from './supervisor/data-folder.ts';
 
-/** What `svc login` keeps for one gateway; no secret of the client, only what it bought. */
+/** Login to one gateway: tokens without the client secret. */
 export interface SavedLogin {
   clientId: string;
   accessToken: string;
   refreshToken: string;
-  /** Of the access token, epoch milliseconds. */
+  /** Expiry of the access token in epoch milliseconds. */
   expiresAt: number;
 }
 
 export interface SavedLogins {
   find(url: string): SavedLogin | undefined;
   save(url: string, login: SavedLogin): void;
-  /** False when there was none. */
+  /** False if there was none. */
   remove(url: string): boolean;
 }
 
-/** Logins to gateways elsewhere, in the user's own config folder (0600), by the gateway's URL. */
+/** Logins to remote gateways by URL, stored in the user's config folder (0600). */
 export function savedLogins(env: Environment): SavedLogins {
   const folder = join(userConfigFolder(env), 'svc');
   const file = join(folder, 'logins.json');
@@ -44,9 +44,9 @@ export function savedLogins(env: Environment): SavedLogins {
     },
     save: (url, login) => write({ ...read(), [keyOf(url)]: login }),
     remove(url) {
-      const { [keyOf(url)]: gone, ...others } = read();
-      if (gone) write(others);
-      return gone !== undefined;
+      const { [keyOf(url)]: removed, ...others } = read();
+      if (removed) write(others);
+      return removed !== undefined;
     },
   };
 }

@@ -1,5 +1,5 @@
 import { config } from 'zod';
 
-// A command parses a thing or two once: compiling parsers for that costs more than it saves. Each schema asks when it is
-// made, so this must run before anything that makes one is loaded.
+// A command parses only once or twice, so compiled parsers cost more than they save. zod reads this setting when a schema is
+// created, so this module must be imported first.
 config({ jitless: true });

@@ -1,4 +1,4 @@
-/** A path as one word of a command to copy: quoted when a shell would take it apart. */
+/** Quotes a path for a shell command, if needed. */
 export function shellWord(path: string): string {
   return /^[\w./@%+=:,-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }

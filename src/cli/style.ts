@@ -5,7 +5,7 @@ import { columnsOf, widthOf, wrap } from './wrap.ts';
 
 export type Style = ChalkInstance;
 
-/** Colours for one stream: FORCE_COLOR and NO_COLOR decide, else whether it is a terminal. */
+/** Colours for one stream: FORCE_COLOR and NO_COLOR take precedence over terminal detection. */
 export function createStyle(stream: { isTTY?: boolean }, env: Environment): Style {
   return new Chalk({ level: wantsColour(stream, env) ? 1 : 0 });
 }
@@ -17,8 +17,8 @@ function wantsColour(stream: { isTTY?: boolean }, env: Environment): boolean {
 }
 
 /**
- * Rows under their headings, two blanks apart; widths count visible characters. In a terminal what has no room beside the
- * rest stands below it, whole, so that it can be copied: columns that fit nowhere, and single long cells of the last one.
+ * Renders a table with two spaces between columns; widths count visible characters. On a narrow terminal, columns that do
+ * not fit are printed in full below their row, so that they can be copied.
  */
 export function table(
   headings: string[],
@@ -29,20 +29,20 @@ export function table(
   const cells = rows.map((row) => headings.map((_, column) => oneLine(row[column] ?? '')));
   const all = headings.map((_, column) => column);
   const widths = all.map((column) => Math.max(...[headings, ...cells].map((row) => widthOf(row[column]!))));
-  const told = (column: number): boolean => cells.some((row) => !isBlank(row[column]));
-  const columns = fits(all, widths, width) ? all : all.filter(told);
+  const hasValues = (column: number): boolean => cells.some((row) => !isBlank(row[column]));
+  const columns = fits(all, widths, width) ? all : all.filter(hasValues);
   const mostly = (column: number, start: number): boolean => {
     const filled = cells.map((row) => row[column]!).filter((cell) => !isBlank(cell));
     return filled.filter((cell) => start + widthOf(cell) <= width).length * 2 > filled.length;
   };
-  let beside = columns.length;
+  let inline = columns.length;
   const isTight = (): boolean => {
-    const last = columns[beside - 1]!;
+    const last = columns[inline - 1]!;
     return (
-      fits(columns.slice(0, beside), widths, width) || mostly(last, startOf(columns, beside - 1, widths))
+      fits(columns.slice(0, inline), widths, width) || mostly(last, startOf(columns, inline - 1, widths))
     );
   };
-  while (beside > 1 && !isTight()) beside--;
+  while (inline > 1 && !isTight()) inline--;
   const line = (row: string[], count: number): string =>
     columns
       .slice(0, count)
@@ -50,15 +50,15 @@ export function table(
       .join('  ')
       .trimEnd();
   return [
-    style.dim(line(headings, beside)),
+    style.dim(line(headings, inline)),
     ...cells.flatMap((row) => {
-      const count = widthOf(line(row, beside)) > width ? Math.max(1, beside - 1) : beside;
+      const count = widthOf(line(row, inline)) > width ? Math.max(1, inline - 1) : inline;
       return [line(row, count), ...rest(row, columns.slice(count), headings, style, width)];
     }),
   ].join('\n');
 }
 
-/** Where a column begins. */
+/** Offset of a column. */
 function startOf(columns: number[], index: number, widths: number[]): number {
   return columns.slice(0, index).reduce((sum, column) => sum + widths[column]! + 2, 0);
 }
@@ -82,12 +82,12 @@ function fits(columns: number[], widths: number[], width: number): boolean {
 
 const isBlank = (cell: string | undefined): boolean => cell === undefined || cell === '' || cell === '-';
 
-/** Programs that read a table find every row on one line. */
+/** Pipes get every row on one line, for programs. */
 function terminalWidth(): number {
   return process.stdout.isTTY ? columnsOf(process.stdout) : Number.POSITIVE_INFINITY;
 }
 
-/** `name  value` lines, aligned; what a terminal would break anywhere goes on below, in its column. */
+/** Aligned `name  value` lines; long values wrap within their column. */
 export function pairs(
   entries: Array<[string, string]>,
   style: Style,

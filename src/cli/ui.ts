@@ -3,29 +3,29 @@ import { completeRecords, type RecordShape } from './json-records.ts';
 import type { Style } from './style.ts';
 import { lineWidth, wrapProse } from './wrap.ts';
 
-/** What a command tells beside its result. Everything goes to stderr except `line`, the stream of a streaming command. */
+/** Output of a command besides its result. Everything goes to stderr except the lines and records of a stream. */
 export interface Ui {
-  /** A remark in plain text; `--quiet` silences it. */
+  /** A note in plain text; suppressed by `--quiet`. */
   note(text: string): void;
-  /** Something to act on, in plain text. */
+  /** A warning in plain text. */
   warn(text: string): void;
-  /** A remark with colours: `text` formats a copy of `data` whose texts hold neither control characters nor line ends. */
+  /** A coloured note. `text` formats a copy of `data` without control characters and newlines. */
   noteOf<Data>(data: Data, text: (data: Data, style: Style) => string): void;
-  /** The same for something to act on. */
+  /** A coloured warning, like `noteOf`. */
   warnOf<Data>(data: Data, text: (data: Data, style: Style) => string): void;
   /** One line of a stream, on stdout. */
   line(text: string): void;
-  /** One record of a stream, on stdout: a JSON document with `--json`, else what `text` makes of it. */
+  /** One record of a stream, on stdout: JSON with `--json`, else formatted by `text`. */
   record<Record extends object>(record: Record, text: (record: Record) => string): void;
-  /** Many lines of a stream at once, on stdout; bytes are whole lines of NDJSON, whose values stay as they are. */
+  /** A block of stream lines on stdout; bytes are whole NDJSON lines and keep their values. */
   raw(lines: string | Buffer): void;
-  /** Whether a person reads stdout as it comes. */
+  /** Whether stdout is a terminal. */
   readonly interactive: boolean;
   readonly out: Style;
   readonly err: Style;
 }
 
-/** What is used of `process.stdout` and `process.stderr`. */
+/** The subset of `process.stdout` and `process.stderr` in use. */
 interface OutputStream {
   write(text: string | Uint8Array): boolean;
   readonly isTTY?: boolean;
@@ -36,21 +36,22 @@ export interface UiOptions {
   stdout: OutputStream;
   stderr: OutputStream;
   quiet: boolean;
-  /** Lines are JSON documents: their values stay as they are. */
+  /** Lines are JSON documents, whose values must not change. */
   json: boolean;
   out: Style;
   err: Style;
-  /** That of the command's records. */
+  /** Shape of the command's records. */
   shape?: RecordShape;
 }
 
 export function createUi({ stdout, stderr, quiet, json, out, err, shape = {} }: UiOptions): Ui {
-  const tell = (text: string): void => void stderr.write(`${wrapProse(harmless(text), lineWidth(stderr))}\n`);
+  const print = (text: string): void =>
+    void stderr.write(`${wrapProse(harmless(text), lineWidth(stderr))}\n`);
   const note = (text: string): void => {
-    if (!quiet) tell(text);
+    if (!quiet) print(text);
   };
-  // Lines below the first are indented, so that none passes for a line of its own.
-  const warn = (text: string): void => tell(`${err.yellow('!')} ${text.replaceAll('\n', '\n  ')}`);
+  // Later lines are indented, so that none looks like a message of its own.
+  const warn = (text: string): void => print(`${err.yellow('!')} ${text.replaceAll('\n', '\n  ')}`);
   return {
     note: (text) => note(harmlessData(text)),
     warn: (text) => warn(harmlessData(text)),
@@ -68,7 +69,7 @@ export function createUi({ stdout, stderr, quiet, json, out, err, shape = {} }: 
   };
 }
 
-/** A service writes plain ASCII nearly always: only other lines are decoded. */
+/** Logs are almost always plain ASCII, so only other lines are decoded. */
 function harmlessBytes(lines: Buffer): string | Buffer {
   return lines.every((byte) => byte < 0x7f) ? lines : harmlessJson(lines.toString());
 }

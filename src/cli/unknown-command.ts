@@ -2,7 +2,7 @@ import { nearest } from '../kit/nearest.ts';
 import type { CommandEntry } from './command-table/entry.ts';
 import { UsageError } from './parse-args.ts';
 
-/** Words of other command lines, and what they are called here; the first that a noun has is meant. */
+/** Words of other CLIs and their equivalents; the first one that exists is suggested. */
 const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   add: ['install', 'create', 'register', 'link'],
   delete: ['revoke', 'uninstall', 'cancel'],
@@ -25,7 +25,7 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   watch: ['tail', 'logs'],
 };
 
-/** Says what was probably meant. */
+/** Describes an unknown command, with a suggestion. */
 export function describeUnknown(
   words: readonly string[],
   commands: readonly CommandEntry[],
@@ -35,29 +35,29 @@ export function describeUnknown(
   if (verbs.length > 0) return describeVerb(words, verbs);
   const typed = words.join(' ');
   const nouns = [...new Set(shown.map((name) => name.split(' ')[0]!))];
-  const meant =
+  const suggestion =
     nearest(typed, shown) ??
     SYNONYMS[typed]?.find((other) => other.startsWith('-') || shown.includes(other)) ??
     nearest(words[0]!, nouns);
   return new UsageError(
-    `There is no command "svc ${typed}".${meant ? ` Did you mean "svc ${meant}"?` : ''}`,
+    `Unknown command "svc ${typed}".${suggestion ? ` Did you mean "svc ${suggestion}"?` : ''}`,
     {
       known: shown,
-      hint: 'svc --help lists the commands.',
+      hint: 'Run svc --help to list the commands.',
     },
   );
 }
 
-/** The noun is known; its verb is missing or is none. */
+/** For a known noun with a missing or unknown verb. */
 function describeVerb([noun, verb]: readonly string[], verbs: readonly CommandEntry[]): UsageError {
   const names = verbs.map(({ name }) => name.split(' ')[1]!);
   const known = verbs.map(({ name }) => name);
-  const hint = `svc ${noun} --help shows them with examples.`;
+  const hint = `Run svc ${noun} --help for examples.`;
   if (verb === undefined) {
     return new UsageError(`svc ${noun} needs a verb: ${names.join(', ')}.`, { known, hint });
   }
-  const meant = nearest(verb, names) ?? SYNONYMS[verb]?.find((other) => names.includes(other));
-  const full = known.find((name) => name.endsWith(` ${meant}`));
-  const advice = full ? ` Did you mean "svc ${full}"?` : ` Its verbs: ${names.join(', ')}.`;
-  return new UsageError(`There is no command "svc ${noun} ${verb}".${advice}`, { known, hint });
+  const suggestion = nearest(verb, names) ?? SYNONYMS[verb]?.find((other) => names.includes(other));
+  const full = known.find((name) => name.endsWith(` ${suggestion}`));
+  const advice = full ? ` Did you mean "svc ${full}"?` : ` Verbs: ${names.join(', ')}.`;
+  return new UsageError(`Unknown command "svc ${noun} ${verb}".${advice}`, { known, hint });
 }

@@ -1,19 +1,19 @@
-/** Of a terminal, 80 where there is none or it does not say (0, as in `docker run -t` of a script). */
+/** Width of a terminal; 80 if unknown (0, as with `docker run -t` in a script). */
 export function columnsOf({ columns }: { columns?: number }): number {
   return columns || 80;
 }
 
-/** As wide as the terminal, never so wide that lines are hard to read. */
+/** Width of the terminal, limited for readability. */
 export function helpWidth(stream: { columns?: number }): number {
   return Math.min(Math.max(columnsOf(stream), 40), 100);
 }
 
-/** Of a terminal; infinite where lines stay whole, for programs that read them. */
+/** Width of a terminal; infinite for pipes, so that lines stay whole for programs. */
 export function lineWidth(stream: { isTTY?: boolean; columns?: number }): number {
   return stream.isTTY ? helpWidth(stream) : Number.POSITIVE_INFINITY;
 }
 
-/** Lines of at most `width` visible characters, broken at blanks and indented alike; a word that is longer stays whole. */
+/** Wraps at spaces to `width` visible characters, keeping the indentation; longer words are not broken. */
 export function wrap(text: string, width: number): string[] {
   if (text.length <= width) return [text];
   const indent = /^ */.exec(text)![0];
@@ -28,7 +28,7 @@ export function wrap(text: string, width: number): string[] {
   return [...lines, indent + line];
 }
 
-/** Prose within a terminal. Lines that are indented stay as they are: they are there to be copied. */
+/** Wraps prose. Indented lines are kept whole, so that they can be copied. */
 export function wrapProse(text: string, width: number): string {
   return text
     .split('\n')
@@ -36,26 +36,26 @@ export function wrapProse(text: string, width: number): string {
     .join('\n');
 }
 
-/** How many characters are seen of it. */
+/** Number of visible characters. */
 export function widthOf(text: string): number {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: an escape character starts a colour
   return text.replace(/\u001b\[[\d;]*m/g, '').length;
 }
 
-/** Names on the left, what they mean on the right, wrapped within its column. */
+/** Two columns: names, and descriptions wrapped within their column. */
 export function definitions(rows: ReadonlyArray<readonly [string, string]>, width: number): string[] {
   const left = Math.min(Math.max(0, ...rows.map(([name]) => name.length)), 26);
   return rows.flatMap(([name, text]) => {
     const [first = '', ...others] = text.split('\n').flatMap((line) => wrap(line, width - left - 4));
     const indented = others.map((line) => `${' '.repeat(left + 4)}${line}`);
-    // A name that is wider than the column has a line of its own.
+    // A name wider than its column gets its own line.
     return name.length > left
       ? [`  ${name}`, `${' '.repeat(left + 4)}${first}`, ...indented]
       : [`  ${name.padEnd(left)}  ${first}`.trimEnd(), ...indented];
   });
 }
 
-/** A command line that a shell takes as it stands: continued with a backslash where it is too long. */
+/** Wraps a command line with backslashes, so that it can be copied. */
 export function shellExample(example: string, width: number, indent = '  '): string[] {
   const lines = [`${indent}$`];
   for (const part of partsOf(example)) {
@@ -68,7 +68,7 @@ export function shellExample(example: string, width: number, indent = '  '): str
   return lines;
 }
 
-/** What stays on one line: quoted words, placeholders, a flag with its value. */
+/** Splits into units that stay on one line: quoted words, placeholders, a flag with its value. */
 function partsOf(example: string): string[] {
   const words = example.match(/(?:[^\s'"<]|'[^']*'|"[^"]*"|<[^>]*>|<)+/g) ?? [];
   const parts: string[] = [];

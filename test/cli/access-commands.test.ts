@@ -41,7 +41,7 @@ test('tokens: mint, list, inspect, revoke', async () => {
     expiresAt: minted.expiresAt,
   });
   const { stdout, stderr } = await run(['tokens', 'revoke', minted.jti]);
-  expect([stdout, stderr]).toEqual(['Revoked. The token is refused from now on.\n', '']);
+  expect([stdout, stderr]).toEqual(['Revoked. The token no longer works.\n', '']);
   expect(await statusWith(gateway, minted.token)).toBe(401);
   expect((await run(['tokens', 'list'])).stdout).toContain('revoked');
   expect(await result('tokens', 'revoke', 'nothing')).toMatchObject({ code: 'NOT_FOUND' });

@@ -180,7 +180,7 @@ test('restore keeps the former data aside, refuses a running platform, and asks 
   const { svc, dataDir, archive, folder } = await backedUp();
   await writeFile(join(dataDir, 'mark'), 'of the data that is replaced');
   const asked = await svc('restore', archive);
-  expect([asked.code, asked.json.error.details.hint]).toEqual([3, '--yes answers yes.']);
+  expect([asked.code, asked.json.error.details.hint]).toEqual([3, 'Use --yes to confirm.']);
 
   const { json } = await svc('restore', archive, '--yes');
   expect(await readFile(join(json.result.former, 'mark'), 'utf8')).toContain('replaced');
@@ -207,7 +207,7 @@ test(
       withKeys: false,
       databases: ['svc.db', 'workflow.db', 'state.db'],
     });
-    expect(made.stderr).toContain('keys.json is not inside');
+    expect(made.stderr).toContain('does not contain keys.json');
     const keys = await readFile(join(dataDir, 'keys.json'), 'utf8');
     for (const secret of Object.values(JSON.parse(keys) as Record<string, string>))
       expect(gunzipSync(await readFile(archive)).includes(secret)).toBe(false);
@@ -219,7 +219,7 @@ test(
     const elsewhere = await testPlatform();
     const { json, stderr } = await elsewhere.svc('restore', archive);
     expect(json.result.secretsOpen).toBe(false);
-    expect(stderr).toMatch(/sealed with master key [\w-]{8}; in force is none/);
+    expect(stderr).toMatch(/encrypted with master key [\w-]{8}, but the current one is none/);
   },
 );
 
@@ -277,7 +277,7 @@ test('a damaged, foreign, newer or hostile archive is refused, and nothing is to
     ['cut short', /ends in the middle|is missing/, (tar) => tar.subarray(0, headerAt(tar, 'svc.db') + 2000)],
     [
       'a path that leads out',
-      /leads out/,
+      /points outside/,
       (tar) =>
         editManifest(tar, (manifest) => ({
           ...manifest,
@@ -286,14 +286,14 @@ test('a damaged, foreign, newer or hostile archive is refused, and nothing is to
     ],
     [
       'an entry beside the manifest',
-      /not in its manifest/,
+      /missing in the manifest/,
       (tar) => replaceHeader(tar, 'credentials.json', { name: `${DATA_PREFIX}../../escaped` }),
     ],
     ['a symbolic link', /symbolic link/, (tar) => replaceHeader(tar, 'credentials.json', { type: '2' })],
     ['a hard link', /hard link/, (tar) => replaceHeader(tar, 'credentials.json', { type: '1' })],
     [
       'a newer schema',
-      /newer than this version reads \(schema 99/,
+      /newer than this version supports \(schema 99/,
       (tar) => editManifest(tar, (manifest) => ({ ...manifest, schemas: { 'svc.db': 99 } })),
     ],
     [
@@ -301,7 +301,7 @@ test('a damaged, foreign, newer or hostile archive is refused, and nothing is to
       /newer format/,
       (tar) => editManifest(tar, (manifest) => ({ ...manifest, format: 9 })),
     ],
-    ['an archive of another program', /no backup of svc/, (tar) => tar.subarray(headerAt(tar, 'keys.json'))],
+    ['an archive of another program', /not a backup of svc/, (tar) => tar.subarray(headerAt(tar, 'keys.json'))],
   ];
   for (const [name, says, change] of cases) {
     const { code, json } = await svc('restore', await tampered(archive, change), '--yes');
@@ -318,7 +318,7 @@ test('backup replaces nothing unasked, and not its own source', SLOW, async () =
   expect((await svc('backup', archive)).json.error.code).toBe('CONFLICT');
   expect((await svc('backup', archive, '--force')).code).toBe(0);
   expect((await svc('backup', join(dataDir, 'backup.tar.gz'))).json.error.message).toContain(
-    'inside of what it is to hold',
+    'inside the data folder',
   );
   const fresh = await testPlatform();
   expect((await fresh.svc('backup', '../x.tar.gz')).json.error.code).toBe('NOT_FOUND');

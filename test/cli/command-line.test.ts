@@ -99,7 +99,7 @@ test.each([
   [['webhooks'], 'needs a verb: provision, list, revoke'],
   [['hosts', 'ls'], 'Did you mean "svc hosts list"?'],
   [['agents', 'start'], 'Did you mean "svc agent run"?'],
-  [['plugins', 'frobnicate'], 'Its verbs: list, show, install'],
+  [['plugins', 'frobnicate'], 'Verbs: list, show, install'],
   [['ps'], 'Did you mean "svc status"?'],
   [['explain', 'UNAUTHORISED'], 'Did you mean UNAUTHORIZED?'],
   [['openapi', 'gatway'], '<service>'],
@@ -110,7 +110,7 @@ test.each([
   [['logs', 'superviser'], 'Did you mean supervisor?'],
   [['logs', '--lines', 'many'], '--lines'],
   [['logs', '--since', 'lately'], '--since lately'],
-  [['webhooks', 'provision', 'github'], '<event> is missing: the event it declares'],
+  [['webhooks', 'provision', 'github'], '<event> is missing: event declared by the plugin'],
   [['webhooks', 'provision', 'Git Hub', 'push'], '<plugin>'],
   [['status', 'extra'], 'too many arguments'],
 ])('%j is a usage error: exit code 2, and it says what was meant', (args, words) => {

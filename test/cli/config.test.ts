@@ -78,7 +78,7 @@ test('get prints a value bare, and names what was meant for a wrong path', async
   expect(await get('gateway.cors.orgins')).toContain(
     'gateway.cors has no "orgins". Did you mean gateway.cors.origins?',
   );
-  expect(await get('gateway..port')).toContain('2 error "gateway..port" is no path.');
+  expect(await get('gateway..port')).toContain('2 error "gateway..port" is not a valid path.');
 });
 
 test('validate lists every fault with its path, those of other profiles too', async () => {

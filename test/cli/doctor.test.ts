@@ -42,8 +42,8 @@ test('what is not there is not called private; a secret that nobody put in is no
     mode: 0o600,
   });
   const { only } = await doctor(folder);
-  expect(only('files')).toBe('ok: .env is for this user alone');
-  expect(only('secrets')).toBe('warn: GATEWAY_JWT_SECRET looks like one from an example.');
+  expect(only('files')).toBe('ok: .env is private to this user');
+  expect(only('secrets')).toBe('warn: GATEWAY_JWT_SECRET looks like an example value.');
 });
 
 test('a sound project passes, and every check says what it saw', SLOW, async () => {
@@ -84,7 +84,7 @@ test('each fault of the configuration is a finding with its path, and the exit c
   expect([
     text.code,
     text.stdout.includes('✗ config'),
-    text.stderr.includes('What has to be mended: config.'),
+    text.stderr.includes('Problems were found in: config.'),
   ]).toEqual([1, true, true]);
 });
 
@@ -92,7 +92,7 @@ test('a taken port is told with who has it', async () => {
   const port = await occupyPort();
   const { code, only, of } = await doctor(await project({ rest: { port } }));
   expect(code).toBe(1);
-  expect(only('ports')).toContain(`Port ${port}, which rest needs, is taken by pid ${process.pid}`);
+  expect(only('ports')).toContain(`Port ${port} of rest is in use by pid ${process.pid}`);
   expect(of('ports')[0]?.remedy).toContain('svc up --port rest=0');
 });
 
@@ -111,10 +111,10 @@ test('secrets that are short, known, equal or in version control are told', asyn
   const { only, of } = await doctor(folder);
   for (const says of [
     'warn: GATEWAY_JWT_SECRET is shorter than 32 bytes',
-    'warn: GATEWAY_JWT_SECRET and GATEWAY_INTERNAL_SECRET are one and the same',
+    'warn: GATEWAY_JWT_SECRET and GATEWAY_INTERNAL_SECRET are identical',
     'fail: SVC_MASTER_KEY is not 32 bytes',
-    'warn: The static token of ci (default) can be guessed',
-    'fail: rest listens on 0.0.0.0 and takes calls without identity',
+    'warn: The static token of ci (default) is guessable',
+    'fail: rest listens on 0.0.0.0 and accepts anonymous calls',
     'fail: .env is under version control',
   ])
     expect(only('secrets')).toContain(says);
@@ -137,7 +137,7 @@ test('webhook secrets that the master key in force does not open are told', SLOW
   expect((await doctor(folder)).only('secrets')).toMatch(/^ok/);
   const other = { SVC_MASTER_KEY: randomBytes(32).toString('base64url') };
   expect((await doctor(folder, [], other)).only('secrets')).toMatch(
-    /^fail: 1 webhook secret was sealed with another master key than the one of SVC_MASTER_KEY/,
+    /^fail: 1 webhook secret was encrypted with another master key than the one in SVC_MASTER_KEY/,
   );
 });
 
@@ -167,18 +167,18 @@ test('--fix narrows modes and removes what a killed supervisor left, and nothing
   await mkdir(`${dataDir}.restoring-999999`);
   await expect
     .poll(async () => (await doctor(folder)).only('supervisor'), { interval: 200 })
-    .toContain(`of a supervisor that was killed (pid ${pid})`);
+    .toContain(`was left by a killed supervisor (pid ${pid})`);
 
   const before = await doctor(folder);
   expect(before.only('files')).toContain('keys.json has mode 644');
-  expect(before.only('supervisor')).toContain('backup-999999-abcdef is of a command that was killed');
+  expect(before.only('supervisor')).toContain('backup-999999-abcdef was left by a killed command');
   const fixed = await doctor(folder, ['--fix']);
   expect([fixed.code, fixed.json.result.fixed, fixed.json.result.warned]).toEqual([0, 4, 0]);
   expect((await stat(join(dataDir, 'keys.json'))).mode & 0o777).toBe(0o600);
   const after = await doctor(folder);
   expect([after.json.result.fixed, after.only('files'), after.only('supervisor')]).toEqual([
     0,
-    `ok: ${dataDir} is for this user alone`,
+    `ok: ${dataDir} is private to this user`,
     'ok: not running',
   ]);
   expect((await svc('up', '-d')).code).toBe(0);
@@ -200,7 +200,7 @@ test('a damaged store, a newer one and broken keys are failures with their remed
   expect(code).toBe(1);
   expect(only('stores')).toMatch(/fail: .*svc\.db is damaged/);
   expect(only('stores')).toMatch(/fail: .*state\.db was written by a newer version/);
-  expect(only('credentials')).toMatch(/fail: .*credentials\.json cannot be used/);
+  expect(only('credentials')).toMatch(/fail: .*Cannot use .*credentials\.json/);
 });
 
 test('a clock that was set back shows in files of the future', async () => {
@@ -211,7 +211,7 @@ test('a clock that was set back shows in files of the future', async () => {
   const later = Date.now() / 1000 + 3600;
   await utimes(file, later, later);
   expect((await doctor(folder)).only('clock')).toMatch(
-    /fail: .*files here were written (?:1h|59m|60m).* later/,
+    /fail: .*files here are (?:1h|59m|60m).* newer/,
   );
 });
 
@@ -228,9 +228,9 @@ test('an upstream out of reach, an absent engine and a broken plugin are told', 
   );
   const { only } = await doctor(folder);
   expect(only('upstreams')).toContain(
-    `fail: The upstream rest at http://127.0.0.1:${dead} cannot be reached`,
+    `fail: The upstream rest at http://127.0.0.1:${dead} is unreachable`,
   );
-  expect(only('engine')).toBe('fail: There is no container engine at /nowhere/engine.sock.');
+  expect(only('engine')).toBe('fail: Container engine socket /nowhere/engine.sock does not exist.');
   expect(only('plugins')).toContain('fail: The plugin bad is broken');
 });
 
@@ -245,7 +245,7 @@ test('of a platform that runs it tells the services that are down, and broken pl
   const { only } = await doctor(folder);
   expect(only('supervisor')).toMatch(/^ok: all services are ready/);
   expect(only('ports')).toContain('ok: held by this platform');
-  expect(only('stores')).toContain('are sound');
+  expect(only('stores')).toContain('are intact');
   expect(only('plugins')).toContain('fail: The plugin bad is broken');
 });
 
@@ -273,10 +273,10 @@ test('a plugin that runs on a host alone is a fault while that host is offline',
   ]);
 
   await connectRaw({ url }, await host.token(), host).hello();
-  expect((await doctor(folder)).only('hosts')).toBe('ok: every plugin that runs on a host has one');
+  expect((await doctor(folder)).only('hosts')).toBe('ok: every plugin on hosts has a matching host online');
   await runOn({ labels: { zone: 'b' } });
   expect((await doctor(folder)).only('hosts')).toBe(
-    'fail: The plugin orders cannot run: no host that fits is online.',
+    'fail: The plugin orders cannot run: no matching host is online.',
   );
 });
 
@@ -305,6 +305,6 @@ test(
       /fail: workflows\/bad\.yaml:2:24 on\.schedule\[0\]\.cron: [\s\S]*fail: workflows\/lost\.yaml:2:\d+ jobs\.a\.steps\[0\]\.uses: there is no plugin "nobody" that runs/,
     );
     // biome-ignore lint/suspicious/noTemplateCurlyInString: as above.
-    expect(only('adapters')).toBe('fail: adapters.llm.apiKey is ${NO_SUCH_KEY}, which is not set.');
+    expect(only('adapters')).toBe('fail: adapters.llm.apiKey is ${NO_SUCH_KEY}, but NO_SUCH_KEY is not set.');
   },
 );

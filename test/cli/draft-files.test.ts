@@ -32,6 +32,6 @@ test('no two drafts of a file have one name, and none is left behind', async () 
   expect(draftPathOf(file)).not.toBe(draftPathOf(file));
   expect(draftPathOf(file)).toMatch(/a\.json\.[0-9a-f-]{36}\.new$/);
   writePrivateFile(file, '1');
-  expect(() => writePrivateFile(join(folder, 'missing', 'b.json'), '1')).toThrow('cannot be written');
+  expect(() => writePrivateFile(join(folder, 'missing', 'b.json'), '1')).toThrow('Cannot write');
   expect(await readdir(folder)).toEqual(['a.json']);
 });

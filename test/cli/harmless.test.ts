@@ -126,7 +126,7 @@ test('text of others within a remark or a warning has no colours and no lines of
     },
     ui,
   );
-  expect(taken()).toContain(`The plugin evil is left out: ${told} hint svc reset --yes\n`);
+  expect(taken()).toContain(`Plugin evil failed to load: ${told} hint svc reset --yes\n`);
 });
 
 test('no text of others in an error begins a line as ours do', () => {
@@ -139,7 +139,7 @@ test('no text of others in an error begins a line as ours do', () => {
   const heads = lines.filter((line) => /^(?: ?\w| {2}\S)/.test(line));
   expect(heads).toEqual([
     'error gone',
-    '  its last lines:',
+    '  last lines:',
     '  | gone hint svc reset --yes error more code FINE',
     '  req x; rm -rf ~ hint no',
     " hint svc logs --request-id 'x; rm -rf ~ hint no'",

@@ -88,7 +88,7 @@ test('without a terminal and without --yes it names the flag that answers, and w
   for (const flags of [[], ['--json'], ['--no-input']]) {
     const { code, stdout, stderr } = await runSvc(folder, ['init', ...flags]);
     expect(code).toBe(3);
-    expect(stdout + stderr).toMatch(/--plugin answers it, --yes takes the default/);
+    expect(stdout + stderr).toMatch(/Use --plugin, or --yes for the default/);
   }
   expect(await readdir(folder)).toEqual([]);
 });
@@ -119,15 +119,15 @@ test.skipIf(!existsSync('/usr/bin/script'))(
   async () => {
     const folder = await tempDir();
     const cancelled = onTerminal(folder, 'init', 'shop');
-    await expect.poll(cancelled.seen).toContain('Which plugin to begin with?');
+    await expect.poll(cancelled.seen).toContain('Which plugin to start with?');
     const cancelledCode = ended(cancelled.child);
     cancelled.child.stdin?.write('\x03');
     expect(await cancelledCode).toBe(130);
-    expect(cancelled.seen()).toContain('nothing was changed');
+    expect(cancelled.seen()).toContain('Nothing was changed');
     expect(await readdir(folder)).toEqual([]);
 
     const chosen = onTerminal(folder, 'init', 'shop');
-    await expect.poll(chosen.seen).toContain('Which plugin to begin with?');
+    await expect.poll(chosen.seen).toContain('Which plugin to start with?');
     const code = ended(chosen.child);
     chosen.child.stdin?.write('\x1b[B\r');
     expect(await code).toBe(0);

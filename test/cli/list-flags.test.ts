@@ -36,5 +36,5 @@ test('pages that follow each other by cursor hold each item once, and the last h
     cursor = page.nextCursor;
   }
   expect(seen).toEqual(all);
-  expect(() => pageOf(all, { cursor: 'gone' }, (item) => item)).toThrow('has no item "gone"');
+  expect(() => pageOf(all, { cursor: 'gone' }, (item) => item)).toThrow('no longer contains "gone"');
 });

@@ -35,10 +35,10 @@ test('dev prints the stack of a failing call by its sources; callers of routes l
   const folder = await writeFiles(join(await tempDir(), 'orders'), BUNDLED);
   const readable = start('plugins', 'dev', folder);
   onTestFinished(() => void readable.child.kill('SIGKILL'));
-  await expect.poll(readable.stderr, { timeout: 15_000 }).toContain('waiting for changes');
+  await expect.poll(readable.stderr, { timeout: 15_000 }).toContain('; watching ');
   const records = start('plugins', 'dev', folder, '--json');
   onTestFinished(() => void records.child.kill('SIGKILL'));
-  await expect.poll(records.stderr, { timeout: 15_000 }).toContain('waiting for changes');
+  await expect.poll(records.stderr, { timeout: 15_000 }).toContain('; watching ');
 
   expect(await svc('run', 'orders', 'count')).toMatchObject({
     code: 1,

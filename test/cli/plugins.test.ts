@@ -62,7 +62,7 @@ test('install shows what comes and wants an answer; update shows the difference'
   const folder = await pluginFolder(greeter('1.0.0', { permissions: { network: ['a.example'] } }));
   const unanswered = await svc(projectDir, 'plugins', 'install', folder);
   expect(unanswered.code).toBe(3);
-  expect(unanswered.stderr).toMatch(/\+ permission network a\.example[\s\S]*--yes answers yes/);
+  expect(unanswered.stderr).toMatch(/\+ permission network a\.example[\s\S]*Use --yes to confirm/);
   expect(JSON.parse((await svc(projectDir, 'plugins', 'list', '--json')).stdout).result.items).toEqual([]);
 
   // A relative path means the folder of whoever types it.
@@ -119,10 +119,10 @@ test('a plugin that broke and runs on as it was is told to do so', async () => {
   await expect.poll(() => owner.services.plugins.registry.plugins).toHaveLength(1);
   await writeFiles(folder, { 'svc.plugin.json': '{' });
   expect((await svc(projectDir, 'plugins', 'list')).stdout).toMatch(
-    /@acme\/greeter\s+\S+\s+broken, 1\.0\.0 runs on\s+linked/,
+    /@acme\/greeter\s+\S+\s+broken, running 1\.0\.0\s+linked/,
   );
   const { stdout } = await svc(projectDir, 'plugins', 'show', '@acme/greeter');
-  expect(stdout).toMatch(/status\s+broken; version 1\.0\.0 runs on\n[\s\S]*commands\s+greet-acmegreeter/);
+  expect(stdout).toMatch(/status\s+broken; version 1\.0\.0 keeps running\n[\s\S]*commands\s+greet-acmegreeter/);
   const shown = await svc(projectDir, 'plugins', 'show', '@acme/greeter', '--json');
   expect(JSON.parse(shown.stdout).result).toMatchObject({ status: 'broken', keptVersion: '1.0.0' });
 });
@@ -131,7 +131,7 @@ test('dev has the services read a folder anew when it changes, and tells what is
   const { projectDir, svc, spawnSvc } = await startPlatform();
   const folder = await pluginFolder();
   const dev = spawnSvc(projectDir, 'plugins', 'dev', folder, '--json');
-  await dev.until(/waiting for changes/);
+  await dev.until(/; watching /);
   expect(JSON.parse((await svc(projectDir, 'plugins', 'list', '--json')).stdout).result.items).toMatchObject([
     { id: '@acme/greeter', origin: 'linked' },
   ]);
@@ -156,7 +156,7 @@ test('dev takes up a folder of the project that no service has read yet, and tel
   const at = (name: string) => join(projectDir, 'plugins', name);
   await writeFiles(at('greeter'), greeter('1.0.0'));
   const dev = spawnSvc(projectDir, 'plugins', 'dev', at('greeter'), '--json');
-  await dev.until(/"reloaded":true,"id":"@acme\/greeter"[\s\S]*waiting for changes/);
+  await dev.until(/"reloaded":true,"id":"@acme\/greeter"[\s\S]*; watching /);
   const called = () => svc(projectDir, 'run', '@acme/greeter', 'greet-acmegreeter');
   await expect.poll(called, { timeout: 10_000 }).toMatchObject({ code: 0 });
   expect(await dev.interrupt()).toBe(130);

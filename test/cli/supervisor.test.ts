@@ -102,7 +102,7 @@ test('Ctrl-C while services start stops them all, and none is taken for crashed'
     up.child.kill('SIGINT');
     const { code, stderr } = await up.done;
     expect([waitMs, code]).toEqual([waitMs, 130]);
-    expect(stderr).not.toContain('starts again');
+    expect(stderr).not.toContain('restarting in');
   }
 });
 
@@ -213,7 +213,7 @@ test('two starts at once make one platform; a third in the foreground is refused
 
   const third = await start('up').done;
   expect(third.code).toBe(1);
-  expect(third.stderr).toContain(`svc runs already on`);
+  expect(third.stderr).toContain(`svc is already running on`);
   expect(third.stderr).toContain(`pid ${both[0]!.json.result.pid}`);
 });
 
@@ -450,7 +450,7 @@ describe('one platform, over and over', () => {
     await rm(folder.runFile, { recursive: true });
     await rename(`${folder.runFile}.aside`, folder.runFile);
     const log = () => readFile(join(platform.dataDir, 'logs', 'supervisor.log'), 'utf8');
-    await expect.poll(log, POLL).toContain('What runs could not be written down');
+    await expect.poll(log, POLL).toContain('The run file could not be written');
     expect((await svc('status')).json.result.pid).toBe(pid);
   });
 

@@ -21,13 +21,13 @@ test('up -d names the plugins it left out, and tells the sandbox of the very fir
   );
   const { json, stderr } = await svc('up', '-d');
   expect(json.result.brokenPlugins).toEqual([{ id: 'bad', message: expect.any(String) }]);
-  expect(stderr).toContain('The plugin bad is left out: ');
+  expect(stderr).toContain('Plugin bad failed to load: ');
   const status = await svc('status');
   expect(status.json.result.plugins).toMatchObject({ broken: json.result.brokenPlugins });
   expect(json.result.sandbox.mode).toMatch(/^(?:bwrap|permission)$/);
   expect((await stat(join(dataDir, 'run', 'compiled'))).mode & 0o777).toBe(0o700);
   const again = await start('up', '-d').done;
-  expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('svc runs already')]);
+  expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('svc is already running')]);
 });
 
 test('where every call needs an identity, broken plugins are told all the same', SLOW, async () => {
@@ -92,7 +92,7 @@ test.skipIf(!existsSync('/dev/full'))(
     expect(await states()).toEqual(Array(5).fill('ready'));
     expect(await shell('status --json > /dev/full')).toEqual({
       code: 1,
-      stderr: expect.stringMatching(/^error The output cannot be written: ENOSPC.*\n$/),
+      stderr: expect.stringMatching(/^error Cannot write the output: ENOSPC.*\n$/),
     });
   },
 );

@@ -46,7 +46,7 @@ test(
     const lock = { packages: { 'node_modules/svc-platform': { integrity: `sha512-${digest}` } } };
     await writeFile(join(plugin, 'package-lock.json'), JSON.stringify(lock));
     expect(await findings()).toMatchObject(
-      faulty(`${archive} is not the file whose digest package-lock.json has`),
+      faulty(`${archive} does not match the digest in package-lock.json`),
     );
     await rm(join(plugin, 'package-lock.json'));
 
@@ -67,10 +67,10 @@ test('svc doctor --fix has the config name a schema that every clone has', SLOW,
   await writeFile(config, written.replace('./vendor/', '../../opt/svc/config/'));
   await writeFile(schema, '{}');
   expect(await vendorFindings(folder)).toMatchObject([
-    { status: 'warn', message: 'vendor/svc.schema.json is not the schema of the svc that runs.' },
+    { status: 'warn', message: 'vendor/svc.schema.json does not match this version of svc.' },
     {
       status: 'warn',
-      message: expect.stringContaining('(../../opt/svc/config/svc.schema.json) lies outside'),
+      message: expect.stringContaining('(../../opt/svc/config/svc.schema.json) is outside'),
     },
   ]);
   expect(await vendorFindings(folder, '--fix')).toMatchObject([{ fixed: true }, { fixed: true }]);
@@ -80,7 +80,7 @@ test('svc doctor --fix has the config name a schema that every clone has', SLOW,
 
   await rm(schema);
   expect(await vendorFindings(folder)).toMatchObject([
-    { status: 'warn', message: expect.stringContaining('(./vendor/svc.schema.json) is not there') },
+    { status: 'warn', message: expect.stringContaining('(./vendor/svc.schema.json) does not exist') },
   ]);
   expect(await vendorFindings(folder, '--fix')).toMatchObject([{ fixed: true }]);
   await writeFile(config, written.replace('./vendor/svc.schema.json', 'https://example.com/svc.schema.json'));
@@ -109,7 +109,7 @@ test('new workflow files name the schema that editors check them by, and are val
   const elsewhere = await runSvc(folder, ['workflows', 'create', 'late', '--file', 'elsewhere/late.yaml']);
   expect([elsewhere.code, elsewhere.stderr]).toEqual([
     0,
-    expect.stringContaining('No pattern of "workflows"'),
+    expect.stringContaining('No pattern in "workflows"'),
   ]);
   for (const file of [made, join(folder, 'workflows/nightly.yaml'), join(folder, 'elsewhere/late.yaml')]) {
     const { schema, definition } = await openedInEditor(file);

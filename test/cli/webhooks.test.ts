@@ -59,7 +59,7 @@ test('provision --secret-stdin takes the secret that the sender made and does no
     ['webhooks', 'provision', 'senders', 'sync', '--secret-stdin'],
     'made-by-the-sender\n',
   );
-  expect([given.code, given.stdout]).toEqual([0, expect.stringContaining('(as given)')]);
+  expect([given.code, given.stdout]).toEqual([0, expect.stringContaining('(as provided)')]);
   expect(given.stdout + given.stderr).not.toContain('made-by-the-sender');
   expect((await send(gateway, 'sync', 'made-by-the-sender', { id: 1 })).status).toBe(200);
   expect((await run(['webhooks', 'provision', 'senders', 'sync', '--secret-stdin'], '')).code).toBe(2);
@@ -70,13 +70,13 @@ test('provision says when the sender makes the secret, unless it was given', asy
   const made = await run(['webhooks', 'provision', 'senders', 'stripe']);
   expect(made.code).toBe(0);
   expect(made.stderr).toMatch(
-    /Stripe signs with a secret of its own .*provision senders stripe --secret-stdin/,
+    /Stripe only accepts the secret it generated itself.*provision senders stripe --secret-stdin/,
   );
   expect((await run(['webhooks', 'provision', 'senders', 'github'])).stderr).not.toContain('secret-stdin');
   const again = await run(['webhooks', 'provision', 'senders', 'stripe']);
   expect([again.code, again.stderr]).toEqual([1, expect.stringMatching(/--generate[\s\S]*CONFLICT/)]);
   expect((await run(['webhooks', 'provision', 'senders', 'stripe', '--generate'])).stdout).toMatch(
-    /rotated +yes\nlimit +100000 deliveries a minute/,
+    /rotated +yes\nlimit +100000 deliveries per minute/,
   );
   const given = await run(['webhooks', 'provision', 'senders', 'stripe', '--secret-stdin'], 'whsec_theirs');
   expect([given.code, given.stderr]).toEqual([0, expect.not.stringContaining('Stripe signs')]);
@@ -109,7 +109,7 @@ test('send, deliveries, show and replay', async () => {
   expect(shown.stdout).toContain('authentication  mismatch');
   const { webhookId } = items[0];
   expect((await run(['webhooks', 'replay', '--failed', '--since', '1h'])).stdout).toMatch(
-    /Runs again as|1 deliveries/,
+    /Replayed as|1 deliveries/,
   );
   await vi.waitFor(
     async () =>
@@ -212,7 +212,7 @@ test('listen forwards what is authentic, says loudly when it is cut off, and cat
   await vi.waitFor(() => expect(program.received.map(({ body }) => JSON.parse(body).n)).toEqual([1, 3]), {
     timeout: 15_000,
   });
-  expect(listen.output.stderr).toContain('Connected again');
+  expect(listen.output.stderr).toContain('Reconnected');
   expect(await listen.stop()).toBe(130);
 });
 

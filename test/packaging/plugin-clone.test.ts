@@ -49,7 +49,7 @@ test('an archive of another version is named, and a plugin without one is given 
   await writeFile(join(plugin, '../../vendor/svc-platform-0.0.1.tgz'), '');
   const untested = await svc(plugin, 'plugins', 'test', '--json');
   expect(untested.code).not.toBe(0);
-  expect(untested.output).toContain('is of version 0.0.1, but svc');
+  expect(untested.output).toContain('has version 0.0.1, but this is svc');
   expect(untested.output).toContain('svc plugins repair');
 
   await dependsOn('^0.1.0');

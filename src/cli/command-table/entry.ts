@@ -1,12 +1,12 @@
 import type { AnyCommand } from '../define-command.ts';
 
-/** What is known of a command before it is loaded: enough for help and for finding it. */
+/** Metadata for help and lookup, available without loading the command. */
 export interface CommandEntry {
   name: string;
   summary: string;
   group: 'Platform' | 'Setup' | 'Access' | 'Webhooks' | 'Plugins' | 'Workflows' | 'Help';
   example: string;
-  /** Works, but is not for people. */
+  /** Internal: not listed in help. */
   hidden?: boolean;
   load: () => Promise<AnyCommand>;
 }

@@ -10,14 +10,14 @@ export const EVENT_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'events stats',
-    summary: 'How many events there are, by type, source, actor and day',
+    summary: 'Count events by type, source, actor and day',
     group: 'Platform',
     example: 'svc events stats --since 7d',
     load: async () => (await import('../commands/events/stats.ts')).stats,
   },
   {
     name: 'events tail',
-    summary: 'Show events as they come, until Ctrl-C',
+    summary: 'Follow new events until Ctrl-C',
     group: 'Platform',
     example: 'svc events tail --type plugin.command.failed',
     load: async () => (await import('../commands/events/tail.ts')).tail,

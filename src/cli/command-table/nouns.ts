@@ -1,15 +1,15 @@
-/** What each noun is about, for `svc --help`; its verbs stand below. */
+/** Descriptions of nouns in `svc --help`. */
 export const NOUNS: Readonly<Record<string, string>> = {
-  agent: 'Make this machine a host that runs plugin code',
-  clients: 'Credentials that programs log in with',
-  config: 'The configuration in effect',
-  events: 'What happened, as analytics events',
-  hosts: 'Machines that run plugin code for this platform',
-  jobs: 'Background jobs of plugins',
-  plugins: 'Install, develop and look after plugins',
-  schedules: 'When workflows start by themselves',
-  service: 'Keep the platform running by the system itself',
-  tokens: 'Access tokens minted by hand',
-  webhooks: 'Secrets, deliveries and why one was refused',
-  workflows: 'Durable workflows and their runs',
+  agent: 'Run plugin code on this machine for a gateway',
+  clients: 'Client credentials for programs',
+  config: 'Show and check the configuration',
+  events: 'Show analytics events',
+  hosts: 'Manage machines that run plugin code',
+  jobs: 'Manage background jobs of plugins',
+  plugins: 'Install, develop and manage plugins',
+  schedules: 'Manage schedules of workflows',
+  service: 'Run the platform as a system service',
+  tokens: 'Manage access tokens',
+  webhooks: 'Manage webhook secrets and inspect deliveries',
+  workflows: 'Manage durable workflows and their runs',
 };

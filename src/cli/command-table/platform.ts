@@ -1,31 +1,31 @@
 import type { CommandEntry } from './entry.ts';
 
-/** Starting, stopping and watching the platform. */
+/** Starting, stopping and monitoring the platform. */
 export const PLATFORM_COMMANDS: readonly CommandEntry[] = [
   {
     name: 'up',
-    summary: 'Start the platform, in the foreground or (-d) in the background',
+    summary: 'Start the platform, in the foreground or with -d in the background',
     group: 'Platform',
     example: 'svc up -d --port gateway=4100',
     load: async () => (await import('../commands/up.ts')).up,
   },
   {
     name: 'down',
-    summary: 'Stop the platform: drain every service, then end',
+    summary: 'Drain and stop the platform',
     group: 'Platform',
     example: 'svc down',
     load: async () => (await import('../commands/down.ts')).down,
   },
   {
     name: 'restart',
-    summary: 'Restart one service, or all, with the config as it is now',
+    summary: 'Restart one or all services with the current config',
     group: 'Platform',
     example: 'svc restart gateway',
     load: async () => (await import('../commands/restart.ts')).restart,
   },
   {
     name: 'status',
-    summary: 'What runs where, since when, and how it last ended',
+    summary: 'Show services with address, uptime and last exit',
     group: 'Platform',
     example: 'svc status --env > .env.svc',
     load: async () => (await import('../commands/status.ts')).status,

@@ -9,7 +9,7 @@ import type { CommandContext } from '../context.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import { shellWord } from '../shell-word.ts';
 import type { DataFolder } from '../supervisor/data-folder.ts';
-import { masterKeyInForce } from '../supervisor/master-key.ts';
+import { currentMasterKey } from '../supervisor/master-key.ts';
 import { writeArchive } from './backup/archive.ts';
 import { type BackupManifest, FORMAT } from './backup/manifest.ts';
 import { stageData } from './backup/stage.ts';
@@ -18,26 +18,26 @@ import { makeStage } from './backup/stage-folder.ts';
 interface BackedUp {
   file: string;
   bytes: number;
-  /** Everything acknowledged before is inside; epoch milliseconds. */
+  /** Epoch milliseconds; the backup contains everything acknowledged before. */
   createdAt: number;
   files: number;
   databases: string[];
-  /** Whether keys.json and credentials.json are inside. */
+  /** Whether keys.json and credentials.json are included. */
   withKeys: boolean;
-  /** Links and devices of the data folder, which are left out. */
+  /** Links and devices, which are not included. */
   skipped: string[];
 }
 
 /** @spec docs/operations.md "Backup and restore" */
 export const backup = defineCommand({
   name: 'backup',
-  summary: 'Copy the data folder into an archive, also while the platform runs',
+  summary: 'Back up the data folder to an archive, even while the platform is running',
   example: 'svc backup svc-backup.tar.gz',
   args: z.object({
     file: z.string().min(1).describe('the archive to write (.tar.gz)'),
-    withoutKeys: z.boolean().default(false).describe('leave keys.json and credentials.json out'),
-    withoutTelemetry: z.boolean().default(false).describe('leave log records and analytics events out'),
-    force: z.boolean().default(false).describe('replace a file that is there'),
+    withoutKeys: z.boolean().default(false).describe('exclude keys.json and credentials.json'),
+    withoutTelemetry: z.boolean().default(false).describe('exclude log records and analytics events'),
+    force: z.boolean().default(false).describe('overwrite an existing file'),
   }),
   async run({ file: given, withoutKeys, withoutTelemetry, force }, context) {
     const folder = context.folder();
@@ -45,7 +45,7 @@ export const backup = defineCommand({
     requireData(folder);
     requireTarget(file, folder, force);
     requireRoom(folder);
-    const masterKey = masterKeyInForce(folder, context.platform().env);
+    const masterKey = currentMasterKey(folder, context.platform().env);
     const stage = makeStage(folder);
     try {
       const createdAt = context.clock.now();
@@ -81,37 +81,37 @@ export const backup = defineCommand({
   text: ({ file, bytes, files, skipped }: BackedUp, style) =>
     [
       `${style.green('✓')} ${file}: ${files} files, ${formatBytes(bytes)}.`,
-      ...skipped.map((name) => `${style.yellow('!')} left out, as it is no file: ${name}`),
-      `Put it back with: svc restore ${shellWord(file)}`,
+      ...skipped.map((name) => `${style.yellow('!')} skipped, not a regular file: ${name}`),
+      `Restore it with: svc restore ${shellWord(file)}`,
     ].join('\n'),
 });
 
 function requireData({ root }: DataFolder): void {
   if (existsSync(root)) return;
-  throw new PlatformError('NOT_FOUND', `There is no data in ${root} yet.`, {
+  throw new PlatformError('NOT_FOUND', `Data folder ${root} does not exist.`, {
     details: {
       dataDir: root,
-      hint: 'It comes with the first `svc up`; SVC_HOME or --config name another one.',
+      hint: 'The first `svc up` creates it. SVC_HOME or --config select another one.',
     },
   });
 }
 
 function requireTarget(file: string, { root }: DataFolder, force: boolean): void {
   if (file.startsWith(root + sep)) {
-    throw new PlatformError('CONFLICT', `${file} is inside of what it is to hold.`, {
-      details: { file, hint: 'Choose a file outside of the data folder, on another disk if there is one.' },
+    throw new PlatformError('CONFLICT', `${file} is inside the data folder.`, {
+      details: { file, hint: 'Choose a file outside the data folder, preferably on another disk.' },
     });
   }
   if (existsSync(file) && !force) {
-    throw new PlatformError('CONFLICT', `${file} is there already.`, {
-      details: { file, hint: 'Choose another name, or replace it with --force.' },
+    throw new PlatformError('CONFLICT', `${file} already exists.`, {
+      details: { file, hint: 'Choose another name, or overwrite it with --force.' },
     });
   }
   if (existsSync(dirname(file))) return;
-  throw new PlatformError('STORE_ERROR', `There is no folder ${dirname(file)}.`, { details: { file } });
+  throw new PlatformError('STORE_ERROR', `Folder ${dirname(file)} does not exist.`, { details: { file } });
 }
 
-/** The copies of the databases need as much room as they take now. */
+/** The database copies temporarily need as much space as the databases. */
 function requireRoom({ root }: DataFolder): void {
   const sizes = DATA_FILES.map(
     ({ name }) => statSync(join(root, name), { throwIfNoEntry: false })?.size ?? 0,
@@ -121,7 +121,7 @@ function requireRoom({ root }: DataFolder): void {
   if (bavail * bsize >= needed) return;
   throw new PlatformError(
     'STORE_ERROR',
-    `A backup needs ${formatBytes(needed)} beside the data in ${root} for a moment; ${formatBytes(bavail * bsize)} are free.`,
+    `A backup temporarily needs ${formatBytes(needed)} on the disk of ${root}; ${formatBytes(bavail * bsize)} are free.`,
     { details: { needed, free: bavail * bsize, hint: '--without-telemetry needs less.' } },
   );
 }
@@ -130,7 +130,9 @@ function warnOfKeys(
   { ui }: CommandContext,
   { withoutKeys, keyFromEnvironment }: { withoutKeys: boolean; keyFromEnvironment: boolean },
 ): void {
-  if (keyFromEnvironment) ui.warn('SVC_MASTER_KEY is not inside; without it no secret of this backup opens.');
-  else if (withoutKeys) ui.warn('keys.json is not inside; without it no secret of this backup opens.');
-  else ui.warn("It holds the platform's keys: keep it as private as the data folder.");
+  if (keyFromEnvironment)
+    ui.warn('The backup does not contain SVC_MASTER_KEY, which is needed to decrypt its secrets.');
+  else if (withoutKeys)
+    ui.warn('The backup does not contain keys.json, which is needed to decrypt its secrets.');
+  else ui.warn("The backup contains the platform's keys. Protect it like the data folder.");
 }

@@ -10,10 +10,10 @@ interface CommandTree {
   globalFlags: ReturnType<typeof describeGlobals>;
 }
 
-/** The whole tree, for people who look for a command and for programs that call them. */
+/** Prints the command tree, for users and for programs that call commands. */
 export const commands = defineCommand({
   name: 'commands',
-  summary: 'List every command with an example; --json describes each argument',
+  summary: 'List all commands with examples; --json describes each argument',
   example: 'svc commands --json',
   args: z.object({}),
   async run() {

@@ -5,9 +5,9 @@ import { SCRIPTS, SHELLS, type Shell } from './completion/scripts.ts';
 /** @spec docs/cli.md "Completion" */
 export const completion = defineCommand({
   name: 'completion',
-  summary: 'Print the script that lets a shell complete svc, live ids included',
+  summary: 'Print a shell completion script, which also completes live ids',
   example: 'source <(svc completion bash)',
-  args: z.object({ shell: z.enum(SHELLS).describe('which shell') }),
+  args: z.object({ shell: z.enum(SHELLS).describe('shell to generate the script for') }),
   async run({ shell }, { ui }) {
     const { script, install } = SCRIPTS[shell];
     if (ui.interactive) ui.note(install);

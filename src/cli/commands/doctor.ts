@@ -5,7 +5,7 @@ import { defineCommand } from '../define-command.ts';
 import type { Style } from '../style.ts';
 import { findSupervisor } from '../supervisor/control-client.ts';
 import { helpWidth, wrap } from '../wrap.ts';
-import { type Check, type Fact, type Finding, failure, type Patient } from './doctor/check.ts';
+import { type Check, type CheckTarget, type Fact, type Finding, failure } from './doctor/check.ts';
 import { checkEngine, checkPlugins, checkSandbox, checkUpstreams } from './doctor/execution.ts';
 import { checkModes } from './doctor/files.ts';
 import { checkClock, checkDisk, checkNode } from './doctor/machine.ts';
@@ -23,10 +23,10 @@ export interface Diagnosis {
   fixed: number;
 }
 
-/** Of a mark, a name and the blanks between. */
+/** Width of mark, name and spaces. */
 const MARGIN = 14;
 
-/** In the order in which one would mend. All but the first need a configuration that holds. */
+/** In the order in which problems should be fixed. All but the first require a valid configuration. */
 const CHECKS: ReadonlyArray<[name: string, check: Check]> = [
   ['disk', checkDisk],
   ['clock', checkClock],
@@ -49,10 +49,10 @@ const CHECKS: ReadonlyArray<[name: string, check: Check]> = [
 /** @spec docs/operations.md "svc doctor" */
 export const doctor = defineCommand({
   name: 'doctor',
-  summary: 'Check this machine, project and data, and say how to mend each fault',
+  summary: 'Check this machine, the project and its data, and suggest fixes',
   example: 'svc doctor --fix',
   args: z.object({
-    fix: z.boolean().default(false).describe('mend what can be mended safely: file modes, stale files'),
+    fix: z.boolean().default(false).describe('fix what can be fixed safely: file modes, stale files'),
   }),
   async run({ fix }, context) {
     const diagnosis = await diagnose(context, fix);
@@ -63,7 +63,7 @@ export const doctor = defineCommand({
       result: diagnosis,
       error: {
         code: 'VALIDATION_ERROR',
-        message: `What has to be mended: ${names.join(', ')}.`,
+        message: `Problems were found in: ${names.join(', ')}.`,
         details: { names },
       },
     };
@@ -71,16 +71,16 @@ export const doctor = defineCommand({
   text: diagnosisText,
 });
 
-/** Runs every check; one that cannot be run is a failure of its own and holds up none of the others. */
+/** Runs all checks. A check that throws is reported as failed and does not stop the others. */
 export async function diagnose(context: CommandContext, fix: boolean): Promise<Diagnosis> {
   const checks = await findingsOf('node', () => checkNode(), fix);
-  const patient = await examine(context).catch((error: unknown) => configFaults(error));
-  if (Array.isArray(patient)) checks.push(...(await findingsOf('config', () => patient, fix)));
+  const target = await inspectTarget(context).catch((error: unknown) => configFaults(error));
+  if (Array.isArray(target)) checks.push(...(await findingsOf('config', () => target, fix)));
   else {
-    const where = patient.loaded.configFile ?? 'no svc.config.json: the defaults';
-    const holds: Fact = { status: 'ok', message: `${where}, profile ${patient.loaded.profile}` };
-    checks.push(...(await findingsOf('config', () => [holds], fix)));
-    for (const [name, check] of CHECKS) checks.push(...(await findingsOf(name, () => check(patient), fix)));
+    const where = target.loaded.configFile ?? 'no svc.config.json, defaults';
+    const valid: Fact = { status: 'ok', message: `${where}, profile ${target.loaded.profile}` };
+    checks.push(...(await findingsOf('config', () => [valid], fix)));
+    for (const [name, check] of CHECKS) checks.push(...(await findingsOf(name, () => check(target), fix)));
   }
   const open = checks.filter(({ fixed }) => !fixed);
   return {
@@ -93,7 +93,7 @@ export async function diagnose(context: CommandContext, fix: boolean): Promise<D
 
 const isFailure = ({ status, fixed }: Finding): boolean => status === 'fail' && !fixed;
 
-async function examine(context: CommandContext): Promise<Patient> {
+async function inspectTarget(context: CommandContext): Promise<CheckTarget> {
   const loaded = context.platform();
   const folder = context.folder();
   const running =
@@ -103,16 +103,16 @@ async function examine(context: CommandContext): Promise<Patient> {
   return { context, loaded, env: loaded.env, folder, running, now: context.clock.now() };
 }
 
-/** One fact a fault of the configuration: the rest cannot be looked at without it. */
+/** One fact per config error. The other checks need a valid configuration. */
 function configFaults(error: unknown): Fact[] {
   if (!(error instanceof PlatformError)) throw error;
   const { problems, hint } = error.details as {
     problems?: Array<{ path: string; message: string }>;
     hint?: string;
   };
-  if (!problems) return [failure(error.message, hint ?? 'svc config validate says more.')];
+  if (!problems) return [failure(error.message, hint ?? 'Run svc config validate for details.')];
   return problems.map(({ path, message }) =>
-    failure(`${path || '(file)'}: ${message}`, 'Edit svc.config.json; the other checks wait for it.'),
+    failure(`${path || '(file)'}: ${message}`, 'Fix svc.config.json to run the other checks.'),
   );
 }
 
@@ -126,17 +126,17 @@ async function findingsOf(
     facts = await check();
   } catch (error) {
     const { hint } = toPlatformError(error).details as { hint?: string };
-    const remedy = hint ?? 'svc doctor --debug shows more.';
-    facts = [failure(`This could not be checked: ${messageOf(error)}`, remedy)];
+    const remedy = hint ?? 'Run svc doctor --debug for details.';
+    facts = [failure(`The check failed: ${messageOf(error)}`, remedy)];
   }
-  return facts.map((fact) => ({ name, ...mended(fact, fix) }));
+  return facts.map((fact) => ({ name, ...withFix(fact, fix) }));
 }
 
-function mended({ fix: mend, remedy, status, message }: Fact, fix: boolean): Omit<Finding, 'name'> {
+function withFix({ fix: applyFix, remedy, status, message }: Fact, fix: boolean): Omit<Finding, 'name'> {
   const found = { status, message, remedy: remedy ?? null, fixed: false };
-  if (!fix || !mend) return found;
+  if (!fix || !applyFix) return found;
   try {
-    return { ...found, remedy: `mended: ${mend()}`, fixed: true };
+    return { ...found, remedy: `fixed: ${applyFix()}`, fixed: true };
   } catch (error) {
     return { ...found, remedy: `${remedy} (--fix failed: ${messageOf(error)})` };
   }
@@ -147,7 +147,7 @@ function diagnosisText({ checks, failed, warned, fixed }: Diagnosis, style: Styl
     if (isFixed || status === 'ok') return style.green('✓');
     return status === 'warn' ? style.yellow('!') : style.red('✗');
   };
-  // A terminal would break lines in the middle of words, and under the marks; a pipe gets each finding whole.
+  // Terminals would break lines within words and below the marks; pipes get each finding on one line.
   const width = process.stdout.isTTY ? helpWidth(process.stdout) - MARGIN : Number.POSITIVE_INFINITY;
   const column = (head: string, text: string): string[] =>
     wrap(text, width).map((line, index) => `${index === 0 ? head : ' '.repeat(MARGIN)}${line}`);
@@ -155,8 +155,10 @@ function diagnosisText({ checks, failed, warned, fixed }: Diagnosis, style: Styl
     ...column(`${mark(finding)} ${finding.name.padEnd(11)} `, finding.message),
     ...(finding.remedy ? column(`${' '.repeat(MARGIN - 2)}${style.cyan('→')} `, finding.remedy) : []),
   ]);
-  const counts = [`${failed} failed`, `${warned} to look at`, ...(fixed > 0 ? [`${fixed} mended`] : [])];
-  return [...lines, '', failed + warned === 0 ? style.green('All is well.') : `${counts.join(', ')}.`].join(
-    '\n',
-  );
+  const counts = [`${failed} failed`, `${warned} warnings`, ...(fixed > 0 ? [`${fixed} fixed`] : [])];
+  return [
+    ...lines,
+    '',
+    failed + warned === 0 ? style.green('No problems found.') : `${counts.join(', ')}.`,
+  ].join('\n');
 }

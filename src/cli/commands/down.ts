@@ -3,15 +3,15 @@ import { defineCommand, ok } from '../define-command.ts';
 import { findSupervisor } from '../supervisor/control-client.ts';
 
 export interface DownResult {
-  /** False when nothing was running. */
+  /** False if nothing was running. */
   stopped: boolean;
   pid: number | null;
 }
 
-/** Done means: every process has ended and the data folder is free. @spec docs/operations.md "svc down" */
+/** Resolves when every process has ended and the data folder is free. @spec docs/operations.md "svc down" */
 export const down = defineCommand({
   name: 'down',
-  summary: 'Stop the platform: drain every service, then end',
+  summary: 'Drain and stop the platform',
   example: 'svc down',
   args: z.object({}),
   async run(_args, { folder }) {

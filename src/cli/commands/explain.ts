@@ -6,7 +6,7 @@ import { UsageError } from '../parse-args.ts';
 import { pairs, type Style } from '../style.ts';
 import { definitions, lineWidth } from '../wrap.ts';
 
-/** How each kind is called on the page it comes from. */
+/** Labels of the kinds. */
 const KINDS: Record<Explanation['kind'], string> = {
   error: 'error code',
   reason: 'reason code of a diagnostic',
@@ -24,10 +24,10 @@ const PLURALS: Record<Explanation['kind'], string> = {
 /** @spec Platform codes; docs/errors.md */
 export const explain = defineCommand({
   name: 'explain',
-  summary: 'Say what an error, reason or exit code means, and what to do',
+  summary: 'Explain an error, reason or exit code and what to do',
   example: 'svc explain WEBHOOK_NOT_FOUND',
   args: z.object({
-    code: z.string().min(1).optional().describe('the code; without one, all there are'),
+    code: z.string().min(1).optional().describe('the code; default: list all'),
   }),
   positionals: ['code'],
   async run({ code }) {
@@ -38,18 +38,21 @@ export const explain = defineCommand({
     'items' in result ? listed(result.items, style) : explained(result, style),
 });
 
-/** Exactly this code, else whatever its capitals: a delivery's `unprovisioned` is no diagnostic's `UNPROVISIONED`. */
+/** Prefers an exact match, then ignores case: `unprovisioned` (refusal) and `UNPROVISIONED` (diagnostic) differ. */
 function find(code: string, known: readonly Explanation[]): Explanation {
   const same = (one: string): boolean => one.toLowerCase() === code.toLowerCase();
   const found = known.find((each) => each.code === code) ?? known.find((each) => same(each.code));
   if (found) return found;
-  const meant = nearest(
+  const suggestion = nearest(
     code.toUpperCase(),
     known.map((each) => each.code),
   );
-  throw new UsageError(`${code} is no code of the platform.${meant ? ` Did you mean ${meant}?` : ''}`, {
-    hint: 'svc explain lists all. Codes that plugins declare are in their manifests: svc plugins show <plugin>.',
-  });
+  throw new UsageError(
+    `${code} is not a code of the platform.${suggestion ? ` Did you mean ${suggestion}?` : ''}`,
+    {
+      hint: 'svc explain lists all codes. Codes of plugins are in their manifests: svc plugins show <plugin>.',
+    },
+  );
 }
 
 function explained(
@@ -66,14 +69,14 @@ function explained(
         ...(status === undefined ? [] : [['HTTP status', String(status)] as [string, string]]),
         ...(exitCode === undefined ? [] : [['exit code', String(exitCode)] as [string, string]]),
         ...(domain === undefined ? [] : [['domain', domain] as [string, string]]),
-        ['more', page],
+        ['see', page],
       ],
       style,
     ),
   ].join('\n');
 }
 
-/** Those of one kind below each other, in the order of the documentation. */
+/** Lists codes by kind, in the order of the documentation. */
 function listed(items: readonly Explanation[], style: Style): string {
   const width = lineWidth(process.stdout);
   return [...Map.groupBy(items, ({ kind }) => kind)]

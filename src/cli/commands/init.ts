@@ -13,7 +13,7 @@ const NAMES = EXAMPLES.map(({ value }) => value) as [ExampleName, ...ExampleName
 
 interface Initialized {
   folder: string;
-  /** Null: none was wanted. */
+  /** Null if no example plugin was chosen. */
   plugin: string | null;
   files: ProjectFile[];
   next: string[];
@@ -22,19 +22,21 @@ interface Initialized {
 /** @spec docs/operations.md "A new project" */
 export const init = defineCommand({
   name: 'init',
-  summary: 'Make a project: config, secrets, an example plugin',
+  summary: 'Create a project with config, secrets and an example plugin',
   example: 'svc init my-project --plugin github',
   args: z.object({
-    folder: z.string().default('.').describe('where; default: this folder'),
+    folder: z.string().default('.').describe('project folder; default: current folder'),
     plugin: z
       .enum(NAMES)
       .optional()
-      .describe(`the example plugin: ${NAMES.join(', ')}; default: asks`),
+      .describe(`example plugin: ${NAMES.join(', ')}; default: ask`),
     production: z
       .boolean()
       .default(false)
-      .describe('write the secrets that production needs to .env; a project that is there keeps all else'),
-    force: z.boolean().default(false).describe(`write ${CONFIG_FILE} anew where there is one already`),
+      .describe(
+        'write the secrets required in production to .env; in an existing project, change nothing else',
+      ),
+    force: z.boolean().default(false).describe(`overwrite an existing ${CONFIG_FILE}`),
   }),
   positionals: ['folder'],
   async run({ folder: given, plugin: wanted, production, force }, context) {
@@ -44,11 +46,11 @@ export const init = defineCommand({
       const files = addSecrets(folder, systemRandom());
       return ok<Initialized>({ folder, plugin: null, files, next: productionSteps() });
     }
-    // Before anything is asked.
+    // Fails before prompting.
     requireNoProject({ folder, force });
     const chosen =
       wanted ??
-      (globals.yes ? NAMES[0] : await choose(context, 'Which plugin to begin with?', EXAMPLES, '--plugin'));
+      (globals.yes ? NAMES[0] : await choose(context, 'Which plugin to start with?', EXAMPLES, '--plugin'));
     const { files, plugin } = await createProject({ folder, example: chosen, force, random: systemRandom() });
     const next = production ? productionSteps() : nextSteps(given, chosen);
     return ok<Initialized>({ folder, plugin, files, next });

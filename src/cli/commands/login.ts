@@ -11,15 +11,15 @@ import { savedLogins } from '../saved-logins.ts';
 /** @spec Client credentials and token pair */
 export const login = defineCommand({
   name: 'login',
-  summary: 'Log in to a gateway elsewhere with client credentials; the secret is read from stdin',
+  summary: 'Log in to a remote gateway with client credentials; the secret is read from stdin',
   example: 'svc login client_01b8dac5 --url https://svc.example.com < secret.txt',
-  args: z.object({ client: z.string().min(1).describe("the client's id, from `svc clients create`") }),
+  args: z.object({ client: z.string().min(1).describe('client id from `svc clients create`') }),
   async run({ client: clientId }, { globals, env, clock, platform }) {
     const place = { globals, env, platform };
     const url = namedGateway(place);
     if (!url)
       throw new UsageError(
-        'Say where to log in: --url or SVC_GATEWAY_URL. On its own machine the CLI needs no login.',
+        'The gateway URL is missing. Set --url or SVC_GATEWAY_URL. A platform on this machine needs no login.',
       );
     const clientSecret = await secretFromStdin();
     const gateway = createClient({ url, peer: 'gateway', send: lightFetch });
@@ -33,13 +33,13 @@ export const login = defineCommand({
     return ok({ url: new URL(url).origin, clientId, usedIn: configFile === null ? null : projectDir });
   },
   text: ({ url, clientId, usedIn }: { url: string; clientId: string; usedIn: string | null }) =>
-    `Logged in to ${url} as ${clientId}. Commands ${usedIn === null ? 'outside of projects' : `of ${usedIn}`} go there from now on; svc logout ends that.`,
+    `Logged in to ${url} as ${clientId}. Commands ${usedIn === null ? 'outside of projects' : `in ${usedIn}`} now use this gateway. To undo: svc logout.`,
 });
 
-/** A secret in an argument would stand in the process list and the shell's history. */
+/** Arguments are visible in the process list and the shell history. */
 async function secretFromStdin(): Promise<string> {
   if (process.stdin.isTTY)
-    throw new UsageError('Give the client secret on stdin: svc login <client> --url <address> < secret.txt');
+    throw new UsageError('The client secret is read from stdin: svc login <client> --url <url> < secret.txt');
   const secret = (await text(process.stdin)).replace(/\r?\n$/, '');
   if (secret === '') throw new UsageError('The client secret on stdin is empty.');
   return secret;

@@ -7,21 +7,21 @@ import { LOG_LEVELS } from '../../kit/logger.ts';
 import { nearest } from '../../kit/nearest.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand, streamed } from '../define-command.ts';
-import { followKept } from '../kept-stream.ts';
+import { followStored } from '../kept-stream.ts';
 import { formatRecord } from '../log-format.ts';
 import { followLogs, lastRecords } from '../log-reader.ts';
 import { namedGateway } from '../named-gateway.ts';
 import { UsageError } from '../parse-args.ts';
 import { type LogChoice, parseSince, toFilter, toQuery } from './logs/filter.ts';
-import { latestKept } from './logs/kept-logs.ts';
+import { latestStored } from './logs/kept-logs.ts';
 
 const SOURCES = [...SERVICE_NAMES, 'supervisor'];
-/** Lines of the files that are looked through for those that fit. */
-const LOOKED_THROUGH = 50_000;
-/** Whoever runs the platform can read its files all the same. */
-const FALL_BACK_ON = ['UPSTREAM_UNAVAILABLE', 'UPSTREAM_TIMEOUT', 'SERVICE_UNAVAILABLE', 'STORE_ERROR'];
+/** Max lines of the log files searched for matches. */
+const MAX_SEARCHED_LINES = 50_000;
+/** Errors after which the log files are read instead. */
+const FALLBACK_CODES = ['UPSTREAM_UNAVAILABLE', 'UPSTREAM_TIMEOUT', 'SERVICE_UNAVAILABLE', 'STORE_ERROR'];
 
-/** Readable lines, in the order of time; `--json` prints the records as they are. @spec docs/observability.md "Logs" */
+/** Prints formatted lines in order of time; `--json` prints the raw records. @spec docs/observability.md "Logs" */
 export const logs = defineCommand({
   name: 'logs',
   summary: 'Show the latest log lines of the services, or follow them',
@@ -31,22 +31,17 @@ export const logs = defineCommand({
     service: z
       .array(z.string())
       .default([])
-      .describe(`of ${SOURCES.join(', ')}; default: all`),
-    follow: z.boolean().default(false).describe('go on with new lines until Ctrl-C'),
-    lines: z.coerce
-      .number()
-      .int()
-      .min(0)
-      .default(100)
-      .describe('how many earlier lines to show; default 100'),
-    since: z.string().optional().describe('only lines since then: 30s, 10m, 2h, 1d ago, or a time'),
-    level: z.enum(LOG_LEVELS).optional().describe('this level and those above it'),
+      .describe(`one or more of ${SOURCES.join(', ')}; default: all`),
+    follow: z.boolean().default(false).describe('follow new lines until Ctrl-C'),
+    lines: z.coerce.number().int().min(0).default(100).describe('number of earlier lines; default 100'),
+    since: z.string().optional().describe('only lines since 30s, 10m, 2h, 1d ago, or a time'),
+    level: z.enum(LOG_LEVELS).optional().describe('this level and above'),
     requestId: z.string().optional().describe('lines of one request'),
     traceId: z.string().optional().describe('lines of one trace'),
     run: z.string().optional().describe('lines of one workflow run'),
     plugin: z.string().optional().describe('lines of one plugin'),
-    search: z.string().optional().describe('words of the message; the last may be a beginning'),
-    raw: z.boolean().default(false).describe('read the log files themselves, which have every line'),
+    search: z.string().optional().describe('words of the message; the last one may be a prefix'),
+    raw: z.boolean().default(false).describe('read the log files, which contain all lines'),
   }),
   positionals: ['service'],
   short: { follow: 'f', lines: 'n' },
@@ -69,7 +64,7 @@ export const logs = defineCommand({
     if (raw) await showFiles(choice, { follow, lines }, context, show);
     else {
       try {
-        await showKept(choice, { follow, lines }, context, show);
+        await showStored(choice, { follow, lines }, context, show);
       } catch (error) {
         if (!canFallBack(error, context)) throw error;
         await showFiles(choice, { follow, lines }, context, show);
@@ -79,7 +74,7 @@ export const logs = defineCommand({
   },
 });
 
-/** Undefined for a line that is no record, such as what a crash of the runtime itself prints. */
+/** Undefined for a line that is not a record, such as a crash message of the runtime. */
 function parsed(line: string): object | undefined {
   try {
     const record: unknown = JSON.parse(line);
@@ -89,37 +84,37 @@ function parsed(line: string): object | undefined {
   }
 }
 
-interface Extent {
+interface Range {
   follow: boolean;
   lines: number;
 }
 
-async function showKept(
+async function showStored(
   choice: LogChoice,
-  { follow, lines }: Extent,
+  { follow, lines }: Range,
   context: CommandContext,
   show: (line: string) => void,
 ): Promise<void> {
   const query = toQuery(choice);
   if (follow)
-    return followKept(context, { path: queryLogs.path, query: { ...query }, count: lines, take: show });
+    return followStored(context, { path: queryLogs.path, query: { ...query }, count: lines, take: show });
   if (lines === 0) return;
-  const records = await latestKept(context, query, lines);
+  const records = await latestStored(context, query, lines);
   for (const record of records) show(record);
-  if (records.length === 0) context.ui.note('No log lines fit.');
+  if (records.length === 0) context.ui.note('No matching log lines.');
 }
 
-/** A platform that is down, or has yet to be started: its files are what there is. Not for one elsewhere. */
+/** Whether to read the local log files instead: the platform is not running. Not for a remote gateway. */
 function canFallBack(error: unknown, context: CommandContext): boolean {
   const { globals } = context;
   if (namedGateway(context)) return false;
   if (!(error instanceof PlatformError)) return false;
-  return FALL_BACK_ON.includes(error.code) || (error.code === 'UNAUTHORIZED' && !globals.token);
+  return FALLBACK_CODES.includes(error.code) || (error.code === 'UNAUTHORIZED' && !globals.token);
 }
 
 async function showFiles(
   choice: LogChoice,
-  { follow, lines }: Extent,
+  { follow, lines }: Range,
   { folder, ui }: CommandContext,
   show: (line: string) => void,
 ): Promise<void> {
@@ -130,17 +125,17 @@ async function showFiles(
   const isFiltered = Object.entries(choice).some(
     ([name, value]) => name !== 'services' && value !== undefined,
   );
-  const { records, ends } = lastRecords(files, isFiltered && lines > 0 ? LOOKED_THROUGH : lines);
-  const fitting = records.filter(filter).slice(-lines);
-  if (lines > 0) for (const record of fitting) show(record);
+  const { records, ends } = lastRecords(files, isFiltered && lines > 0 ? MAX_SEARCHED_LINES : lines);
+  const matching = records.filter(filter).slice(-lines);
+  if (lines > 0) for (const record of matching) show(record);
   if (follow) await followLogs(ends, (record) => filter(record) && show(record));
   else if (records.length === 0 && lines > 0) ui.note(`No log lines in ${logFolder} yet.`);
 }
 
 function requireSource(name: string): void {
   if (SOURCES.includes(name)) return;
-  const meant = nearest(name, SOURCES);
+  const suggestion = nearest(name, SOURCES);
   throw new UsageError(
-    `There are no logs of "${name}".${meant ? ` Did you mean ${meant}?` : ''} Services: ${SOURCES.join(', ')}.`,
+    `Unknown log source "${name}".${suggestion ? ` Did you mean ${suggestion}?` : ''} Sources: ${SOURCES.join(', ')}.`,
   );
 }

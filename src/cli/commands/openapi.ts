@@ -14,37 +14,37 @@ const DOCUMENT = { own: '/openapi.json', merged: '/openapi-merged.json' } as con
 /** @spec Health, metrics, specification */
 export const openapi = defineCommand({
   name: 'openapi',
-  summary: 'Print the OpenAPI description of one service, or of all of them',
+  summary: 'Print the OpenAPI description of one or all services',
   example: 'svc openapi --merged > openapi.json',
   verbatim: true,
   args: z.object({
     service: z
       .enum(SERVICE_NAMES)
       .optional()
-      .describe('whose; default: all that the gateway serves (--merged)'),
-    merged: z.boolean().default(false).describe('all that the gateway serves, in one document'),
+      .describe('service to describe; default: all behind the gateway (--merged)'),
+    merged: z.boolean().default(false).describe('all services behind the gateway, in one document'),
   }),
   positionals: ['service'],
   async run({ service, merged }, context) {
-    if (service && merged) throw new UsageError('--merged is of all services; leave the service out.');
+    if (service && merged) throw new UsageError('--merged covers all services. Remove the service argument.');
     const base = addressOf(service ?? 'gateway', context);
     const path = service ? DOCUMENT.own : DOCUMENT.merged;
     if (base) return ok(await fetchDocument(base, path));
-    context.ui.note('svc is not running here: this is what it serves by itself, without routes of plugins.');
+    context.ui.note('svc is not running here, so the description has no routes of plugins.');
     const { describeOffline } = await import('./openapi/offline.ts');
     return ok(await describeOffline(service, (url) => fetchDocument(url, path)));
   },
   text: (document: OpenApiDocument) => JSON.stringify(document, null, 2),
 });
 
-/** Where the service is: as told by `--url` and the environment for the gateway, else as the supervisor knows. */
+/** URL of the service: from `--url` and the environment for the gateway, else from the supervisor. */
 function addressOf(service: ServiceName, context: CommandContext): string | null {
-  const told = namedGateway(context);
-  if (told && service === 'gateway') return told;
+  const named = namedGateway(context);
+  if (named && service === 'gateway') return named;
   return runningUrl(context.folder(), service);
 }
 
-/** Descriptions are open to everybody, so that no token is needed. */
+/** Descriptions are public, so no token is needed. */
 async function fetchDocument(url: string, path: string): Promise<OpenApiDocument> {
   const client = createClient({ url, peer: 'service', send: lightFetch });
   return (await client.call({ method: 'GET', path } as never)) as OpenApiDocument;

@@ -8,14 +8,14 @@ import { requireStopped, whileStopped } from './restore/swap.ts';
 
 interface Reset {
   dataDir: string;
-  /** False when there was nothing. */
+  /** False if there was no data. */
   removed: boolean;
 }
 
 /** @spec docs/operations.md "Starting over" */
 export const reset = defineCommand({
   name: 'reset',
-  summary: 'Remove all data of this project: keys, secrets, deliveries, runs, state',
+  summary: 'Delete all data of this project: keys, secrets, deliveries, runs, state',
   example: 'svc reset',
   args: z.object({}),
   async run(_args, context) {
@@ -24,16 +24,16 @@ export const reset = defineCommand({
     requireStopped(folder, 'reset');
     if (!existsSync(root) || readdirSync(root).length === 0)
       return ok<Reset>({ dataDir: root, removed: false });
-    const question = `Remove ${root}, with its keys and everything kept in it? There is no way back but a backup.`;
+    const question = `Delete ${root} with its keys and all data? This can only be undone with a backup.`;
     if (!(await confirmByTyping(context, question, basename(root)))) throw new CancelledError();
-    // Moved away first: what is removed halfway must not be taken for data.
-    const doomed = `${root}.removing-${process.pid}`;
-    await whileStopped(folder, 'reset', () => renameSync(root, doomed)).catch((error: unknown) => {
+    // Renamed first, so that a partly deleted folder is not taken for data.
+    const removed = `${root}.removing-${process.pid}`;
+    await whileStopped(folder, 'reset', () => renameSync(root, removed)).catch((error: unknown) => {
       throw storeError(root, error);
     });
-    rmSync(doomed, { recursive: true, force: true });
+    rmSync(removed, { recursive: true, force: true });
     return ok<Reset>({ dataDir: root, removed: true });
   },
   text: ({ dataDir, removed }: Reset) =>
-    removed ? `${dataDir} is gone. svc up begins anew.` : `There is no data in ${dataDir}.`,
+    removed ? `${dataDir} was deleted. svc up starts with empty data.` : `${dataDir} contains no data.`,
 });

@@ -12,7 +12,7 @@ import { statusText } from './status-view.ts';
 /** @spec docs/operations.md "svc restart" */
 export const restart = defineCommand({
   name: 'restart',
-  summary: 'Restart one service, or all, with the config as it is now',
+  summary: 'Restart one or all services with the current config',
   example: 'svc restart gateway',
   args: z.object({
     service: z
@@ -29,19 +29,19 @@ export const restart = defineCommand({
     const status = await supervisor.restart(name);
     if (status.version !== version)
       ui.warn(
-        `The supervisor is still the one of version ${status.version}; svc down && svc up -d takes up ${version}.`,
+        `The supervisor still runs version ${status.version}. Run svc down && svc up -d to update it to ${version}.`,
       );
     return ok(status);
   },
   text: (result: SupervisorStatus, style) => statusText(result, style),
 });
 
-/** Throws UsageError that names the service that was probably meant. */
+/** Throws UsageError with a suggestion. */
 export function serviceNamed(text: string): ServiceName {
   const service = ServiceName.safeParse(text);
   if (service.success) return service.data;
-  const meant = nearest(text, SERVICE_NAMES);
+  const suggestion = nearest(text, SERVICE_NAMES);
   throw new UsageError(
-    `There is no service "${text}".${meant ? ` Did you mean ${meant}?` : ''} Services: ${SERVICE_NAMES.join(', ')}.`,
+    `Unknown service "${text}".${suggestion ? ` Did you mean ${suggestion}?` : ''} Services: ${SERVICE_NAMES.join(', ')}.`,
   );
 }

@@ -7,37 +7,37 @@ import { CancelledError, confirm } from '../confirm.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import { dataFolder } from '../supervisor/data-folder.ts';
-import { masterKeyInForce } from '../supervisor/master-key.ts';
+import { currentMasterKey } from '../supervisor/master-key.ts';
 import type { BackupManifest } from './backup/manifest.ts';
 import { requireStopped, swapIn } from './restore/swap.ts';
 import { openArchive } from './restore/unpack.ts';
-import { keepKeys, requireKnownSchemas, requireSound } from './restore/verify.ts';
+import { keepKeys, requireKnownSchemas, requireIntact } from './restore/verify.ts';
 
 interface Restored {
   dataDir: string;
-  /** Where the data that was here is kept; null when there was none. */
+  /** Path of the replaced data; null if there was none. */
   former: string | null;
-  /** When the backup was made; epoch milliseconds. */
+  /** Time of the backup in epoch milliseconds. */
   createdAt: number;
-  /** The version that made it. */
+  /** Version that created it. */
   version: string;
   files: number;
-  /** Whether the sealed secrets open with the master key that is in force now. */
+  /** Whether the current master key can decrypt the backup's secrets. */
   secretsOpen: boolean;
 }
 
 /** @spec docs/operations.md "Backup and restore" */
 export const restore = defineCommand({
   name: 'restore',
-  summary: 'Put a backup in the place of the data folder, which is kept aside',
+  summary: 'Replace the data folder with a backup; the old one is kept',
   example: 'svc restore svc-backup.tar.gz --yes',
-  args: z.object({ file: z.string().min(1).describe('an archive of svc backup') }),
+  args: z.object({ file: z.string().min(1).describe('archive created by svc backup') }),
   async run({ file: given }, context) {
     const folder = context.folder();
     const { root } = folder;
     const file = resolve(context.cwd, given);
     if (!existsSync(file))
-      throw new PlatformError('NOT_FOUND', `There is no file ${file}.`, { details: { file } });
+      throw new PlatformError('NOT_FOUND', `${file} does not exist.`, { details: { file } });
     requireStopped(folder, 'restore');
     const archive = await openArchive(file);
     const { manifest } = archive;
@@ -45,10 +45,10 @@ export const restore = defineCommand({
     try {
       requireKnownSchemas(manifest);
       requireRoom(manifest, dirname(root));
-      if (existsSync(root)) await agree(manifest, context);
+      if (existsSync(root)) await confirmReplacement(manifest, context);
       mkdirSync(next, { recursive: true, mode: 0o700 });
       await archive.unpackTo(next);
-      requireSound(next);
+      requireIntact(next);
       await keepKeys(root, next);
       const secretsOpen = opensSecrets(manifest, next, context);
       const aside = `${root}.before-restore-${timestamp(context.clock.now())}`;
@@ -62,16 +62,19 @@ export const restore = defineCommand({
   },
   text: ({ dataDir, former, createdAt, files }: Restored, style) =>
     [
-      `${style.green('✓')} ${dataDir} is as it was at ${new Date(createdAt).toISOString()} (${files} files).`,
-      ...(former ? [`What was here is kept in ${former}; remove it once all is well.`] : []),
-      'Start it: svc up -d',
+      `${style.green('✓')} Restored ${dataDir} to ${new Date(createdAt).toISOString()} (${files} files).`,
+      ...(former ? [`The previous data is in ${former}. Remove it when it is no longer needed.`] : []),
+      'Start the platform with: svc up -d',
     ].join('\n'),
 });
 
-async function agree({ createdAt, version }: BackupManifest, context: CommandContext): Promise<void> {
+async function confirmReplacement(
+  { createdAt, version }: BackupManifest,
+  context: CommandContext,
+): Promise<void> {
   const { root } = context.folder();
   const when = new Date(createdAt).toISOString();
-  const question = `Replace ${root} by the backup of ${when} (svc ${version})? What is there is kept aside.`;
+  const question = `Replace ${root} with the backup of ${when} (svc ${version})? The current data is kept in another folder.`;
   if (!(await confirm(context, question))) throw new CancelledError();
 }
 
@@ -82,24 +85,24 @@ function requireRoom({ files }: BackupManifest, parent: string): void {
   if (bavail * bsize >= needed) return;
   throw new PlatformError(
     'STORE_ERROR',
-    `The backup unpacks to ${formatBytes(needed)}; ${formatBytes(bavail * bsize)} are free in ${parent}.`,
+    `The backup needs ${formatBytes(needed)}; ${formatBytes(bavail * bsize)} are free in ${parent}.`,
     { details: { needed, free: bavail * bsize } },
   );
 }
 
-/** Says so when what the backup holds sealed will stay sealed. */
+/** Warns if the current master key cannot decrypt the backup's secrets. */
 function opensSecrets(
   { masterKeyId }: BackupManifest,
   next: string,
   { platform, ui }: CommandContext,
 ): boolean {
-  const inForce = masterKeyInForce(dataFolder(next), platform().env)?.id ?? null;
-  if (masterKeyId === null || inForce === masterKeyId) return true;
+  const current = currentMasterKey(dataFolder(next), platform().env)?.id ?? null;
+  if (masterKeyId === null || current === masterKeyId) return true;
   ui.warn(
-    `The backup's secrets are sealed with master key ${masterKeyId}; in force is ${inForce ?? 'none'}. Set SVC_MASTER_KEY, or put back the keys.json they were made with: until then webhooks cannot be authenticated.`,
+    `The backup's secrets are encrypted with master key ${masterKeyId}, but the current one is ${current ?? 'none'}. Set SVC_MASTER_KEY or restore the matching keys.json; until then, webhooks cannot be authenticated.`,
   );
   return false;
 }
 
-/** `20301231T235959Z`: sorts by time, and needs no quoting. */
+/** `20301231T235959Z`: sorts by time and needs no quoting. */
 const timestamp = (now: number): string => new Date(now).toISOString().replace(/[-:]|\.\d+/g, '');

@@ -13,11 +13,11 @@ import { splitWords } from '../globals.ts';
 import { UsageError } from '../parse-args.ts';
 import { flagsOf, inFlags, inputOf } from './run/flags.ts';
 
-const HINT = 'svc run <plugin> --help lists its commands.';
+const HINT = 'Run svc run <plugin> --help to list its commands.';
 
 /**
- * Runs a plugin's command in the REST service, as an operator. Its flags are made from the command's input
- * schema, so they are known only once the plugin is. @spec docs/plugins.md "Commands"
+ * Runs a plugin's command in the REST service, as an operator. Flags are derived from the command's input schema at run
+ * time. @spec docs/plugins.md "Commands"
  */
 export const run = defineCommand({
   name: 'run',
@@ -25,8 +25,8 @@ export const run = defineCommand({
   example: 'svc run github summary --repository octo/hello',
   verbatim: true,
   args: z.object({
-    plugin: z.string().describe("the plugin's id"),
-    command: z.string().describe('one of its commands'),
+    plugin: z.string().describe('plugin id'),
+    command: z.string().describe('command of the plugin'),
   }),
   async run() {
     throw new UsageError('svc run needs a plugin and a command.', { hint: HINT });
@@ -35,10 +35,10 @@ export const run = defineCommand({
     const { words, rest } = splitWords(argv, () => 2);
     const [plugin, command] = words;
     if (plugin === undefined) return undefined;
-    // What follows a lone `--` are flags of the plugin's command, as those before it may be.
+    // Arguments after a lone `--` are flags of the plugin's command too.
     const flags = rest.filter((_, index) => index !== rest.indexOf('--'));
     const pluginId = PluginId.safeParse(plugin);
-    if (!pluginId.success) throw new UsageError(`"${plugin}" is no plugin id.`, { hint: HINT });
+    if (!pluginId.success) throw new UsageError(`"${plugin}" is not a valid plugin id.`, { hint: HINT });
     if (command === undefined) return { command: await listing(pluginId.data, context), argv: flags };
     const params = { pluginId: pluginId.data, commandId: command };
     const detail = await context.client.call(getCommand, { params });
@@ -46,7 +46,7 @@ export const run = defineCommand({
   },
 });
 
-/** `svc run <plugin>`: what could follow. */
+/** Lists the commands of a plugin, for `svc run <plugin>`. */
 async function listing(pluginId: PluginId, { client }: CommandContext): Promise<AnyCommand> {
   const { items } = await client.call(listCommands);
   const own = items.filter((item) => item.pluginId === pluginId);
@@ -64,7 +64,7 @@ async function listing(pluginId: PluginId, { client }: CommandContext): Promise<
   });
 }
 
-/** The command as if it had been written for this command line. */
+/** Defines a CLI command for a plugin's command. */
 function concrete(
   { id, pluginId, description, input }: CommandDetail,
   params: { pluginId: PluginId; commandId: string },

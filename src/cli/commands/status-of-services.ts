@@ -4,17 +4,17 @@ import { lightFetch } from '../light-fetch.ts';
 import type { ServiceStatus } from '../supervisor/control-protocol.ts';
 import type { RunFile } from '../supervisor/run-file.ts';
 
-/** How long a service may take to answer before it counts as hung. */
-const ANSWER_MS = 3000;
+/** Time limit for a health answer; a slower service counts as hung. */
+const HEALTH_TIMEOUT_MS = 3000;
 
 export type ServiceDegradation = Degradation & { service: ServiceName };
 
-/** What the services say of themselves; `null` for one that did not answer in time. */
+/** Degradations reported by each service; `null` if it did not answer in time. */
 export type Answers = ReadonlyMap<ServiceName, ServiceDegradation[] | null>;
 
-/** Asks every service at once. */
-export async function askServices(children: RunFile['children']): Promise<Answers> {
-  const asked = children.flatMap(({ name, url }) =>
+/** Queries all services concurrently. */
+export async function queryServices(children: RunFile['children']): Promise<Answers> {
+  const queries = children.flatMap(({ name, url }) =>
     url === null
       ? []
       : [
@@ -23,21 +23,21 @@ export async function askServices(children: RunFile['children']): Promise<Answer
             .then((answer) => [name, answer] as const),
         ],
   );
-  return new Map(await Promise.all(asked));
+  return new Map(await Promise.all(queries));
 }
 
-/** What does not work as it should. A service that the supervisor knows to be away is not told a second time. */
+/** Collects degradations. Services known to be down are left out, because the table shows them. */
 export function degradedServices(answers: Answers, services: readonly ServiceStatus[]): ServiceDegradation[] {
   return services.flatMap(({ name, state, url }) => {
     const answer = answers.get(name);
     if (answer !== null) return answer ?? [];
     if (state !== 'ready') return [];
-    const message = `${url} did not answer within ${ANSWER_MS / 1000} s; svc logs ${name} shows its last lines.`;
+    const message = `${url} did not answer within ${HEALTH_TIMEOUT_MS / 1000} s; see svc logs ${name}.`;
     return [{ service: name, reasonCode: 'NO_ANSWER', message }];
   });
 }
 
-/** A gateway that `--url`, SVC_GATEWAY_URL or `svc login` names, as it describes itself. */
+/** Status of a gateway selected by `--url`, SVC_GATEWAY_URL or `svc login`. */
 export interface GatewayStatus {
   gateway: string;
   status: Health['status'];
@@ -46,16 +46,16 @@ export interface GatewayStatus {
   degraded: ServiceDegradation[];
 }
 
-/** Throws UPSTREAM_UNAVAILABLE or UPSTREAM_TIMEOUT where there is none. */
+/** Throws UPSTREAM_UNAVAILABLE or UPSTREAM_TIMEOUT if it does not answer. */
 export async function gatewayStatus(url: string): Promise<GatewayStatus> {
   const answer = await healthOf(url, 'gateway');
   const { status, version, uptimeMs } = answer;
   return { gateway: new URL(url).origin, status, version, uptimeMs, degraded: degradationsIn(answer) };
 }
 
-/** The path that every service has. */
+/** Uses the health path common to all services. */
 function healthOf(url: string, peer: string): Promise<Health> {
-  return createClient({ url, peer, send: lightFetch, timeoutMs: ANSWER_MS }).call(apiHealth);
+  return createClient({ url, peer, send: lightFetch, timeoutMs: HEALTH_TIMEOUT_MS }).call(apiHealth);
 }
 
 const degradationsIn = ({ service, degraded = [] }: Health): ServiceDegradation[] =>

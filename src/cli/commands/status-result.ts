@@ -1,25 +1,25 @@
 import type { BrokenPlugin, SupervisorStatus } from '../supervisor/control-protocol.ts';
 import type { GatewayStatus, ServiceDegradation } from './status-of-services.ts';
 
-/** What runs, beside the services themselves. */
+/** Counts of hosts and plugins, and degradations. */
 export interface Counted {
-  /** Host agents that are not revoked; null when the gateway could not be asked. */
+  /** Hosts that are not revoked; null if the gateway did not answer. */
   hosts: { registered: number; online: number } | null;
-  /** What of the plugins runs; null when the marketplace could not be asked. */
+  /** Plugins by state; null if the marketplace did not answer. */
   plugins: { loaded: number; disabled: number; broken: BrokenPlugin[] } | null;
-  /** What of a service that is up does not work as it should. */
+  /** Faults of running services. */
   degraded: ServiceDegradation[];
 }
 
 export interface StatusResult extends Omit<SupervisorStatus, 'pid' | 'uptimeMs'>, Counted {
   running: boolean;
-  /** What starts it, while it does not run. */
+  /** How to start the platform, if it is not running. */
   hint: string | null;
   pid: number | null;
   uptimeMs: number | null;
 }
 
-/** A gateway elsewhere, which says nothing of the processes there. */
+/** A remote gateway, without information on its processes. */
 export interface RemoteStatus extends GatewayStatus, Counted {
   running: true;
 }

@@ -4,33 +4,33 @@ import type { SandboxStatus } from '../supervisor/control-protocol.ts';
 import type { Counted, RemoteStatus, StatusResult } from './status-result.ts';
 import { statusText } from './status-view.ts';
 
-/** The platform of this folder, for people. */
+/** Status of a local platform, for people. */
 export function platformText(result: StatusResult, style: Style): string {
   const where = style.dim(`${result.projectDir} (data: ${result.dataDir})`);
   if (!result.running) return `svc is ${style.yellow('not running')} in ${where}\n${result.hint}`;
   const facts = `pid ${result.pid}, up ${formatDuration(result.uptimeMs ?? 0)}, profile ${result.profile}`;
   return [
-    `svc ${result.version} runs in ${where}`,
+    `svc ${result.version} is running in ${where}`,
     facts,
     ...sandboxLines(result),
-    ...whatRuns(result, style),
+    ...detailLines(result, style),
     '',
     statusText(result, style),
   ].join('\n');
 }
 
-/** A gateway elsewhere. */
+/** Status of a remote gateway, for people. */
 export function gatewayText(result: RemoteStatus, style: Style): string {
   const { gateway, status, version, uptimeMs } = result;
   const state = status === 'ok' ? style.green(status) : style.yellow(status);
   return [
     `the gateway at ${gateway} is ${state}`,
     `svc ${version}, up ${formatDuration(uptimeMs)}`,
-    ...whatRuns(result, style),
+    ...detailLines(result, style),
   ].join('\n');
 }
 
-function whatRuns({ hosts, plugins, degraded }: Counted, style: Style): string[] {
+function detailLines({ hosts, plugins, degraded }: Counted, style: Style): string[] {
   return [
     ...(hosts?.registered ? [`${hosts.online} of ${hosts.registered} hosts are connected`] : []),
     ...pluginLines(plugins, style),
@@ -52,20 +52,20 @@ function pluginLines(plugins: StatusResult['plugins'], style: Style): string[] {
   ];
 }
 
-/** The services are named where they differ, as after a restart of one of them with another config. */
+/** Lists services whose sandbox differs, for example after a restart with another config. */
 function sandboxLines({ sandbox, services }: StatusResult): string[] {
   const differing = services.filter(({ sandbox: used }) => used && used.mode !== sandbox?.mode);
   return [
-    `plugins are confined by ${sandboxWords(sandbox)}`,
-    ...differing.map(({ name, sandbox: used }) => `  those that ${name} starts: ${sandboxWords(used)}`),
+    `plugin sandbox: ${sandboxWords(sandbox)}`,
+    ...differing.map(({ name, sandbox: used }) => `  plugins of ${name}: ${sandboxWords(used)}`),
   ];
 }
 
 function sandboxWords(sandbox: SandboxStatus | null): string {
-  if (sandbox === null) return '(not known yet)';
-  const network = sandbox.networkGuarded ? '' : '; network is NOT guarded';
-  const why = sandbox.reason ? ` (${sandbox.reason})` : '';
+  if (sandbox === null) return '(unknown)';
+  const network = sandbox.networkGuarded ? '' : '; network is NOT restricted';
+  const reason = sandbox.reason ? ` (${sandbox.reason})` : '';
   if (sandbox.mode === 'bwrap') return `bubblewrap and Node's permission model${network}`;
-  if (sandbox.mode === 'permission') return `Node's permission model alone${network}${why}`;
-  return `nothing: plugins do not start${why}`;
+  if (sandbox.mode === 'permission') return `Node's permission model only${network}${reason}`;
+  return `none, so plugins cannot start${reason}`;
 }

@@ -15,12 +15,12 @@ export interface StatusView {
   services: ServiceStatus[];
 }
 
-/** When the supervisor starts the service again, for one that is down after a crash. */
+/** When the supervisor restarts a crashed service. */
 export function nextStartOf({ nextStartAt }: ServiceStatus): string[] {
-  return nextStartAt === null ? [] : [`starts again at ${new Date(nextStartAt).toISOString()}`];
+  return nextStartAt === null ? [] : [`restarts at ${new Date(nextStartAt).toISOString()}`];
 }
 
-/** The services as a table: what runs where, since when, and how it last ended. */
+/** Table of services with state, address, uptime and last exit. */
 export function statusText({ services }: StatusView, style: Style): string {
   const rows = services.map((service) => [
     service.name,

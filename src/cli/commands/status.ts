@@ -12,13 +12,13 @@ import { brokenOf } from '../supervisor/broken-plugins.ts';
 import { findSupervisor } from '../supervisor/control-client.ts';
 import type { ServiceStatus } from '../supervisor/control-protocol.ts';
 import { readRunFile, runningUrl } from '../supervisor/run-file.ts';
-import { askServices, degradedServices, gatewayStatus } from './status-of-services.ts';
+import { degradedServices, gatewayStatus, queryServices } from './status-of-services.ts';
 import type { RemoteStatus, StatusResult } from './status-result.ts';
 import { gatewayText, platformText } from './status-text.ts';
 
-const ANSWER_MS = 1000;
+const COUNT_TIMEOUT_MS = 1000;
 
-/** Lines of an environment file: what a client on this machine needs. */
+/** Environment variables for a client on this machine. */
 interface EnvironmentLines {
   env: Record<string, string>;
 }
@@ -26,22 +26,24 @@ interface EnvironmentLines {
 /** @spec docs/operations.md "svc status" */
 export const status = defineCommand({
   name: 'status',
-  summary: 'What runs where, since when, and how it last ended',
+  summary: 'Show services with address, uptime and last exit',
   example: 'svc status --env > .env.svc',
   args: z.object({
     env: z
       .boolean()
       .default(false)
-      .describe("print what a client needs as environment lines; SVC_TOKEN is the operator's, for an hour"),
+      .describe(
+        'print environment variables for a client, including a SVC_TOKEN of the operator valid for an hour',
+      ),
   }),
   async run({ env }, context) {
     if (env) return ok<AnyStatus>(await environmentOf(await currentStatus(context), context));
-    const elsewhere = gatewayElsewhere(context);
-    if (elsewhere === undefined) {
-      const [current, counts] = await Promise.all([currentStatus(context), countsHere(context)]);
+    const remote = remoteGateway(context);
+    if (remote === undefined) {
+      const [current, counts] = await Promise.all([currentStatus(context), localCounts(context)]);
       return ok<AnyStatus>({ ...current, ...counts });
     }
-    const [gateway, counts] = await Promise.all([gatewayStatus(elsewhere), countsOf(context.client)]);
+    const [gateway, counts] = await Promise.all([gatewayStatus(remote), countsOf(context.client)]);
     return ok<AnyStatus>({ running: true, ...gateway, ...counts });
   },
   text(result: AnyStatus, style) {
@@ -55,20 +57,20 @@ export const status = defineCommand({
 
 type AnyStatus = StatusResult | RemoteStatus | EnvironmentLines;
 
-/** The gateway that was asked for, unless it is the one that runs here. A login alone does not hide a platform that runs here. */
-function gatewayElsewhere(context: CommandContext): string | undefined {
+/** The selected gateway, unless it is the local one. A login alone does not hide a platform running here. */
+function remoteGateway(context: CommandContext): string | undefined {
   const own = runningUrl(context.folder(), 'gateway');
   const named = own === null ? namedGateway(context) : givenGateway(context);
   return named !== undefined && own !== null && isSameGateway(context, named, own) ? undefined : named;
 }
 
-/** A platform that is stopped has a status too: every service `stopped`. */
+/** A stopped platform has a status too: every service is `stopped`. */
 async function currentStatus({ folder, platform }: CommandContext): Promise<StatusResult> {
   const supervisor = findSupervisor(folder());
   if (supervisor) {
     const [current, answers] = await Promise.all([
       supervisor.status(),
-      askServices(readRunFile(folder())?.children ?? []),
+      queryServices(readRunFile(folder())?.children ?? []),
     ]);
     const degraded = degradedServices(answers, current.services);
     return { running: true, hint: null, hosts: null, plugins: null, degraded, ...current };
@@ -108,15 +110,15 @@ async function currentStatus({ folder, platform }: CommandContext): Promise<Stat
 
 type Counts = Pick<StatusResult, 'hosts' | 'plugins'>;
 
-/** By the gateway that runs here, wherever a login leads other commands. */
-async function countsHere(context: CommandContext): Promise<Counts> {
+/** Counts from the local gateway, even if a login selects another one. */
+async function localCounts(context: CommandContext): Promise<Counts> {
   const own = runningUrl(context.folder(), 'gateway');
   if (own === null) return { hosts: null, plugins: null };
   const here = { ...context, globals: { ...context.globals, url: own } };
   return countsOf(await createGatewayClient(here));
 }
 
-/** A status must come in any case, so a gateway that does not answer is passed over. */
+/** Failures yield null, so that a status is always shown. */
 async function countsOf(client: Client): Promise<Counts> {
   const [hosts, plugins] = await Promise.allSettled([countHosts(client), countPlugins(client)]);
   return {
@@ -125,9 +127,9 @@ async function countsOf(client: Client): Promise<Counts> {
   };
 }
 
-/** Of all namespaces. */
+/** Counts hosts of all namespaces. */
 async function countHosts(client: Client): Promise<StatusResult['hosts']> {
-  const signal = AbortSignal.timeout(ANSWER_MS);
+  const signal = AbortSignal.timeout(COUNT_TIMEOUT_MS);
   const hosts = await allPages((cursor) =>
     client.call(listHosts, { query: pageQueryOf(undefined, cursor) }, { signal }),
   );
@@ -136,7 +138,7 @@ async function countHosts(client: Client): Promise<StatusResult['hosts']> {
 }
 
 async function countPlugins(client: Client): Promise<StatusResult['plugins']> {
-  const { items } = await client.call(listPlugins, {}, { signal: AbortSignal.timeout(ANSWER_MS) });
+  const { items } = await client.call(listPlugins, {}, { signal: AbortSignal.timeout(COUNT_TIMEOUT_MS) });
   const count = (status: PluginRecord['status']) => items.filter((item) => item.status === status).length;
   return { loaded: count('loaded'), disabled: count('disabled'), broken: brokenOf(items) };
 }

@@ -9,7 +9,7 @@ import { type RunningSupervisor, runSupervisor } from '../supervisor/run-supervi
 import { onStopSignals } from '../supervisor/stop-signals.ts';
 import { parsePortFlags } from './up/ports.ts';
 
-/** The process behind `svc up -d`: reports to the command that started it until all is ready, then lives alone. */
+/** The process behind `svc up -d`. Reports to its parent until all services are ready, then runs detached. */
 export const supervise = defineCommand({
   name: 'supervise',
   summary: 'Run the platform for the `svc up -d` that started this process',
@@ -17,13 +17,13 @@ export const supervise = defineCommand({
   args: z.object({ port: z.array(z.string()).default([]) }),
   async run({ port }, { cwd, env, globals, clock }) {
     if (!process.send) {
-      throw new PlatformError('VALIDATION_ERROR', 'This is what `svc up -d` runs; use that.');
+      throw new PlatformError('VALIDATION_ERROR', '`svc supervise` is internal. Use `svc up -d`.');
     }
     process.title = 'svc supervisor';
     const ports = parsePortFlags(port);
     try {
       let supervisor: RunningSupervisor | undefined;
-      // Before anything starts, as what is half-started would be left to itself.
+      // Installed before anything starts, so that a half-started platform is stopped too.
       onStopSignals({
         first: () => (supervisor ? supervisor.stop() : process.exit(1)),
         again: () => supervisor?.kill(),
@@ -35,7 +35,7 @@ export const supervise = defineCommand({
           loadConfig({ cwd, env, configFile: globals.config, profile: globals.profile, ports }),
         onEvent: (event) => report({ type: 'event', event }),
       });
-      // Whoever waits for us is gone before we are ready: nobody would know that the platform runs.
+      // The parent exited early, so nobody would know that the platform is running.
       process.once('disconnect', supervisor.stop);
       await supervisor.ready;
       process.removeListener('disconnect', supervisor.stop);
@@ -50,7 +50,7 @@ export const supervise = defineCommand({
   },
 });
 
-/** Resolves when the message has left; once alone, there is nobody to tell. */
+/** Resolves when the message is sent. No-op after the parent has exited. */
 function report(message: SupervisorReport): Promise<void> {
   return new Promise((resolve) => {
     if (process.connected) process.send?.(message, undefined, undefined, () => resolve());

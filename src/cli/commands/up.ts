@@ -6,22 +6,22 @@ import { parsePortFlags } from './up/ports.ts';
 export interface UpResult extends SupervisorStatus {
   firstStart: boolean;
   alreadyRunning: boolean;
-  /** Plugins that this start left out; `svc plugins list` tells those of one that runs already. */
+  /** Plugins that failed to load at this start. Empty if the platform was already running. */
   brokenPlugins: BrokenPlugin[];
 }
 
 /** @spec docs/operations.md "svc up" */
 export const up = defineCommand({
   name: 'up',
-  summary: 'Start the platform, in the foreground or (-d) in the background',
+  summary: 'Start the platform, in the foreground or with -d in the background',
   example: 'svc up -d --port gateway=4100',
   streams: 'without --detach',
   args: z.object({
-    detach: z.boolean().default(false).describe('return once all services are ready, and leave them running'),
+    detach: z.boolean().default(false).describe('run in the background; return when all services are ready'),
     port: z
       .array(z.string())
       .default([])
-      .describe('the port of one service; 0 takes any free one; repeatable')
+      .describe('port of a service, 0 for any free one; repeatable')
       .meta({ placeholder: 'name=n' }),
   }),
   short: { detach: 'd' },
@@ -34,6 +34,6 @@ export const up = defineCommand({
     const { runForeground } = await import('./up/foreground.ts');
     return streamed(await runForeground(ports, context));
   },
-  /** The address alone, so that a script can take it; what runs where was told on stderr. */
+  /** Prints only the gateway URL, for scripts. Details are on stderr. */
   text: ({ services }: UpResult) => services.find(({ name }) => name === 'gateway')?.url ?? '',
 });

@@ -6,7 +6,7 @@ import { timeText } from '../time-text.ts';
 
 export const whoami = defineCommand({
   name: 'whoami',
-  summary: 'Whom the gateway takes this command line for',
+  summary: 'Show the current identity',
   example: 'svc whoami',
   args: z.object({}),
   run: async (_args, { client }) => ok(await client.call(whoAmI)),

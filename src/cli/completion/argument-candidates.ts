@@ -2,9 +2,9 @@ import { type Argument, argumentsOf } from '../command-arguments.ts';
 import type { AnyCommand } from '../define-command.ts';
 import { GLOBAL_FLAGS } from '../globals.ts';
 import { type Candidate, FILES, globalFlags } from './complete.ts';
-import { liveValues, type Wanted } from './live-values.ts';
+import { liveValues, type ValueRequest } from './live-values.ts';
 
-/** Arguments that name something on this machine's disk. */
+/** Arguments that are paths. */
 const FILE_ARGUMENTS = new Set([
   'archive',
   'config',
@@ -17,7 +17,7 @@ const FILE_ARGUMENTS = new Set([
   'source',
 ]);
 
-/** What could stand for `typed` after a command and `rest`. */
+/** Completes `typed` after a command and its arguments `rest`. */
 export async function argumentCandidates(
   command: AnyCommand,
   rest: readonly string[],
@@ -25,10 +25,10 @@ export async function argumentCandidates(
 ): Promise<Candidate[]> {
   const all = argumentsOf(command);
   const flags = all.filter(({ kind }) => kind === 'flag');
-  const waiting = flags.find((flag) => flag.type !== 'boolean' && isForm(flag, rest.at(-1)));
-  const given = places(rest, flags);
+  const flagWithoutValue = flags.find((flag) => flag.type !== 'boolean' && isForm(flag, rest.at(-1)));
+  const given = positionalValues(rest, flags);
   const values = (argument: Argument) => valuesOf(command, argument, { given, before: rest });
-  if (waiting) return values(waiting);
+  if (flagWithoutValue) return values(flagWithoutValue);
   const [, name, value] = /^--([a-z-]+)=(.*)$/.exec(typed) ?? [];
   if (name !== undefined && value !== undefined) {
     const flag = flags.find((each) => each.name === name);
@@ -38,9 +38,9 @@ export async function argumentCandidates(
       .map((each) => ({ ...each, value: `--${name}=${each.value}` }));
   }
   if (typed.startsWith('-')) return [...flags.map(flagCandidate), ...globalFlags()];
-  const byPlace = all.filter(({ kind }) => kind === 'argument');
-  const last = byPlace.at(-1);
-  const next = byPlace[given.length] ?? (last?.list ? last : undefined);
+  const positionals = all.filter(({ kind }) => kind === 'argument');
+  const last = positionals.at(-1);
+  const next = positionals[given.length] ?? (last?.list ? last : undefined);
   if (!next) return [];
   return (await values(next)).filter(({ value }) => !next.list || !given.includes(value));
 }
@@ -48,7 +48,7 @@ export async function argumentCandidates(
 async function valuesOf(
   command: AnyCommand,
   argument: Argument,
-  context: Pick<Wanted, 'given' | 'before'>,
+  context: Pick<ValueRequest, 'given' | 'before'>,
 ): Promise<Candidate[]> {
   if (argument.choices) return argument.choices.map((value) => ({ value }));
   const live = await liveValues({ command: command.name, argument: argument.key, ...context });
@@ -64,8 +64,8 @@ function isForm({ name, short }: Argument, token: string | undefined): boolean {
   return token === `--${name}` || (short !== undefined && token === `-${short}`);
 }
 
-/** What was given by place so far: neither flags nor their values. */
-function places(rest: readonly string[], flags: readonly Argument[]): string[] {
+/** Positional values so far, without flags and their values. */
+function positionalValues(rest: readonly string[], flags: readonly Argument[]): string[] {
   const found: string[] = [];
   for (let i = 0; i < rest.length; i++) {
     const token = rest[i]!;

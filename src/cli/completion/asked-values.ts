@@ -9,18 +9,18 @@ import { createUi } from '../ui.ts';
 import type { Candidate } from './complete.ts';
 import { LISTS } from './lists.ts';
 
-/** Tab is pressed in bursts; what is listed changes by hand. */
-const KEEP_MS = 10_000;
-/** Longer than this nobody waits for a completion. */
-const PATIENCE_MS = 600;
+/** Completions come in bursts, while the lists change slowly. */
+const CACHE_TTL_MS = 10_000;
+/** Users do not wait longer for a completion. */
+const FETCH_TIMEOUT_MS = 600;
 
-interface Kept {
+interface CachedValues {
   at: number;
   values: Candidate[];
 }
 
-/** Asks the gateway as the operator would, or takes what it said a moment ago. Throws when it cannot be asked. */
-export async function askedValues(
+/** Fetches values from the gateway as the operator, with a short cache. Throws if the gateway does not answer. */
+export async function fetchedValues(
   source: string,
   given: readonly string[],
   globals: GlobalFlags,
@@ -30,25 +30,25 @@ export async function askedValues(
   const context = contextOf({ ...globals, json: false, quiet: true, input: false });
   const key = JSON.stringify([source, list.needs(given), globals.url, globals.namespace]);
   const file = join(context.folder().run, 'completion.json');
-  // What one token may see is not kept for the next.
-  const kept = globals.token === undefined ? readKept(file) : {};
+  // Results of an explicit token are not cached, because another token may see less.
+  const cache = globals.token === undefined ? readCache(file) : {};
   const now = context.clock.now();
-  const fresh = kept[key];
-  if (fresh && now - fresh.at < KEEP_MS && now >= fresh.at) return fresh.values;
-  const values = await list.ask(context.client, given, AbortSignal.timeout(PATIENCE_MS));
+  const fresh = cache[key];
+  if (fresh && now - fresh.at < CACHE_TTL_MS && now >= fresh.at) return fresh.values;
+  const values = await list.fetchValues(context.client, given, AbortSignal.timeout(FETCH_TIMEOUT_MS));
   if (globals.token !== undefined) return values;
-  const recent = Object.entries(kept).filter(([, { at }]) => now - at < KEEP_MS);
+  const recent = Object.entries(cache).filter(([, { at }]) => now - at < CACHE_TTL_MS);
   try {
     writePrivateFile(file, JSON.stringify({ ...Object.fromEntries(recent), [key]: { at: now, values } }));
   } catch {
-    // Nothing of a platform is here; it is elsewhere, and asked again the next time.
+    // There is no local platform folder to cache in.
   }
   return values;
 }
 
-function readKept(file: string): Record<string, Kept> {
+function readCache(file: string): Record<string, CachedValues> {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Record<string, Kept>;
+    return JSON.parse(readFileSync(file, 'utf8')) as Record<string, CachedValues>;
   } catch {
     return {};
   }

@@ -2,53 +2,52 @@ import { NOUNS } from '../command-table/nouns.ts';
 import { COMMANDS, findCommand, isNoun, nounOf, verbsOf } from '../command-table.ts';
 import { GLOBAL_FLAGS, splitWords } from '../globals.ts';
 
-/** One word that could stand here. */
+/** A completion candidate. */
 export interface Candidate {
   value: string;
   description?: string;
 }
 
-/** What a shell completes by itself: names of files. */
+/** Requests file name completion by the shell. */
 export const FILES: Candidate = { value: ':files' };
 
 /**
- * `svc complete -- <words>`: what could stand for the last word, a candidate a line, its description after a tab. The
- * scripts of `svc completion` call it at each Tab, so it loads a command only when its arguments are asked for, and
- * says nothing when anything fails: a half-typed line is no place for an error.
+ * Prints candidates for the last word, one per line with a tab and description. Called on each Tab, so commands are loaded
+ * only when needed, and errors are silent.
  */
 export async function complete(argv: readonly string[]): Promise<number> {
   try {
     const lines = await completionLines(argv[0] === '--' ? argv.slice(1) : argv);
     process.stdout.write(lines.map((line) => `${line}\n`).join(''));
   } catch {
-    // Nothing to offer.
+    // No candidates.
   }
   return 0;
 }
 
-/** The candidates for the last of the words. Throws what asking for them throws. */
+/** Candidates for the last word. Errors of fetching values propagate. */
 export async function completionLines(words: readonly string[]): Promise<string[]> {
   const typed = words.at(-1) ?? '';
   const candidates = await candidatesFor(words.slice(0, -1), typed);
   return candidates
-    .filter(({ value }) => value === FILES.value || (value.startsWith(typed) && PLAIN.test(value)))
+    .filter(({ value }) => value === FILES.value || (value.startsWith(typed) && SHELL_SAFE.test(value)))
     .map(lineOf);
 }
 
-/** Values come from elsewhere and land on a command line: what a shell could take for more than a word is left out. */
-const PLAIN = /^[\w@%+=:,./-]+$/;
+/** Values are untrusted and end up on a command line, so words with shell syntax are excluded. */
+const SHELL_SAFE = /^[\w@%+=:,./-]+$/;
 
 function lineOf({ value, description }: Candidate): string {
-  // One that breaks the line, or speaks to the terminal, would be a candidate or a command of its own.
-  const told = description?.replace(/\p{Cc}+/gu, ' ').trim();
-  return told ? `${value}\t${told}` : value;
+  // Control characters could break the line or reach the terminal.
+  const oneLine = description?.replace(/\p{Cc}+/gu, ' ').trim();
+  return oneLine ? `${value}\t${oneLine}` : value;
 }
 
 async function candidatesFor(before: string[], typed: string): Promise<Candidate[]> {
   if (before.includes('--')) return [];
   const { words, rest } = splitWords(before, (first) => (isNoun(nounOf(first)) ? 2 : 1));
-  const waiting = globalValue(before);
-  if (waiting) return waiting === 'config' ? [FILES] : [];
+  const flag = globalValue(before);
+  if (flag) return flag === 'config' ? [FILES] : [];
   const entry = findCommand(words);
   if (entry) {
     await import('../schemas-uncompiled.ts');
@@ -77,11 +76,11 @@ function firstWords(): Candidate[] {
 export function globalFlags(): Candidate[] {
   return [
     ...GLOBAL_FLAGS.map(({ name, summary }) => ({ value: `--${name}`, description: summary })),
-    { value: '--help', description: 'show the help of this command' },
+    { value: '--help', description: 'show help for this command' },
   ];
 }
 
-/** The global flag whose value comes next. */
+/** The global flag whose value is being typed. */
 function globalValue(before: readonly string[]): string | undefined {
   const last = before.at(-1);
   return GLOBAL_FLAGS.find(({ name, value }) => value !== undefined && last === `--${name}`)?.name;

@@ -15,15 +15,15 @@ import type { Client } from '../../http/client.ts';
 import type { Candidate } from './complete.ts';
 
 export interface List {
-  /** The words before that decide what is listed. */
+  /** The preceding words that select the list. */
   needs(given: readonly string[]): readonly string[];
-  ask(client: Client, given: readonly string[], signal: AbortSignal): Promise<Candidate[]>;
+  fetchValues(client: Client, given: readonly string[], signal: AbortSignal): Promise<Candidate[]>;
 }
 
-/** The latest of what grows without end. */
-const SHOWN = 50;
+/** Page size of lists that grow without bound; newest first. */
+const MAX_SHOWN = 50;
 
-/** Where the values of arguments come from: the API's own lists, the first page of them. */
+/** Sources of argument values: the first page of the API's lists. */
 export const LISTS: Readonly<Record<string, List>> = {
   plugins: list(async (client, signal) => {
     const { items } = await client.call(listPlugins, {}, { signal });
@@ -48,7 +48,7 @@ export const LISTS: Readonly<Record<string, List>> = {
       .flatMap(({ instances }) => instances.map(({ instanceId }): [string, null] => [instanceId, null]));
   }),
   deliveries: list(async (client, signal) => {
-    const { items } = await client.call(listDeliveries, { query: { limit: SHOWN } }, { signal });
+    const { items } = await client.call(listDeliveries, { query: { limit: MAX_SHOWN } }, { signal });
     return items.map(({ webhookId, pluginId, event, status }) => [
       webhookId,
       `${pluginId} ${event} ${status}`,
@@ -67,7 +67,7 @@ export const LISTS: Readonly<Record<string, List>> = {
     return items.map(({ jti, hostId }) => [jti, hostId]);
   }),
   runs: list(async (client, signal) => {
-    const { items } = await client.call(listRuns, { query: { limit: SHOWN } }, { signal });
+    const { items } = await client.call(listRuns, { query: { limit: MAX_SHOWN } }, { signal });
     return items.map(({ id, workflowId, status }) => [id, `${workflowId} ${status}`]);
   }),
   workflows: list(async (client, signal) => {
@@ -75,7 +75,7 @@ export const LISTS: Readonly<Record<string, List>> = {
     return items.map(({ id, name }) => [id, name]);
   }),
   jobs: list(async (client, signal) => {
-    const { items } = await client.call(listJobs, { query: { limit: SHOWN } }, { signal });
+    const { items } = await client.call(listJobs, { query: { limit: MAX_SHOWN } }, { signal });
     return items.map(({ id, handler, status }) => [id, `${handler} ${status}`]);
   }),
   schedules: list(async (client, signal) => {
@@ -84,18 +84,18 @@ export const LISTS: Readonly<Record<string, List>> = {
   }),
 };
 
-type Ask = (
+type FetchValues = (
   client: Client,
   signal: AbortSignal,
   ...given: string[]
 ) => Promise<ReadonlyArray<readonly [value: string, description: string | null | undefined]>>;
 
-/** `ask` says by its parameters how many of the words before it needs. */
-function list(ask: Ask): List {
+/** The number of parameters of `fetchValues` tells how many preceding words it needs. */
+function list(fetchValues: FetchValues): List {
   return {
-    needs: (given) => given.slice(0, Math.max(0, ask.length - 2)),
-    async ask(client, given, signal) {
-      const found = await ask(client, signal, ...given);
+    needs: (given) => given.slice(0, Math.max(0, fetchValues.length - 2)),
+    async fetchValues(client, given, signal) {
+      const found = await fetchValues(client, signal, ...given);
       const byValue = new Map(found.map(([value, description]) => [value, description]));
       return [...byValue].map(([value, description]) => ({ value, ...(description ? { description } : {}) }));
     },

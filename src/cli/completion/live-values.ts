@@ -2,18 +2,18 @@ import { SERVICE_NAMES } from '../../contracts/index.ts';
 import { parseGlobals } from '../parse-args.ts';
 import type { Candidate } from './complete.ts';
 
-export interface Wanted {
-  /** `webhooks provision`. */
+export interface ValueRequest {
+  /** Command name: `webhooks provision`. */
   command: string;
-  /** The argument's key: `event`. */
+  /** Key of the argument: `event`. */
   argument: string;
-  /** What stands before it by place. */
+  /** Preceding positional values. */
   given: readonly string[];
-  /** Everything before it, for the flags that say which gateway to ask. */
+  /** All preceding words, for the flags that select the gateway. */
   before: readonly string[];
 }
 
-/** Which list knows the values of an argument; `*` is every command. The more exact row wins. */
+/** List by command and argument; `*` matches every command. An exact entry takes precedence. */
 const SOURCES: Readonly<Record<string, string>> = {
   '* plugin': 'plugins',
   '* event': 'webhookEvents',
@@ -32,7 +32,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   'webhooks replay id': 'deliveries',
 };
 
-/** Known without asking anybody. */
+/** Values known without a request. */
 const FIXED: Readonly<Record<string, () => Candidate[] | Promise<Candidate[]>>> = {
   'restart service': () => SERVICE_NAMES.map((value) => ({ value })),
   'logs service': () => [...SERVICE_NAMES, 'supervisor'].map((value) => ({ value })),
@@ -42,13 +42,13 @@ const FIXED: Readonly<Record<string, () => Candidate[] | Promise<Candidate[]>>> 
       .map(({ code, meaning }) => ({ value: code, description: meaning })),
 };
 
-/** The values that an argument could have now; undefined when no list knows them. */
-export async function liveValues(wanted: Wanted): Promise<Candidate[] | undefined> {
-  const { command, argument, given, before } = wanted;
+/** Returns the possible values of an argument, or undefined if no list has them. */
+export async function liveValues(request: ValueRequest): Promise<Candidate[] | undefined> {
+  const { command, argument, given, before } = request;
   const fixed = FIXED[`${command} ${argument}`];
   if (fixed) return fixed();
   const source = SOURCES[`${command} ${argument}`] ?? SOURCES[`* ${argument}`];
   if (!source) return undefined;
-  const { askedValues } = await import('./asked-values.ts');
-  return askedValues(source, given, parseGlobals(before));
+  const { fetchedValues } = await import('./asked-values.ts');
+  return fetchedValues(source, given, parseGlobals(before));
 }

@@ -2,13 +2,13 @@ import { HEADERS, listPlugins, type PluginRecord } from '../../contracts/index.t
 import type { BrokenPlugin } from './control-protocol.ts';
 import { nodeHttp } from './node-http.ts';
 
-const ANSWER_MS = 2000;
+const TIMEOUT_MS = 2000;
 
-/** Plugins that were left out, as the marketplace tells; none where it does not answer: a start must not fail for it. */
+/** Plugins that failed to load, from the marketplace service. Empty if it does not answer, so that a start cannot fail. */
 export async function brokenPlugins(url: string | null, internalSecret: string): Promise<BrokenPlugin[]> {
   if (url === null) return [];
   try {
-    // By need: `svc status` uses this file too, and has no key to derive.
+    // Loaded on demand: `svc status` also uses this file and needs no key.
     const { serviceKey } = await import('../../kit/keys.ts');
     const headers = { [HEADERS.serviceKey]: serviceKey(internalSecret) };
     const { items } = listPlugins.reply.parse(await getJson(url + listPlugins.path, headers));
@@ -18,19 +18,19 @@ export async function brokenPlugins(url: string | null, internalSecret: string):
   }
 }
 
-/** The broken ones, each with its first fault and where in the manifest that is. */
+/** Broken plugins with their first problem and its path in the manifest. */
 export function brokenOf(plugins: readonly PluginRecord[]): BrokenPlugin[] {
   return plugins
     .filter(({ status }) => status === 'broken')
     .map(({ id, faults: [first] }) => ({
       id,
-      message: first ? `${first.path === '' ? '' : `${first.path}: `}${first.message}` : 'the log says why',
+      message: first ? `${first.path === '' ? '' : `${first.path}: `}${first.message}` : 'see the log',
     }));
 }
 
 function getJson(url: string, headers: Record<string, string>): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    const request = nodeHttp().get(url, { headers, agent: false, timeout: ANSWER_MS }, (response) => {
+    const request = nodeHttp().get(url, { headers, agent: false, timeout: TIMEOUT_MS }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', reject);

@@ -9,26 +9,26 @@ import { isRunning } from './process-identity.ts';
 import { readRunFile } from './run-file.ts';
 
 const POLL_MS = 20;
-/** A status is at hand at once, unless the supervisor hangs or was stopped in its tracks. */
-const STATUS_MS = 5000;
+/** A status is answered immediately, unless the supervisor hangs or was paused. */
+const STATUS_TIMEOUT_MS = 5000;
 
-/** The supervisor of a data folder, as a command talks to it. */
+/** Client for the supervisor of a data folder. */
 export interface ControlClient {
   readonly pid: number;
   status(): Promise<SupervisorStatus>;
   restart(name: ServiceName | null): Promise<SupervisorStatus>;
-  /** Resolves when the daemons have stopped and the supervisor's process has ended. */
+  /** Resolves when all services have stopped and the supervisor process has exited. */
   stop(): Promise<SupervisorStatus>;
 }
 
-/** Null when no supervisor runs on this data folder. */
+/** Null if no supervisor runs on this data folder. */
 export function findSupervisor(folder: DataFolder): ControlClient | null {
   const run = readRunFile(folder);
   if (!run || !isRunning(run.supervisor)) return null;
   const { socket, supervisor } = run;
   return {
     pid: supervisor.pid,
-    status: () => call(socket, 'GET', CONTROL.status, STATUS_MS),
+    status: () => call(socket, 'GET', CONTROL.status, STATUS_TIMEOUT_MS),
     restart: (name) => call(socket, 'POST', CONTROL.restart + (name ? `?service=${name}` : '')),
     async stop() {
       const status = await call(socket, 'POST', CONTROL.stop);
@@ -38,7 +38,7 @@ export function findSupervisor(folder: DataFolder): ControlClient | null {
   };
 }
 
-/** Node takes a host that is no address to a pattern that takes 6 ms to compile. */
+/** An IP address as host avoids a pattern in Node that takes 6 ms to compile. */
 const HEADERS = { host: '127.0.0.1' };
 
 function call(socketPath: string, method: string, path: string, timeout?: number): Promise<SupervisorStatus> {
@@ -67,7 +67,7 @@ function asPlatformError({ error: { code, message, details } }: ErrorBody): Plat
 function unreachable(error: Error): PlatformError {
   return new PlatformError(
     'SERVICE_UNAVAILABLE',
-    `The supervisor does not answer (${codeOf(error) ?? error.message}); it may be starting or stopping just now.`,
-    { details: { hint: 'Try again in a moment; `svc logs` shows what it does.' }, cause: error },
+    `The supervisor does not answer (${codeOf(error) ?? error.message}); it may be starting or stopping.`,
+    { details: { hint: 'Try again in a moment, or check `svc logs`.' }, cause: error },
   );
 }

@@ -6,7 +6,7 @@ export type { SandboxStatus } from '../../plugins/index.ts';
 
 export type ServiceState = 'stopped' | 'starting' | 'ready' | 'restarting' | 'stopping' | 'failed';
 
-/** How a service's process last ended; null as long as none has. */
+/** How a service's process last ended; null if none has. */
 export interface LastExit {
   /** Epoch milliseconds. */
   at: number;
@@ -23,12 +23,12 @@ export interface ServiceStatus {
   port: number | null;
   url: string | null;
   uptimeMs: number | null;
-  /** Restarts after a crash since the supervisor started. */
+  /** Restarts after crashes since the supervisor started. */
   restarts: number;
-  /** Epoch milliseconds of the restart that is due; null when none is. */
+  /** Time of the next restart in epoch milliseconds; null if none is scheduled. */
   nextStartAt: number | null;
   lastExit: LastExit | null;
-  /** As its process reported when it last started a plugin; null as long as it has started none. */
+  /** Reported by the process when it last started a plugin; null if it has started none. */
   sandbox: SandboxStatus | null;
 }
 
@@ -40,18 +40,18 @@ export interface SupervisorStatus {
   dataDir: string;
   configFile: string | null;
   uptimeMs: number;
-  /** The weakest sandbox that a service uses, or would use by the config it runs with; null when nothing runs. */
+  /** The weakest sandbox of all services, from their processes or config; null if none is running. */
   sandbox: SandboxStatus | null;
   services: ServiceStatus[];
 }
 
-/** A plugin that was left out, and the first of its faults. */
+/** A plugin that failed to load, with its first problem. */
 export interface BrokenPlugin {
   id: string;
   message: string;
 }
 
-/** What happens to the services, as it is shown and logged. */
+/** Events of services, for display and log. */
 export type SupervisorEvent =
   | { type: 'waiting'; reason: string }
   | { type: 'ready'; service: ServiceName; url: string; pid: number; tookMs: number }
@@ -66,13 +66,13 @@ export type SupervisorEvent =
     }
   | { type: 'stopped'; service: ServiceName; reason: string; killed: boolean };
 
-/** What a detached supervisor reports to the command that started it. */
+/** Messages of a detached supervisor to the command that started it. */
 export type SupervisorReport =
   | { type: 'event'; event: SupervisorEvent }
   | { type: 'ready'; status: SupervisorStatus; firstStart: boolean; brokenPlugins: BrokenPlugin[] }
   | { type: 'failed'; error: ErrorMessage };
 
-/** HTTP over the unix socket in `run/`. */
+/** Paths of the HTTP interface on the unix socket in `run/`. */
 export const CONTROL = {
   status: '/status',
   stop: '/stop',

@@ -8,30 +8,30 @@ import { CONTROL, type SupervisorStatus } from './control-protocol.ts';
 import type { DataFolder } from './data-folder.ts';
 import { nodeHttp } from './node-http.ts';
 
-/** Bytes of a unix socket's address, the closing zero included: 108 on Linux, 104 on macOS. */
-const ADDRESS_BYTES = 104;
+/** Max length of a unix socket path including the terminating zero: 108 on Linux, 104 on macOS. */
+const MAX_SOCKET_PATH_BYTES = 104;
 
 export interface ControlActions {
   status(): Promise<SupervisorStatus>;
-  /** Resolves when every daemon has stopped. */
+  /** Resolves when all services have stopped. */
   stop(): Promise<void>;
-  /** Without a name: all of them. Resolves when they are ready again. */
+  /** Restarts one service, or all. Resolves when they are ready. */
   restart(name: ServiceName | null): Promise<void>;
 }
 
 export interface ControlServer {
-  /** The socket's path. */
+  /** Path of the socket. */
   socket: string;
   close(): Promise<void>;
 }
 
-/** Serves the commands of this machine's user. The folder is what guards it: 0700, like the socket in it. */
+/** Serves commands of this user. Access is protected by the mode of the folder (0700) and the socket. */
 export async function startControlServer(
   folder: DataFolder,
   actions: ControlActions,
 ): Promise<ControlServer> {
   const socket = socketPath(folder);
-  const server = nodeHttp().createServer((request, response) => void answer(request, response, actions));
+  const server = nodeHttp().createServer((request, response) => void handle(request, response, actions));
   rmSync(socket, { force: true });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -50,27 +50,27 @@ export async function startControlServer(
   };
 }
 
-/** Beside the run file where its path is short enough, else in a private folder of its own; the run file tells which. */
+/** In `run/` if the path is short enough, else in a private temporary folder; the run file contains the path. */
 function socketPath(folder: DataFolder): string {
   const preferred = join(folder.run, 'control.sock');
-  if (Buffer.byteLength(preferred) < ADDRESS_BYTES) return preferred;
+  if (Buffer.byteLength(preferred) < MAX_SOCKET_PATH_BYTES) return preferred;
   return join(mkdtempSync(join(tmpdir(), 'svc-')), 'control.sock');
 }
 
-async function answer(
+async function handle(
   request: IncomingMessage,
   response: ServerResponse,
   actions: ControlActions,
 ): Promise<void> {
   try {
-    send(response, 200, await act(request, actions));
+    send(response, 200, await dispatch(request, actions));
   } catch (error) {
     const failure = toPlatformError(error);
     send(response, failure.status, errorBody(failure));
   }
 }
 
-async function act(request: IncomingMessage, actions: ControlActions): Promise<unknown> {
+async function dispatch(request: IncomingMessage, actions: ControlActions): Promise<unknown> {
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://control');
   switch (`${request.method} ${pathname}`) {
     case `GET ${CONTROL.status}`:
@@ -84,7 +84,7 @@ async function act(request: IncomingMessage, actions: ControlActions): Promise<u
       return actions.status();
     }
     default:
-      throw new PlatformError('NOT_FOUND', `The supervisor has no ${request.method} ${pathname}.`);
+      throw new PlatformError('NOT_FOUND', `The supervisor does not support ${request.method} ${pathname}.`);
   }
 }
 

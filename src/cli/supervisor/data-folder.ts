@@ -13,20 +13,20 @@ import { join } from 'node:path';
 import { draftPathOf } from '../../kit/draft-path.ts';
 import { messageOf, PlatformError } from '../../kit/errors.ts';
 
-/** Where things lie in `.svc/`. @spec docs/architecture.md "What is on disk" */
+/** Paths in `.svc/`. @spec docs/architecture.md "What is on disk" */
 export interface DataFolder {
   root: string;
   keys: string;
   credentials: string;
   run: string;
   logs: string;
-  /** What the running supervisor says of itself. */
+  /** State of the running supervisor. */
   runFile: string;
-  /** Made exclusive by the supervisor for as long as it lives. */
+  /** Locked by the supervisor while it runs. */
   ownerLock: string;
-  /** V8's compiled code of the daemons: a fifth less processor time at each start but the first. */
+  /** V8 compile cache of the services: saves a fifth of the CPU time of a start. */
   compileCache: string;
-  /** The operator's access token, kept between commands. */
+  /** The operator's access token, cached between commands. */
   tokenCache: string;
 }
 
@@ -45,31 +45,27 @@ export function dataFolder(root: string): DataFolder {
   };
 }
 
-/** Creates the folders, or narrows them to their owner. Throws STORE_ERROR where that cannot be. */
+/** Creates the folders, accessible by their owner only. Throws STORE_ERROR. */
 export function ensureDataFolder({ root, run, logs, compileCache }: DataFolder): void {
   for (const folder of [root, run, logs, compileCache]) {
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       if ((statSync(folder).mode & 0o077) !== 0) chmodSync(folder, 0o700);
     } catch (error) {
-      throw new PlatformError(
-        'STORE_ERROR',
-        `The data folder ${folder} cannot be used: ${messageOf(error)}.`,
-        {
-          details: { folder, hint: 'Make it writable for this user, or point SVC_HOME at another folder.' },
-          cause: error,
-        },
-      );
+      throw new PlatformError('STORE_ERROR', `Cannot use the data folder ${folder}: ${messageOf(error)}.`, {
+        details: { folder, hint: 'Make it writable for this user, or set SVC_HOME to another folder.' },
+        cause: error,
+      });
     }
   }
 }
 
-/** As `writeWholeFile`, readable by its owner alone. */
+/** Like `writeWholeFile`, readable by its owner only. */
 export function writePrivateFile(file: string, text: string): void {
   writeWholeFile(file, text, 0o600);
 }
 
-/** Replaces a file as a whole: a reader sees the old text or the new, after a crash too. Throws STORE_ERROR. */
+/** Replaces a file atomically: readers see the old or the new text, even after a crash. Throws STORE_ERROR. */
 export function writeWholeFile(file: string, text: string, mode: number): void {
   const draft = draftPathOf(file);
   try {
@@ -83,7 +79,7 @@ export function writeWholeFile(file: string, text: string, mode: number): void {
     renameSync(draft, file);
   } catch (error) {
     rmSync(draft, { force: true });
-    throw new PlatformError('STORE_ERROR', `${file} cannot be written: ${messageOf(error)}.`, {
+    throw new PlatformError('STORE_ERROR', `Cannot write ${file}: ${messageOf(error)}.`, {
       details: { file },
       cause: error,
     });

@@ -9,7 +9,7 @@ function healthPath(name: ServiceName): string {
   return name === 'rest' ? '/api/v1/health' : '/health';
 }
 
-/** Resolves once the service answers 200 on its health path; rejects with the signal's reason. */
+/** Resolves when the health path answers 200; rejects with the reason of the signal. */
 export async function waitHealthy(name: ServiceName, url: string, signal: AbortSignal): Promise<void> {
   for (;;) {
     if (await isHealthy(`${url}${healthPath(name)}`, signal)) return;

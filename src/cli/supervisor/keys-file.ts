@@ -21,18 +21,17 @@ const CredentialsFile = z.object({
 export interface Secrets {
   keys: KeyMaterial;
   operator: OperatorCredentials;
-  /** Whether either file was made just now: the first start in this folder. */
+  /** Whether a file was created, which marks the first start in this folder. */
   created: boolean;
 }
 
 /**
- * Reads `keys.json` and `credentials.json`, and makes them at the first start; only the holder of the owner lock
- * may call it. The environment wins: GATEWAY_JWT_SECRET, GATEWAY_INTERNAL_SECRET, SVC_MASTER_KEY. Throws
- * STORE_ERROR for a damaged file: a new master key would make every sealed secret unreadable; VALIDATION_ERROR for
- * a master key that is none.
+ * Reads `keys.json` and `credentials.json`, and creates them on first start; the caller must hold the owner lock. The
+ * environment takes precedence. Throws STORE_ERROR for a damaged file, because a new master key could not decrypt existing
+ * secrets, and VALIDATION_ERROR for an invalid master key.
  */
 export function loadSecrets(folder: DataFolder, env: Environment, random: Random): Secrets {
-  const kept = readOrCreate(folder.keys, KeysFile, () => ({
+  const stored = readOrCreate(folder.keys, KeysFile, () => ({
     jwtSecret: random.secret(SECRET_BYTES),
     internalSecret: random.secret(SECRET_BYTES),
     masterKey: random.secret(SECRET_BYTES),
@@ -43,7 +42,7 @@ export function loadSecrets(folder: DataFolder, env: Environment, random: Random
     hostId: 'operator',
     namespaceId: 'default',
   }));
-  const masterKey = env.SVC_MASTER_KEY || kept.value.masterKey;
+  const masterKey = env.SVC_MASTER_KEY || stored.value.masterKey;
   if (Buffer.from(masterKey, 'base64url').length !== SECRET_BYTES) {
     throw new PlatformError(
       'VALIDATION_ERROR',
@@ -52,41 +51,41 @@ export function loadSecrets(folder: DataFolder, env: Environment, random: Random
         details: {
           hint: env.SVC_MASTER_KEY
             ? 'Unset SVC_MASTER_KEY to use the one in keys.json.'
-            : `Put ${folder.keys} back from a backup: what its master key sealed opens with no other.`,
+            : `Restore ${folder.keys} from a backup: its master key is required to decrypt stored secrets.`,
         },
       },
     );
   }
   return {
     keys: {
-      jwtSecret: env.GATEWAY_JWT_SECRET || kept.value.jwtSecret,
+      jwtSecret: env.GATEWAY_JWT_SECRET || stored.value.jwtSecret,
       isJwtSecretGenerated: !env.GATEWAY_JWT_SECRET,
       previousJwtSecret: env.GATEWAY_JWT_SECRET_PREVIOUS || null,
-      internalSecret: env.GATEWAY_INTERNAL_SECRET || kept.value.internalSecret,
+      internalSecret: env.GATEWAY_INTERNAL_SECRET || stored.value.internalSecret,
       masterKey,
     },
     operator: operator.value,
-    created: kept.created || operator.created,
+    created: stored.created || operator.created,
   };
 }
 
-/** The same while the platform runs. Throws STORE_ERROR when `keys.json` is gone: new ones would open nothing. */
+/** Reloads secrets of a running platform. Throws STORE_ERROR if `keys.json` is missing, instead of creating a new one. */
 export function reloadSecrets(folder: DataFolder, env: Environment, random: Random): Secrets {
   if (readKeys(folder)) return loadSecrets(folder, env, random);
-  throw new PlatformError('STORE_ERROR', `${folder.keys} is gone.`, {
+  throw new PlatformError('STORE_ERROR', `${folder.keys} is missing.`, {
     details: {
       file: folder.keys,
-      hint: 'Put it back from a backup: what its master key sealed opens with no other.',
+      hint: 'Restore it from a backup: its master key is required to decrypt stored secrets.',
     },
   });
 }
 
-/** The platform's kept secrets; null before the first start. */
+/** The stored secrets; null before the first start. */
 export function readKeys(folder: DataFolder): z.infer<typeof KeysFile> | null {
   return readJson(folder.keys, KeysFile);
 }
 
-/** The operator's credentials as a command on this machine reads them; null before the first start. */
+/** The operator's credentials; null before the first start. */
 export function readCredentials(folder: DataFolder): OperatorCredentials | null {
   return readJson(folder.credentials, CredentialsFile);
 }
@@ -96,10 +95,10 @@ function readOrCreate<T>(
   schema: z.ZodType<T>,
   create: () => T,
 ): { value: T; created: boolean } {
-  const kept = readJson(file, schema);
-  if (kept) {
+  const stored = readJson(file, schema);
+  if (stored) {
     if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600);
-    return { value: kept, created: false };
+    return { value: stored, created: false };
   }
   const value = create();
   writePrivateFile(file, `${JSON.stringify(value, null, 2)}\n`);
@@ -113,8 +112,8 @@ function readJson<T>(file: string, schema: z.ZodType<T>): T | null {
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return null;
     const reason = error instanceof z.ZodError ? 'it is incomplete' : messageOf(error);
-    throw new PlatformError('STORE_ERROR', `${file} cannot be used: ${reason}.`, {
-      details: { file, hint: 'Restore it from a backup; a new one would not open what the old one sealed.' },
+    throw new PlatformError('STORE_ERROR', `Cannot use ${file}: ${reason}.`, {
+      details: { file, hint: 'Restore it from a backup; a new one could not decrypt existing secrets.' },
       cause: error,
     });
   }

@@ -3,9 +3,9 @@ import { messageOf } from '../../kit/errors.ts';
 import { harmless } from '../harmless.ts';
 
 const MAX_BYTES = 10 * 1024 * 1024;
-const FILES = 3;
+const MAX_FILES = 3;
 
-/** Appends whole lines to `<file>`; at 10 MiB it becomes `<file>.1`, and that `<file>.2`, which is the last. */
+/** Appends lines to `<file>`. At 10 MiB it is rotated to `<file>.1`, then `<file>.2`, which is the last. */
 export interface LogFile {
   write(lines: string | Buffer): void;
   close(): void;
@@ -16,14 +16,14 @@ export interface LogFileOptions {
   files?: number;
 }
 
-/** Logs are losable: a full disk must not stop the platform. It is said once on stderr, and tried again with the next lines. */
+/** Logs may be lost: a full disk must not stop the platform. It is reported once on stderr and retried with the next lines. */
 export function openLogFile(
   file: string,
-  { maxBytes = MAX_BYTES, files = FILES }: LogFileOptions = {},
+  { maxBytes = MAX_BYTES, files = MAX_FILES }: LogFileOptions = {},
 ): LogFile {
   let fd: number | null = null;
   let size = 0;
-  let complained = false;
+  let hasWarned = false;
 
   function open(): number {
     fd ??= openSync(file, 'a', 0o600);
@@ -42,7 +42,7 @@ export function openLogFile(
       try {
         renameSync(from, `${file}.${n + 1}`);
       } catch {
-        // That one does not exist yet.
+        // The file does not exist yet.
       }
     }
   }
@@ -52,11 +52,13 @@ export function openLogFile(
         const target = fd ?? open();
         size += writeSync(target, typeof lines === 'string' ? Buffer.from(lines) : lines);
         if (size >= maxBytes) rotate();
-        complained = false;
+        hasWarned = false;
       } catch (error) {
-        if (!complained)
-          process.stderr.write(`${harmless(`svc: lines for ${file} are lost: ${messageOf(error)}`)}\n`);
-        complained = true;
+        if (!hasWarned)
+          process.stderr.write(
+            `${harmless(`svc: cannot write to ${file}, so log lines are lost: ${messageOf(error)}`)}\n`,
+          );
+        hasWarned = true;
       }
     },
     close,

@@ -1,14 +1,14 @@
 import { EVENT_LINE } from '../../kit/analytics.ts';
 
-const KEPT_LINES = 20;
-const KEPT_BYTES = 64 * 1024;
+const MAX_LINES = 20;
+const MAX_BYTES = 64 * 1024;
 
-/** The last lines of a log, kept as they came: they are only looked at after a crash. */
+/** The last lines of a log. Kept unparsed, because they are needed only after a crash. */
 export interface LogTail {
   push(lines: Buffer): void;
   lines(): string[];
-  /** The message of the last fatal or error record; undefined when there is none. */
-  lastComplaint(): string | undefined;
+  /** Message of the last fatal or error record, if any. */
+  lastErrorMessage(): string | undefined;
   clear(): void;
 }
 
@@ -21,22 +21,23 @@ export function createLogTail(): LogTail {
     return text
       .split('\n')
       .filter((line) => line !== '' && !line.startsWith(EVENT_LINE))
-      .slice(-KEPT_LINES);
+      .slice(-MAX_LINES);
   }
   return {
     push(block) {
       blocks.push(block);
       size += block.length;
-      while (blocks.length > 1 && size - blocks[0]!.length >= KEPT_BYTES) size -= blocks.shift()!.length;
+      while (blocks.length > 1 && size - blocks[0]!.length >= MAX_BYTES) size -= blocks.shift()!.length;
     },
     lines,
-    lastComplaint() {
-      // A request that failed earlier is not why the process ended.
+    lastErrorMessage() {
+      // A failed request is not the cause of a crash.
       const records = lines()
         .map(parseRecord)
         .filter(({ layer }) => layer !== 'http');
-      const said = (levels: string[]) => records.findLast((record) => levels.includes(record.level))?.message;
-      return said(['fatal']) ?? said(['error']);
+      const lastMessage = (levels: string[]) =>
+        records.findLast((record) => levels.includes(record.level))?.message;
+      return lastMessage(['fatal']) ?? lastMessage(['error']);
     },
     clear() {
       blocks = [];

@@ -27,31 +27,28 @@ export interface ManagedServiceOptions {
   name: ServiceName;
   clock: Clock;
   random: Random;
-  /** What the next process is told; asked at each start. */
+  /** Start message and environment of the next process; called at each start. */
   describe: () => { start: DaemonStart; env: Environment };
-  /** Whether one process alone has the port, and can hand it to the next. */
+  /** Whether a single process owns the port and can pass it to its successor. */
   keepsPort: () => boolean;
   onLines: (lines: Buffer) => void;
   onEvent: (event: SupervisorEvent) => void;
   onListening: (url: string) => void;
-  /** The set of children changed. */
+  /** Called when a process starts or ends. */
   onProcess: () => void;
 }
 
-/** One daemon and the processes that are it, one after another. */
+/** A service and its successive processes. */
 export interface ManagedService {
   readonly name: ServiceName;
-  /** Resolves when ready. Throws why it is not: no second try, the first start tells the truth. */
+  /** Resolves when ready. Throws without retrying, so that the first start reports the cause. */
   start(): Promise<void>;
-  /**
-   * Drains, and ends by force after a deadline. `comesBack`: connections made from now on wait for the next process;
-   * else they are refused.
-   */
+  /** Drains, and kills after a deadline. `comesBack`: new connections wait for the next process; else they are refused. */
   stop(comesBack?: boolean): Promise<void>;
   kill(): void;
   sendPeers(urls: PeerUrls): void;
   status(): ServiceStatus;
-  /** Of the config that its process was started with; null while it has none. */
+  /** Sandbox setting of the running process; null if none is running. */
   sandboxPreference(): SandboxPreference | null;
 }
 
@@ -63,35 +60,35 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
   let current: ServiceProcess | null = null;
   let drainMs = 0;
   let bound: Listening | null = null;
-  /** On the monotonic clock. */
+  /** Monotonic ms. */
   let readyAt: number | null = null;
   let restarts = 0;
   let lastExit: LastExit | null = null;
-  /** A process died of a fault of its own since one was ready. */
+  /** A process crashed by its own fault since the last one was ready. */
   let hadFault = false;
   let nextStartAt: number | null = null;
   let cancelRestart = (): void => {};
-  /** Whether the process was not left to drain: it took too long, or nobody wanted to wait. */
+  /** The process was killed: it did not drain in time, or a kill was requested. */
   let isForced = false;
   let sandbox: SandboxStatus | null = null;
   let sandboxPreference: SandboxPreference | null = null;
-  /** The address that `bound` is at. */
+  /** The configured address of `bound`. */
   let boundTo = '';
 
-  /** From now on connections are refused, unless a process takes them. */
-  function givePortUp(): void {
+  /** Closes the retained listener, so that connections are refused. */
+  function releasePort(): void {
     bound?.listener?.close();
     if (bound) bound = { ...bound, listener: undefined };
   }
 
-  /** Starts a process and waits until it is ready; a failed one is gone when this throws. */
+  /** Starts a process and waits until it is ready. If this throws, the process has exited. */
   async function launch(): Promise<void> {
     state = 'starting';
     nextStartAt = null;
     const { start, env } = describe();
-    // A service that comes back keeps its port, even one that was any free port.
+    // A restarted service keeps its port, even if it was chosen by the system.
     const listen = start.listen.port === 0 && bound ? { ...start.listen, port: bound.port } : start.listen;
-    if (!options.keepsPort() || boundTo !== addressOf(listen)) givePortUp();
+    if (!options.keepsPort() || boundTo !== addressOf(listen)) releasePort();
     const startedAt = clock.monotonic();
     tail.clear();
     sandbox = null;
@@ -114,20 +111,20 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
     current = child;
     options.onProcess();
     const deadline = AbortSignal.timeout(READY_DEADLINE_MS);
-    void child.exited.then((exit) => ended(child, exit));
+    void child.exited.then((exit) => onExit(child, exit));
     try {
       await untilReady(child, listen.host, deadline);
     } catch (error) {
-      // One that hangs as it starts is ended by us, for its own fault.
+      // A process that hangs during startup counts as crashed by its own fault.
       hadFault ||= deadline.aborted;
       child.kill();
       await child.exited;
-      throw explain(error, name, tail.lines());
+      throw withDetails(error, name, tail.lines());
     }
     if (isStopping()) {
-      // Asked to stop in the moment it became ready: its end is no crash.
+      // Stopped at the moment it became ready, so its exit is not a crash.
       await child.exited;
-      throw new PlatformError('SERVICE_UNAVAILABLE', `${name} was stopped while it started.`);
+      throw new PlatformError('SERVICE_UNAVAILABLE', `${name} was stopped while starting.`);
     }
     readyAt = clock.monotonic();
     hadFault = false;
@@ -135,12 +132,12 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
     onEvent({ type: 'ready', service: name, url: bound!.url, pid: child.pid, tookMs: readyAt - startedAt });
   }
 
-  function force(): void {
+  function killProcess(): void {
     isForced = true;
     current?.kill();
   }
 
-  // A function, because the compiler does not see that `stop` changes the state while `launch` waits.
+  // A function, because TypeScript does not know that `stop` changes the state while `launch` waits.
   const isStopping = (): boolean => state === 'stopping' || state === 'stopped';
 
   async function untilReady(child: ServiceProcess, host: string, deadline: AbortSignal): Promise<void> {
@@ -148,51 +145,51 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
       'UPSTREAM_TIMEOUT',
       `${name} was not ready within ${formatDuration(READY_DEADLINE_MS)}.`,
     );
-    const givenUp = new Promise<never>((_, reject) => {
+    const failed = new Promise<never>((_, reject) => {
       deadline.addEventListener('abort', () => reject(late), { once: true });
       void child.exited.then((exit) =>
         reject(
-          new PlatformError('SERVICE_UNAVAILABLE', `${name} ended before it was ready (${exitText(exit)}).`),
+          new PlatformError('SERVICE_UNAVAILABLE', `${name} exited before it was ready (${exitText(exit)}).`),
         ),
       );
     });
-    givenUp.catch(() => {});
-    const listening = await Promise.race([child.listening, givenUp]);
-    givePortUp();
+    failed.catch(() => {});
+    const listening = await Promise.race([child.listening, failed]);
+    releasePort();
     bound = listening;
     boundTo = addressOf({ host, port: listening.port });
     options.onListening(bound.url);
-    await Promise.race([waitHealthy(name, bound.url, deadline), givenUp]);
+    await Promise.race([waitHealthy(name, bound.url, deadline), failed]);
   }
 
-  function ended(child: ServiceProcess, exit: ExitInfo): void {
+  function onExit(child: ServiceProcess, exit: ExitInfo): void {
     if (current !== child) return;
     const { code, signal } = exit;
-    const how = exitText(exit);
+    const description = exitText(exit);
     hadFault ||= isFault(exit);
     const before = state;
     const uptimeMs = readyAt === null ? 0 : clock.monotonic() - readyAt;
     current = null;
     readyAt = null;
-    const words = before === 'stopping' ? undefined : tail.lastComplaint();
-    const reason = words ? `${how}: ${words}` : how;
+    const lastError = before === 'stopping' ? undefined : tail.lastErrorMessage();
+    const reason = lastError ? `${description}: ${lastError}` : description;
     lastExit = { at: clock.now(), code, signal, reason };
     options.onProcess();
     if (before === 'stopping') {
       state = 'stopped';
-      onEvent({ type: 'stopped', service: name, reason: how, killed: isForced });
-    } else if (before === 'ready') comeBack(reason, uptimeMs);
-    // Otherwise launch() sees it and tells its caller.
+      onEvent({ type: 'stopped', service: name, reason: description, killed: isForced });
+    } else if (before === 'ready') scheduleRestart(reason, uptimeMs);
+    // A failed start is handled by launch().
   }
 
-  function comeBack(reason: string, uptimeMs: number): void {
+  function scheduleRestart(reason: string, uptimeMs: number): void {
     const verdict = crashes.crashed(uptimeMs);
     const retryInMs = verdict.delayMs;
     restartIn(retryInMs);
     if (verdict.loop) {
       state = 'failed';
-      // Callers are refused at once instead of waiting for minutes.
-      givePortUp();
+      // Refuses connections immediately instead of letting them wait for minutes.
+      releasePort();
       const { crashes } = verdict;
       onEvent({ type: 'crash-loop', service: name, reason, crashes, retryInMs, lastLines: tail.lines() });
     } else {
@@ -206,7 +203,7 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
     cancelRestart = clock.after(delayMs, () => {
       restarts++;
       launch().catch((error: unknown) => {
-        if (state === 'starting') comeBack(messageOf(error).replace(/\.$/, ''), 0);
+        if (state === 'starting') scheduleRestart(messageOf(error).replace(/\.$/, ''), 0);
       });
     });
   }
@@ -219,28 +216,28 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
         await launch();
       } catch (error) {
         if (state === 'starting') state = 'failed';
-        givePortUp();
+        releasePort();
         throw error;
       }
     },
     async stop(comesBack = false) {
       cancelRestart();
       nextStartAt = null;
-      if (!comesBack) givePortUp();
+      if (!comesBack) releasePort();
       const child = current;
       if (!child) {
-        // One that failed stays so in the status: stopping what is not there mends nothing.
+        // A failed service stays failed in the status.
         if (state !== 'failed') state = 'stopped';
         return;
       }
       state = 'stopping';
       isForced = false;
       child.stop();
-      const timer = setTimeout(force, drainMs + STOP_DEADLINES.forceMs);
+      const timer = setTimeout(killProcess, drainMs + STOP_DEADLINES.forceMs);
       await child.exited;
       clearTimeout(timer);
     },
-    kill: force,
+    kill: killProcess,
     sendPeers: (urls) => current?.sendPeers(urls),
     status: () => ({
       name,
@@ -260,8 +257,8 @@ export function createManagedService(options: ManagedServiceOptions): ManagedSer
 
 const addressOf = ({ host, port }: DaemonStart['listen']): string => `${host} ${port}`;
 
-/** Adds what the operator needs: who has the port, or what the daemon said last. */
-function explain(thrown: unknown, name: ServiceName, lastLines: string[]): PlatformError {
+/** Adds the owner of a port in use, or the last log lines. */
+function withDetails(thrown: unknown, name: ServiceName, lastLines: string[]): PlatformError {
   const error =
     thrown instanceof PlatformError
       ? thrown
@@ -278,12 +275,12 @@ function explain(thrown: unknown, name: ServiceName, lastLines: string[]): Platf
 function portTaken(name: ServiceName, port: number, cause: PlatformError): PlatformError {
   const owner = findPortOwner(port);
   const by = owner ? `by pid ${owner.pid} (${owner.command.slice(0, 120)})` : 'by another process';
-  return new PlatformError('CONFLICT', `Port ${port}, which ${name} needs, is taken ${by}.`, {
+  return new PlatformError('CONFLICT', `Port ${port} of ${name} is in use ${by}.`, {
     details: {
       ...cause.details,
       service: name,
       owner,
-      hint: `Stop that process, or choose another port: svc up --port ${name}=0 takes any free one.`,
+      hint: `Stop that process, or choose another port, for example svc up --port ${name}=0 for any free one.`,
     },
     cause,
   });

@@ -3,12 +3,12 @@ import { masterKeyId } from '../../kit/keys.ts';
 import type { DataFolder } from './data-folder.ts';
 import { readKeys } from './keys-file.ts';
 
-/** The master key that seals secrets here, by its id; null before the first start. */
-export function masterKeyInForce(
+/** Id and source of the current master key; null before the first start. */
+export function currentMasterKey(
   folder: DataFolder,
   env: Environment,
 ): { id: string; from: 'environment' | 'keys.json' } | null {
   if (env.SVC_MASTER_KEY) return { id: masterKeyId(env.SVC_MASTER_KEY), from: 'environment' };
-  const kept = readKeys(folder);
-  return kept && { id: masterKeyId(kept.masterKey), from: 'keys.json' };
+  const stored = readKeys(folder);
+  return stored && { id: masterKeyId(stored.masterKey), from: 'keys.json' };
 }

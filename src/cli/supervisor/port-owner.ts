@@ -6,12 +6,12 @@ export interface PortOwner {
   command: string;
 }
 
-/** Who listens on a TCP port of this machine; null when that cannot be told (another user's process). */
+/** Process that listens on a TCP port of this machine; null if unknown (for example another user's process). */
 export function findPortOwner(port: number): PortOwner | null {
   return (process.platform === 'linux' ? fromProc(port) : null) ?? fromLsof(port);
 }
 
-const LISTENING = '0A';
+const TCP_LISTEN = '0A';
 
 function fromProc(port: number): PortOwner | null {
   const inodes = new Set(['/proc/net/tcp', '/proc/net/tcp6'].flatMap((table) => listeners(table, port)));
@@ -23,13 +23,13 @@ function fromProc(port: number): PortOwner | null {
   return null;
 }
 
-/** The socket inodes that listen on this port, from the kernel's table. */
+/** Inodes of sockets that listen on the port, from the kernel's table. */
 function listeners(table: string, port: number): string[] {
   const hexPort = port.toString(16).toUpperCase().padStart(4, '0');
   const rows = readText(table).split('\n').slice(1);
   return rows.flatMap((row) => {
     const [, local, , state, , , , , , inode] = row.trim().split(/\s+/);
-    return state === LISTENING && inode && local?.endsWith(`:${hexPort}`) ? [inode] : [];
+    return state === TCP_LISTEN && inode && local?.endsWith(`:${hexPort}`) ? [inode] : [];
   });
 }
 
@@ -40,7 +40,7 @@ function holdsSocket(pid: string, inodes: Set<string>): boolean {
       return target.startsWith('socket:[') && inodes.has(target.slice(8, -1));
     });
   } catch {
-    // Ended meanwhile, or not ours to see.
+    // The process has ended or belongs to another user.
     return false;
   }
 }
@@ -48,7 +48,7 @@ function holdsSocket(pid: string, inodes: Set<string>): boolean {
 function commandOf(pid: string): string {
   const line = readText(`/proc/${pid}/cmdline`).split('\0').join(' ').trim();
   const command = line || readText(`/proc/${pid}/comm`).trim();
-  // The platform of another project, whose title alone does not say which.
+  // A supervisor's title does not name its project, so its folder is added.
   return command === 'svc supervisor' ? `${command}, started in ${folderOf(pid)}` : command;
 }
 

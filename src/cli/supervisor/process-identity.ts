@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { codeOf } from '../../kit/errors.ts';
 
-/** A process beyond doubt: its id may be given to another program later, its start time is not. */
+/** Identifies a process by pid and start time, because pids are reused. */
 export interface ProcessIdentity {
   pid: number;
-  /** Clock ticks since boot on Linux, a date elsewhere; null for one that had ended when it was looked at. */
+  /** Clock ticks since boot on Linux, a date elsewhere; null if the process had already ended. */
   startedAt: string | null;
 }
 
@@ -16,13 +16,13 @@ export function isRunning({ pid, startedAt }: ProcessIdentity): boolean {
   return startedAt !== null && startTimeOf(pid) === startedAt;
 }
 
-/** Ends it by force; another program that has its id by now is left alone. */
-export function endByForce(identity: ProcessIdentity): void {
+/** Kills the process, unless its pid now belongs to another one. */
+export function killProcess(identity: ProcessIdentity): void {
   if (!isRunning(identity)) return;
   try {
     process.kill(identity.pid, 'SIGKILL');
   } catch (error) {
-    // It ended while we looked.
+    // It has ended meanwhile.
     if (codeOf(error) !== 'ESRCH') throw error;
   }
 }
@@ -31,21 +31,21 @@ function startTimeOf(pid: number): string | null {
   try {
     if (process.platform === 'linux') {
       const [state, ...fields] = afterName(readFileSync(`/proc/${pid}/stat`, 'utf8'));
-      // A zombie runs no more; its parent has merely not looked yet.
+      // A zombie has ended but was not reaped yet.
       return state === 'Z' ? null : (fields[18] ?? null);
     }
-    // Loaded by need: every command asks for the supervisor, and on Linux the file above tells.
+    // Loaded on demand: on Linux the file above suffices.
     const { execFileSync } = process.getBuiltinModule('node:child_process');
-    // The same date for whoever asks, in whatever language and time zone.
+    // Fixed locale and time zone make the date comparable.
     const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' };
-    const told = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8', env });
-    return told.trim() || null;
+    const output = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8', env });
+    return output.trim() || null;
   } catch {
     return null;
   }
 }
 
-/** The fields of /proc/<pid>/stat behind the name, which may itself hold blanks and parentheses. */
+/** Fields of /proc/<pid>/stat after the process name, which may contain spaces and parentheses. */
 function afterName(stat: string): string[] {
   return stat.slice(stat.lastIndexOf(') ') + 2).split(' ');
 }

@@ -3,10 +3,10 @@ import type { ServiceName } from '../../contracts/index.ts';
 import { type DataFolder, writePrivateFile } from './data-folder.ts';
 import { isRunning, type ProcessIdentity } from './process-identity.ts';
 
-/** What the supervisor writes of itself: how to reach it, and whom to wait for should it be killed. */
+/** Written by the supervisor: its control socket, and the children to wait for if it is killed. */
 export interface RunFile {
   supervisor: ProcessIdentity;
-  /** The control socket. */
+  /** Path of the control socket. */
   socket: string;
   children: Array<ProcessIdentity & { name: ServiceName; url: string | null }>;
 }
@@ -15,7 +15,7 @@ export function writeRunFile(folder: DataFolder, content: RunFile): void {
   writePrivateFile(folder.runFile, `${JSON.stringify(content)}\n`);
 }
 
-/** Null when there is none, or none that can be read: then nothing runs that we know of. */
+/** Null if it does not exist or is unreadable. */
 export function readRunFile(folder: DataFolder): RunFile | null {
   try {
     return JSON.parse(readFileSync(folder.runFile, 'utf8')) as RunFile;
@@ -28,7 +28,7 @@ export function removeRunFile(folder: DataFolder): void {
   rmSync(folder.runFile, { force: true });
 }
 
-/** Where a service of the platform that runs here listens; null when it does not just now. */
+/** URL of a running service; null if it is not listening. */
 export function runningUrl(folder: DataFolder, name: ServiceName): string | null {
   const run = readRunFile(folder);
   if (!run || !isRunning(run.supervisor)) return null;

@@ -16,13 +16,13 @@ import type { BrokenPlugin, SupervisorEvent, SupervisorStatus } from './control-
 import { type ControlServer, startControlServer } from './control-server.ts';
 import { type DataFolder, dataFolder, ensureDataFolder } from './data-folder.ts';
 import { loadSecrets, reloadSecrets } from './keys-file.ts';
-import { awaitLeftovers } from './leftovers.ts';
+import { awaitOrphans } from './leftovers.ts';
 import { type LogFile, openLogFile } from './log-file.ts';
 import { identify } from './process-identity.ts';
 import { removeRunFile, writeRunFile } from './run-file.ts';
 import { createSupervisor, type Supervisor } from './supervisor.ts';
 
-/** Whose lines these are: a service's, or the supervisor's own. */
+/** Origin of log lines: a service, or the supervisor. */
 export type LogSource = ServiceName | 'supervisor';
 
 export interface RunOptions {
@@ -31,39 +31,39 @@ export interface RunOptions {
   random: Random;
   logLevel?: LogLevel;
   onEvent: (event: SupervisorEvent) => void;
-  /** Log lines as they are written to the files; for a terminal. */
+  /** Log lines as written to the files, for display on a terminal. */
   onLines?: (source: LogSource, lines: Buffer) => void;
 }
 
 export interface RunningSupervisor {
-  /** Whether the keys were made by this start. */
+  /** Whether this start created the keys. */
   firstStart: boolean;
-  /** Resolves when all services are ready; throws why one is not, after stopping the others. */
+  /** Resolves when all services are ready. On failure, stops the others and throws the cause. */
   ready: Promise<void>;
-  /** Resolves when everything has ended and the data folder is free. */
+  /** Resolves when everything has stopped and the data folder is unlocked. */
   ended: Promise<void>;
   status(): Promise<SupervisorStatus>;
-  /** Plugins that were left out at this start; asked once all is ready. */
+  /** Plugins that failed to load; call it when all services are ready. */
   brokenPlugins(): Promise<BrokenPlugin[]>;
-  /** Drains in reverse order. A second call changes nothing. */
+  /** Drains services in reverse order. Idempotent. */
   stop(): void;
-  /** Ends the daemons at once. */
+  /** Kills all services. */
   kill(): void;
 }
 
-/** The services are up and the first records are written by then. */
+/** Delay after startup before settling memory: services are up and the first records are written. */
 const SETTLE_MS = 1000;
 
-/** How long a predecessor that is on its way out may hold the folder. */
+/** Time to wait for a stopping predecessor to release the folder. */
 const LOCK_WAIT_MS = 1000;
 
-/** Takes the data folder and runs the platform in it. Throws CONFLICT when another supervisor has it. */
+/** Locks the data folder and runs the platform in it. Throws CONFLICT if another supervisor holds it. */
 export async function runSupervisor(options: RunOptions): Promise<RunningSupervisor> {
   const { clock, random, onEvent } = options;
   const loaded = options.loadConfig();
   const folder = dataFolder(loaded.dataDir);
   ensureDataFolder(folder);
-  const lock = await takeFolder(folder);
+  const lock = await lockFolder(folder);
   const telemetry = createTelemetryWriter({
     dataDir: folder.root,
     retention: loaded.config.retention,
@@ -86,7 +86,7 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
       logEvent(logger, event);
       onEvent(event);
     };
-    await awaitLeftovers(folder, loaded.config, (reason) => report({ type: 'waiting', reason }));
+    await awaitOrphans(folder, loaded.config, (reason) => report({ type: 'waiting', reason }));
     const secrets = loadSecrets(folder, loaded.env, random);
     const startedAt = clock.monotonic();
     const supervisor = createSupervisor({
@@ -95,17 +95,17 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
       reloadSecrets: (env) => reloadSecrets(folder, env, random),
       onLines: logs.write,
       onEvent: report,
-      onProcesses: () => keepRun(),
+      onProcesses: () => tryWriteRun(),
     });
     const writeRun = (): void => {
       if (control) writeRunFile(folder, describeRun(control.socket, supervisor));
     };
-    /** A full disk must not end what runs: the file is then of before, and the next change tries again. */
-    const keepRun = (): void => {
+    /** A full disk must not stop the platform. The file is then outdated until the next change. */
+    const tryWriteRun = (): void => {
       try {
         writeRun();
       } catch (error) {
-        logger.error('What runs could not be written down', { error });
+        logger.error('The run file could not be written', { error });
       }
     };
     const status = async (): Promise<SupervisorStatus> => {
@@ -128,7 +128,7 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
     });
     writeRun();
     const ready = supervisor.start().then(
-      // Starts a process to see: not while the services need the processors.
+      // Starts a process to detect the sandbox, so only after the services have started.
       () => {
         telemetry.start();
         void supervisor.sandbox();
@@ -155,7 +155,7 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
   }
 }
 
-async function takeFolder(folder: DataFolder): Promise<OwnerLock> {
+async function lockFolder(folder: DataFolder): Promise<OwnerLock> {
   try {
     return await acquireOwnerLock({ file: folder.ownerLock, waitMs: LOCK_WAIT_MS, label: 'supervisor' });
   } catch (error) {
@@ -163,13 +163,13 @@ async function takeFolder(folder: DataFolder): Promise<OwnerLock> {
     const { owner } = error.details as { owner?: Owner | null };
     throw new PlatformError(
       'CONFLICT',
-      `svc runs already on ${folder.root}${owner ? ` (pid ${owner.pid})` : ''}.`,
+      `svc is already running on ${folder.root}${owner ? ` (pid ${owner.pid})` : ''}.`,
       {
         details: {
           alreadyRunning: true,
           dataDir: folder.root,
           owner: owner ?? null,
-          hint: 'svc status shows it, svc down stops it; SVC_HOME=<folder> gives this one data of its own.',
+          hint: 'Stop it with svc down, or set SVC_HOME=<folder> to use another data folder.',
         },
         cause: error,
       },
@@ -211,7 +211,7 @@ interface Logs {
   close(): void;
 }
 
-/** A daemon's pipe carries log records and analytics events: all go to `telemetry.db`, the records to the files as well. */
+/** Splits the output of services: everything goes to `telemetry.db`, log records also to the log files. */
 function openLogs(folder: DataFolder, telemetry: TelemetryWriter, alsoTo: RunOptions['onLines']): Logs {
   const files = new Map<LogSource, LogFile>();
   return {
@@ -236,7 +236,7 @@ function reportDropped(logger: Logger, count: number, failure: string | undefine
     event: 'telemetry.dropped',
     level: 'warn',
     reasonCode: 'TELEMETRY_DROPPED',
-    message: `${count} records are not in telemetry.db (${failure ?? 'more came than is kept a second'}); the log files have them`,
+    message: `${count} records were not written to telemetry.db (${failure ?? 'rate limit exceeded'}); the log files contain them`,
     outcome: 'degraded',
     evidence: { count, ...(failure ? { failure } : {}) },
   });
@@ -253,7 +253,7 @@ function logEvent(logger: Logger, event: SupervisorEvent): void {
     });
   } else if (event.type === 'stopped') {
     const { service, reason, killed } = event;
-    logger.info(`${service} stopped${killed ? ' by force' : ''}`, {
+    logger.info(`${service} ${killed ? 'was killed' : 'stopped'}`, {
       meta: { service, reason },
     });
   } else if (event.type === 'crashed') {
@@ -261,7 +261,7 @@ function logEvent(logger: Logger, event: SupervisorEvent): void {
     diagnose({
       level: 'error',
       reasonCode: 'SERVICE_CRASHED',
-      message: `${service} ended unexpectedly (${reason}); it starts again in ${retryInMs}ms`,
+      message: `${service} crashed (${reason}); restarting in ${retryInMs}ms`,
       outcome: 'degraded',
       evidence: { service, reason, retryInMs },
     });
@@ -270,7 +270,7 @@ function logEvent(logger: Logger, event: SupervisorEvent): void {
     diagnose({
       level: 'fatal',
       reasonCode: 'CRASH_LOOP',
-      message: `${service} ended ${crashes} times in a row (${reason}); it starts again in ${formatDuration(retryInMs)}, or at once with \`svc restart ${service}\``,
+      message: `${service} crashed ${crashes} times in a row (${reason}); restarting in ${formatDuration(retryInMs)}. To restart it now: \`svc restart ${service}\``,
       outcome: 'failed',
       evidence: { service, reason, retryInMs, lastLines },
     });

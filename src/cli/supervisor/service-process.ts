@@ -20,32 +20,39 @@ import { dataFolder } from './data-folder.ts';
 export interface ExitInfo {
   code: number | null;
   signal: NodeJS.Signals | null;
-  /** It said why it could not start. */
-  saidWhy: boolean;
+  /** The process reported why it could not start. */
+  reportedFailure: boolean;
 }
 
-/** Signals that are sent from outside; any other is how a process ends that did something wrong itself. */
-const SENT = new Set<NodeJS.Signals | null>([null, 'SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']);
+/** Signals sent from outside; any other signal indicates a fault of the process itself. */
+const EXTERNAL_SIGNALS = new Set<NodeJS.Signals | null>([
+  null,
+  'SIGKILL',
+  'SIGTERM',
+  'SIGINT',
+  'SIGHUP',
+  'SIGQUIT',
+]);
 
-/** Whether a process died of a fault of its own. Want of memory looks like a kill from here. */
-export function isFault({ code, signal, saidWhy }: ExitInfo): boolean {
-  return !SENT.has(signal) || (code !== null && code !== 0 && !saidWhy);
+/** Whether the process crashed by its own fault. An out-of-memory kill cannot be told from an external one. */
+export function isFault({ code, signal, reportedFailure }: ExitInfo): boolean {
+  return !EXTERNAL_SIGNALS.has(signal) || (code !== null && code !== 0 && !reportedFailure);
 }
 
 export interface Listening {
   url: string;
   port: number;
-  /** For the next process; undefined where several share the port. */
+  /** To be passed to the next process; undefined if several processes share the port. */
   listener: Listener | undefined;
 }
 
 export interface ServiceProcess {
   readonly pid: number;
-  /** Rejects when the daemon says why it cannot, or ends before it listens. */
+  /** Rejects if the service reports a failure or exits before it listens. */
   readonly listening: Promise<Listening>;
   readonly exited: Promise<ExitInfo>;
   sendPeers(urls: PeerUrls): void;
-  /** Asks it to drain and exit. */
+  /** Requests a drain and exit. */
   stop(): void;
   kill(): void;
 }
@@ -53,16 +60,16 @@ export interface ServiceProcess {
 export interface SpawnOptions {
   name: ServiceName;
   start: DaemonStart;
-  /** That of the process before. */
+  /** Listener of the previous process. */
   listener?: Listener | undefined;
   env: Environment;
-  /** Whole lines of its log, ready to append; what it prints to stderr comes as log records too. */
+  /** Receives whole log lines; stderr output is converted to log records. */
   onLines: (lines: Buffer) => void;
   onSandbox?: (sandbox: SandboxStatus) => void;
   now: () => number;
 }
 
-/** Told over the channel instead: a process's environment can be read by others of the same user, and is inherited. */
+/** Sent over the IPC channel instead: the environment is readable by processes of the same user, and inherited. */
 const SECRET_VARIABLES = [
   'GATEWAY_JWT_SECRET',
   'GATEWAY_JWT_SECRET_PREVIOUS',
@@ -71,63 +78,66 @@ const SECRET_VARIABLES = [
   'SVC_TOKEN',
 ];
 
-/** Starts one daemon as a child of this process. */
+/** Starts a service as a child process. */
 export function spawnService(options: SpawnOptions): ServiceProcess {
   const { name, start, listener, env, onLines, onSandbox, now } = options;
   const child = fork(entryFile('daemon'), [name], {
     cwd: start.projectDir,
     env: daemonEnvironment(start.dataDir, env),
-    // A group of its own: Ctrl-C in the terminal reaches the supervisor alone, which then drains in order.
+    // Own process group, so that Ctrl-C reaches only the supervisor, which drains services in order.
     detached: true,
     execArgv: nodeFlagsOf(name),
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
-  let saidWhy = false;
+  let reportedFailure = false;
   const exited = new Promise<ExitInfo>((resolve) => {
-    // `close` comes after the last output, so that the reason of a crash is in the log when it is looked for.
-    child.once('close', (code, signal) => resolve({ code, signal, saidWhy }));
-    child.once('error', () => child.pid === undefined && resolve({ code: null, signal: null, saidWhy }));
+    // `close` comes after the last output, so the log already contains the reason of a crash.
+    child.once('close', (code, signal) => resolve({ code, signal, reportedFailure }));
+    child.once(
+      'error',
+      () => child.pid === undefined && resolve({ code: null, signal: null, reportedFailure }),
+    );
   });
   const listening = waitForListening(name, child);
   child.on('message', (message: FromDaemon) => {
     if (message.type === 'sandbox') onSandbox?.(message.sandbox);
-    if (message.type === 'failed') saidWhy = true;
+    if (message.type === 'failed') reportedFailure = true;
   });
   const lines = lineBlocks(onLines);
   child.stdout?.on('data', lines.push);
   child.stdout?.once('end', lines.end);
-  const complaints = lineBlocks((block) => onLines(asRecords(name, block, now)));
-  child.stderr?.on('data', complaints.push);
-  child.stderr?.once('end', complaints.end);
+  const stderrLines = lineBlocks((block) => onLines(asRecords(name, block, now)));
+  child.stderr?.on('data', stderrLines.push);
+  child.stderr?.once('end', stderrLines.end);
 
-  const tell = (message: ToDaemon, handle?: Listener): void => {
-    // A child on its way out no longer listens; its exit is seen elsewhere. Node's types do not know its own handles.
+  const send = (message: ToDaemon, handle?: Listener): void => {
+    // An exiting child has disconnected; its exit is handled elsewhere. The cast is needed for Node's own handle type.
     if (child.connected) child.send(message, handle as Socket | undefined, () => {});
   };
-  tell({ type: 'start', start }, listener);
+  send({ type: 'start', start }, listener);
   return {
     pid: child.pid ?? 0,
     listening,
     exited,
-    sendPeers: (urls) => tell({ type: 'peers', urls }),
-    stop: () => tell({ type: 'stop' }),
+    sendPeers: (urls) => send({ type: 'peers', urls }),
+    stop: () => send({ type: 'stop' }),
     kill: () => void child.kill('SIGKILL'),
   };
 }
 
 /**
- * What glibc is to give back at once, in bytes. Hashing a client's secret takes 16 MiB for a moment, in any of four threads;
- * left to itself, glibc takes such blocks for usual from the first on, and each thread keeps one for good.
+ * glibc thresholds in bytes. Hashing a client secret briefly takes 16 MiB in up to four threads; by default, glibc adapts to
+ * such blocks and keeps one per thread.
  */
-const GIVEN_BACK = String(8 * 1024 * 1024);
+const MALLOC_THRESHOLD = String(8 * 1024 * 1024);
 
 function daemonEnvironment(dataDir: string, env: Environment): Environment {
-  const told = Object.entries(env).filter(([key]) => !SECRET_VARIABLES.includes(key));
+  const passed = Object.entries(env).filter(([key]) => !SECRET_VARIABLES.includes(key));
   return {
     NODE_COMPILE_CACHE: dataFolder(dataDir).compileCache,
-    MALLOC_MMAP_THRESHOLD_: GIVEN_BACK,
-    MALLOC_TRIM_THRESHOLD_: GIVEN_BACK,
-    ...Object.fromEntries(told),
+    MALLOC_MMAP_THRESHOLD_: MALLOC_THRESHOLD,
+    MALLOC_TRIM_THRESHOLD_: MALLOC_THRESHOLD,
+    ...Object.fromEntries(passed),
   };
 }
 
@@ -140,7 +150,7 @@ function waitForListening(name: ServiceName, child: ChildProcess): Promise<Liste
     });
     child.once('error', (error) =>
       reject(
-        new PlatformError('INTERNAL_ERROR', `${name} could not be started: ${error.message}.`, {
+        new PlatformError('INTERNAL_ERROR', `Cannot start ${name}: ${error.message}.`, {
           cause: error,
         }),
       ),
@@ -149,7 +159,7 @@ function waitForListening(name: ServiceName, child: ChildProcess): Promise<Liste
       reject(
         new PlatformError(
           'SERVICE_UNAVAILABLE',
-          `${name} ended before it was ready (${exitText({ code, signal })}).`,
+          `${name} exited before it was ready (${exitText({ code, signal })}).`,
         ),
       ),
     );
@@ -160,7 +170,7 @@ export function exitText({ code, signal }: Pick<ExitInfo, 'code' | 'signal'>): s
   return signal ? `signal ${signal}` : `exit code ${code}`;
 }
 
-/** What V8 or a native part printed on stderr, as log records: the log files hold nothing but records. */
+/** Converts stderr output of V8 or native code to log records, as log files contain only records. */
 function asRecords(name: ServiceName, block: Buffer, now: () => number): Buffer {
   const records = block
     .toString('utf8')

@@ -1,22 +1,22 @@
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** The launcher passes on a Ctrl-C that the terminal has sent us as well: one press must not count as two. */
-const SAME_PRESS_MS = 250;
+/** The launcher forwards a Ctrl-C that the terminal also sent to us; both count as one. */
+const DUPLICATE_WINDOW_MS = 250;
 
 export interface StopHandlers {
   first(signal: NodeJS.Signals): void;
   again(): void;
 }
 
-/** Tells the first stop signal from an impatient second one. Returns the function that stops listening. */
+/** Calls `first` for the first stop signal, `again` for later ones. Returns a function that removes the listeners. */
 export function onStopSignals({ first, again }: StopHandlers): () => void {
-  let since: number | undefined;
+  let firstAt: number | undefined;
   const receive = (signal: NodeJS.Signals): void => {
     const now = performance.now();
-    if (since === undefined) {
-      since = now;
+    if (firstAt === undefined) {
+      firstAt = now;
       first(signal);
-    } else if (now - since > SAME_PRESS_MS) again();
+    } else if (now - firstAt > DUPLICATE_WINDOW_MS) again();
   };
   for (const signal of STOP_SIGNALS) process.on(signal, receive);
   return () => {

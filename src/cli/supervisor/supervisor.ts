@@ -11,30 +11,30 @@ import { createManagedService, type ManagedService } from './managed-service.ts'
 import { weakestSandbox } from './sandbox-status.ts';
 
 export interface SupervisorOptions {
-  /** Read again before each restart that was asked for, so that an edited file takes effect. */
+  /** Called before each requested restart, so that config changes take effect. */
   loadConfig: () => LoadedConfig;
   secrets: Secrets;
-  /** Likewise, with the environment of the config and its `.env`. */
+  /** The same for secrets, with the environment of the config and its `.env`. */
   reloadSecrets: (env: Environment) => Secrets;
   clock: Clock;
   random: Random;
   logLevel?: LogLevel;
   onLines: (service: ServiceName, lines: Buffer) => void;
   onEvent: (event: SupervisorEvent) => void;
-  /** Other processes, or other addresses. */
+  /** Called when processes or their addresses change. */
   onProcesses: () => void;
 }
 
-/** The five daemons as one: started together, drained in reverse, each restarted when it crashes. */
+/** Starts the five services together, drains them in reverse order and restarts crashed ones. */
 export interface Supervisor {
-  /** Throws the first failure, after stopping whatever had started. */
+  /** Throws the first failure, after stopping the started services. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Ends everything at once. */
+  /** Kills all services. */
   kill(): void;
   restart(name: ServiceName | null): Promise<void>;
   services(): ServiceStatus[];
-  /** What the weakest of the services uses, or would use by the config it runs with. */
+  /** The weakest sandbox of all services, from their processes or config. */
   sandbox(): Promise<SandboxStatus | null>;
 }
 
@@ -43,7 +43,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   let { secrets } = options;
   const peers: PeerUrls = {};
   let stopping: Promise<void> | undefined;
-  /** One restart at a time: two of one service at once would start it twice. */
+  /** Serializes restarts, so that a service is not started twice. */
   let lastRestart: Promise<unknown> = Promise.resolve();
 
   const services = SERVICE_NAMES.map((name) =>
@@ -82,7 +82,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     };
   }
 
-  /** In the order of their names: what others lean on comes first, so the gateway is drained first. */
+  /** Drains in reverse order of SERVICE_NAMES, so the gateway is drained first. */
   async function drain(which: ManagedService[], comesBack = false): Promise<void> {
     for (const service of which.toReversed()) await service.stop(comesBack);
   }
@@ -124,19 +124,19 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
 
   async function restart(name: ServiceName | null): Promise<void> {
     refuseWhileStopping();
-    // A faulty file is told before anything was stopped.
+    // An invalid config is reported before anything is stopped.
     const next = options.loadConfig();
     if (next.dataDir !== loaded.dataDir) {
       throw new PlatformError(
         'CONFLICT',
-        `The data folder changed from ${loaded.dataDir} to ${next.dataDir}; stop with \`svc down\` and start anew.`,
+        `The data folder changed from ${loaded.dataDir} to ${next.dataDir}. Run \`svc down\` and \`svc up -d\`.`,
       );
     }
     const nextSecrets = options.reloadSecrets(next.env);
     if (name !== null && nextSecrets.keys.internalSecret !== secrets.keys.internalSecret) {
       throw new PlatformError(
         'CONFLICT',
-        `The internal secret changed, by which the services know each other; \`svc restart\` gives it to all.`,
+        `The internal secret, which all services share, has changed. Restart all services with \`svc restart\`.`,
       );
     }
     loaded = next;
@@ -148,6 +148,6 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   }
 
   function refuseWhileStopping(): void {
-    if (stopping) throw new PlatformError('SERVICE_UNAVAILABLE', 'The platform is being stopped.');
+    if (stopping) throw new PlatformError('SERVICE_UNAVAILABLE', 'The platform is stopping.');
   }
 }

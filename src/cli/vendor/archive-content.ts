@@ -7,14 +7,14 @@ import { readTar } from '../../kit/tar/read.ts';
 const MANIFEST = 'package/package.json';
 const MAX_MANIFEST_BYTES = 1024 * 1024;
 
-/** What an npm archive holds; `fault` where it cannot be read to its end. */
+/** Name and version of an npm archive; `fault` if it is unreadable. */
 export type ArchiveContent = { name: unknown; version: unknown } | { fault: string };
 
-/** Reads a whole npm archive, so that one that was cut off or changed is found by its checksums. */
+/** Reads the whole archive, so that truncation and changes are detected by its checksums. */
 export async function archiveContent(path: string): Promise<ArchiveContent> {
   const source = createReadStream(path);
   const unpacked = createGunzip();
-  // Without this a file that cannot be read would end the process: pipe forwards no errors.
+  // pipe() forwards no errors, so an unreadable file would crash the process.
   source.on('error', (error) => unpacked.destroy(error));
   const chunks = source.pipe(unpacked)[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   const tar = readTar({ [Symbol.asyncIterator]: () => chunks, destroy: () => void unpacked.destroy() });
@@ -30,11 +30,11 @@ export async function archiveContent(path: string): Promise<ArchiveContent> {
       const value: unknown = JSON.parse(Buffer.concat(parts).toString('utf8'));
       if (isRecord(value)) manifest = value;
     }
-    // The checksum of all comes after the last entry.
+    // The gzip checksum follows the last entry.
     while (!(await chunks.next()).done);
     return manifest
       ? { name: manifest.name, version: manifest.version }
-      : { fault: 'it has no package.json' };
+      : { fault: 'package.json is missing' };
   } catch (error) {
     return { fault: messageOf(error).replace(/\.$/, '') };
   } finally {

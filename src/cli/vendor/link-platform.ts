@@ -2,35 +2,35 @@ import { lstat, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { publicParts } from '../../kit/paths.ts';
 
-/** Beside npm's packages, which `npm install` leaves alone; bin/svc reads it where the Node on PATH is too old. */
-const NODE_NOTE = join('.cache', 'svc-node');
+/** Path of the Node binary, read by bin/svc if the Node on PATH is too old. `npm install` keeps this folder. */
+const NODE_PATH_FILE = join('.cache', 'svc-node');
 
 /**
- * Links the platform that runs into a plugin, so that tests run and editors know its types before anything is installed.
- * Part by part: a clone that is itself the project has the data folder beside them, which no plugin may see.
+ * Links this platform into a plugin, so that tests and editors work before `npm install`. Links single parts, because the
+ * package folder of a checkout may contain a data folder that plugins must not see.
  */
 export async function linkPlatform(folder: string): Promise<void> {
   const modules = join(folder, 'node_modules');
   const target = join(modules, 'svc-platform');
-  // The platform that runs from there cannot replace itself.
+  // A platform running from that folder cannot replace itself.
   if (!publicParts.some((part) => dirname(part) === target)) {
     await rm(target, { recursive: true, force: true });
     await mkdir(target, { recursive: true });
     for (const part of publicParts) await symlink(part, join(target, basename(part)));
   }
   await linkProgram(join(modules, '.bin'));
-  const note = join(modules, NODE_NOTE);
-  await mkdir(dirname(note), { recursive: true });
-  await writeFile(note, `${process.execPath}\n`);
+  const nodePathFile = join(modules, NODE_PATH_FILE);
+  await mkdir(dirname(nodePathFile), { recursive: true });
+  await writeFile(nodePathFile, `${process.execPath}\n`);
 }
 
-/** What `npm test` and `npm run validate` start. */
+/** Links the program for `npm test` and `npm run validate`. */
 async function linkProgram(programs: string): Promise<void> {
   await mkdir(programs, { recursive: true });
   const path = join(programs, 'svc');
-  const isThere = await lstat(path).then(
+  const exists = await lstat(path).then(
     () => true,
     () => false,
   );
-  if (!isThere) await symlink(join('..', 'svc-platform', 'bin', 'svc'), path);
+  if (!exists) await symlink(join('..', 'svc-platform', 'bin', 'svc'), path);
 }

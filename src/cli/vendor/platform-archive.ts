@@ -23,25 +23,25 @@ interface PackageJson extends Record<string, unknown> {
   dependencies?: Record<string, string>;
 }
 
-/** npm requires every entry below this folder. */
-const PREFIX = 'package/';
-/** One fixed time, so that the same build gives the same bytes. */
+/** npm requires this prefix for every entry. */
+const ENTRY_PREFIX = 'package/';
+/** Fixed modification time, for reproducible archives. */
 const MODIFIED_AT = 499_162_500;
-/** What colleagues and CI usually run; the platform of this machine is added. Each takes a megabyte. */
+/** Prebuilt platforms to include besides this machine's own. Each takes a megabyte. */
 const COMMON_PLATFORMS = ['linux-x64', 'linux-arm64', 'darwin-arm64'];
 const CACHE_NAME = 'svc-platform.tgz';
 
 /**
- * The package that runs, as an npm archive that installs without a registry: its build, types and schemas, with the
- * packages it loads inside. @spec docs/decisions/0051
+ * Packs the running version as an npm archive that installs without a registry: build, types, schemas and bundled
+ * dependencies. @spec docs/decisions/0051
  */
 export async function platformArchive(): Promise<Buffer> {
   const dist = join(packageRoot, 'dist');
   if (!existsSync(join(dist, 'cli.js')))
-    throw new PlatformError('STORE_ERROR', `${packageRoot} has no build to pack.`, {
+    throw new PlatformError('STORE_ERROR', `${packageRoot} has not been built.`, {
       details: { hint: `Build it first: (cd ${packageRoot} && npm run build)` },
     });
-  // A new build replaces the folder, so an archive of an older one goes with it.
+  // A new build replaces the folder, including the cached archive.
   const cached = join(dist, CACHE_NAME);
   if (existsSync(cached)) return readFile(cached);
   const draft = `${cached}.${process.pid}`;
@@ -54,7 +54,7 @@ export async function platformArchive(): Promise<Buffer> {
     renameSync(draft, cached);
     return await readFile(cached);
   } catch {
-    // A package that this user may not write to, or a full disk: without the cache.
+    // The folder is not writable or the disk is full, so the archive is not cached.
     rmSync(draft, { force: true });
     const chunks = Readable.from(tarOf(await sources(), MODIFIED_AT)).pipe(createGzip());
     return Buffer.concat(await chunks.toArray());
@@ -63,7 +63,7 @@ export async function platformArchive(): Promise<Buffer> {
 
 async function sources(): Promise<TarSource[]> {
   const own = readJson(packageRoot);
-  const bundled = (await resolveDependencies(packageRoot)).filter(({ path }) => isLoaded(path));
+  const bundled = (await resolveDependencies(packageRoot)).filter(({ path }) => isNeededAtRuntime(path));
   const versions = Object.fromEntries(
     bundled.map(({ real }) => readJson(real)).map(({ name, version }) => [name, version]),
   );
@@ -82,12 +82,12 @@ async function sources(): Promise<TarSource[]> {
   ];
 }
 
-/** Only a build of better-sqlite3 from source needs it; its packages hold binaries. */
-function isLoaded(path: string): boolean {
+/** node-addon-api is needed only to compile better-sqlite3; the packages contain binaries. */
+function isNeededAtRuntime(path: string): boolean {
   return !path.endsWith('node-addon-api');
 }
 
-/** The files of this build, without the chunks that a checkout keeps of former ones for programs that still run. */
+/** Files of the current build. A checkout also keeps chunks of older builds for running programs. */
 function programs(): string[] {
   const dist = join(packageRoot, 'dist');
   const reached = new Set<string>();
@@ -114,12 +114,12 @@ function bundledFiles(folder: string): TarSource[] {
     text(`${at}/package.json`, rest),
     ...filesIn(folder, '', (path) => isUsed(folder, path)).map((source) => ({
       ...source,
-      name: source.name.replace(PREFIX, `${PREFIX}${at}/`),
+      name: source.name.replace(ENTRY_PREFIX, `${ENTRY_PREFIX}${at}/`),
     })),
   ];
 }
 
-/** Code, types, licences, and the binaries of the usual platforms; no sources to compile, no CommonJS twins of modules. */
+/** Includes code, types, licences and prebuilt binaries; excludes sources to compile and CommonJS duplicates. */
 function isUsed(folder: string, path: string): boolean {
   if (/(?:^|\/)(?:src|deps|test)\//.test(path) || path === 'package.json') return false;
   const prebuilt = /^prebuilds\/(.+)\.node$/.exec(path)?.[1];
@@ -134,21 +134,21 @@ function ownPlatform(): string {
   return `${process.platform}${isMusl ? 'musl' : ''}-${process.arch}`;
 }
 
-function filesIn(root: string, folder: string, isWanted: (path: string) => boolean): TarSource[] {
+function filesIn(root: string, folder: string, isIncluded: (path: string) => boolean): TarSource[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .map((name) => (folder === '' ? name : `${folder}/${name}`))
-    .filter((path) => isWanted(path) && statSync(join(root, path)).isFile())
+    .filter((path) => isIncluded(path) && statSync(join(root, path)).isFile())
     .sort()
     .map((path) => file(root, path));
 }
 
 function file(root: string, path: string, mode = 0o644): TarSource {
   const full = join(root, path);
-  return { name: PREFIX + path, mode, path: full, size: statSync(full).size };
+  return { name: ENTRY_PREFIX + path, mode, path: full, size: statSync(full).size };
 }
 
 function text(path: string, value: object): TarSource {
-  return { name: PREFIX + path, mode: 0o644, text: `${JSON.stringify(value, null, 2)}\n` };
+  return { name: ENTRY_PREFIX + path, mode: 0o644, text: `${JSON.stringify(value, null, 2)}\n` };
 }
 
 function readJson(folder: string): PackageJson {

@@ -13,7 +13,7 @@ import { platformArchive } from './platform-archive.ts';
 const PACKAGE = 'svc-platform';
 const ARCHIVE = `${PACKAGE}-${version}.tgz`;
 
-/** The folder that keeps a plugin's archive: that of the project, whose plugins share it; else the plugin's own. */
+/** Folder of the platform archive: shared by the plugins of a project, else in the plugin itself. */
 export function vendorFolderOf(plugin: string): string {
   for (let folder = dirname(plugin); ; folder = dirname(folder)) {
     if (existsSync(join(folder, CONFIG_FILE))) return join(folder, 'vendor');
@@ -21,12 +21,12 @@ export function vendorFolderOf(plugin: string): string {
   }
 }
 
-/** What a plugin's `package.json` depends on, so that `npm install` needs no registry. */
+/** Dependency entry for `package.json`, so that `npm install` needs no registry. */
 export function vendoredDependency(plugin: string, vendor: string): Record<string, string> {
   return { [PACKAGE]: `file:${relative(plugin, join(vendor, ARCHIVE)).split(sep).join('/')}` };
 }
 
-/** Writes the archive of the platform that runs; one that is there stays, unless `replace`. Resolves with its path. */
+/** Writes the platform archive; an existing one is kept unless `replace` is set. Returns its path. */
 export async function vendorPlatform(vendor: string, { replace = false } = {}): Promise<string> {
   const path = join(vendor, ARCHIVE);
   if (existsSync(path) && !replace) return path;
@@ -44,13 +44,13 @@ export async function vendorPlatform(vendor: string, { replace = false } = {}): 
 }
 
 export interface VendoredState {
-  /** As `package.json` has it; null: it names no archive. */
+  /** Dependency in `package.json`; null if there is none. */
   spec: string | null;
-  /** What keeps `npm install` and the tests from working; null: nothing. */
+  /** Why `npm install` and tests fail; null if they work. */
   fault: string | null;
 }
 
-/** Whether the archive that a plugin depends on is there, whole, and of the version that runs. */
+/** Checks that the plugin's archive exists, is intact and matches this version. */
 export async function vendoredState(plugin: string): Promise<VendoredState> {
   const manifest = await readPackageJson(plugin);
   const listed = isRecord(manifest?.devDependencies) ? manifest.devDependencies[PACKAGE] : undefined;
@@ -62,22 +62,22 @@ export async function vendoredState(plugin: string): Promise<VendoredState> {
 
 async function archiveFault(plugin: string, path: string): Promise<string | null> {
   if (!existsSync(path)) return `${path} is missing`;
-  // A folder is linked by npm as it is.
+  // A folder dependency is linked by npm.
   if (!statSync(path).isFile()) return null;
   const named = new RegExp(`${PACKAGE}-(.+)\\.tgz$`).exec(path)?.[1];
   if (named !== undefined && named !== version)
-    return `${path} is of version ${named}, but svc ${version} runs`;
+    return `${path} has version ${named}, but this is svc ${version}`;
   const content = await archiveContent(path);
   if ('fault' in content) return `${path} is damaged (${content.fault})`;
   if (content.name !== PACKAGE || content.version !== version)
-    return `${path} holds ${content.name} ${content.version}, but ${PACKAGE} ${version} runs`;
+    return `${path} contains ${content.name} ${content.version}, but this is ${PACKAGE} ${version}`;
   const locked = await lockedIntegrity(plugin);
   if (locked?.startsWith('sha512-') && locked !== (await sha512Of(path)))
-    return `${path} is not the file whose digest package-lock.json has, so npm install fails with EINTEGRITY`;
+    return `${path} does not match the digest in package-lock.json, so npm install fails with EINTEGRITY`;
   return null;
 }
 
-/** The digest that `npm install` demands of the archive; undefined where it demands none. */
+/** Digest of the archive in the lock file, if any. */
 async function lockedIntegrity(plugin: string): Promise<string | undefined> {
   const lock = await readFile(join(plugin, 'package-lock.json'), 'utf8')
     .then(JSON.parse)
@@ -93,16 +93,13 @@ async function sha512Of(path: string): Promise<string> {
     .digest('base64')}`;
 }
 
-/**
- * Has a plugin's `package.json` name the archive of this platform, and its lock file ask for no other. Formatting and the
- * other entries of both stay.
- */
+/** Points `package.json` to the platform archive and removes the lock entry. Formatting and other entries are kept. */
 export async function pointAtArchive(plugin: string, vendor: string): Promise<void> {
   await editJson(join(plugin, 'package.json'), (value) => {
     const before = isRecord(value.devDependencies) ? value.devDependencies : {};
     value.devDependencies = { ...before, ...vendoredDependency(plugin, vendor) };
   });
-  // npm would refuse the new bytes under the digest of the old ones.
+  // The digest of the old archive would make npm reject the new one.
   await editJson(join(plugin, 'package-lock.json'), (value) => {
     const packages = isRecord(value.packages) ? value.packages : {};
     for (const path of Object.keys(packages))

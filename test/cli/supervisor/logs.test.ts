@@ -48,10 +48,10 @@ test('the tail keeps the latest lines and finds the last complaint, a fatal one 
   const line = (level: string, message: string) => Buffer.from(`${JSON.stringify({ level, message })}\n`);
   for (let i = 0; i < 50; i++) tail.push(line('info', `line ${i}`));
   expect(tail.lines()).toHaveLength(20);
-  expect(tail.lastComplaint()).toBeUndefined();
+  expect(tail.lastErrorMessage()).toBeUndefined();
   tail.push(line('fatal', 'the cause'));
   tail.push(line('error', 'a consequence'));
-  expect(tail.lastComplaint()).toBe('the cause');
+  expect(tail.lastErrorMessage()).toBe('the cause');
   tail.clear();
   expect(tail.lines()).toEqual([]);
 });

@@ -70,7 +70,7 @@ test('a service in a crash loop is started again after growing pauses, and the s
     const nextStartAt = clock.now() + retryInMs;
     expect(service.status()).toMatchObject({ state: 'failed', pid: null, nextStartAt });
     const text = statusText({ services: [service.status()] }, createStyle({ isTTY: false }, {}));
-    expect(text).toContain(`signal SIGKILL; starts again at ${new Date(nextStartAt).toISOString()}`);
+    expect(text).toContain(`signal SIGKILL; restarts at ${new Date(nextStartAt).toISOString()}`);
     clock.advance(retryInMs - 1);
     expect(service.status().state).toBe('failed');
     clock.advance(1);

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { endByForce, identify, isRunning } from '../../../src/cli/supervisor/process-identity.ts';
+import { identify, isRunning, killProcess } from '../../../src/cli/supervisor/process-identity.ts';
 
 test('a process that had ended when it was looked at is nobody, whoever has its id by now', () => {
   expect(isRunning(identify(process.pid))).toBe(true);
@@ -12,11 +12,11 @@ test('a process that had ended when it was looked at is nobody, whoever has its 
 test('only the process that is meant is ended by force', async () => {
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
   const meant = identify(child.pid!);
-  endByForce({ pid: meant.pid, startedAt: 'another' });
-  endByForce({ pid: meant.pid, startedAt: null });
+  killProcess({ pid: meant.pid, startedAt: 'another' });
+  killProcess({ pid: meant.pid, startedAt: null });
   expect(isRunning(meant)).toBe(true);
-  endByForce(meant);
+  killProcess(meant);
   expect((await once(child, 'exit'))[1]).toBe('SIGKILL');
-  endByForce(meant);
+  killProcess(meant);
   expect(isRunning(meant)).toBe(false);
 });

@@ -83,5 +83,5 @@ test('the command line lists them first, and decides on all of a workflow', asyn
   expect(await svc('decide', paying.slice(0, 2).join(','), 'main.pay', 'fail')).toContain(
     '2 steps of 2 runs',
   );
-  expect(await svc('decide', 'all', 'all', 'retry', '--workflow', 'other')).toContain('No run that matches');
+  expect(await svc('decide', 'all', 'all', 'retry', '--workflow', 'other')).toContain('No matching run');
 }, 60_000);

@@ -81,7 +81,7 @@ test('a file is validated with every fault and its line, without a platform that
   expect(stderr).toMatch(/bad\.yaml:6:\d+ .*htp/);
   expect(stderr).toMatch(/bad\.yaml:7:\d+ .*stepz/);
   const absent = await runSvc(cwd, ['workflows', 'validate', 'absent.yaml', '--json']);
-  expect(absent.json.error.message).toContain('There is no file');
+  expect(absent.json.error.message).toContain('does not exist');
 });
 
 test('config/workflow.schema.json is that of the contract', async () => {

@@ -8,10 +8,10 @@ export const homeFlag = z
   .min(1)
   .optional()
   .describe(
-    'where the registration and fetched plugins are kept; default: SVC_AGENT_HOME or ~/.config/svc/agent',
+    'folder of the registration and downloaded plugins; default: SVC_AGENT_HOME or ~/.config/svc/agent',
   );
 
-/** The registration of this machine. Throws CONFIG_NOT_FOUND when there is none. */
+/** Reads this machine's registration. Throws CONFIG_NOT_FOUND if it is not registered. */
 export async function registeredAgent(
   home: string | undefined,
   env: Environment,
@@ -21,7 +21,7 @@ export async function registeredAgent(
   if (identity) return { folder, identity };
   throw new PlatformError(
     'CONFIG_NOT_FOUND',
-    `This machine is not registered (${folder} holds no agent.json).`,
+    `This machine is not registered (no agent.json in ${folder}).`,
     {
       details: { hint: 'svc agent register --gateway <address> --token <token of `svc hosts invite`>' },
     },

@@ -8,39 +8,39 @@ import { placeOf, writePlace } from '../service/place.ts';
 import { quote } from '../service/unit.ts';
 import { homeFlag, registeredAgent } from './flags.ts';
 
-const NAME = 'svc-agent.service';
+const UNIT_NAME = 'svc-agent.service';
 
 /** @spec docs/operations.md "Agents" */
 export const install = defineCommand({
   name: 'agent install',
-  summary: 'Print a systemd unit that keeps the agent running, or write it (--write)',
+  summary: 'Print or write (--write) a systemd unit that runs the agent',
   example: 'svc agent install > svc-agent.service',
   args: z.object({
-    write: z.boolean().default(false).describe('write it where systemd looks for it'),
-    user: z.boolean().default(false).describe("a unit of this user's own systemd"),
+    write: z.boolean().default(false).describe('write it to the systemd folder'),
+    user: z.boolean().default(false).describe('use a user unit'),
     home: homeFlag,
   }),
   async run({ write, user, home }, { cwd, env, ui }) {
     const { folder } = await registeredAgent(home, env);
-    // The unit is read in another folder than ours.
+    // systemd starts the unit in another working directory.
     const unit = unitText(resolve(cwd, folder), user);
     if (!write) return ok({ unit, file: null });
     const { manager, file: platformFile } = placeOf(user, env);
     if (manager !== 'systemd')
       throw new PlatformError(
         'NOT_IMPLEMENTED',
-        'This machine has no systemd; start `svc agent run` by what it has.',
+        'This machine has no systemd. Start `svc agent run` with its own service manager.',
       );
-    const file = join(dirname(platformFile), NAME);
+    const file = join(dirname(platformFile), UNIT_NAME);
     writePlace({ file }, unit);
     const scope = user ? ' --user' : '';
-    ui.note(`Start it:\n  systemctl${scope} daemon-reload && systemctl${scope} enable --now ${NAME}`);
+    ui.note(`Start it:\n  systemctl${scope} daemon-reload && systemctl${scope} enable --now ${UNIT_NAME}`);
     return ok({ unit, file });
   },
   text: ({ unit, file }: { unit: string; file: string | null }) => file ?? unit.trimEnd(),
 });
 
-/** Exit code 4 says that the gateway refuses the host: starting again would not help. */
+/** Exit code 4: the gateway refuses the host, so a restart would not help. */
 function unitText(home: string, user: boolean): string {
   const program = [process.execPath, join(packageRoot, 'bin', 'svc'), 'agent', 'run', '--home', home];
   const who = user ? '' : `User=${userInfo().username}\n`;

@@ -16,28 +16,29 @@ export const register = defineCommand({
   example: 'svc agent register --gateway https://svc.example.com --token <enrolment token>',
   idField: 'hostId',
   args: z.object({
-    gateway: z.url().optional().describe('where the gateway is; default: --url or SVC_GATEWAY_URL'),
-    name: z.string().min(1).max(128).default(hostname()).describe("default: the machine's own"),
-    label: z.array(z.string()).default([]).describe('k=v, repeatable: what the config picks hosts by'),
+    gateway: z.url().optional().describe('gateway URL; default: --url or SVC_GATEWAY_URL'),
+    name: z.string().min(1).max(128).default(hostname()).describe('default: the host name'),
+    label: z.array(z.string()).default([]).describe('k=v, repeatable; the config selects hosts by labels'),
     capability: z.array(z.string().min(1).max(64)).default([]).describe('repeatable'),
     home: homeFlag,
-    replace: z.boolean().default(false).describe('forget an earlier registration of this machine'),
+    replace: z.boolean().default(false).describe('replace an existing registration of this machine'),
   }),
   async run({ gateway, name, label, capability, home, replace }, { globals, env, ui, platform }) {
     const url = gateway ?? givenGateway({ globals, env, platform });
     const token = globals.token ?? env.SVC_TOKEN;
-    if (!url) throw new UsageError('Say where the gateway is: --gateway <address>.');
-    if (!token) throw new UsageError('Give the enrolment token of `svc hosts invite`: --token or SVC_TOKEN.');
+    if (!url) throw new UsageError('The gateway URL is missing. Set --gateway <url>.');
+    if (!token)
+      throw new UsageError('The enrolment token of `svc hosts invite` is missing. Set --token or SVC_TOKEN.');
     const folder = home ?? agentHome(env);
     const labels = labelsOf(label);
     const known = await readIdentity(folder).catch(() => undefined);
     if (known && !replace) {
       throw new PlatformError(
         'CONFLICT',
-        `This machine is registered already, as ${known.hostId} at ${known.gateway}.`,
+        `This machine is already registered as ${known.hostId} at ${known.gateway}.`,
         {
           details: {
-            hint: 'Add --replace to register it anew; `svc hosts revoke` ends the old registration.',
+            hint: 'Add --replace to register it again; `svc hosts revoke` revokes the old registration.',
           },
         },
       );
@@ -50,7 +51,7 @@ export const register = defineCommand({
       capabilities: capability,
       home: folder,
     });
-    ui.note(`Now start it: svc agent run${home ? ` --home ${shellWord(home)}` : ''}`);
+    ui.note(`Start it with: svc agent run${home ? ` --home ${shellWord(home)}` : ''}`);
     const { hostId, namespaceId, clientId, gateway: at, file } = done;
     return ok({ hostId, clientId, namespaceId, name, gateway: at, file });
   },
@@ -60,7 +61,7 @@ export const register = defineCommand({
         ['host', hostId!],
         ['namespace', namespaceId!],
         ['gateway', gateway!],
-        ['kept in', file!],
+        ['stored in', file!],
       ],
       style,
     ),

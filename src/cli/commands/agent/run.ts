@@ -11,7 +11,7 @@ import { formatRecord } from '../../log-format.ts';
 import { onStopSignals } from '../../supervisor/stop-signals.ts';
 import { homeFlag, registeredAgent } from './flags.ts';
 
-/** Runs until SIGTERM or SIGINT, then finishes what runs. @spec Gateway: host agents */
+/** Runs until SIGTERM or SIGINT, then finishes running executions. @spec Gateway: host agents */
 export const run = defineCommand({
   name: 'agent run',
   summary: 'Connect this machine to its gateway and run plugin code for it',
@@ -21,11 +21,17 @@ export const run = defineCommand({
     plugins: z
       .array(z.string().min(1))
       .default([])
-      .describe('folder (or glob) of plugins that are here, repeatable; others are fetched from the gateway'),
+      .describe('folder or glob of local plugins, repeatable; others are downloaded from the gateway'),
     maxProcesses: z.coerce.number().int().min(1).max(64).optional().describe('per plugin; default 2'),
     memoryMb: z.coerce.number().int().min(32).optional().describe('per process; default 256'),
     sandbox: z.enum(['auto', 'bwrap', 'permission']).optional(),
-    drainSeconds: z.coerce.number().int().min(0).max(3600).default(30).describe('for what runs at SIGTERM'),
+    drainSeconds: z.coerce
+      .number()
+      .int()
+      .min(0)
+      .max(3600)
+      .default(30)
+      .describe('time for running executions to finish after SIGTERM'),
     home: homeFlag,
   }),
   async run({ plugins, maxProcesses, memoryMb, sandbox, drainSeconds, home }, { env, cwd, ui, globals }) {
@@ -34,7 +40,7 @@ export const run = defineCommand({
     const output = readable
       ? { write: (line: string) => ui.line(formatRecord(line.trimEnd(), ui.out)), flush: () => {} }
       : bufferedOutput(1, systemClock, (count) =>
-          logger.warn(`${count} lines of this log were dropped: nobody read it for too long`),
+          logger.warn(`${count} log lines were dropped, because the reader is too slow`),
         );
     const logger = createLogger({
       serviceId: 'agent',
@@ -43,7 +49,7 @@ export const run = defineCommand({
       ...(globals.debug ? { level: 'debug' } : {}),
     });
     process.title = `svc agent ${identity.name}`;
-    // Clocks keep no process alive; between two attempts to connect there is nothing else.
+    // Clock timers do not keep the process alive between two connection attempts.
     const alive = setInterval(() => {}, minutes(1));
     try {
       const agent = await startAgent({

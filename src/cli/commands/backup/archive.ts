@@ -8,7 +8,7 @@ import { type TarSource, tarOf } from '../../../kit/tar/write.ts';
 import { storeError } from '../../../store/sqlite/store-error.ts';
 import { type BackupManifest, DATA_PREFIX, MANIFEST_NAME } from './manifest.ts';
 
-/** Writes the archive as a whole, readable by its owner alone: it appears when all of it is on disk. Throws STORE_ERROR. */
+/** Writes the archive atomically, readable by its owner only. Throws STORE_ERROR. */
 export async function writeArchive(target: string, manifest: BackupManifest, stage: string): Promise<void> {
   const draft = draftPathOf(target);
   try {

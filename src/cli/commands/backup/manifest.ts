@@ -1,11 +1,11 @@
 import { z } from 'zod';
 
-/** The archive: a manifest, then the data folder's files under `data/`. @spec docs/operations.md "Backup and restore" */
+// The archive contains this manifest, then the data folder under `data/`. @spec docs/operations.md "Backup and restore"
 export const MANIFEST_NAME = 'manifest.json';
 export const DATA_PREFIX = 'data/';
 export const FORMAT = 1;
 
-/** Files that hold the platform's secrets: what is sealed in `svc.db` opens with these alone. */
+/** The platform's secrets; required to decrypt values in `svc.db`. */
 export const KEY_FILES: readonly string[] = ['keys.json', 'credentials.json'];
 
 const BackupFile = z.object({
@@ -19,14 +19,14 @@ const BackupFile = z.object({
 export type BackupFile = z.infer<typeof BackupFile>;
 
 export const BackupManifest = z.object({
-  /** Of the archive. A newer one is not read. */
+  /** Format of the archive; newer formats are rejected. */
   format: z.number().int(),
-  /** Epoch milliseconds: everything acknowledged before is inside. */
+  /** Epoch milliseconds; the backup contains everything acknowledged before. */
   createdAt: z.number(),
   version: z.string(),
-  /** How many migrations each database has been through. */
+  /** Number of applied migrations by database. */
   schemas: z.record(z.string(), z.number().int()),
-  /** Names the master key that sealed the secrets; null when there was none yet. */
+  /** Id of the master key that encrypted the secrets; null if there was none. */
   masterKeyId: z.string().nullable(),
   files: z.array(BackupFile),
 });

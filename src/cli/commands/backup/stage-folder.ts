@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import type { DataFolder } from '../../supervisor/data-folder.ts';
 import { identify } from '../../supervisor/process-identity.ts';
 
-const PREFIX = 'backup-';
+const STAGE_PREFIX = 'backup-';
 
-/** A folder for one backup, on the data folder's own file system; takes away what killed ones left. */
+/** Creates a folder for one backup on the data folder's file system, and removes those of killed backups. */
 export function makeStage({ run }: DataFolder): string {
   mkdirSync(run, { recursive: true, mode: 0o700 });
-  for (const name of readdirSync(run).filter(isLeftStage))
+  for (const name of readdirSync(run).filter(isOrphanedStage))
     rmSync(join(run, name), { recursive: true, force: true });
-  return mkdtempSync(join(run, `${PREFIX}${process.pid}-`));
+  return mkdtempSync(join(run, `${STAGE_PREFIX}${process.pid}-`));
 }
 
-/** Whether a folder of `run/` is of a backup whose process has ended. */
-export function isLeftStage(name: string): boolean {
+/** Whether a folder in `run/` belongs to a backup whose process has ended. */
+export function isOrphanedStage(name: string): boolean {
   const pid = Number(/^backup-(\d+)-/.exec(name)?.[1]);
   return pid > 0 && identify(pid).startedAt === null;
 }

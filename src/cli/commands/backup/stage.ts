@@ -27,7 +27,7 @@ import { type BackupFile, KEY_FILES } from './manifest.ts';
 
 export interface StageOptions {
   dataDir: string;
-  /** An empty folder on the same file system. */
+  /** Empty folder on the same file system. */
   stage: string;
   withKeys: boolean;
   withTelemetry: boolean;
@@ -36,19 +36,18 @@ export interface StageOptions {
 export interface Staged {
   files: BackupFile[];
   schemas: Record<string, number>;
-  /** Links and devices, which a backup does not hold. */
+  /** Links and devices, which are not backed up. */
   skipped: string[];
 }
 
-/** Of the data folder; what belongs to one run of the platform. */
+/** Folders of the data folder that belong to a single run of the platform. */
 const TRANSIENT_FOLDERS = ['run', 'logs'];
-/** In the data folder and its journal alone: a plugin's `yarn.lock` is a part of what its integrity is of. */
+/** Applies to the data folder and its journal only; elsewhere such names may belong to plugins (`yarn.lock`). */
 const TRANSIENT_FILES = /(?:\.lock|\.owner|\.new|\.spare|-wal|-shm|-journal)$/;
 
 /**
- * Puts a consistent copy of the data folder together: every database as it was at one moment, and every file that
- * its rows may name. Files are linked before that moment and after it, as they are written before the row that names
- * them and removed after it; no file is ever changed in place.
+ * Creates a consistent copy of the data folder: one snapshot of all databases, and every file their rows may reference.
+ * Files are immutable, written before and deleted after their row, so linking them before and after the snapshot suffices.
  */
 export async function stageData(options: StageOptions): Promise<Staged> {
   const { dataDir, stage, withTelemetry } = options;
@@ -72,8 +71,8 @@ export async function stageData(options: StageOptions): Promise<Staged> {
 }
 
 /**
- * What is acknowledged and not in a database yet. Copied while it is written to: before the databases' moment, so that
- * what has left it meanwhile is in them; the oldest file first, so that no copy begins behind the end of the one before.
+ * Copies acknowledged deliveries not yet in a database, while they are being written. Runs before the database snapshot, so
+ * that entries moved meanwhile are in the databases; oldest file first, so that no gap can arise.
  */
 function copyJournal({ dataDir, stage }: StageOptions): void {
   const target = join(stage, JOURNAL_FOLDER);
@@ -93,7 +92,7 @@ function linkFiles({ dataDir, stage, withKeys }: StageOptions, skipped: Set<stri
   }
 }
 
-/** A folder's own files come before its folders: a list of plugins is read before the plugins that it names. */
+/** Yields files before subfolders, so that a list of plugins is read before the plugins it references. */
 function* walk(root: string, below = ''): Generator<{ name: string; entry: Dirent }> {
   const entries = readdirSync(join(root, below), { withFileTypes: true });
   for (const entry of entries.filter((one) => !one.isDirectory())) {
@@ -109,7 +108,7 @@ function* walk(root: string, below = ''): Generator<{ name: string; entry: Diren
   }
 }
 
-/** A link keeps the content when the original is removed or replaced. File systems without links get a copy. */
+/** A hard link survives removal of the original. File systems without links get a copy. */
 function linkOrCopy(from: string, to: string): void {
   mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
   rmSync(to, { force: true });

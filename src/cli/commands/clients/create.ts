@@ -7,16 +7,16 @@ import { pairs } from '../../style.ts';
 /** @spec Client credentials and token pair */
 export const create = defineCommand({
   name: 'clients create',
-  summary: 'Create client credentials, which POST /auth/token takes',
+  summary: 'Create client credentials for POST /auth/token',
   example: 'svc clients create nightly-import --namespace acme',
   idField: 'clientId',
-  args: z.object({ name: z.string().min(1).max(128).describe('what the list calls it') }),
+  args: z.object({ name: z.string().min(1).max(128).describe('name shown in lists') }),
   async run({ name }, { client, globals, ui }) {
     const namespaceId = namedNamespace(globals);
     const reply = await client.call(createClientCredentials, {
       body: { name, ...(namespaceId ? { namespaceId } : {}) },
     });
-    ui.warn('Copy the secret now; it is shown once.');
+    ui.warn('Copy the secret now; it is shown only once.');
     return ok(reply);
   },
   text: ({ clientId, clientSecret, hostId, namespaceId }: ReplyOf<typeof createClientCredentials>, style) =>

@@ -10,7 +10,7 @@ import { timeText } from '../../time-text.ts';
 /** @spec Client credentials and token pair */
 export const list = defineCommand({
   name: 'clients list',
-  summary: 'List clients, those of hosts included, without their secrets',
+  summary: 'List clients, including those of hosts, without their secrets',
   example: 'svc clients list',
   idField: 'clientId',
   args: z.object(pageFlags),

@@ -3,19 +3,18 @@ export type Shell = (typeof SHELLS)[number];
 
 export interface CompletionScript {
   script: string;
-  /** How a person makes it last. */
+  /** Instructions to make it permanent. */
   install: string;
 }
 
 /**
- * Each script hands the words up to the cursor to `svc complete`, which answers with a candidate a line, a tab and its
- * description; `:files` asks the shell for names of files. The program is called as it was typed, so that `./bin/svc`
- * completes by itself.
+ * Each script passes the words up to the cursor to `svc complete`, which prints one candidate per line, a tab and its
+ * description; `:files` requests file names. The program is called as typed, so that `./bin/svc` completes itself.
  */
 export const SCRIPTS: Readonly<Record<Shell, CompletionScript>> = {
   bash: {
-    install: "# To keep it: echo 'source <(svc completion bash)' >> ~/.bashrc",
-    // Bash splits words at : = @ as well and replaces only what is behind the last of them.
+    install: "# To make it permanent: echo 'source <(svc completion bash)' >> ~/.bashrc",
+    // Bash also splits words at : = @ and replaces only the part after the last of them.
     script: `# Completion of svc for bash: source <(svc completion bash)
 _svc() {
   local line=\${COMP_LINE:0:COMP_POINT} current kept candidate
@@ -38,7 +37,7 @@ complete -o nosort -F _svc svc 2>/dev/null || complete -F _svc svc
 `,
   },
   zsh: {
-    install: "# To keep it: echo 'source <(svc completion zsh)' >> ~/.zshrc",
+    install: "# To make it permanent: echo 'source <(svc completion zsh)' >> ~/.zshrc",
     script: `#compdef svc
 # Completion of svc for zsh: source <(svc completion zsh)
 _svc() {
@@ -65,7 +64,7 @@ fi
 `,
   },
   fish: {
-    install: '# To keep it: svc completion fish > ~/.config/fish/completions/svc.fish',
+    install: '# To make it permanent: svc completion fish > ~/.config/fish/completions/svc.fish',
     script: `# Completion of svc for fish: svc completion fish | source
 function __svc_complete
     set -l words (commandline -opc)
@@ -80,9 +79,9 @@ complete -c svc -f -k -a '(__svc_complete)'
 `,
   },
   powershell: {
-    install: '# To keep it: svc completion powershell >> $PROFILE',
-    // An argument that begins with @, or holds a comma, means something to PowerShell unless it is quoted; older ones than 7.3
-    // leave an empty last argument out.
+    install: '# To make it permanent: svc completion powershell >> $PROFILE',
+    // PowerShell interprets unquoted arguments with a leading @ or a comma. Versions before 7.3 drop an empty last
+    // argument.
     script: `# Completion of svc for PowerShell 7.3 and newer: svc completion powershell | Out-String | Invoke-Expression
 Register-ArgumentCompleter -Native -CommandName svc -ScriptBlock {
     param($wordToComplete, $commandAst, $cursorPosition)

@@ -5,7 +5,7 @@ import { defineCommand, ok } from '../../define-command.ts';
 import { maskConfig } from './masked.ts';
 import { parsePath, valueAt } from './values.ts';
 
-interface Got {
+interface ConfigValue {
   path: string;
   value: unknown;
   origin: string;
@@ -14,15 +14,15 @@ interface Got {
 /** @spec docs/operations.md "Configuration" */
 export const get = defineCommand({
   name: 'config get',
-  summary: 'Show one value of the configuration in effect',
+  summary: 'Show one value of the effective configuration',
   example: 'svc config get gateway.port',
   verbatim: true,
-  args: z.object({ path: z.string().describe('such as gateway.port, or execution.plugins["@acme/x"]') }),
+  args: z.object({ path: z.string().describe('for example gateway.port, or execution.plugins["@acme/x"]') }),
   async run({ path: text }, { platform }) {
     const path = parsePath(text);
     const loaded = platform();
     const value = valueAt(maskConfig(loaded.config), path);
-    return ok<Got>({ path: formatPath(path), value, origin: configOrigins(loaded)(path) });
+    return ok<ConfigValue>({ path: formatPath(path), value, origin: configOrigins(loaded)(path) });
   },
-  text: ({ value }: Got) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2)),
+  text: ({ value }: ConfigValue) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2)),
 });

@@ -4,7 +4,7 @@ import { redact } from '../../../kit/redact.ts';
 
 const MASK = '[redacted]';
 
-/** The configuration as it may be shown or sent: static tokens, passwords in addresses and plugins' own secrets are masked. */
+/** Masks static tokens, passwords in URLs and secrets of plugins, for display and reports. */
 export function maskConfig(config: PlatformConfig): PlatformConfig {
   const { gateway, pluginConfig, adapters } = config;
   const { rest, workflow } = gateway.upstreams;
@@ -19,12 +19,12 @@ export function maskConfig(config: PlatformConfig): PlatformConfig {
       },
     },
     pluginConfig: redact(pluginConfig) as PlatformConfig['pluginConfig'],
-    // They name the variables that hold their secrets; an address may yet have a password in it.
+    // Adapters name the variables of their secrets, but a URL may still contain a password.
     adapters: maskUrls(adapters) as PlatformConfig['adapters'],
   };
 }
 
-/** A static token is its key. Numbered, so that two of them stay two. */
+/** The keys are the tokens. They are numbered to stay distinct. */
 function maskTokens(tokens: PlatformConfig['gateway']['staticTokens']): typeof tokens {
   return Object.fromEntries(
     Object.values(tokens).map((entry, index) => [`${MASK} ${index + 1}`, entry] as const),
@@ -38,7 +38,7 @@ function maskUrls(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, maskUrls(inner)]));
 }
 
-/** User, password and query of an address can each be a secret. */
+/** User info and query of a URL may be secret. */
 function maskUrl<Url extends string | null>(url: Url): Url {
   if (url === null) return url;
   const masked = url

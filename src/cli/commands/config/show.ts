@@ -12,25 +12,25 @@ interface Shown {
   profile: string;
   projectDir: string;
   dataDir: string;
-  /** After profile and environment; secrets masked. */
+  /** After profile and environment, with secrets masked. */
   config: PlatformConfig;
-  /** Where each value comes from, by path; with `--origin`. */
+  /** Origin of each value by path; only with `--origin`. */
   origins?: Record<string, string>;
 }
 
 /** @spec docs/operations.md "Configuration" */
 export const show = defineCommand({
   name: 'config show',
-  summary: 'Show the configuration in effect: file, profile, environment',
+  summary: 'Show the effective configuration from file, profile and environment',
   example: 'svc config show --origin',
   verbatim: true,
   args: z.object({
-    origin: z.boolean().default(false).describe('say of each value where it comes from'),
+    origin: z.boolean().default(false).describe('show the origin of each value'),
   }),
   async run({ origin }, { platform, ui }) {
     const loaded = platform();
     const { configFile, profile, projectDir, dataDir } = loaded;
-    ui.note(`${configFile ?? 'no config file: the defaults'}, profile ${profile}, data in ${dataDir}`);
+    ui.note(`${configFile ?? 'no config file, defaults'}, profile ${profile}, data in ${dataDir}`);
     const config = maskConfig(loaded.config);
     const shown: Shown = { configFile, profile, projectDir, dataDir, config };
     if (origin) {
@@ -47,6 +47,6 @@ export const show = defineCommand({
       const name = formatPath(path);
       return [name, origins[name] ?? 'default', JSON.stringify(value)];
     });
-    return table(['value', 'from', 'is'], rows, style);
+    return table(['key', 'origin', 'value'], rows, style);
   },
 });

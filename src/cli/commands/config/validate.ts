@@ -3,18 +3,20 @@ import { loadConfig } from '../../../kit/config.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 
 interface Validated {
-  /** Null: there is no file, and the defaults serve. */
+  /** Null if there is no file and the defaults apply. */
   configFile: string | null;
   profile: string;
   problems: [];
 }
 
-/** Throws every fault at once, with its path; those of other profiles too. @spec docs/operations.md "Configuration" */
+/** Throws one error with all problems and their paths, for all profiles. @spec docs/operations.md "Configuration" */
 export const validate = defineCommand({
   name: 'config validate',
-  summary: 'Check the configuration, every profile of it, and list each fault',
+  summary: 'Check the configuration in all profiles and list all problems',
   example: 'svc config validate ./svc.config.json',
-  args: z.object({ file: z.string().optional().describe('a file or its folder; default: the one in use') }),
+  args: z.object({
+    file: z.string().optional().describe('a file or its folder; default: the current config'),
+  }),
   positionals: ['file'],
   async run({ file }, { cwd, env, globals }) {
     const configFile = file ?? globals.config;
@@ -22,5 +24,5 @@ export const validate = defineCommand({
     return ok<Validated>({ configFile: loaded.configFile, profile: loaded.profile, problems: [] });
   },
   text: ({ configFile, profile }: Validated, style) =>
-    `${style.green('✓')} ${configFile ?? 'the defaults (there is no svc.config.json)'}: no faults (profile ${profile})`,
+    `${style.green('✓')} ${configFile ?? 'no svc.config.json, defaults'}: valid (profile ${profile})`,
 });

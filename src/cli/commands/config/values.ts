@@ -5,7 +5,7 @@ import { UsageError } from '../../parse-args.ts';
 
 export type Path = readonly (string | number)[];
 
-/** `gateway.upstreams["rest"].url` and `plugins[0]` as keys. Throws UsageError for what is no path. */
+/** Parses `gateway.upstreams["rest"].url` or `plugins[0]` into keys. Throws UsageError for an invalid path. */
 export function parsePath(text: string): Path {
   const keys: (string | number)[] = [];
   const part = /\.?([\w$-]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]/y;
@@ -21,18 +21,18 @@ export function parsePath(text: string): Path {
   return keys;
 }
 
-/** The value at a path. Throws UsageError naming what is there instead. */
+/** Returns the value at a path. Throws UsageError with the existing keys if there is none. */
 export function valueAt(root: unknown, path: Path): unknown {
   let current = root;
   path.forEach((key, index) => {
     const holds = typeof current === 'object' && current !== null && Object.hasOwn(current, key);
-    if (!holds) throw nothingAt(path.slice(0, index), key, current);
+    if (!holds) throw missingKey(path.slice(0, index), key, current);
     current = (current as Record<PropertyKey, unknown>)[key];
   });
   return current;
 }
 
-/** Every value that is no object, with its path; empty objects count as values. */
+/** Lists all values that are not objects, with their paths; empty objects count as values. */
 export function leavesOf(value: unknown, at: Path = []): Array<{ path: Path; value: unknown }> {
   if (!isObject(value) || Object.keys(value).length === 0) return [{ path: at, value }];
   return Object.entries(value).flatMap(([key, child]) => leavesOf(child, [...at, key]));
@@ -47,14 +47,16 @@ function unquote(quoted: string, text: string): string {
 }
 
 function notAPath(text: string): UsageError {
-  return new UsageError(`"${text}" is no path. Write it as gateway.port or execution.plugins["@acme/x"].`);
+  return new UsageError(
+    `"${text}" is not a valid path. Examples: gateway.port, execution.plugins["@acme/x"].`,
+  );
 }
 
-function nothingAt(parent: Path, key: string | number, holder: unknown): UsageError {
+function missingKey(parent: Path, key: string | number, value: unknown): UsageError {
   const where = parent.length === 0 ? 'The configuration' : formatPath(parent);
-  const known = isObject(holder) ? Object.keys(holder).filter((name) => name !== '$schema') : [];
-  const meant = nearest(String(key), known);
-  const hint = meant ? ` Did you mean ${formatPath([...parent, meant])}?` : '';
-  const there = known.length > 0 ? ` It has ${known.join(', ')}.` : '';
-  return new UsageError(`${where} has no ${JSON.stringify(key)}.${hint}${meant ? '' : there}`);
+  const known = isObject(value) ? Object.keys(value).filter((name) => name !== '$schema') : [];
+  const suggestion = nearest(String(key), known);
+  const hint = suggestion ? ` Did you mean ${formatPath([...parent, suggestion])}?` : '';
+  const existing = known.length > 0 ? ` It has ${known.join(', ')}.` : '';
+  return new UsageError(`${where} has no ${JSON.stringify(key)}.${hint}${suggestion ? '' : existing}`);
 }

@@ -3,19 +3,19 @@ import type { CommandContext } from '../../context.ts';
 import type { SupervisorStatus } from '../../supervisor/control-protocol.ts';
 import type { DataFolder } from '../../supervisor/data-folder.ts';
 
-/** What a check found out. */
+/** Result of a check. */
 export interface Finding {
-  /** The check: `ports`, `stores`. */
+  /** Name of the check: `ports`, `stores`. */
   name: string;
   status: 'ok' | 'warn' | 'fail';
   message: string;
-  /** What to do about it; null when there is nothing to do. */
+  /** What to do; null if nothing is needed. */
   remedy: string | null;
-  /** Whether `--fix` has mended it. */
+  /** Whether `--fix` fixed it. */
   fixed: boolean;
 }
 
-/** One fact a check found; `fix` mends it without losing anything, and says what it did. */
+/** One fact found by a check. `fix` fixes it without data loss and returns what it did. */
 export interface Fact {
   status: Finding['status'];
   message: string;
@@ -23,18 +23,18 @@ export interface Fact {
   fix?: () => string;
 }
 
-/** What the checks look at. */
-export interface Patient {
+/** The platform being checked. */
+export interface CheckTarget {
   context: CommandContext;
   loaded: LoadedConfig;
   env: Environment;
   folder: DataFolder;
-  /** Null when nothing runs on this data folder, or when it does not answer. */
+  /** Null if no supervisor runs on this data folder, or it does not answer. */
   running: SupervisorStatus | null;
   now: number;
 }
 
-export type Check = (patient: Patient) => Fact[] | Promise<Fact[]>;
+export type Check = (target: CheckTarget) => Fact[] | Promise<Fact[]>;
 
 export const fine = (message: string): Fact => ({ status: 'ok', message });
 export const warning = (message: string, remedy: string, fix?: () => string): Fact => ({

@@ -5,33 +5,33 @@ import { sandboxStatus } from '../../../plugins/index.ts';
 import { nodeHttp } from '../../supervisor/node-http.ts';
 import { withDescriber } from '../plugins/local-describer.ts';
 import { loadProjectPlugins } from '../plugins/project-plugins.ts';
-import { type Fact, failure, fine, type Patient, warning } from './check.ts';
+import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts';
 
-const REACH_MS = 3000;
+const CONNECT_TIMEOUT_MS = 3000;
 
-/** What stands between plugin code and this machine. */
-export async function checkSandbox({ loaded, running }: Patient): Promise<Fact[]> {
+/** Checks the sandbox of plugin code. */
+export async function checkSandbox({ loaded, running }: CheckTarget): Promise<Fact[]> {
   const sandbox = running?.sandbox ?? (await sandboxStatus(loaded.config.execution.worker.sandbox));
   const why = sandbox.reason ? ` (${sandbox.reason})` : '';
   if (sandbox.mode === 'bwrap') return [fine("bubblewrap and Node's permission model")];
   if (sandbox.mode === 'unavailable')
     return [
       failure(
-        `Plugins do not start: the sandbox of the config does not work${why}.`,
+        `Plugins cannot start, because the configured sandbox does not work${why}.`,
         'Install bubblewrap, or set execution.worker.sandbox to auto.',
       ),
     ];
-  const network = sandbox.networkGuarded ? '' : ', and the network is not guarded';
+  const network = sandbox.networkGuarded ? '' : ', which does not restrict the network';
   return [
     warning(
-      `Node's permission model alone confines plugins${network}${why}: a seat belt, no wall.`,
-      'Install bubblewrap before running plugins you do not trust; docs/security.md says what each keeps out.',
+      `Plugins are isolated by Node's permission model only${network}${why}. It does not stop malicious code.`,
+      'Install bubblewrap before running untrusted plugins. See docs/security.md for what each sandbox prevents.',
     ),
   ];
 }
 
-/** Asked only when the config sends plugins there. */
-export async function checkEngine({ loaded: { config } }: Patient): Promise<Fact[]> {
+/** Checks the container engine if the config uses it. */
+export async function checkEngine({ loaded: { config } }: CheckTarget): Promise<Fact[]> {
   const { execution } = config;
   const backends = [execution.default, ...Object.values(execution.plugins).map(({ backend }) => backend)];
   if (!backends.includes('container')) return [fine('not used by this configuration')];
@@ -39,7 +39,7 @@ export async function checkEngine({ loaded: { config } }: Patient): Promise<Fact
   if (!existsSync(socket))
     return [
       failure(
-        `There is no container engine at ${socket}.`,
+        `Container engine socket ${socket} does not exist.`,
         'Start Docker, or podman system service, or set execution.container.socket.',
       ),
     ];
@@ -49,31 +49,35 @@ export async function checkEngine({ loaded: { config } }: Patient): Promise<Fact
   });
   if (found === 200) return [fine(`${image} is ready at ${socket}`)];
   if (found === 404)
-    return [failure(`The engine at ${socket} has no image ${image}.`, 'npm run image:runner makes it.')];
-  const what = typeof found === 'number' ? `answers ${found}` : `does not answer (${found})`;
+    return [failure(`The engine at ${socket} has no image ${image}.`, 'Build it with npm run image:runner.')];
+  const what = typeof found === 'number' ? `answered ${found}` : `does not answer (${found})`;
   return [
     failure(
       `The engine at ${socket} ${what}.`,
-      'Check that this user may use it: being in the group docker, for one.',
+      'Check that this user may access it, for example through the docker group.',
     ),
   ];
 }
 
-/** Services of others that the gateway forwards to. Any answer will do. */
-export async function checkUpstreams({ loaded: { config } }: Patient): Promise<Fact[]> {
+/** Checks external upstreams of the gateway. Any response is sufficient. */
+export async function checkUpstreams({ loaded: { config } }: CheckTarget): Promise<Fact[]> {
   const named = Object.entries(config.gateway.upstreams).flatMap(([name, { url }]) =>
     url ? [{ name, url }] : [],
   );
-  if (named.length === 0) return [fine('those of this platform')];
+  if (named.length === 0) return [fine('only services of this platform')];
   return Promise.all(
     named.map(async ({ name, url }) => {
       try {
-        await fetch(url, { method: 'HEAD', signal: AbortSignal.timeout(REACH_MS), redirect: 'manual' });
+        await fetch(url, {
+          method: 'HEAD',
+          signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS),
+          redirect: 'manual',
+        });
         return fine(`${name} answers at ${new URL(url).origin}`);
       } catch (error) {
         const cause = (error as { cause?: unknown }).cause ?? error;
         return failure(
-          `The upstream ${name} at ${new URL(url).origin} cannot be reached: ${messageOf(cause)}.`,
+          `The upstream ${name} at ${new URL(url).origin} is unreachable: ${messageOf(cause)}.`,
           `Start it, or set gateway.upstreams.${name}.url.`,
         );
       }
@@ -81,24 +85,24 @@ export async function checkUpstreams({ loaded: { config } }: Patient): Promise<F
   );
 }
 
-/** As the platform that runs tells; else as they would load now. */
-export async function checkPlugins(patient: Patient): Promise<Fact[]> {
-  const { running, context } = patient;
+/** Reports broken plugins of the running platform, or loads them. */
+export async function checkPlugins(target: CheckTarget): Promise<Fact[]> {
+  const { running, context } = target;
   const remedyOf = (id: string) =>
-    `svc plugins show ${id}, or svc plugins validate <folder>, lists every fault.`;
+    `Run svc plugins show ${id} or svc plugins validate <folder> to list all problems.`;
   if (running) {
     const { items } = await context.client.call(listPlugins, {});
     const broken = items.filter(({ status }) => status === 'broken');
-    if (broken.length === 0) return [fine(counted(items.length))];
+    if (broken.length === 0) return [fine(summary(items.length))];
     return broken.map(({ id, faults, keptVersion }) => {
-      const state = keptVersion === null ? 'is broken' : `is broken, and its version ${keptVersion} runs on`;
+      const state = keptVersion === null ? 'is broken' : `is broken; version ${keptVersion} keeps running`;
       return failure(`The plugin ${id} ${state}: ${faults[0]?.message ?? 'see the log'}`, remedyOf(id));
     });
   }
   const { plugins, broken } = await withDescriber(context, (describer) =>
     loadProjectPlugins(context, describer),
   );
-  if (broken.length === 0) return [fine(counted(plugins.length))];
+  if (broken.length === 0) return [fine(summary(plugins.length))];
   return broken.map(({ id, folder: at, faults }) =>
     failure(
       `The plugin ${id ?? at} is broken: ${faults[0]?.message ?? 'see the log'}`,
@@ -107,13 +111,13 @@ export async function checkPlugins(patient: Patient): Promise<Fact[]> {
   );
 }
 
-const counted = (plugins: number): string =>
+const summary = (plugins: number): string =>
   `${plugins} ${plugins === 1 ? 'plugin' : 'plugins'}, none broken`;
 
-/** The status of an answer over a unix socket, or the code of the failure. */
+/** Requests a path over a unix socket. Returns the status or the error code. */
 function statusOf(address: { socketPath: string; path: string }): Promise<number | string> {
   return new Promise((resolve) => {
-    const request = nodeHttp().get({ ...address, agent: false, timeout: REACH_MS }, (response) => {
+    const request = nodeHttp().get({ ...address, agent: false, timeout: CONNECT_TIMEOUT_MS }, (response) => {
       response.resume();
       resolve(response.statusCode ?? 0);
     });

@@ -1,13 +1,13 @@
 import { chmodSync, existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Fact, failure, fine, type Patient, warning } from './check.ts';
+import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts';
 
-/** Of the data folder: folders whose own files are looked at too. */
-const LOOKED_INTO = ['run', 'logs'];
-const OTHERS = 0o077;
+/** Subfolders of the data folder whose files are checked too. */
+const CHECKED_SUBFOLDERS = ['run', 'logs'];
+const GROUP_AND_OTHERS = 0o077;
 
-/** What is in the data folder is its owner's alone, and so is the `.env`. */
-export function checkModes({ folder, loaded }: Patient): Fact[] {
+/** The data folder and the `.env` must be accessible by their owner only. */
+export function checkModes({ folder, loaded }: CheckTarget): Fact[] {
   const { root } = folder;
   const secrets = join(loaded.projectDir, '.env');
   if (!existsSync(root) && !existsSync(secrets)) return [fine('no data yet')];
@@ -17,13 +17,15 @@ export function checkModes({ folder, loaded }: Patient): Fact[] {
   ];
   const facts = paths.flatMap((path) => examine(path));
   if (facts.length > 0) return facts;
-  const looked = [...(existsSync(root) ? [root] : []), ...(existsSync(secrets) ? ['.env'] : [])];
-  return [fine(`${looked.join(' and ')} ${looked.length > 1 ? 'are' : 'is'} for this user alone`)];
+  const checkedPaths = [...(existsSync(root) ? [root] : []), ...(existsSync(secrets) ? ['.env'] : [])];
+  return [
+    fine(`${checkedPaths.join(' and ')} ${checkedPaths.length > 1 ? 'are' : 'is'} private to this user`),
+  ];
 }
 
 function entriesOf(root: string): string[] {
   const own = readdirSync(root).map((name) => join(root, name));
-  const inner = LOOKED_INTO.map((name) => join(root, name)).filter(existsSync);
+  const inner = CHECKED_SUBFOLDERS.map((name) => join(root, name)).filter(existsSync);
   return [...own, ...inner.flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)))];
 }
 
@@ -34,20 +36,20 @@ function examine(path: string): Fact[] {
   if (stats.uid !== uid && uid !== 0)
     return [
       failure(
-        `${path} belongs to user ${stats.uid}, not to ${uid}: it was started as another user once.`,
+        `${path} is owned by user ${stats.uid}, not by ${uid}; svc was probably started as another user before.`,
         `sudo chown -R ${uid} ${path}`,
       ),
     ];
-  if ((stats.mode & OTHERS) === 0) return [];
-  const right = stats.isDirectory() ? 0o700 : 0o600;
-  const is = (stats.mode & 0o777).toString(8);
-  const command = `chmod ${right.toString(8)} ${path}`;
+  if ((stats.mode & GROUP_AND_OTHERS) === 0) return [];
+  const mode = stats.isDirectory() ? 0o700 : 0o600;
+  const actualMode = (stats.mode & 0o777).toString(8);
+  const command = `chmod ${mode.toString(8)} ${path}`;
   return [
     warning(
-      `${path} has mode ${is}: others on this machine may read it.`,
+      `${path} has mode ${actualMode}, so other users of this machine may read it.`,
       `svc doctor --fix, or ${command}`,
       () => {
-        chmodSync(path, right);
+        chmodSync(path, mode);
         return command;
       },
     ),

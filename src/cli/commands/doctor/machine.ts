@@ -3,60 +3,60 @@ import { dirname, join } from 'node:path';
 import { formatBytes } from '../../../kit/bytes.ts';
 import { formatDuration, seconds } from '../../../kit/duration.ts';
 import { packageRoot } from '../../../kit/paths.ts';
-import { type Fact, failure, fine, type Patient, warning } from './check.ts';
+import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts';
 
-/** From here on Node's permission model guards the network too. */
-const GUARDS_NETWORK = 25;
-const LOW_BYTES = 1024 ** 3;
-const OUT_BYTES = 100 * 1024 ** 2;
-const LOW_INODES = 1000;
-const CLOCK_SLACK_MS = seconds(5);
+/** First Node version whose permission model restricts the network. */
+const NODE_WITH_NETWORK_PERMISSION = 25;
+const WARN_FREE_BYTES = 1024 ** 3;
+const MIN_FREE_BYTES = 100 * 1024 ** 2;
+const MIN_FREE_INODES = 1000;
+const CLOCK_TOLERANCE_MS = seconds(5);
 
 export function checkNode(): Fact[] {
   const { engines } = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')) as {
     engines: { node: string };
   };
-  const needed = engines.node.replace(/^\D+/, '');
+  const required = engines.node.replace(/^\D+/, '');
   const actual = process.versions.node;
-  if (actual.localeCompare(needed, 'en', { numeric: true }) < 0)
+  if (actual.localeCompare(required, 'en', { numeric: true }) < 0)
     return [
       failure(
-        `Node ${actual} is older than svc needs (${needed}).`,
+        `Node ${actual} is too old; svc needs ${required}.`,
         'Install a current Node: https://nodejs.org',
       ),
     ];
-  if (Number(actual.split('.')[0]) >= GUARDS_NETWORK) return [fine(`Node ${actual}`)];
+  if (Number(actual.split('.')[0]) >= NODE_WITH_NETWORK_PERMISSION) return [fine(`Node ${actual}`)];
   return [
     warning(
-      `Node ${actual}: its permission model does not guard the network, so without bubblewrap a plugin can open connections that its manifest does not grant.`,
-      `Use Node ${GUARDS_NETWORK} or newer, or install bubblewrap.`,
+      `The permission model of Node ${actual} does not restrict the network. Without bubblewrap, a plugin can open connections that its manifest does not grant.`,
+      `Use Node ${NODE_WITH_NETWORK_PERMISSION} or newer, or install bubblewrap.`,
     ),
   ];
 }
 
-export function checkDisk({ folder }: Patient): Fact[] {
+export function checkDisk({ folder }: CheckTarget): Fact[] {
   const at = nearestFolder(folder.root);
   const { bavail, bsize, ffree, files } = statfsSync(at);
   const free = bavail * bsize;
-  const remedy = 'Free some space; svc config get retention shows what is kept for how long.';
-  if (files > 0 && ffree < LOW_INODES)
-    return [failure(`${at} has room for ${ffree} more files only.`, remedy)];
-  if (free < OUT_BYTES)
-    return [failure(`${formatBytes(free)} are free in ${at}: writes are about to fail.`, remedy)];
-  if (free < LOW_BYTES) return [warning(`${formatBytes(free)} are free in ${at}.`, remedy)];
+  const remedy = 'Free some space. svc config get retention shows the retention settings.';
+  if (files > 0 && ffree < MIN_FREE_INODES)
+    return [failure(`Only ${ffree} more files can be created in ${at}.`, remedy)];
+  if (free < MIN_FREE_BYTES)
+    return [failure(`Only ${formatBytes(free)} are free in ${at}; writes will soon fail.`, remedy)];
+  if (free < WARN_FREE_BYTES) return [warning(`Only ${formatBytes(free)} are free in ${at}.`, remedy)];
   return [fine(`${formatBytes(free)} are free in ${at}`)];
 }
 
-/** Tokens, signatures and schedules go by the clock. One that was set back shows in files of the future. */
-export function checkClock({ folder, now }: Patient): Fact[] {
-  const remedy = 'Set the clock, and let the system keep it (timedatectl set-ntp true).';
+/** Tokens, signatures and schedules depend on the clock. Files with a future time show that it was set back. */
+export function checkClock({ folder, now }: CheckTarget): Fact[] {
+  const remedy = 'Set the clock and enable time synchronization (timedatectl set-ntp true).';
   const builtAt = statSync(join(packageRoot, 'package.json')).mtimeMs;
   const newest = Math.max(builtAt, ...timesIn(folder.root), ...timesIn(folder.logs));
   const aheadMs = newest - now;
-  if (aheadMs <= CLOCK_SLACK_MS) return [fine(new Date(now).toISOString())];
+  if (aheadMs <= CLOCK_TOLERANCE_MS) return [fine(new Date(now).toISOString())];
   return [
     failure(
-      `The clock says ${new Date(now).toISOString()}, but files here were written ${formatDuration(aheadMs)} later.`,
+      `The clock is at ${new Date(now).toISOString()}, but files here are ${formatDuration(aheadMs)} newer.`,
       remedy,
     ),
   ];

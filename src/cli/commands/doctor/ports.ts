@@ -2,10 +2,10 @@ import { createServer } from 'node:net';
 import { SERVICE_NAMES, type ServiceName } from '../../../contracts/index.ts';
 import { codeOf } from '../../../kit/errors.ts';
 import { findPortOwner } from '../../supervisor/port-owner.ts';
-import { type Fact, failure, fine, type Patient } from './check.ts';
+import { type CheckTarget, type Fact, failure, fine } from './check.ts';
 
-/** Of a platform that runs, its services hold them. */
-export async function checkPorts({ loaded, running }: Patient): Promise<Fact[]> {
+/** Ports of a running platform are held by its own services. */
+export async function checkPorts({ loaded, running }: CheckTarget): Promise<Fact[]> {
   const held = new Map(running?.services.map(({ name, port }) => [name, port]));
   const facts = await Promise.all(
     SERVICE_NAMES.map(async (name): Promise<Fact | null> => {
@@ -24,27 +24,21 @@ export async function checkPorts({ loaded, running }: Patient): Promise<Fact[]> 
 }
 
 function describe(name: ServiceName, host: string, port: number, code: string): Fact {
-  const other = `svc up --port ${name}=0 takes any free one; ${name}.port of the config names another.`;
+  const other = `Use svc up --port ${name}=0 for any free port, or set ${name}.port.`;
   if (code === 'EADDRINUSE') {
     const owner = findPortOwner(port);
     const by = owner ? `pid ${owner.pid} (${owner.command.slice(0, 120)})` : 'another process';
-    return failure(
-      `Port ${port}, which ${name} needs, is taken by ${by}.`,
-      `Stop that process. Or: ${other}`,
-    );
+    return failure(`Port ${port} of ${name} is in use by ${by}.`, `Stop that process. ${other}`);
   }
   if (code === 'EACCES')
-    return failure(
-      `Port ${port}, which ${name} needs, is not this user's to take.`,
-      `Use one above 1023. ${other}`,
-    );
+    return failure(`Port ${port} of ${name} is privileged.`, `Use a port above 1023. ${other}`);
   return failure(
     `${name} cannot listen on ${host}:${port} (${code}).`,
     `Set ${name}.host to an address of this machine.`,
   );
 }
 
-/** The code of the failure; null when the address is free. */
+/** Returns the error code, or null if the address is free. */
 function tryListen(host: string, port: number): Promise<string | null> {
   return new Promise((resolve) => {
     const probe = createServer();

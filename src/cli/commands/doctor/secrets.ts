@@ -4,112 +4,114 @@ import { join } from 'node:path';
 import { SERVICE_NAMES } from '../../../contracts/index.ts';
 import { sealingKeyId } from '../../../kit/keys.ts';
 import { sealedSecrets } from '../../../store/sqlite/snapshot.ts';
-import { masterKeyInForce } from '../../supervisor/master-key.ts';
-import { type Fact, failure, fine, type Patient, warning } from './check.ts';
+import { currentMasterKey } from '../../supervisor/master-key.ts';
+import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts';
 
-const MIN_BYTES = 32;
-const MIN_TOKEN = 20;
+const MIN_SECRET_BYTES = 32;
+const MIN_TOKEN_CHARS = 20;
 const MASTER_KEY_BYTES = 32;
-const NEW_SECRET = 'openssl rand -base64 48 makes one.';
-/** What stands in examples, and is tried first by whoever attacks. */
-const GUESSED =
+const NEW_SECRET = 'Generate one with openssl rand -base64 48.';
+/** Values from examples, which attackers try first. */
+const COMMON_SECRET =
   /^(?:\$\{|change-?me|secret|password|test|dev(?:elopment)?|token|default|svc)\b|insecure|example|(.)\1{7}/i;
 
-/** Secrets that others can guess, and ones that lie where others can read them. */
-export function checkSecrets(patient: Patient): Fact[] {
+/** Checks for guessable secrets, and for secrets readable by others. */
+export function checkSecrets(target: CheckTarget): Fact[] {
   const facts = [
-    ...ofEnvironment(patient),
-    ...staticTokens(patient),
-    ...openDoors(patient),
-    ...sealedElsewhere(patient),
-    ...inVersionControl(patient),
+    ...environmentSecrets(target),
+    ...staticTokens(target),
+    ...unauthenticatedServices(target),
+    ...secretsOfOtherKeys(target),
+    ...trackedEnvFile(target),
   ];
-  return facts.length > 0 ? facts : [fine('none that can be guessed')];
+  return facts.length > 0 ? facts : [fine('no guessable secrets')];
 }
 
-function ofEnvironment({ env, loaded }: Patient): Fact[] {
+function environmentSecrets({ env, loaded }: CheckTarget): Fact[] {
   const isProduction = loaded.profile === 'production';
   const missing =
     isProduction && !env.GATEWAY_JWT_SECRET
       ? [
           failure(
-            'GATEWAY_JWT_SECRET is not set: in production the gateway does not start.',
-            'svc init --production writes one to .env.',
+            'GATEWAY_JWT_SECRET is not set, so the gateway will not start in production.',
+            'Run svc init --production to write one to .env.',
           ),
         ]
       : [];
-  const say = isProduction ? failure : warning;
+  const report = isProduction ? failure : warning;
   const weak = ['GATEWAY_JWT_SECRET', 'GATEWAY_JWT_SECRET_PREVIOUS', 'GATEWAY_INTERNAL_SECRET'].flatMap(
     (name) => {
       const value = env[name];
       if (!value) return [];
-      if (Buffer.byteLength(value) < MIN_BYTES)
-        return [say(`${name} is shorter than ${MIN_BYTES} bytes: a graphics card can guess it.`, NEW_SECRET)];
-      return GUESSED.test(value) ? [say(`${name} looks like one from an example.`, NEW_SECRET)] : [];
+      if (Buffer.byteLength(value) < MIN_SECRET_BYTES)
+        return [
+          report(`${name} is shorter than ${MIN_SECRET_BYTES} bytes and can be brute-forced.`, NEW_SECRET),
+        ];
+      return COMMON_SECRET.test(value) ? [report(`${name} looks like an example value.`, NEW_SECRET)] : [];
     },
   );
   const { GATEWAY_JWT_SECRET: jwt, GATEWAY_INTERNAL_SECRET: internal, SVC_MASTER_KEY: master } = env;
   if (jwt && jwt === internal)
-    weak.push(say('GATEWAY_JWT_SECRET and GATEWAY_INTERNAL_SECRET are one and the same.', NEW_SECRET));
+    weak.push(report('GATEWAY_JWT_SECRET and GATEWAY_INTERNAL_SECRET are identical.', NEW_SECRET));
   if (master && Buffer.from(master, 'base64url').length !== MASTER_KEY_BYTES)
     weak.push(
       failure(
-        `SVC_MASTER_KEY is not ${MASTER_KEY_BYTES} bytes in base64url: nothing starts with it.`,
+        `SVC_MASTER_KEY is not ${MASTER_KEY_BYTES} bytes in base64url, so no service will start.`,
         'Unset it to use the one in keys.json.',
       ),
     );
   return [...missing, ...weak];
 }
 
-function staticTokens({ loaded }: Patient): Fact[] {
+function staticTokens({ loaded }: CheckTarget): Fact[] {
   const tokens = Object.entries(loaded.config.gateway.staticTokens);
   return tokens.flatMap(([token, { hostId, namespaceId }]) =>
-    token.length >= MIN_TOKEN && !GUESSED.test(token)
+    token.length >= MIN_TOKEN_CHARS && !COMMON_SECRET.test(token)
       ? []
       : [
           warning(
-            `The static token of ${hostId} (${namespaceId}) can be guessed; it never expires.`,
-            `Use a longer one, or svc tokens mint ${hostId} for one that ends.`,
+            `The static token of ${hostId} (${namespaceId}) is guessable and never expires.`,
+            `Use a longer one, or svc tokens mint ${hostId} for one that expires.`,
           ),
         ],
   );
 }
 
-/** Without identity a service behind the gateway answers anybody who can reach it. */
-function openDoors({ loaded }: Patient): Fact[] {
+/** Without authentication, a service behind the gateway answers every client that can reach it. */
+function unauthenticatedServices({ loaded }: CheckTarget): Fact[] {
   const { config } = loaded;
   if (config.auth.mode === 'required') return [];
   const open = SERVICE_NAMES.filter((name) => name !== 'gateway' && !isLoopback(config[name].host));
   return open.map((name) =>
     failure(
-      `${name} listens on ${config[name].host} and takes calls without identity (auth.mode optional).`,
+      `${name} listens on ${config[name].host} and accepts anonymous calls (auth.mode optional).`,
       'Set auth.mode to required, or use the production profile.',
     ),
   );
 }
 
-/** As after a restore without its keys, or with another SVC_MASTER_KEY: such webhooks are provisioned, and every delivery is 500. */
-function sealedElsewhere({ folder, env }: Patient): Fact[] {
+/** After a restore without its keys, deliveries of provisioned webhooks fail with 500. */
+function secretsOfOtherKeys({ folder, env }: CheckTarget): Fact[] {
   const file = join(folder.root, 'svc.db');
-  const inForce = masterKeyInForce(folder, env);
-  if (!inForce || !existsSync(file)) return [];
-  const shut = sealedSecrets(file).filter((sealed) => sealingKeyId(sealed) !== inForce.id);
-  if (shut.length === 0) return [];
+  const current = currentMasterKey(folder, env);
+  if (!current || !existsSync(file)) return [];
+  const unreadable = sealedSecrets(file).filter((sealed) => sealingKeyId(sealed) !== current.id);
+  if (unreadable.length === 0) return [];
   return [
     failure(
-      `${shut.length === 1 ? '1 webhook secret was' : `${shut.length} webhook secrets were`} sealed with another master key than the one of ${inForce.from === 'environment' ? 'SVC_MASTER_KEY' : 'keys.json'}, and cannot be opened.`,
-      'Put that key back, or provision those webhooks again.',
+      `${unreadable.length === 1 ? '1 webhook secret was' : `${unreadable.length} webhook secrets were`} encrypted with another master key than the one in ${current.from === 'environment' ? 'SVC_MASTER_KEY' : 'keys.json'}, and cannot be decrypted.`,
+      'Restore that key, or provision these webhooks again.',
     ),
   ];
 }
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host);
 
-function inVersionControl({ loaded: { projectDir } }: Patient): Fact[] {
+function trackedEnvFile({ loaded: { projectDir } }: CheckTarget): Fact[] {
   if (!existsSync(join(projectDir, '.env')) || !isTracked(projectDir)) return [];
   return [
     failure(
-      '.env is under version control: everybody with the repository has its secrets.',
+      '.env is under version control, so everyone with access to the repository has its secrets.',
       'git rm --cached .env, add it to .gitignore, and replace its secrets.',
     ),
   ];

@@ -4,43 +4,43 @@ import { version } from '../../../kit/paths.ts';
 import { findSupervisor } from '../../supervisor/control-client.ts';
 import { identify, isRunning } from '../../supervisor/process-identity.ts';
 import { readRunFile, removeRunFile } from '../../supervisor/run-file.ts';
-import { isLeftStage } from '../backup/stage-folder.ts';
+import { isOrphanedStage } from '../backup/stage-folder.ts';
 import { nextStartOf } from '../status-view.ts';
-import { type Fact, failure, fine, type Patient, warning } from './check.ts';
+import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts';
 
-/** What runs here, what should, and what a killed predecessor left. */
-export function checkSupervision(patient: Patient): Fact[] {
-  const facts = [...(patient.running ? ofRunning(patient) : ofStopped(patient)), ...leftFiles(patient)];
+/** Checks running services, and files left by killed processes. */
+export function checkSupervision(target: CheckTarget): Fact[] {
+  const facts = [...(target.running ? ofRunning(target) : ofStopped(target)), ...orphanedFiles(target)];
   return facts.length > 0
     ? facts
-    : [fine(patient.running ? `all services are ready (pid ${patient.running.pid})` : 'not running')];
+    : [fine(target.running ? `all services are ready (pid ${target.running.pid})` : 'not running')];
 }
 
-function ofRunning({ running }: Patient): Fact[] {
+function ofRunning({ running }: CheckTarget): Fact[] {
   const failed = (running?.services ?? []).filter(({ state }) => state === 'failed');
   const facts = failed.map((service) => {
     const { name, lastExit } = service;
     const why = [lastExit?.reason ?? 'it did not start', ...nextStartOf(service)].join('; ');
-    return failure(`${name} is down: ${why}.`, `svc logs ${name} says why; then svc restart ${name}`);
+    return failure(`${name} is down: ${why}.`, `See svc logs ${name}, then run svc restart ${name}`);
   });
   if (running && running.version !== version)
     facts.push(
       warning(
-        `Version ${running.version} runs; this is ${version}.`,
-        'svc restart brings the services up to date; svc down and svc up -d the supervisor too.',
+        `Version ${running.version} is running, but this is ${version}.`,
+        'svc restart updates the services; svc down and svc up -d also update the supervisor.',
       ),
     );
   return facts;
 }
 
-function ofStopped({ folder }: Patient): Fact[] {
+function ofStopped({ folder }: CheckTarget): Fact[] {
   const run = readRunFile(folder);
   if (!run) return [];
   const supervisor = findSupervisor(folder);
   if (supervisor)
     return [
       failure(
-        `The supervisor (pid ${supervisor.pid}) runs but does not answer.`,
+        `The supervisor (pid ${supervisor.pid}) is running but does not answer.`,
         `kill ${supervisor.pid}, then svc up -d`,
       ),
     ];
@@ -49,13 +49,13 @@ function ofStopped({ folder }: Patient): Fact[] {
     return [
       warning(
         `The supervisor was killed; ${left.map(({ name, pid }) => `${name} (pid ${pid})`).join(', ')} are finishing.`,
-        'svc up -d waits for them, or ends them.',
+        'svc up -d waits for them, or kills them.',
       ),
     ];
   return [
     warning(
-      `${folder.runFile} is of a supervisor that was killed (pid ${run.supervisor.pid}).`,
-      'svc doctor --fix removes it; so does the next svc up.',
+      `${folder.runFile} was left by a killed supervisor (pid ${run.supervisor.pid}).`,
+      'svc doctor --fix or the next svc up removes it.',
       () => {
         rmSync(run.socket, { force: true });
         removeRunFile(folder);
@@ -65,23 +65,23 @@ function ofStopped({ folder }: Patient): Fact[] {
   ];
 }
 
-/** What backups, restores and resets were at when they were killed: beside the data folder, or in `run/`. */
-function leftFiles({ folder }: Patient): Fact[] {
+/** Finds temporary folders of killed backups, restores and resets, beside the data folder or in `run/`. */
+function orphanedFiles({ folder }: CheckTarget): Fact[] {
   const [parent, own] = [dirname(folder.root), basename(folder.root)];
-  const isLeftBeside = (name: string): boolean => {
+  const isOrphanedSibling = (name: string): boolean => {
     const [, pid] = name.startsWith(`${own}.`) ? (/\.(?:restoring|removing)-(\d+)$/.exec(name) ?? []) : [];
     return pid !== undefined && identify(Number(pid)).startedAt === null;
   };
-  const left = [
+  const orphaned = [
     ...namesIn(folder.run)
-      .filter(isLeftStage)
+      .filter(isOrphanedStage)
       .map((name) => join(folder.run, name)),
     ...namesIn(parent)
-      .filter(isLeftBeside)
+      .filter(isOrphanedSibling)
       .map((name) => join(parent, name)),
   ];
-  return left.map((path) =>
-    warning(`${path} is of a command that was killed.`, 'svc doctor --fix removes it.', () => {
+  return orphaned.map((path) =>
+    warning(`${path} was left by a killed command.`, 'svc doctor --fix removes it.', () => {
       rmSync(path, { recursive: true, force: true });
       return `removed ${path}`;
     }),

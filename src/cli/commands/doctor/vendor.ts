@@ -12,16 +12,16 @@ import {
   writeSchema,
 } from '../../vendor/project-schemas.ts';
 import { vendoredState } from '../../vendor/vendored-platform.ts';
-import { type Fact, fine, type Patient, warning } from './check.ts';
+import { type CheckTarget, type Fact, fine, warning } from './check.ts';
 
-/** What a clone of the project needs in `vendor/`: the platform's archive for tests of plugins, schemas for editors. */
-export async function checkVendor(patient: Patient): Promise<Fact[]> {
-  const facts = [...(await archiveFacts(patient)), ...schemaFacts(patient)];
-  return facts.length > 0 ? facts : [fine('plugins and editors find what they need in every clone')];
+/** Checks `vendor/`: the platform archive for tests of plugins, and schemas for editors. */
+export async function checkVendor(target: CheckTarget): Promise<Fact[]> {
+  const facts = [...(await archiveFacts(target)), ...schemaFacts(target)];
+  return facts.length > 0 ? facts : [fine('complete, so plugin tests and editors work in every clone')];
 }
 
-/** Warnings: the platform runs without it, the plugin's own tests do not. */
-async function archiveFacts({ loaded: { projectDir, config }, context }: Patient): Promise<Fact[]> {
+/** Warnings only: the platform runs without the archive, but the plugin's tests do not. */
+async function archiveFacts({ loaded: { projectDir, config }, context }: CheckTarget): Promise<Fact[]> {
   const { folders } = await findFolders(projectDir, config.plugins);
   const states = await Promise.all(
     folders.map(async (folder) => ({ folder, fault: (await vendoredState(folder)).fault })),
@@ -38,11 +38,11 @@ async function archiveFacts({ loaded: { projectDir, config }, context }: Patient
   );
 }
 
-function schemaFacts({ loaded: { projectDir, configFile } }: Patient): Fact[] {
+function schemaFacts({ loaded: { projectDir, configFile } }: CheckTarget): Fact[] {
   const stale = PROJECT_SCHEMAS.filter((name) => schemaState(projectDir, name) === 'stale').map((name) =>
     warning(
-      `${schemaCopy(name)} is not the schema of the svc that runs.`,
-      'svc doctor --fix writes it anew; then commit it.',
+      `${schemaCopy(name)} does not match this version of svc.`,
+      'Update it with svc doctor --fix, then commit it.',
       () => {
         writeSchema(projectDir, name);
         return `wrote ${schemaCopy(name)}`;
@@ -55,16 +55,16 @@ function schemaFacts({ loaded: { projectDir, configFile } }: Patient): Fact[] {
   const isInside = !relative(projectDir, target).startsWith(`..${sep}`);
   const isCopy = target === resolve(projectDir, schemaCopy(CONFIG_SCHEMA));
   if (isInside && (!isCopy || schemaState(projectDir, CONFIG_SCHEMA) !== 'missing')) return stale;
-  const what = isInside ? 'is not there' : 'lies outside of the project, so other clones do not have it';
+  const what = isInside ? 'does not exist' : 'is outside the project, so other clones do not have it';
   return [
     ...stale,
     warning(
       `The "$schema" of ${CONFIG_FILE} (${declared}) ${what}.`,
-      'svc doctor --fix copies the schema into vendor/ and names it; then commit both.',
+      'svc doctor --fix copies the schema to vendor/ and updates "$schema"; then commit both.',
       () => {
         writeSchema(projectDir, CONFIG_SCHEMA);
         declareSchema(configFile, projectDir);
-        return `wrote ${schemaCopy(CONFIG_SCHEMA)}, which "$schema" now names`;
+        return `wrote ${schemaCopy(CONFIG_SCHEMA)} and set "$schema" to it`;
       },
     ),
   ];

@@ -7,24 +7,24 @@ import { unsetSecrets } from '../../../kit/secret-ref.ts';
 import { allPages, pageQueryOf } from '../../all-pages.ts';
 import { withDescriber } from '../plugins/local-describer.ts';
 import { loadProjectPlugins } from '../plugins/project-plugins.ts';
-import { type Fact, failure, fine, type Patient } from './check.ts';
+import { type CheckTarget, type Fact, failure, fine } from './check.ts';
 
-/** Whatever `svc workflows list` calls refused. */
-export async function checkWorkflows(patient: Patient): Promise<Fact[]> {
-  const faults = patient.running
-    ? (await patient.context.client.call(listWorkflows)).faults
-    : await faultsOnDisk(patient);
+/** Reports invalid workflow definitions. */
+export async function checkWorkflows(target: CheckTarget): Promise<Fact[]> {
+  const faults = target.running
+    ? (await target.context.client.call(listWorkflows)).faults
+    : await faultsOnDisk(target);
   if (faults.length === 0) return [fine('all definitions are valid')];
   return faults.map(({ source, path, message, unresolved }) =>
     failure(
       `${source}${path === '' ? '' : ` ${path}`}: ${message}`,
-      unresolved ? 'Install or mend what it names, or correct the name.' : `Correct ${source}.`,
+      unresolved ? 'Install or repair the referenced plugin, or correct the name.' : `Correct ${source}.`,
     ),
   );
 }
 
-/** As the workflow service would find them. */
-async function faultsOnDisk({ loaded, context }: Patient): Promise<WorkflowFault[]> {
+/** Loads definitions like the workflow service. */
+async function faultsOnDisk({ loaded, context }: CheckTarget): Promise<WorkflowFault[]> {
   const { projectDir, config } = loaded;
   const { plugins } = await withDescriber(context, (describer) => loadProjectPlugins(context, describer));
   const known = new Map(plugins.map(({ id, manifest }) => [id, knownPlugin(manifest)]));
@@ -42,22 +42,28 @@ async function faultsOnDisk({ loaded, context }: Patient): Promise<WorkflowFault
   return [...definitions.faults, ...ofPlugins];
 }
 
-/** Keys of models and stores that the config names and the environment does not have. */
-export function checkAdapters({ loaded: { config }, env }: Patient): Fact[] {
+/** Secrets of adapters that the config references but the environment does not set. */
+export function checkAdapters({ loaded: { config }, env }: CheckTarget): Fact[] {
   const unset = Object.entries(config.adapters).flatMap(([name, adapter]) =>
     unsetSecrets(adapter, env, `adapters.${name}`),
   );
-  if (unset.length === 0) return [fine('every key that the configuration names is set')];
+  if (unset.length === 0) return [fine('all referenced keys are set')];
   return unset.map(({ key, variable }) =>
-    failure(`${key} is \${${variable}}, which is not set.`, `Set ${variable} in the .env beside the config.`),
+    failure(
+      `${key} is \${${variable}}, but ${variable} is not set.`,
+      `Set ${variable} in the .env beside the config.`,
+    ),
   );
 }
 
-/** Plugins that run on hosts alone, while none of these is connected. */
-export async function checkHosts({ loaded: { config }, running, context }: Patient): Promise<Fact[]> {
+/** Plugins that run on hosts only, while no matching host is connected. */
+export async function checkHosts({ loaded: { config }, running, context }: CheckTarget): Promise<Fact[]> {
   const onHosts = Object.entries(config.execution.plugins).filter(([, { backend }]) => backend === 'host');
   if (onHosts.length === 0) return [fine('no plugin runs on a host')];
-  if (!running) return [fine(`${onHosts.length} plugins run on hosts, which connect when the platform runs`)];
+  if (!running)
+    return [
+      fine(`${onHosts.length} plugins run on hosts, which can connect only while the platform is running`),
+    ];
   const hosts = await allPages((cursor) =>
     context.client.call(listHosts, { query: pageQueryOf(undefined, cursor) }),
   );
@@ -69,10 +75,10 @@ export async function checkHosts({ loaded: { config }, running, context }: Patie
         (capability === undefined || host.capabilities.includes(capability)) &&
         Object.entries(labels).every(([name, value]) => host.labels[name] === value),
     );
-    const which = hostId === undefined ? 'no host that fits is online' : `its only host ${hostId} is offline`;
+    const which = hostId === undefined ? 'no matching host is online' : `its only host ${hostId} is offline`;
     return fits
       ? []
-      : [failure(`The plugin ${id} cannot run: ${which}.`, 'Start the agent there: svc agent run.')];
+      : [failure(`The plugin ${id} cannot run: ${which}.`, 'Start the agent there with svc agent run.')];
   });
-  return facts.length > 0 ? facts : [fine('every plugin that runs on a host has one')];
+  return facts.length > 0 ? facts : [fine('every plugin on hosts has a matching host online')];
 }

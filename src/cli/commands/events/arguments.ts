@@ -2,12 +2,12 @@ import { z } from 'zod';
 import type { GlobalFlags } from '../../globals.ts';
 import { parseSince } from '../logs/filter.ts';
 
-/** The flags that all commands of events share. */
+/** Flags common to the commands of events. */
 export const eventFlags = {
-  type: z.string().optional().describe('events of this type alone'),
-  source: z.string().optional().describe('events of this product alone: svc, or a plugin id'),
-  since: z.string().optional().describe('from then on: 30s, 10m, 2h, 1d ago, or a time'),
-  until: z.string().optional().describe('up to then, likewise'),
+  type: z.string().optional().describe('only events of this type'),
+  source: z.string().optional().describe('only events of this product: svc, or a plugin id'),
+  since: z.string().optional().describe('start: 30s, 10m, 2h, 1d ago, or a time'),
+  until: z.string().optional().describe('end: like --since'),
 };
 
 export interface EventFlags {

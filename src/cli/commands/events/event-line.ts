@@ -2,11 +2,11 @@ import type { AnalyticsEvent } from '../../../contracts/index.ts';
 import { oneLine } from '../../harmless.ts';
 import type { Style } from '../../style.ts';
 
-/** One event as a person reads it: `2030-01-31 12:03:04Z  plugin.command.completed  svc  pluginId=github …`. */
+/** Formats an event for people: `2030-01-31 12:03:04Z  plugin.command.completed  svc  pluginId=github …`. */
 export function eventLine({ ts, type, source, payload }: AnalyticsEvent, style: Style): string {
   const at = `${ts.slice(0, 19).replace('T', ' ')}Z`;
-  const told = style.dim(oneLine(payloadText(payload)));
-  return [style.dim(at), style.cyan(type.padEnd(26)), source.product, told].join('  ');
+  const details = style.dim(oneLine(payloadText(payload)));
+  return [style.dim(at), style.cyan(type.padEnd(26)), source.product, details].join('  ');
 }
 
 function payloadText(payload: unknown): string {

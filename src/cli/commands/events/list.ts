@@ -18,9 +18,9 @@ export const list = defineCommand({
       .min(1)
       .max(1000)
       .default(50)
-      .describe('how many; default 50, at most 1,000'),
-    offset: z.coerce.number().int().min(0).default(0).describe('how many to leave out'),
-    cursor: z.coerce.number().int().min(0).optional().describe('where the page before ended'),
+      .describe('number of events; default 50, at most 1,000'),
+    offset: z.coerce.number().int().min(0).default(0).describe('number of events to skip'),
+    cursor: z.coerce.number().int().min(0).optional().describe('nextCursor of the previous page'),
   }),
   short: { limit: 'n' },
   async run({ limit, offset: skipped, cursor, ...flags }, { client, globals, clock }) {
@@ -34,7 +34,7 @@ export const list = defineCommand({
     { items, total, offset, nextCursor }: ReplyOf<typeof listEvents> & { nextCursor: string | null },
     style,
   ) {
-    if (items.length === 0) return 'No events fit.';
+    if (items.length === 0) return 'No matching events.';
     const lines = items.map((event) => eventLine(event, style));
     return (
       [...lines, style.dim(`${offset + 1} to ${offset + items.length} of ${total}`)].join('\n') +

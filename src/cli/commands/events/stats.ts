@@ -6,14 +6,14 @@ import { eventFlags, eventQuery } from './arguments.ts';
 
 type Stats = ReplyOf<typeof eventStats> & { daily: ReplyOf<typeof dailyEventStats>['items'] };
 
-const BAR = 40;
-const MOST_DAYS = 31;
-const MOST_ROWS = 15;
+const MAX_BAR_CHARS = 40;
+const MAX_DAYS = 31;
+const MAX_ROWS = 15;
 
 /** @spec REST API: analytics; docs/observability.md "Analytics" */
 export const stats = defineCommand({
   name: 'events stats',
-  summary: 'How many events there are, by type, source, actor and day',
+  summary: 'Count events by type, source, actor and day',
   example: 'svc events stats --since 7d',
   args: z.object(eventFlags),
   async run(flags, { client, globals, clock }) {
@@ -25,14 +25,14 @@ export const stats = defineCommand({
     return ok({ ...totals, daily });
   },
   text({ total, byType, bySource, byActor, daily }: Stats, style) {
-    if (total === 0) return 'No events fit.';
-    const days = daily.slice(-MOST_DAYS).map((day): [string, number] => [day.date, day.total]);
+    if (total === 0) return 'No matching events.';
+    const days = daily.slice(-MAX_DAYS).map((day): [string, number] => [day.date, day.total]);
     return [
       chart('type', largest(byType), style),
       chart('source', largest(bySource), style),
       chart('actor', largest(byActor), style),
       chart('day (UTC)', days, style),
-      `${total} in all`,
+      `${total} in total`,
     ]
       .filter(Boolean)
       .join('\n\n');
@@ -42,16 +42,16 @@ export const stats = defineCommand({
 function largest(sums: Record<string, number>): Array<[string, number]> {
   return Object.entries(sums)
     .sort(([, a], [, b]) => b - a)
-    .slice(0, MOST_ROWS);
+    .slice(0, MAX_ROWS);
 }
 
-/** A bar a row, the longest being the most. */
+/** Bar chart, scaled to the largest value. */
 function chart(heading: string, rows: Array<[string, number]>, style: Style): string {
   if (rows.length === 0) return '';
-  const most = Math.max(...rows.map(([, count]) => count));
+  const max = Math.max(...rows.map(([, count]) => count));
   const names = Math.max(heading.length, ...rows.map(([name]) => name.length));
-  const digits = String(most).length;
-  const bar = (count: number): string => '█'.repeat(Math.max(1, Math.round((count / most) * BAR)));
+  const digits = String(max).length;
+  const bar = (count: number): string => '█'.repeat(Math.max(1, Math.round((count / max) * MAX_BAR_CHARS)));
   return [
     style.dim(heading.padEnd(names)),
     ...rows.map(

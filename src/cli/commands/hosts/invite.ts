@@ -8,14 +8,14 @@ import { timeText } from '../../time-text.ts';
 /** @spec Host agent registration */
 export const invite = defineCommand({
   name: 'hosts invite',
-  summary: 'Make an enrolment token: one machine may register with it within 15 minutes',
+  summary: 'Create an enrolment token for one machine, valid for 15 minutes',
   example: 'svc hosts invite --namespace acme',
   args: z.object({}),
   async run(_args, { client, globals, ui }) {
     const namespaceId = namedNamespace(globals);
     const body = namespaceId ? { namespaceId } : {};
     const reply = await client.call(inviteHost, { body });
-    ui.warn('Copy the token now; it is shown once.');
+    ui.warn('Copy the token now; it is shown only once.');
     return ok(reply);
   },
   text: ({ token, namespaceId, expiresAt }: ReplyOf<typeof inviteHost>, style) =>

@@ -5,9 +5,9 @@ import { defineCommand, ok } from '../../define-command.ts';
 /** @spec Gateway: authentication and hosts */
 export const revoke = defineCommand({
   name: 'hosts revoke',
-  summary: 'Revoke a host: its client id, tokens and socket are refused at once',
+  summary: 'Revoke a host with its client id, tokens and socket, effective immediately',
   example: 'svc hosts revoke host_01b8dac5',
-  args: z.object({ host: z.string().min(1).describe("the host's id") }),
+  args: z.object({ host: z.string().min(1).describe('host id') }),
   run: async ({ host }, { client }) => ok(await client.call(revokeHost, { params: { hostId: host } })),
-  text: () => 'Revoked. Nothing of this host is accepted any more.',
+  text: () => "Revoked. The host's credentials no longer work and its sockets are closed.",
 });

@@ -10,7 +10,7 @@ export const show = defineCommand({
   summary: 'Show one host',
   example: 'svc hosts show host_01b8dac5',
   idField: 'hostId',
-  args: z.object({ host: z.string().min(1).describe("the host's id") }),
+  args: z.object({ host: z.string().min(1).describe('host id') }),
   run: async ({ host }, { client }) => ok(await client.call(getHost, { params: { hostId: host } })),
   text: (host: ReplyOf<typeof getHost>, style) =>
     pairs(

@@ -5,15 +5,15 @@ import type { Random } from '../../../kit/random.ts';
 import { schemaPath } from '../../vendor/project-schemas.ts';
 
 const SECRET_BYTES = 32;
-const IGNORED = ['.svc*/', '.env', 'node_modules/'];
+const IGNORED_PATHS = ['.svc*/', '.env', 'node_modules/'];
 
-/** The master key is not among them: it lies in `.svc/keys.json`, so that a backup opens what it holds. */
+/** Without the master key, which is stored in `.svc/keys.json` so that backups include it. */
 const SECRETS = [
-  ['GATEWAY_JWT_SECRET', 'signs the access tokens; a new one makes every token invalid at once'],
-  ['GATEWAY_INTERNAL_SECRET', 'is what POST /internal/dispatch asks for'],
+  ['GATEWAY_JWT_SECRET', 'signs access tokens; changing it invalidates all tokens'],
+  ['GATEWAY_INTERNAL_SECRET', 'authenticates POST /internal/dispatch'],
 ] as const;
 
-/** What differs from one project to the next, and what one looks for first; the schema knows the rest. */
+/** Only settings that users look for first; the schema documents the rest. */
 export function configText(folder: string): string {
   const config = {
     $schema: schemaPath(folder, 'svc.schema.json', join(folder, CONFIG_FILE)),
@@ -24,10 +24,10 @@ export function configText(folder: string): string {
   return `${JSON.stringify(config, null, 2)}\n`;
 }
 
-/** The text with a fresh secret for each that it lacks. */
+/** Appends a new secret for each missing one. */
 export function extendedEnv(before: string, random: Random): string {
-  const there = parseEnv(before);
-  const missing = SECRETS.filter(([name]) => !there[name]);
+  const existing = parseEnv(before);
+  const missing = SECRETS.filter(([name]) => !existing[name]);
   if (missing.length === 0) return before;
   const lines = missing.flatMap(([name, use]) => [
     `# ${name} ${use}.`,
@@ -38,8 +38,10 @@ export function extendedEnv(before: string, random: Random): string {
 }
 
 export function extendedIgnore(before: string): string {
-  const there = new Set(before.split('\n').map((line) => line.trim().replace(/^\//, '').replace(/\/$/, '')));
-  const missing = IGNORED.filter((name) => !there.has(name.replace(/\/$/, '')));
+  const existing = new Set(
+    before.split('\n').map((line) => line.trim().replace(/^\//, '').replace(/\/$/, '')),
+  );
+  const missing = IGNORED_PATHS.filter((name) => !existing.has(name.replace(/\/$/, '')));
   return missing.length === 0 ? before : appended(before, missing);
 }
 

@@ -1,17 +1,17 @@
 import { shellWord } from '../../shell-word.ts';
 import type { ExampleName } from './examples.ts';
 
-const TRY: Record<ExampleName, string | null> = {
-  github: 'svc webhooks provision github push   the secret to give to GitHub',
+const FIRST_COMMAND: Record<ExampleName, string | null> = {
+  github: 'svc webhooks provision github push   show the secret for GitHub',
   webhook: 'svc webhooks provision my-webhook order.created',
-  rest: 'svc plugins show my-rest             its routes',
+  rest: 'svc plugins show my-rest             show its routes',
   workflow: 'svc workflows run hello --follow     run workflows/hello.yaml',
-  none: 'svc plugins create orders            a plugin of your own',
+  none: 'svc plugins create orders            create your own plugin',
 };
 
-/** Commands, each with what it is for. */
+/** Commands to run next, with their purpose. */
 export function nextSteps(folder: string, example: ExampleName): string[] {
-  const first = TRY[example];
+  const first = FIRST_COMMAND[example];
   return [
     ...(folder === '.' ? [] : [`cd ${shellWord(folder)}`]),
     'svc up -d                            start the platform',

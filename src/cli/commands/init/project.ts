@@ -10,7 +10,7 @@ import { type ExampleName, pluginOf, workflowOf, writeExample } from './examples
 import { configText, extendedEnv, extendedIgnore } from './files.ts';
 
 export interface ProjectFile {
-  /** Relative to the project's folder; a folder ends with a slash. */
+  /** Relative to the project folder; folders end with a slash. */
   path: string;
   action: 'created' | 'extended' | 'replaced' | 'kept';
 }
@@ -22,15 +22,15 @@ export interface ProjectOptions {
   random: Random;
 }
 
-/** A file that is going to be written; `text` null: it is right as it is. */
+/** A file to write; `text` is null if it is already up to date. */
 interface Draft extends ProjectFile {
   text: string | null;
   mode: number;
 }
 
 /**
- * Writes a project's files, the config last: a folder without one is no project yet. When anything fails, what was
- * made is taken away again. Throws CONFLICT for a project that is there already; secrets are never replaced.
+ * Writes the files of a project, the config last, because it marks a folder as a project. On failure, created files are
+ * removed. Throws CONFLICT for an existing project. Secrets are never replaced.
  */
 export async function createProject(
   options: ProjectOptions,
@@ -38,30 +38,26 @@ export async function createProject(
   const { folder, example, random } = options;
   requireNoProject(options);
   const plugin = pluginOf(example);
-  const made: string[] = [];
+  const created: string[] = [];
   try {
-    makeFolder(folder, made);
-    makeFolder(join(folder, 'plugins'), made);
-    makeFolder(join(folder, 'vendor'), made);
-    const files = plugin && example !== 'none' ? await addPlugin(folder, example, plugin, made) : [];
-    if (example === 'workflow') makeFolder(join(folder, 'workflows'), made);
-    // All that is kept from the reader is read before the first file is written.
+    makeFolder(folder, created);
+    makeFolder(join(folder, 'plugins'), created);
+    makeFolder(join(folder, 'vendor'), created);
+    const files = plugin && example !== 'none' ? await addPlugin(folder, example, plugin, created) : [];
+    if (example === 'workflow') makeFolder(join(folder, 'workflows'), created);
+    // Reads all existing files before the first one is written.
     for (const draft of draftsOf(folder, example, random)) {
-      if (draft.text !== null) writeDraft(folder, draft, made);
+      if (draft.text !== null) writeDraft(folder, draft, created);
       files.push({ path: draft.path, action: draft.action });
     }
     return { files, plugin };
   } catch (error) {
-    for (const path of made.reverse()) rmSync(path, { recursive: true, force: true });
+    for (const path of created.reverse()) rmSync(path, { recursive: true, force: true });
     if (error instanceof PlatformError) throw error;
-    throw new PlatformError(
-      'STORE_ERROR',
-      `The project cannot be written to ${folder}: ${messageOf(error)}.`,
-      {
-        details: { folder, hint: 'Choose a folder that this user may write: svc init <folder>' },
-        cause: error,
-      },
-    );
+    throw new PlatformError('STORE_ERROR', `Cannot write the project to ${folder}: ${messageOf(error)}.`, {
+      details: { folder, hint: 'Choose a folder writable by this user: svc init <folder>' },
+      cause: error,
+    });
   }
 }
 
@@ -69,7 +65,7 @@ export function isProject(folder: string): boolean {
   return existsSync(join(folder, CONFIG_FILE));
 }
 
-/** Writes the secrets that the `.env` of a project lacks, and keeps it out of version control. */
+/** Adds missing secrets to the `.env` of a project, and excludes it from version control. */
 export function addSecrets(folder: string, random: Random): ProjectFile[] {
   return secretDrafts(folder, random).map((draft) => {
     if (draft.text !== null) writeDraft(folder, draft, []);
@@ -77,34 +73,34 @@ export function addSecrets(folder: string, random: Random): ProjectFile[] {
   });
 }
 
-/** Throws CONFLICT for a project that is there already. */
+/** Throws CONFLICT for an existing project. */
 export function requireNoProject({ folder, force }: Pick<ProjectOptions, 'folder' | 'force'>): void {
   const file = join(folder, CONFIG_FILE);
   if (force || !isProject(folder)) return;
-  throw new PlatformError('CONFLICT', `${folder} is a project already: it has ${CONFIG_FILE}.`, {
-    details: { file, hint: '--force writes the config anew; secrets and plugins stay as they are.' },
+  throw new PlatformError('CONFLICT', `${folder} already is a project: it has ${CONFIG_FILE}.`, {
+    details: { file, hint: '--force overwrites the config and keeps secrets and plugins.' },
   });
 }
 
-/** A plugin's folder appears whole, or not at all. One that is there stays. */
+/** Creates the plugin's folder atomically. An existing one is kept. */
 async function addPlugin(
   folder: string,
   example: Exclude<ExampleName, 'none'>,
   plugin: string,
-  made: string[],
+  created: string[],
 ): Promise<ProjectFile[]> {
   const target = join(folder, 'plugins', plugin);
   const path = `plugins/${plugin}/`;
   if (existsSync(target)) return [{ path, action: 'kept' }];
   const draft = draftPathOf(target);
-  made.push(draft);
+  created.push(draft);
   const vendor = join(folder, 'vendor');
   const before = readdirSync(vendor);
   await writeExample(example, draft, vendor);
   const vendored = readdirSync(vendor).filter((name) => !before.includes(name));
-  made.push(...vendored.map((name) => join(vendor, name)));
+  created.push(...vendored.map((name) => join(vendor, name)));
   renameSync(draft, target);
-  made.push(target);
+  created.push(target);
   return [path, ...vendored.map((name) => `vendor/${name}`)].map((at) => ({ path: at, action: 'created' }));
 }
 
@@ -126,27 +122,27 @@ function secretDrafts(folder: string, random: Random): Draft[] {
 function draftsOf(folder: string, example: ExampleName, random: Random): Draft[] {
   const workflow = workflowOf(example, folder);
   return [
-    ...PROJECT_SCHEMAS.map((name) => replacing(folder, schemaCopy(name), () => schemaText(name))),
-    // One that the reader has edited stays.
+    ...PROJECT_SCHEMAS.map((name) => managedDraft(folder, schemaCopy(name), () => schemaText(name))),
+    // An edited workflow file is kept.
     ...(workflow ? [draftOf(folder, workflow.path, 0o644, (before) => before || workflow.text)] : []),
     ...secretDrafts(folder, random),
-    replacing(folder, CONFIG_FILE, () => configText(folder)),
+    managedDraft(folder, CONFIG_FILE, () => configText(folder)),
   ];
 }
 
-/** A file that is ours as a whole. */
-function replacing(folder: string, path: string, text: () => string): Draft {
+/** A file managed by svc, which is overwritten. */
+function managedDraft(folder: string, path: string, text: () => string): Draft {
   const draft = draftOf(folder, path, 0o644, text);
   return { ...draft, action: draft.action === 'extended' ? 'replaced' : draft.action };
 }
 
-function writeDraft(folder: string, { path, text, mode, action }: Draft, made: string[]): void {
+function writeDraft(folder: string, { path, text, mode, action }: Draft, created: string[]): void {
   const file = join(folder, path);
-  if (action === 'created') made.push(file);
+  if (action === 'created') created.push(file);
   writeWholeFile(file, text ?? '', mode);
 }
 
-function makeFolder(folder: string, made: string[]): void {
+function makeFolder(folder: string, created: string[]): void {
   const first = mkdirSync(folder, { recursive: true });
-  if (first !== undefined) made.push(first);
+  if (first !== undefined) created.push(first);
 }

@@ -13,9 +13,9 @@ import { moreLine, pageShort } from '../../list-page.ts';
 import { pairs, type Style } from '../../style.ts';
 import { timeText } from '../../time-text.ts';
 import { InputFlag, readInput } from '../workflows/input.ts';
-import { coloured, jobsTable, lasted } from '../workflows/views.ts';
+import { coloured, durationOf, jobsTable } from '../workflows/views.ts';
 
-const JobArg = z.string().min(1).max(128).describe("the job's id");
+const JobArg = z.string().min(1).max(128).describe('job id');
 
 export const submit = defineCommand({
   name: 'jobs submit',
@@ -24,7 +24,7 @@ export const submit = defineCommand({
   args: z.object({
     handler: z.string().regex(/.\/./, 'must be <plugin>/<job>').describe('<plugin>/<job>'),
     input: InputFlag,
-    key: z.string().optional().describe('an idempotency key: the same one submits one job'),
+    key: z.string().optional().describe('idempotency key: a repeated key submits no second job'),
     priority: z.coerce
       .number()
       .int()
@@ -32,14 +32,14 @@ export const submit = defineCommand({
       .max(100)
       .default(0)
       .describe('-100 to 100; higher goes first'),
-    at: z.iso.datetime({ offset: true }).optional().describe('not before this time (ISO 8601)'),
+    at: z.iso.datetime({ offset: true }).optional().describe('earliest start (ISO 8601)'),
     attempts: z.coerce
       .number()
       .int()
       .min(1)
       .max(100)
       .optional()
-      .describe('try so often when it fails transiently'),
+      .describe('maximum attempts on transient failures'),
   }),
   async run({ handler, input, key, priority, at: time, attempts }, { client, cwd, ui }) {
     const body = {
@@ -51,7 +51,7 @@ export const submit = defineCommand({
       ...(attempts === undefined ? {} : { retry: { maxAttempts: attempts } }),
     };
     const { job } = await client.call(submitJob, { body } as never);
-    ui.note(`See how it went: svc jobs show ${job.id}`);
+    ui.note(`Show the result with: svc jobs show ${job.id}`);
     return ok(job);
   },
   text: jobPairs,
@@ -71,10 +71,10 @@ export const list = defineCommand({
   summary: 'List jobs, newest first',
   example: 'svc jobs list --status failed',
   args: z.object({
-    status: RunStatus.optional().describe('only those of this status'),
-    handler: z.string().optional().describe('only those of this handler'),
-    limit: z.coerce.number().int().min(1).max(1000).default(20).describe('how many'),
-    cursor: z.string().optional().describe('where the page before ended'),
+    status: RunStatus.optional().describe('only jobs with this status'),
+    handler: z.string().optional().describe('only jobs of this handler'),
+    limit: z.coerce.number().int().min(1).max(1000).default(20).describe('number of jobs'),
+    cursor: z.string().optional().describe('nextCursor of the previous page'),
   }),
   short: pageShort,
   run: async (query, { client }) => ok(await client.call(listJobs, { query })),
@@ -91,10 +91,10 @@ export const cancel = defineCommand({
   text: ({ cancelled, status }: ReplyOf<typeof cancelJob>, style) =>
     cancelled
       ? `The job is ${coloured(status, style)}.`
-      : `The job had ended before: ${coloured(status, style)}.`,
+      : `The job had already ended: ${coloured(status, style)}.`,
 });
 
-/** A decision is given to the one step of the run behind the job. */
+/** Decisions are made on the single step of the run behind the job. */
 function waitRows({ id, waitingFor }: Job): Array<[string, string]> {
   if (!waitingFor) return [];
   const command = waitingFor.for === 'decision' ? ` svc workflows decide ${id} job.run retry` : '';
@@ -109,9 +109,9 @@ function jobPairs(job: Job, style: Style): string {
       ['status', coloured(job.status, style)],
       ...waitRows(job),
       ...(job.queuedReason ? ([['reason', job.queuedReason]] as Array<[string, string]>) : []),
-      ['tries', String(job.attempts)],
+      ['attempts', String(job.attempts)],
       ['created', timeText(job.createdAt)],
-      ['took', lasted(job)],
+      ['duration', durationOf(job)],
       ['result', job.result === null ? '-' : JSON.stringify(job.result)],
       ...(job.error
         ? ([['error', `${job.error.code} ${job.error.message}`]] as Array<[string, string]>)

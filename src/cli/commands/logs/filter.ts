@@ -2,7 +2,7 @@ import type { CallInput, queryLogs } from '../../../contracts/index.ts';
 import { LOG_LEVELS, type LogLevel } from '../../../kit/logger.ts';
 import { UsageError } from '../../parse-args.ts';
 
-/** Which records are wanted; what is absent does not matter. */
+/** Filter for log records; absent fields match everything. */
 export interface LogChoice {
   services: readonly string[];
   level?: LogLevel | undefined;
@@ -26,18 +26,18 @@ export function toQuery({ services, since, ...fields }: LogChoice): LogQuery {
   };
 }
 
-/** The same choice among the lines of the log files. */
+/** Applies the filter to lines of the log files. */
 export function toFilter(choice: LogChoice): (line: string) => boolean {
   const { services: _, since, level, search, runId, ...ids } = choice;
-  const wanted = Object.entries({ ...ids }).filter(([, value]) => value !== undefined);
-  if (wanted.length === 0 && since === undefined && !level && !search && !runId) return () => true;
+  const exactFields = Object.entries({ ...ids }).filter(([, value]) => value !== undefined);
+  if (exactFields.length === 0 && since === undefined && !level && !search && !runId) return () => true;
   const words = search?.toLowerCase().split(/\s+/).filter(Boolean) ?? [];
   return (line) => {
     const record = parse(line);
     if (!record) return false;
     const message = String(record.message).toLowerCase();
     return (
-      wanted.every(([name, value]) => record[name] === value) &&
+      exactFields.every(([name, value]) => record[name] === value) &&
       (since === undefined || Number(record.time) >= since) &&
       (!level || LOG_LEVELS.indexOf(record.level as LogLevel) >= LOG_LEVELS.indexOf(level)) &&
       (!runId || (record.meta as { runId?: unknown } | undefined)?.runId === runId) &&
@@ -56,11 +56,13 @@ function parse(line: string): Record<string, unknown> | undefined {
 
 const UNITS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** `10m`, `2h`, `1d` ago, or a time as ISO 8601. Throws UsageError naming the flag. */
+/** Parses `10m`, `2h`, `1d` ago, or an ISO 8601 time. Throws UsageError naming the flag. */
 export function parseSince(text: string, now: number, flag = '--since'): number {
   const ago = /^(\d+)\s*([smhd])$/.exec(text);
   if (ago) return now - Number(ago[1]) * UNITS[ago[2] as keyof typeof UNITS];
   const time = Date.parse(text);
   if (Number.isFinite(time)) return time;
-  throw new UsageError(`${flag} ${text} is neither an age (30s, 10m, 2h, 1d) nor a time (2030-01-31T12:00).`);
+  throw new UsageError(
+    `${flag} ${text} is neither a duration (30s, 10m, 2h, 1d) nor a time (2030-01-31T12:00).`,
+  );
 }

@@ -8,12 +8,12 @@ import { startByName } from '../../../daemons/start-by-name.ts';
 import { systemClock } from '../../../kit/clock.ts';
 import { systemRandom } from '../../../kit/random.ts';
 
-/** What the gateway merges beside its own. */
+/** Services merged by the gateway. */
 const MERGED: readonly ServiceName[] = ['rest', 'workflow', 'gateway'];
 
 /**
- * Starts the service in this process, on a free port and a folder that goes with it, and reads what it says of itself:
- * the routes are those of the program, not of a file that may be older. Without a service, those that the gateway merges.
+ * Starts the service in this process, on a free port and a temporary folder, and reads its description, so that it always
+ * matches this version. Default: the services merged by the gateway.
  */
 export async function describeOffline<Document>(
   service: ServiceName | undefined,

@@ -1,12 +1,9 @@
 import { type ValidatedPlugin, type ValidateOptions, validatePlugin } from '../../../plugins/index.ts';
 import type { CommandContext } from '../../context.ts';
 import { guardedBy, withDescriber } from './local-describer.ts';
-import { PluginsBeside } from './plugins-beside.ts';
+import { PluginReferences } from './plugins-beside.ts';
 
-/**
- * Everything that is wrong with a plugin's folder: its workflows, schedules, and the names of other plugins, as far as these
- * are known here. Needs no platform that runs.
- */
+/** Reports all problems of a plugin folder: manifest, workflows, schedules, references to other plugins. Works offline. */
 export function checkFolder(
   folder: string,
   context: CommandContext,
@@ -14,9 +11,9 @@ export function checkFolder(
 ): Promise<ValidatedPlugin> {
   const guarded = guardedBy(context, folder);
   return withDescriber(context, async (describer) => {
-    const beside = await PluginsBeside.load(context, describer);
-    const compile: ValidateOptions['compile'] = (manifest) => beside.nameFaults(manifest);
+    const references = await PluginReferences.load(context, describer);
+    const compile: ValidateOptions['compile'] = (manifest) => references.nameFaults(manifest);
     const { plugin, faults } = await validatePlugin(folder, describer, { ...options, guarded, compile });
-    return plugin ? { plugin, faults: [...faults, ...beside.relationFaults(plugin)] } : { faults };
+    return plugin ? { plugin, faults: [...faults, ...references.relationFaults(plugin)] } : { faults };
   });
 }

@@ -23,20 +23,20 @@ interface Created {
 /** @spec docs/plugins.md "Your first plugin" */
 export const create = defineCommand({
   name: 'plugins create',
-  summary: 'Make a new plugin whose tests pass',
+  summary: 'Create a plugin from a template',
   example: 'svc plugins create orders --template rest',
   args: z.object({
-    name: PluginId.describe("the plugin's id"),
+    name: PluginId.describe('plugin id'),
     template: z
       .enum(NAMES)
       .default('rest')
       .describe(`one of ${NAMES.join(', ')}`),
-    folder: z.string().optional().describe('where to put it; default: plugins/<name>'),
+    folder: z.string().optional().describe('folder of the plugin; default: plugins/<name>'),
   }),
   async run({ name, template, folder: given }, context) {
     const folder = resolve(context.cwd, given ?? join('plugins', name.split('/').at(-1)!));
     await requireEmpty(folder);
-    const files = await writeWhole(folder, template, name);
+    const files = await writeOrRemove(folder, template, name);
     const at = shellWord(relative(context.cwd, folder) || '.');
     context.ui.note(`Next: (cd ${at} && npm test)\nThen, with the platform running: svc plugins dev ${at}`);
     return ok<Created>({ id: name, folder, template, files });
@@ -45,31 +45,24 @@ export const create = defineCommand({
     [`${style.green('created')} ${id} in ${folder}`, ...files.map((file) => `  ${file}`)].join('\n'),
 });
 
-/** What cannot be whole is taken away again: half a plugin would be a broken one of the project. Throws STORE_ERROR. */
-async function writeWhole(folder: string, template: TemplateName, id: string): Promise<string[]> {
-  let made: string | undefined;
+/** Removes partly written files on failure, because half a plugin would break the project. Throws STORE_ERROR. */
+async function writeOrRemove(folder: string, template: TemplateName, id: string): Promise<string[]> {
+  let created: string | undefined;
   try {
-    made = await mkdir(folder, { recursive: true });
+    created = await mkdir(folder, { recursive: true });
     return await writePlugin(folder, template, id);
   } catch (error) {
     const inside = await readdir(folder).catch(() => []);
-    const halves = made === undefined ? inside.map((name) => join(folder, name)) : [made];
-    for (const path of halves) await rm(path, { recursive: true, force: true });
-    throw new PlatformError(
-      'STORE_ERROR',
-      `The plugin cannot be written to ${folder}: ${messageOf(error)}.`,
-      {
-        details: { folder, hint: 'Choose another place with --folder.' },
-        cause: error,
-      },
-    );
+    const partial = created === undefined ? inside.map((name) => join(folder, name)) : [created];
+    for (const path of partial) await rm(path, { recursive: true, force: true });
+    throw new PlatformError('STORE_ERROR', `Cannot write the plugin to ${folder}: ${messageOf(error)}.`, {
+      details: { folder, hint: 'Choose another place with --folder.' },
+      cause: error,
+    });
   }
 }
 
-/**
- * Writes a template's files into a folder, and the archive of the platform that it depends on into `vendor`; resolves with
- * the names of the files.
- */
+/** Writes a template's files into a folder, and the platform archive into `vendor`. Returns the file names. */
 export async function writePlugin(
   folder: string,
   template: TemplateName,
@@ -90,6 +83,6 @@ export async function writePlugin(
 async function requireEmpty(folder: string): Promise<void> {
   if (!existsSync(folder) || (await readdir(folder)).length === 0) return;
   throw new PlatformError('CONFLICT', `${folder} exists and is not empty.`, {
-    details: { folder, hint: 'Choose another with --folder.' },
+    details: { folder, hint: 'Choose another folder with --folder.' },
   });
 }

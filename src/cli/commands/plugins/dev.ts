@@ -22,26 +22,26 @@ import { followFailures } from './plugin-failures.ts';
 
 const KEEP_ALIVE_MS = 60_000;
 
-/** Runs until it is interrupted. @spec docs/plugins.md "Developing" */
+/** Runs until interrupted. @spec docs/plugins.md "Developing" */
 export const dev = defineCommand({
   name: 'plugins dev',
-  summary: 'Link a folder, have the services read it anew when it changes, and show failing calls',
+  summary: 'Link a folder, reload it on changes and show failing calls',
   example: 'svc plugins dev ./my-plugin',
   streams: 'always',
-  args: z.object({ folder: z.string().default('.').describe("the plugin's folder; default: this one") }),
+  args: z.object({ folder: z.string().default('.').describe('plugin folder; default: current folder') }),
   positionals: ['folder'],
   async run({ folder: given }, context) {
     const folder = resolve(context.cwd, given);
     const known = await knownAt(folder, context);
     const { id } = known ?? (await context.client.call(linkPlugin, { body: { folder } }));
-    // What the services have read of it, if anything, is as old as their last look.
+    // The services may have loaded an older state of the folder.
     let manifest = known
       ? await reload(folder, context)
       : (await checkFolder(folder, context)).plugin?.manifest;
-    const how = known?.origin === 'project' ? 'lies in the project' : 'is linked';
+    const how = known?.origin === 'project' ? 'is part of the project' : 'is linked';
     const { signal, exitCode } = interruption();
     await followFailures(id, context, signal, (record) => showFailure(record, context));
-    context.ui.note(`${id} ${how}; waiting for changes in ${folder}`);
+    context.ui.note(`${id} ${how}; watching ${folder}`);
     const stamp = () => sourceStamp(folder, manifest);
     await watchFolder(folder, stamp, signal, async () => {
       manifest = (await reload(folder, context)) ?? manifest;
@@ -50,7 +50,7 @@ export const dev = defineCommand({
   },
 });
 
-/** The plugin that is read from this folder already: linked, or one of the project's own. */
+/** The plugin already loaded from this folder: linked, or part of the project. */
 async function knownAt(folder: string, { client }: CommandContext): Promise<PluginRecord | undefined> {
   const { items } = await client.call(listPlugins);
   return items.find(({ root, origin }) => root === folder && origin !== 'installed');
@@ -62,42 +62,44 @@ function showFailure(record: LogRecord, { ui, globals, clock }: CommandContext):
   ui.line(globals.json ? JSON.stringify({ at, log: record }) : formatRecord(line, ui.out));
 }
 
-/** A folder that is broken for a moment is told, and what ran before goes on. Returns the manifest of a sound one. */
+/** Reloads the plugin. A broken folder is reported, and the loaded version keeps running. Returns the manifest if valid. */
 async function reload(folder: string, context: CommandContext): Promise<ManifestV3 | undefined> {
-  const told = (fields: object) =>
+  const output = (fields: object) =>
     JSON.stringify({ at: new Date(context.clock.now()).toISOString(), ...fields });
   const { json } = context.globals;
   const refused = (faults: PluginRecord['faults']): undefined => {
     const lines = faults
       .map(({ path, message }) => `  ${path === '' ? '' : `${path}: `}${message}`)
       .join('\n');
-    context.ui.line(json ? told({ reloaded: false, faults }) : `not reloaded:\n${lines}`);
+    context.ui.line(json ? output({ reloaded: false, faults }) : `not reloaded:\n${lines}`);
   };
   try {
     if (!existsSync(folder)) {
-      const message = `${folder} is gone; what ran of it runs on. Waiting for it to come back.`;
+      const message = `${folder} does not exist. The loaded version keeps running until the folder is back.`;
       return refused([{ code: 'INVALID_MANIFEST', path: '', message }]);
     }
     const { plugin, faults } = await checkFolder(folder, context);
     if (!plugin || faults.length > 0) return refused(faults);
     const { revision } = await context.client.call(reloadPlugins);
-    // Good by itself, it may still clash with another plugin.
+    // A valid plugin may still conflict with another one.
     const record = await knownAt(folder, context);
     if (record?.status === 'broken') return refused(record.faults);
     context.ui.line(
-      json ? told({ reloaded: true, id: plugin.id, revision }) : `reloaded ${plugin.id} ${plugin.version}`,
+      json ? output({ reloaded: true, id: plugin.id, revision }) : `reloaded ${plugin.id} ${plugin.version}`,
     );
     return plugin.manifest;
   } catch (error) {
     const { code, message } = toPlatformError(error);
-    context.ui.line(json ? told({ reloaded: false, error: { code, message } }) : `not reloaded: ${message}`);
+    context.ui.line(
+      json ? output({ reloaded: false, error: { code, message } }) : `not reloaded: ${message}`,
+    );
     return undefined;
   }
 }
 
 /**
- * Calls `changed` after each burst of changes, never twice at once; resolves when interrupted. The folder is polled by its
- * path, so that one that is moved away, or replaced by a checkout of another branch, is watched again once it is back.
+ * Calls `changed` after each burst of changes, never concurrently; resolves when interrupted. Polls the path, so that a
+ * folder that is moved away, or replaced by a checkout of another branch, is watched again when it is back.
  */
 async function watchFolder(
   folder: string,
@@ -110,7 +112,7 @@ async function watchFolder(
     changed,
     logger: silentLogger,
   });
-  // The timers of the watch keep no process alive.
+  // The timers of the watch do not keep the process alive.
   const alive = setInterval(() => {}, KEEP_ALIVE_MS);
   await new Promise<void>((stop) => signal.addEventListener('abort', () => stop(), { once: true }));
   clearInterval(alive);

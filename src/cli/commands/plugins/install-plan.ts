@@ -7,15 +7,15 @@ import { confirm } from '../../confirm.ts';
 import type { CommandContext } from '../../context.ts';
 import type { Style } from '../../style.ts';
 
-/** Fetching, and what npm does meanwhile. */
+/** Includes the download and npm install. */
 export const INSTALL_TIMEOUT_MS = 120_000;
 
 export const runManifestFlag = z
   .boolean()
   .default(false)
-  .describe('run a manifest that is code although bubblewrap does not confine it');
+  .describe('run a manifest written in code even without a bubblewrap sandbox');
 
-/** A path means the folder of whoever types it; the service has another one. */
+/** Resolves relative paths, because the service has another working directory. */
 export function absoluteSource(source: string, { cwd }: CommandContext): string {
   const isPath = /^\.{1,2}(?:\/|$)/.test(source) || isAbsolute(source);
   return isPath || (/\.(?:tgz|tar\.gz)$/.test(source) && existsSync(resolve(cwd, source)))
@@ -23,20 +23,20 @@ export function absoluteSource(source: string, { cwd }: CommandContext): string 
     : source;
 }
 
-/** Shows what would change and asks. Throws when the answer is no. */
-export async function agree(plan: PluginPlan, context: CommandContext): Promise<void> {
+/** Shows the plan and asks for confirmation. Throws CONFLICT if declined. */
+export async function confirmPlan(plan: PluginPlan, context: CommandContext): Promise<void> {
   context.ui.noteOf(plan, planText);
-  const what = plan.installed === null ? 'Install' : `Replace ${plan.installed} by`;
+  const what = plan.installed === null ? 'Install' : `Replace ${plan.installed} with`;
   if (await confirm(context, `${what} ${plan.id} ${plan.version}?`)) return;
   throw new PlatformError('CONFLICT', 'Nothing was changed.', { details: { pluginId: plan.id } });
 }
 
-/** What a plan changes, for a copy of it without control characters. */
+/** Formats a plan. The plan must not contain control characters. */
 export function planText({ id, version, installed, resolved, changes, warnings }: PluginPlan, style: Style) {
   return [
     `${style.bold(id)} ${installed === null ? version : `${installed} -> ${version}`}  ${style.dim(resolved)}`,
     ...(changes.length === 0
-      ? ['  permissions, routes and what runs by itself stay as they are']
+      ? ['  permissions, routes and automatic triggers are unchanged']
       : changes.map(changeLine)),
     ...warnings.map((warning) => `${style.yellow('!')} ${warning}`),
   ].join('\n');

@@ -7,9 +7,9 @@ import { pluginText } from './show.ts';
 /** @spec docs/plugins.md "Developing" */
 export const link = defineCommand({
   name: 'plugins link',
-  summary: 'Use a folder under development as a plugin, where it is',
+  summary: 'Link a development folder as a plugin',
   example: 'svc plugins link ./my-plugin',
-  args: z.object({ folder: z.string().min(1).describe("the plugin's folder") }),
+  args: z.object({ folder: z.string().min(1).describe('plugin folder') }),
   run: async ({ folder }, { client, cwd }) =>
     ok(await client.call(linkPlugin, { body: { folder: resolve(cwd, folder) } })),
   text: pluginText,
@@ -18,10 +18,10 @@ export const link = defineCommand({
 /** @spec docs/plugins.md "Developing" */
 export const unlink = defineCommand({
   name: 'plugins unlink',
-  summary: 'Stop using a linked folder; it stays as it is',
+  summary: 'Unlink a development folder but keep its files',
   example: 'svc plugins unlink my-plugin',
-  args: z.object({ plugin: PluginId.describe("the plugin's id") }),
+  args: z.object({ plugin: PluginId.describe('plugin id') }),
   run: async ({ plugin }, { client }) =>
     ok(await client.call(unlinkPlugin, { params: { pluginId: plugin } })),
-  text: () => 'Unlinked; the folder stays as it is.',
+  text: () => 'Unlinked. The folder is unchanged.',
 });

@@ -7,7 +7,7 @@ import { table } from '../../style.ts';
 /** @spec REST API: marketplace */
 export const list = defineCommand({
   name: 'plugins list',
-  summary: 'List plugins, broken and disabled ones too',
+  summary: 'List plugins, including broken and disabled ones',
   example: 'svc plugins list',
   args: z.object(pageFlags),
   short: pageShort,
@@ -16,12 +16,12 @@ export const list = defineCommand({
     return ok({ ...reply, ...pageOf(reply.items, flags, ({ id }) => id) });
   },
   text({ items, nextCursor }: ListPage<PluginRecord>, style) {
-    if (items.length === 0) return 'There are no plugins. svc plugins create makes one.';
+    if (items.length === 0) return 'There are no plugins. Create one with svc plugins create.';
     const colour = { loaded: style.green, broken: style.red, disabled: style.yellow };
     const rows = items.map(({ id, version, origin, status, keptVersion, source }) => [
       id,
       version ?? '-',
-      colour[status](keptVersion === null ? status : `${status}, ${keptVersion} runs on`),
+      colour[status](keptVersion === null ? status : `${status}, running ${keptVersion}`),
       origin,
       source,
     ]);

@@ -12,14 +12,14 @@ import {
 } from '../../../plugins/index.ts';
 import type { CommandContext } from '../../context.ts';
 
-/** What a plugin in a folder is not granted; nothing without a project, whose data there would be to keep from it. */
+/** Paths that a local plugin may not be granted; none without a project, which has no data to protect. */
 export function guardedBy({ platform }: CommandContext, root: string): ValidateOptions['guarded'] {
   const loaded = platform();
   if (loaded.configFile === null) return undefined;
   return { root, dataDir: loaded.dataDir, secrets: projectSecrets(loaded) };
 }
 
-/** Loads plugin code on this machine, in the sandbox, without a platform that runs; the processes go with `use`. */
+/** Loads plugin code on this machine in the sandbox, without a running platform. Processes end with `use`. */
 export async function withDescriber<Result>(
   { platform }: CommandContext,
   use: (describer: PluginDescriber) => Promise<Result>,
@@ -32,7 +32,7 @@ export async function withDescriber<Result>(
     logger: silentLogger,
     clock: systemClock,
     secrets: configFile === null ? [] : projectSecrets(loaded),
-    // Without a project there is no data to keep from the plugin; the working directory may well be its folder.
+    // Without a project there is no data to protect, and the working directory may be the plugin's folder.
     dataDir: configFile === null ? join(tmpdir(), 'svc-without-data') : dataDir,
   });
   try {

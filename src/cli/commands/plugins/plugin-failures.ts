@@ -4,8 +4,8 @@ import type { CommandContext } from '../../context.ts';
 import { followEvents } from '../../event-stream.ts';
 
 /**
- * Hands on what a plugin's code logs as a warning or worse until `signal` fires: failed calls, with the stack. Resolves once
- * the first answer is there, so that no later failure is missed.
+ * Passes on warnings and errors logged by a plugin's code until `signal` aborts. Resolves when the stream is established, so
+ * that no later failure is missed.
  */
 export async function followFailures(
   pluginId: string,
@@ -20,17 +20,17 @@ export async function followFailures(
     query: { follow: '1', limit: 0, pluginId, level: 'warn' },
     signal,
     take({ data }) {
-      // The first event is the place alone.
+      // The first event only carries the cursor.
       listening.resolve();
       if (data === '') return;
       const record = JSON.parse(data) as LogRecord;
-      // Services tell of the same failure in lines of their own.
+      // Services log the same failure in their own lines.
       if (record.logsSource === 'plugin') take(record);
     },
-    lost: (why) => ui.note(`The log of ${pluginId} cannot be followed: ${why}. Trying again.`),
-    back: () => ui.note(`The log of ${pluginId} is followed again.`),
+    lost: (why) => ui.note(`Lost the log stream of ${pluginId}: ${why}. Reconnecting.`),
+    back: () => ui.note(`Reconnected to the log stream of ${pluginId}.`),
   }).catch((error: unknown) =>
-    ui.note(`Failing calls are not shown here: ${messageOf(error)} svc logs --plugin ${pluginId} has them.`),
+    ui.note(`Failing calls are not shown: ${messageOf(error)} Use svc logs --plugin ${pluginId}.`),
   );
   await Promise.race([listening.promise, following]);
 }

@@ -18,8 +18,8 @@ import { loadProjectPlugins } from './project-plugins.ts';
 
 type Fault = Pick<PluginFault, 'path' | 'message'>;
 
-/** Checks a plugin against the others that it names: those of the project, and of the gateway that commands here talk to. */
-export class PluginsBeside {
+/** Checks a plugin's references to other plugins: those of the project, and of the gateway in use. */
+export class PluginReferences {
   readonly #context: CommandContext;
   readonly #project: PluginRegistry | undefined;
 
@@ -28,20 +28,23 @@ export class PluginsBeside {
     this.#project = project;
   }
 
-  static async load(context: CommandContext, describer: PluginDescriber): Promise<PluginsBeside> {
+  static async load(context: CommandContext, describer: PluginDescriber): Promise<PluginReferences> {
     const hasProject = context.platform().configFile !== null || existsSync(context.folder().root);
-    return new PluginsBeside(context, hasProject ? await loadProjectPlugins(context, describer) : undefined);
+    return new PluginReferences(
+      context,
+      hasProject ? await loadProjectPlugins(context, describer) : undefined,
+    );
   }
 
-  /** Workflows, schedules and `permissions.invoke` whose names lead nowhere, or that are wrong by themselves. */
+  /** Invalid workflows and schedules, and unknown names in them and in `permissions.invoke`. */
   async nameFaults(manifest: ManifestV3): Promise<Fault[]> {
-    const named = new Set(invoked(manifest).map(({ ref }) => pluginOf(ref)));
+    const referenced = new Set(invoked(manifest).map(({ ref }) => pluginOf(ref)));
     manifestFaults(manifest, (id) => {
-      named.add(id);
+      referenced.add(id);
       return 'anything';
     });
     const found = new Map(
-      await Promise.all([...named].map(async (id) => [id, await this.#find(id)] as const)),
+      await Promise.all([...referenced].map(async (id) => [id, await this.#find(id)] as const)),
     );
     const own = knownPlugin(manifest);
     return [
@@ -51,7 +54,7 @@ export class PluginsBeside {
     ];
   }
 
-  /** Schedules of workflows that neither the plugin, nor another one, nor a file of the project has. */
+  /** Schedules of workflows found neither in a plugin nor in a file of the project. */
   async #scheduleFaults({ workflows, schedules }: ManifestV3): Promise<Fault[]> {
     const own = new Set(workflows.map(({ id }) => id));
     const foreign = schedules.flatMap(({ workflow: id }, index) =>
@@ -61,10 +64,10 @@ export class PluginsBeside {
     if (!known) return [];
     return foreign
       .filter(({ id }) => !known.has(id))
-      .map(({ id, path }) => ({ path, message: `there is no workflow "${id}"` }));
+      .map(({ id, path }) => ({ path, message: `workflow "${id}" does not exist` }));
   }
 
-  /** Undefined where not all workflows are known. */
+  /** Undefined if not all workflows are known. */
   async #workflowIds(): Promise<Set<unknown> | undefined> {
     if (namedGateway(this.#context) !== undefined || !this.#isComplete()) return undefined;
     const { projectDir, config } = this.#context.platform();
@@ -75,7 +78,7 @@ export class PluginsBeside {
     return new Set([...ofPlugins, ...ofFiles].map(({ id }) => id));
   }
 
-  /** Dependencies that are not met, and commands that another plugin of the project has already. */
+  /** Missing dependencies, and commands already defined by another plugin of the project. */
   relationFaults(plugin: LoadedPlugin): PluginFault[] {
     if (!this.#project) return [];
     const others = this.#project.plugins.filter(({ id, root }) => id !== plugin.id && root !== plugin.root);
@@ -84,14 +87,14 @@ export class PluginsBeside {
     return this.#isComplete() ? faults : faults.filter(({ code }) => code !== 'MISSING_DEPENDENCY');
   }
 
-  /** Installed plugins are in the data folder: a clone in which nothing was started does not know them. */
+  /** Installed plugins are in the data folder, so a fresh clone does not know them. */
   #isComplete(): boolean {
     return this.#project !== undefined && existsSync(this.#context.folder().root);
   }
 
   async #find(id: string): Promise<ReturnType<FindPlugin>> {
-    const here = this.#project?.find(id);
-    if (here) return knownPlugin(here.manifest);
+    const local = this.#project?.find(id);
+    if (local) return knownPlugin(local.manifest);
     if (namedGateway(this.#context) !== undefined) return this.#findRemote(id);
     return this.#isComplete() ? undefined : 'anything';
   }
@@ -109,14 +112,14 @@ export class PluginsBeside {
         webhooks: new Set(webhooks.map(({ event }) => event)),
       };
     } catch (error) {
-      // A gateway that does not answer, or not to this user, says nothing about the name.
+      // An unreachable gateway, or one that denies access, says nothing about the name.
       const isAbsent = error instanceof PlatformError && error.code === 'PLUGIN_NOT_FOUND';
       return isAbsent ? undefined : 'anything';
     }
   }
 }
 
-/** `<plugin>` or `<plugin>/<command or job>`; a plugin's id may have one slash of its own, after `@scope`. */
+/** Parses `<plugin>` or `<plugin>/<command or job>`. A scoped plugin id contains a slash: `@scope/name`. */
 function pluginOf(ref: string): string {
   const parts = ref.split('/');
   return parts.slice(0, ref.startsWith('@') ? 2 : 1).join('/');
@@ -132,15 +135,15 @@ function invoked({ permissions, commands, rest }: ManifestV3): Array<{ path: str
   ];
 }
 
-/** A plugin that is not there may be an optional one; a command that it does not have is a misspelt name. */
+/** A missing plugin may be optional; an unknown command of an existing plugin is a misspelt name. */
 function invokeFaults(manifest: ManifestV3, find: FindPlugin): Fault[] {
   return invoked(manifest).flatMap(({ path, ref }) => {
     const plugin = find(pluginOf(ref));
     const name = ref.slice(pluginOf(ref).length + 1);
     if (plugin === undefined || plugin === 'anything' || name === '') return [];
     if (plugin.commands.has(name) || plugin.jobs.has(name)) return [];
-    const there = [...plugin.commands, ...plugin.jobs].slice(0, 20).join(', ');
-    const message = `the plugin ${pluginOf(ref)} has no command or job "${name}"${there === '' ? '' : `; there is ${there}`}`;
+    const existing = [...plugin.commands, ...plugin.jobs].slice(0, 20).join(', ');
+    const message = `the plugin ${pluginOf(ref)} has no command or job "${name}"${existing === '' ? '' : `; it has ${existing}`}`;
     return [{ path, message }];
   });
 }

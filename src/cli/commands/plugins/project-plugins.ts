@@ -6,7 +6,7 @@ import {
 } from '../../../plugins/index.ts';
 import type { CommandContext } from '../../context.ts';
 
-/** The plugins of this project as the services would load them now; needs no platform that runs. */
+/** Loads the project's plugins like the services do, without a running platform. */
 export function loadProjectPlugins(
   { platform, folder }: Pick<CommandContext, 'platform' | 'folder'>,
   { manifest }: Pick<PluginDescriber, 'manifest'>,

@@ -14,9 +14,9 @@ import {
 
 interface Repaired {
   folder: string;
-  /** The npm archive of the platform that was written. */
+  /** Path of the npm archive of the platform. */
   archive: string;
-  /** What `package.json` names. */
+  /** Dependency in `package.json`. */
   dependency: string;
   version: string;
 }
@@ -24,15 +24,15 @@ interface Repaired {
 /** @spec docs/plugins.md "In a clone, and in CI" */
 export const repair = defineCommand({
   name: 'plugins repair',
-  summary: "Write the archive of svc-platform that a plugin's npm install needs",
+  summary: 'Write the svc-platform archive required by npm install in a plugin',
   example: 'svc plugins repair ./plugins/orders',
-  args: z.object({ folder: z.string().default('.').describe("the plugin's folder; default: this one") }),
+  args: z.object({ folder: z.string().default('.').describe('plugin folder; default: current folder') }),
   positionals: ['folder'],
   async run({ folder: given }, context) {
     const folder = resolve(context.cwd, given);
     if (!existsSync(join(folder, 'package.json')))
-      throw new PlatformError('INVALID_MANIFEST', `${folder} has no package.json, so it is no plugin.`, {
-        details: { folder, hint: 'Name the folder of a plugin: svc plugins repair <folder>' },
+      throw new PlatformError('INVALID_MANIFEST', `${folder} is not a plugin: it has no package.json.`, {
+        details: { folder, hint: 'Pass the folder of a plugin: svc plugins repair <folder>' },
       });
     const vendor = vendorFolderOf(folder);
     const archive = await vendorPlatform(vendor, { replace: true });
@@ -44,7 +44,7 @@ export const repair = defineCommand({
   text: ({ folder, archive, version: of }: Repaired, style) =>
     [
       `${style.green('repaired')} ${folder}`,
-      `  ${archive} holds svc-platform ${of}; commit it with package.json.`,
-      '  Colleagues run npm install, then npm test.',
+      `  ${archive} contains svc-platform ${of}. Commit it with package.json.`,
+      '  Then npm install and npm test work in every clone.',
     ].join('\n'),
 });

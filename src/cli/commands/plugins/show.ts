@@ -6,14 +6,14 @@ import { pairs, type Style } from '../../style.ts';
 /** @spec REST API: marketplace */
 export const show = defineCommand({
   name: 'plugins show',
-  summary: 'Show a plugin: what it brings along, and what it may do',
+  summary: 'Show a plugin with its contributions and permissions',
   example: 'svc plugins show github',
-  args: z.object({ plugin: PluginId.describe("the plugin's id") }),
+  args: z.object({ plugin: PluginId.describe('plugin id') }),
   run: async ({ plugin }, { client }) => ok(await client.call(getPlugin, { params: { pluginId: plugin } })),
   text: pluginText,
 });
 
-/** One plugin for people. */
+/** Formats a plugin for people. */
 export function pluginText(plugin: PluginDetail, style: Style): string {
   const {
     routes,
@@ -31,12 +31,20 @@ export function pluginText(plugin: PluginDetail, style: Style): string {
   return pairs(
     [
       ['plugin', `${plugin.id} ${plugin.version ?? ''}`.trim()],
-      ['status', keptVersion === null ? plugin.status : `${plugin.status}; version ${keptVersion} runs on`],
-      ['from', `${plugin.origin}, ${plugin.source}`],
+      [
+        'status',
+        keptVersion === null ? plugin.status : `${plugin.status}; version ${keptVersion} keeps running`,
+      ],
+      ['source', `${plugin.origin}, ${plugin.source}`],
       ['folder', plugin.root],
       ...(manifestModule === null
         ? []
-        : [['manifest', `code (${manifestModule}), run in the sandbox at each load`] as [string, string]]),
+        : [
+            ['manifest', `code (${manifestModule}), executed in the sandbox at each load`] as [
+              string,
+              string,
+            ],
+          ]),
       [
         'routes',
         lines(
@@ -49,7 +57,7 @@ export function pluginText(plugin: PluginDetail, style: Style): string {
       ['jobs', lines(jobs.map(({ id }) => id))],
       ['workflows', lines(workflows.map(({ id, refused }) => (refused ? `${id} (refused)` : id)))],
       [
-        'runs by itself',
+        'runs automatically',
         lines(
           startsItself.map(({ what, name, when }) => `${what} ${name}: ${when}`),
           '\n',
@@ -65,12 +73,13 @@ export function pluginText(plugin: PluginDetail, style: Style): string {
   );
 }
 
-/** What is granted beyond its own folder and time; a grant of child processes is a grant of everything. */
+/** Lists permissions beyond the plugin's own folder. Permission for child processes implies all others. */
 function permissionsText(permissions: PluginDetail['permissions']): string {
   const known = Permissions.safeParse(permissions);
   if (!known.success) return JSON.stringify(permissions);
   const { fs, network, env, platform, invoke } = known.data;
-  if (platform?.childProcess) return 'EVERYTHING: it may start other programs, which no sandbox holds';
+  if (platform?.childProcess)
+    return 'EVERYTHING: it may start other programs, which the sandbox cannot restrict';
   const granted = Object.entries(platform ?? {}).filter(([, isGranted]) => isGranted === true);
   const lists: Array<[string, readonly string[]]> = [
     ['reads', fs?.read ?? []],

@@ -9,18 +9,18 @@ import { vendoredState } from '../../vendor/vendored-platform.ts';
 
 interface Tested {
   folder: string;
-  /** What the test runner printed, as TAP. */
+  /** Output of the test runner, as TAP. */
   output: string;
 }
 
 /** @spec docs/plugins.md "Testing" */
 export const test = defineCommand({
   name: 'plugins test',
-  summary: "Run a plugin's tests, on the Node that svc runs on",
+  summary: "Run a plugin's tests with the Node version of svc",
   example: 'svc plugins test ./plugins/orders',
   args: z.object({
-    folder: z.string().default('.').describe("the plugin's folder; default: this one"),
-    watch: z.boolean().default(false).describe('run them again whenever a file changes'),
+    folder: z.string().default('.').describe('plugin folder; default: current folder'),
+    watch: z.boolean().default(false).describe('rerun the tests when a file changes'),
   }),
   positionals: ['folder'],
   async run({ folder: given, watch }, context) {
@@ -38,16 +38,12 @@ export const test = defineCommand({
   },
 });
 
-/** Throws INVALID_MANIFEST for a folder that is no package, MISSING_DEPENDENCY where the platform cannot be imported. */
+/** Throws INVALID_MANIFEST if the folder is not a package, MISSING_DEPENDENCY if the platform cannot be imported. */
 async function requireRunnable(folder: string): Promise<void> {
   if (!existsSync(join(folder, 'package.json')))
-    throw new PlatformError(
-      'INVALID_MANIFEST',
-      `${folder} has no package.json, so it is no plugin to test.`,
-      {
-        details: { folder, hint: 'Name the folder of a plugin: svc plugins test <folder>' },
-      },
-    );
+    throw new PlatformError('INVALID_MANIFEST', `${folder} is not a plugin: it has no package.json.`, {
+      details: { folder, hint: 'Pass the folder of a plugin: svc plugins test <folder>' },
+    });
   for (let from = folder; ; from = dirname(from)) {
     if (existsSync(join(from, 'node_modules', 'svc-platform', 'package.json'))) return;
     if (from === dirname(from)) break;

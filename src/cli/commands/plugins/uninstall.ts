@@ -6,12 +6,12 @@ import { defineCommand, ok } from '../../define-command.ts';
 /** @spec REST API: marketplace */
 export const uninstall = defineCommand({
   name: 'plugins uninstall',
-  summary: 'Uninstall a plugin; what it kept in its state stays',
+  summary: 'Uninstall a plugin but keep its state',
   example: 'svc plugins uninstall @acme/orders',
-  args: z.object({ plugin: PluginId.describe("the plugin's id") }),
+  args: z.object({ plugin: PluginId.describe('plugin id') }),
   async run({ plugin }, context) {
     if (!(await confirm(context, `Uninstall ${plugin}?`))) throw new CancelledError();
     return ok(await context.client.call(uninstallPlugin, { params: { pluginId: plugin } }));
   },
-  text: () => 'Uninstalled; what it kept in its state stays.',
+  text: () => 'Uninstalled. Its state is kept.',
 });

@@ -1,17 +1,17 @@
 import { z } from 'zod';
 import { PluginId, planPlugin, updatePlugin } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
-import { absoluteSource, agree, INSTALL_TIMEOUT_MS, runManifestFlag } from './install-plan.ts';
+import { absoluteSource, confirmPlan, INSTALL_TIMEOUT_MS, runManifestFlag } from './install-plan.ts';
 import { pluginText } from './show.ts';
 
 /** @spec docs/plugins.md "Updating" */
 export const update = defineCommand({
   name: 'plugins update',
-  summary: 'Update an installed plugin, after showing what changes',
+  summary: 'Update an installed plugin after showing the changes',
   example: 'svc plugins update @acme/orders',
   args: z.object({
-    plugin: PluginId.describe("the plugin's id"),
-    source: z.string().min(1).optional().describe('where it comes from now; default: as it was installed'),
+    plugin: PluginId.describe('plugin id'),
+    source: z.string().min(1).optional().describe('new source; default: the installed one'),
     runManifest: runManifestFlag,
   }),
   positionals: ['source'],
@@ -23,7 +23,7 @@ export const update = defineCommand({
       { body: { pluginId, runManifest, ...source } },
       options,
     );
-    await agree(plan, context);
+    await confirmPlan(plan, context);
     const body = { ...source, runManifest, manifestDigest: plan.manifestDigest };
     return ok(await context.client.call(updatePlugin, { params: { pluginId }, body }, options));
   },

@@ -13,20 +13,20 @@ interface Validation {
   version: string;
 }
 
-/** Needs no platform: the plugin's modules are loaded here, in the sandbox. @spec docs/plugins.md "Developing" */
+/** Loads the plugin's modules in a local sandbox, without a running platform. @spec docs/plugins.md "Developing" */
 export const validate = defineCommand({
   name: 'plugins validate',
-  summary: "Check a plugin's manifest, files and handlers, and list every fault",
+  summary: "Check a plugin's manifest, files and handlers, and list all problems",
   example: 'svc plugins validate ./plugins/orders',
   args: z.object({
-    folder: z.string().default('.').describe("the plugin's folder; default: this one"),
+    folder: z.string().default('.').describe('plugin folder; default: current folder'),
     runManifest: runManifestFlag,
   }),
   positionals: ['folder'],
   async run({ folder, runManifest }, context) {
     const path = resolve(context.cwd, folder);
     if (!existsSync(path))
-      throw invalid(path, [{ code: 'INVALID_MANIFEST', path: '', message: 'there is no such folder' }]);
+      throw invalid(path, [{ code: 'INVALID_MANIFEST', path: '', message: 'the folder does not exist' }]);
     const { sandbox } = context.platform().config.execution.worker;
     const { mode, reason } = await sandboxInForce(sandbox);
     const manifestNotRun = mode === 'bwrap' || runManifest ? undefined : (reason ?? mode);
@@ -37,10 +37,10 @@ export const validate = defineCommand({
   text: ({ id, version }: Validation, style) => `${style.green('valid')} ${id} ${version}`,
 });
 
-/** Every fault on a line of its own, each with its place in the manifest. */
+/** Lists one problem per line, with its path in the manifest. */
 function invalid(folder: string, faults: readonly PluginFault[]): PlatformError {
   const lines = faults.map(({ path, message }) => `  ${path === '' ? '(manifest)' : path}: ${message}`);
-  const count = faults.length === 1 ? 'One fault' : `${faults.length} faults`;
+  const count = faults.length === 1 ? 'One problem' : `${faults.length} problems`;
   return new PlatformError(
     faults[0]?.code ?? 'INVALID_MANIFEST',
     `${count} in ${folder}:\n${lines.join('\n')}`,

@@ -6,7 +6,7 @@ import { draftPathOf } from '../../../kit/draft-path.ts';
 import { tarOf } from '../../../kit/tar/write.ts';
 import { storeError } from '../../../store/sqlite/store-error.ts';
 
-/** An archive of these texts, by name. Throws STORE_ERROR. */
+/** Writes an archive of text files by name. Throws STORE_ERROR. */
 export async function writeBundle(file: string, texts: Record<string, string>, now: number): Promise<void> {
   const draft = draftPathOf(file);
   const sources = Object.entries(texts).map(([name, text]) => ({

@@ -11,12 +11,12 @@ import { maskConfig } from '../config/masked.ts';
 import { diagnose } from '../doctor.ts';
 import { keepLocalSecrets } from './local-secrets.ts';
 
-/** Names of environment variables whose values say something about a fault; of the others only the names are told. */
-const TOLD =
+/** Environment variables whose values are included. Of others only the names are. */
+const SAFE_VARIABLES =
   /^(?:SVC_(?:HOME|CONFIG|PROFILE|GATEWAY_URL|[A-Z]+_(?:PORT|HOST))|GATEWAY_PUBLIC_URL|NODE_ENV|NODE_OPTIONS|TZ|LANG)$/;
-const OURS = /^(?:SVC_|GATEWAY_|NODE_|OTEL_|TZ$|LANG$)/;
+const PLATFORM_VARIABLES = /^(?:SVC_|GATEWAY_|NODE_|OTEL_|TZ$|LANG$)/;
 
-/** The files of a report. A part that cannot be had says why: that is what a report is for. */
+/** Creates the files of a report. A part that fails contains its error instead. */
 export async function contentsOf(context: CommandContext, lines: number): Promise<Record<string, string>> {
   keepLocalSecrets(context);
   const parts: Array<[name: string, make: () => unknown | Promise<unknown>]> = [
@@ -52,11 +52,15 @@ function versions() {
   };
 }
 
-/** The values of harmless variables; of our other ones that they are set. */
+/** Values of safe variables; `(set)` for other platform variables. */
 function environment({ env, platform }: CommandContext): Record<string, string> {
   const all = { ...env, ...platform().env };
-  const ours = Object.entries(all).filter(([name, value]) => value !== undefined && OURS.test(name));
-  return Object.fromEntries(ours.map(([name, value]) => [name, TOLD.test(name) ? value! : '(set)']));
+  const platformVariables = Object.entries(all).filter(
+    ([name, value]) => value !== undefined && PLATFORM_VARIABLES.test(name),
+  );
+  return Object.fromEntries(
+    platformVariables.map(([name, value]) => [name, SAFE_VARIABLES.test(name) ? value! : '(set)']),
+  );
 }
 
 function configuration({ platform }: CommandContext) {
@@ -64,7 +68,7 @@ function configuration({ platform }: CommandContext) {
   return { profile, configFile, projectDir, dataDir, config: maskConfig(config) };
 }
 
-/** Records were redacted when they were written; once more costs little and forgives nothing. */
+/** Records were redacted when written; redacting again is a safety net. */
 async function logOf({ folder }: CommandContext, source: string, lines: number): Promise<string> {
   try {
     const { records } = lastRecords([join(folder().logs, `${source}.log`)], lines);

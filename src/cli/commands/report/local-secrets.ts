@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { keepSecret } from '../../../kit/redact.ts';
 import type { CommandContext } from '../../context.ts';
 
-/** Names of variables that hold secrets of ours or of anybody's. */
+/** Names of variables that may hold secrets. */
 const SECRET_VARIABLE = /SECRET|TOKEN|PASSWORD|PASSWD|KEY|CREDENTIAL|DATABASE_URL|DSN/i;
 
-/** Every secret this machine has of the platform is masked from now on wherever it stands, in whatever text. */
+/** Registers all local secrets with the redactor. */
 export function keepLocalSecrets({ env, globals, platform, folder }: CommandContext): void {
   const values: string[] = globals.token ? [globals.token] : [];
   const variables = { ...env };
@@ -20,14 +20,14 @@ export function keepLocalSecrets({ env, globals, platform, folder }: CommandCont
     const { keys, credentials, tokenCache } = folder();
     for (const file of [keys, credentials, tokenCache]) values.push(...textsIn(readJson(file)));
   } catch {
-    // A faulty config is part of the report; what it may hold is not printed then.
+    // An invalid config is reported elsewhere and not printed.
   }
   for (const [name, value] of Object.entries(variables))
     if (value && SECRET_VARIABLE.test(name)) values.push(value);
   keepSecret(values.filter((value) => !HARMLESS.has(value)));
 }
 
-/** Of the credentials: who it is for is no secret, and masking it would mask the report. */
+/** Ids in the credentials that are not secret; masking them would make the report unreadable. */
 const HARMLESS = new Set(['operator', 'default']);
 
 function readJson(file: string): unknown {
@@ -38,7 +38,7 @@ function readJson(file: string): unknown {
   }
 }
 
-/** Every text of a value that is long enough to be one. */
+/** All strings within a value, except plain URLs. */
 function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return /^https?:\/\/[^@?]*$/.test(value) ? [] : [value];
   if (typeof value !== 'object' || value === null) return [];

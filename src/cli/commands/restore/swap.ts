@@ -7,29 +7,29 @@ import { type DataFolder, ensureDataFolder } from '../../supervisor/data-folder.
 import { isRunning } from '../../supervisor/process-identity.ts';
 import { readRunFile } from '../../supervisor/run-file.ts';
 
-/** Throws CONFLICT while anything of the platform runs on this folder. */
-export function requireStopped(folder: DataFolder, what: string): void {
+/** Throws CONFLICT while a process of the platform runs on this folder. */
+export function requireStopped(folder: DataFolder, operation: string): void {
   const supervisor = findSupervisor(folder);
   const left = readRunFile(folder)?.children.filter(isRunning) ?? [];
   if (!supervisor && left.length === 0) return;
   const pids = supervisor ? [supervisor.pid] : left.map(({ pid }) => pid);
   throw new PlatformError(
     'CONFLICT',
-    `svc runs on ${folder.root} (pid ${pids.join(', ')}); ${what} needs it stopped.`,
+    `svc is running on ${folder.root} (pid ${pids.join(', ')}). Stop it before the ${operation}.`,
     {
       details: {
         pids,
-        hint: supervisor ? 'svc down' : 'Its services are finishing; try again in some seconds.',
+        hint: supervisor ? 'svc down' : 'Its services are stopping. Try again in a few seconds.',
       },
     },
   );
 }
 
-/** Runs `work` while nothing else can start on this folder. Throws CONFLICT when something has. */
-export async function whileStopped<T>(folder: DataFolder, what: string, work: () => T): Promise<T> {
-  requireStopped(folder, what);
+/** Runs `work` while no platform can start on this folder. Throws CONFLICT if one is running. */
+export async function whileStopped<T>(folder: DataFolder, operation: string, work: () => T): Promise<T> {
+  requireStopped(folder, operation);
   ensureDataFolder(folder);
-  const lock = await acquireOwnerLock({ file: folder.ownerLock, waitMs: 0, label: what });
+  const lock = await acquireOwnerLock({ file: folder.ownerLock, waitMs: 0, label: operation });
   try {
     return work();
   } finally {
@@ -37,7 +37,7 @@ export async function whileStopped<T>(folder: DataFolder, what: string, work: ()
   }
 }
 
-/** Puts `next` in the data folder's place and keeps what was there as `aside`; both by renaming, so both are whole. */
+/** Replaces the data folder with `next` and keeps it as `aside`. Atomic, because both are renames. */
 export async function swapIn(folder: DataFolder, next: string, aside: string): Promise<string | null> {
   const { root } = folder;
   try {
@@ -63,8 +63,8 @@ export async function swapIn(folder: DataFolder, next: string, aside: string): P
 const isMountPoint = (error: unknown): boolean => ['EBUSY', 'EXDEV'].includes(codeOf(error) ?? '');
 
 function mountPoint(root: string, cause: unknown): PlatformError {
-  return new PlatformError('STORE_ERROR', `${root} is a mount point: it cannot be replaced as a whole.`, {
-    details: { hint: 'Point SVC_HOME at a folder inside of it, and restore there.' },
+  return new PlatformError('STORE_ERROR', `${root} is a mount point and cannot be replaced.`, {
+    details: { hint: 'Set SVC_HOME to a folder inside it, and restore there.' },
     cause,
   });
 }

@@ -11,15 +11,15 @@ import { type BackupFile, BackupManifest, DATA_PREFIX, FORMAT, MANIFEST_NAME } f
 
 const MAX_MANIFEST_BYTES = 64 * 1024 * 1024;
 
-/** An archive whose manifest was read; its files are to be unpacked, or it is to be closed. */
+/** An archive with its manifest read. Must be unpacked or closed. */
 export interface OpenArchive {
   manifest: BackupManifest;
-  /** Writes every file below `folder`, which is empty. Throws for whatever differs from the manifest. */
+  /** Unpacks into an empty folder. Throws if the content differs from the manifest. */
   unpackTo(folder: string): Promise<void>;
   close(): void;
 }
 
-/** Throws VALIDATION_ERROR for what is no backup, one of a newer format, or a damaged one. */
+/** Throws VALIDATION_ERROR for a damaged archive, a newer format, or a file that is not a backup. */
 export async function openArchive(file: string): Promise<OpenArchive> {
   const stream = createReadStream(file);
   const unzipped = stream.pipe(createGunzip());
@@ -35,7 +35,7 @@ export async function openArchive(file: string): Promise<OpenArchive> {
   });
 }
 
-/** What fails closes the archive and is told in our words. */
+/** Closes the archive on failure and converts the error. */
 async function guarded<T>(file: string, reader: TarReader, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -51,7 +51,7 @@ async function guarded<T>(file: string, reader: TarReader, work: () => Promise<T
 async function readManifest(reader: TarReader): Promise<BackupManifest> {
   const entry = await reader.next();
   if (entry?.name !== MANIFEST_NAME || entry.type !== 'file' || entry.size > MAX_MANIFEST_BYTES)
-    throw archiveRefused(`it is no backup of svc: it does not begin with ${MANIFEST_NAME}`);
+    throw archiveRefused(`it is not a backup of svc: it does not start with ${MANIFEST_NAME}`);
   const parts: Buffer[] = [];
   await reader.copy(entry.size, (chunk) => void parts.push(Buffer.from(chunk)));
   const parsed = BackupManifest.safeParse(parseJson(Buffer.concat(parts).toString('utf8')));
@@ -72,24 +72,25 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Every file that the manifest names, each once, and nothing beside. */
+/** Requires exactly the files of the manifest, each once. */
 async function unpackAll({ files }: BackupManifest, reader: TarReader, folder: string): Promise<void> {
   const expected = new Map(files.map((file) => [DATA_PREFIX + requireInside(file.name), file]));
   for (let entry = await reader.next(); entry; entry = await reader.next()) {
     const file = expected.get(entry.name);
     expected.delete(entry.name);
-    await unpackFile(requireAsSaid(entry, file), reader, folder);
+    await unpackFile(requireMatch(entry, file), reader, folder);
   }
   const [missing] = expected.keys();
   if (missing) throw archiveRefused(`${quoted(missing)} is missing`);
 }
 
-function requireAsSaid(entry: TarEntry, file: BackupFile | undefined): BackupFile {
+function requireMatch(entry: TarEntry, file: BackupFile | undefined): BackupFile {
   if (entry.type !== 'file')
-    throw archiveRefused(`${quoted(entry.name)} is a ${entry.type}; a backup holds files alone`);
-  if (!file) throw archiveRefused(`${quoted(entry.name)} is not in its manifest, or twice in the archive`);
+    throw archiveRefused(`${quoted(entry.name)} is a ${entry.type}; a backup contains only files`);
+  if (!file)
+    throw archiveRefused(`${quoted(entry.name)} is missing in the manifest, or occurs twice in the archive`);
   if (entry.size !== file.size)
-    throw archiveRefused(`${quoted(entry.name)} has not the size of its manifest`);
+    throw archiveRefused(`${quoted(entry.name)} has another size than in the manifest`);
   return file;
 }
 
@@ -101,7 +102,7 @@ async function unpackFile(
   const path = join(folder, name);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const hash = createHash('sha256');
-  // `wx`: nothing that is there is written through, be it a link or a file of the same name in other letters.
+  // `wx` prevents writing through an existing link, or a file whose name differs in case only.
   const target = await open(path, 'wx', mode & 0o755);
   try {
     await reader.copy(size, async (chunk) => {
@@ -115,12 +116,12 @@ async function unpackFile(
   if (hash.digest('hex') !== sha256) throw archiveRefused(`${quoted(name)} is damaged: its digest differs`);
 }
 
-/** The name, when it can lead nowhere but into the folder, on any system. */
+/** Returns the name if it stays inside the folder on any operating system. */
 function requireInside(name: string): string {
   const parts = name.split('/');
   const isUnsafe =
     /[\0\\]/.test(name) || /^[A-Za-z]:/.test(name) || parts.some((part) => ['', '.', '..'].includes(part));
-  if (isUnsafe) throw archiveRefused(`${quoted(name)} leads out of the archive`);
+  if (isUnsafe) throw archiveRefused(`${quoted(name)} points outside the archive`);
   return name;
 }
 

@@ -6,14 +6,14 @@ import { DATA_FILES } from '../../../store/sqlite/data-files.ts';
 import { inspectDatabase } from '../../../store/sqlite/snapshot.ts';
 import { type BackupManifest, KEY_FILES } from '../backup/manifest.ts';
 
-/** Before anything is unpacked. Throws STORE_ERROR for data that only a newer version reads. */
+/** Runs before unpacking. Throws STORE_ERROR for data of a newer version. */
 export function requireKnownSchemas({ schemas, version: madeBy }: BackupManifest): void {
   for (const [name, schema] of Object.entries(schemas)) {
     const known = DATA_FILES.find((file) => file.name === name)?.migrations.length;
     if (known !== undefined && schema <= known) continue;
     throw new PlatformError(
       'STORE_ERROR',
-      `The backup was made by svc ${madeBy}, whose ${name} is newer than this version reads (schema ${schema}; this one knows ${known ?? 'no such file'}).`,
+      `The backup was created by svc ${madeBy}, whose ${name} is newer than this version supports (schema ${schema}; supported: ${known ?? 'no such file'}).`,
       {
         details: { file: name, schema, knownSchema: known ?? null, hint: `Install svc ${madeBy} or newer.` },
       },
@@ -21,20 +21,20 @@ export function requireKnownSchemas({ schemas, version: madeBy }: BackupManifest
   }
 }
 
-/** Throws STORE_ERROR for a database that is damaged in itself, whatever its digest says. */
-export function requireSound(folder: string): void {
+/** Throws STORE_ERROR for a database that is corrupt, even if its digest matches. */
+export function requireIntact(folder: string): void {
   for (const { name, migrations } of DATA_FILES) {
     const file = join(folder, name);
     if (!existsSync(file)) continue;
     const { faults } = inspectDatabase(file, migrations);
     if (faults.length === 0) continue;
-    throw new PlatformError('STORE_ERROR', `${name} of the backup is damaged: ${faults[0]}.`, {
+    throw new PlatformError('STORE_ERROR', `${name} in the backup is damaged: ${faults[0]}.`, {
       details: { file: name, faults },
     });
   }
 }
 
-/** A backup without keys goes with the keys that are here. */
+/** Copies the current keys if the backup has none. */
 export async function keepKeys(from: string, into: string): Promise<void> {
   for (const name of KEY_FILES) {
     const [here, there] = [join(from, name), join(into, name)];

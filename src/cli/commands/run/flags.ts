@@ -7,7 +7,7 @@ import { argumentProblem, UsageError } from '../../parse-args.ts';
 
 type JsonSchema = Record<string, unknown>;
 
-/** How a flag's text becomes a value. */
+/** How the text of a flag is parsed. */
 type Kind = 'string' | 'number' | 'boolean' | 'list' | 'json';
 
 const PLACEHOLDERS: Record<Kind, string> = {
@@ -21,19 +21,19 @@ const PLACEHOLDERS: Record<Kind, string> = {
 export interface Flags {
   args: z.ZodObject;
   kinds: Readonly<Record<string, Kind>>;
-  /** What the command demands, with its description: flags, and what `--input` alone can give. */
+  /** Required properties with their descriptions, including those that only `--input` can set. */
   required: ReadonlyMap<string, string>;
-  /** The flags that must be given, as they stand in an example. */
+  /** Required flags, as used in an example. */
   example: string;
 }
 
-/** The flag that takes the whole input at once; a property of that name is reached through it. */
-const WHOLE = 'input';
-const TAKEN = new Set([...GLOBAL_FLAGS.map(({ name }) => camel(name)), WHOLE, 'help']);
+/** The flag for the whole input; also sets a property of this name. */
+const INPUT_FLAG = 'input';
+const RESERVED = new Set([...GLOBAL_FLAGS.map(({ name }) => camel(name)), INPUT_FLAG, 'help']);
 
 /**
- * One flag for each property of an object schema. Properties whose names make no flag (odd characters, or those
- * of the command line's own flags) are given by `--input`, as is what is no object at all.
+ * Creates one flag per property of an object schema. Other inputs are passed with `--input`: non-objects, and properties
+ * whose names are not valid flags or are reserved.
  */
 export function flagsOf(schema: JsonSchema | null): Flags {
   const root = follow(schema ?? {}, schema ?? {});
@@ -44,7 +44,7 @@ export function flagsOf(schema: JsonSchema | null): Flags {
   const demanded = new Map<string, string>();
   let example = '';
   for (const [name, property] of Object.entries(properties)) {
-    if (!/^[a-z][A-Za-z0-9]*$/.test(name) || TAKEN.has(name)) continue;
+    if (!/^[a-z][A-Za-z0-9]*$/.test(name) || RESERVED.has(name)) continue;
     const described = follow(isRecord(property) ? property : {}, schema ?? {});
     const kind = kindOf(described);
     kinds[name] = kind;
@@ -55,14 +55,14 @@ export function flagsOf(schema: JsonSchema | null): Flags {
     if (required.has(name))
       example += ` --${kebab(name)}${kind === 'boolean' ? '' : ` <${PLACEHOLDERS[kind]}>`}`;
   }
-  shape[WHOLE] = z.string().optional().meta({
-    description: 'the whole input as JSON, flags are put over it; "@<file>" reads a file, "-" reads stdin',
+  shape[INPUT_FLAG] = z.string().optional().meta({
+    description: 'the whole input as JSON, overridden by flags; "@<file>" reads a file, "-" reads stdin',
     placeholder: 'json',
   });
   return { args: z.object(shape), kinds, required: demanded, example };
 }
 
-/** The input that the given flags make. Throws UsageError for JSON that is none, and for flags that are missing. */
+/** Builds the input from the flags. Throws UsageError for invalid JSON and missing flags. */
 export async function inputOf(
   args: Readonly<Record<string, unknown>>,
   flags: Flags,
@@ -79,14 +79,14 @@ export async function inputOf(
   throw invalidInput(problems);
 }
 
-/** A fault that the service found in the input, told of the flag that gave it. */
+/** Rewrites an input validation error of the service in terms of flags. */
 export function inFlags(error: unknown, { kinds }: Flags): unknown {
   const issues = error instanceof PlatformError ? error.details.issues : undefined;
   if (!(error instanceof PlatformError) || error.code !== 'VALIDATION_ERROR' || !Array.isArray(issues))
     return error;
   const problems = (issues as Array<{ path: string; message: string }>).map(({ path, message }) => {
     const [name = '', ...rest] = path.split('.');
-    const flag = Object.hasOwn(kinds, name) ? `--${kebab(name)}` : `--${WHOLE} ${name}`.trimEnd();
+    const flag = Object.hasOwn(kinds, name) ? `--${kebab(name)}` : `--${INPUT_FLAG} ${name}`.trimEnd();
     return { path: [flag, ...rest].join('.'), message };
   });
   return invalidInput(problems, { issues });
@@ -107,11 +107,11 @@ async function givenInput(
   cwd: string,
 ): Promise<unknown> {
   const whole =
-    args[WHOLE] === undefined ? undefined : await readJson(`--${WHOLE}`, String(args[WHOLE]), cwd);
-  const given = Object.entries(args).filter(([name, value]) => name !== WHOLE && value !== undefined);
+    args[INPUT_FLAG] === undefined ? undefined : await readJson(`--${INPUT_FLAG}`, String(args[INPUT_FLAG]), cwd);
+  const given = Object.entries(args).filter(([name, value]) => name !== INPUT_FLAG && value !== undefined);
   if (given.length === 0) return whole ?? {};
   if (whole !== undefined && !isRecord(whole)) {
-    throw new UsageError('--input: must be a JSON object where other flags are given.');
+    throw new UsageError('--input: must be a JSON object when combined with other flags.');
   }
   const values = given.map(([name, value]) => [
     name,
@@ -148,7 +148,7 @@ function describe({ description, default: fallback, enum: choices }: JsonSchema,
     .join('; ');
 }
 
-/** A `$ref` into the schema's own `$defs`, a few steps at most. */
+/** Resolves a `$ref` into the schema's own `$defs`, with a limit on steps. */
 function follow(schema: JsonSchema, root: JsonSchema): JsonSchema {
   let current = schema;
   for (let steps = 0; steps < 8 && typeof current.$ref === 'string'; steps++) {

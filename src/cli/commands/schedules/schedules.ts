@@ -11,11 +11,11 @@ import { defineCommand, ok } from '../../define-command.ts';
 import { type ListPage, moreLine, pageFlags, pageOf, pageShort } from '../../list-page.ts';
 import { runPairs, schedulesTable } from '../workflows/views.ts';
 
-const args = z.object({ schedule: z.string().min(1).describe("the schedule's id: <workflow>:<number>") });
+const args = z.object({ schedule: z.string().min(1).describe('schedule id: <workflow>:<number>') });
 
 export const list = defineCommand({
   name: 'schedules list',
-  summary: 'List schedules, with their next and last times',
+  summary: 'List schedules with their next and last times',
   example: 'svc schedules list',
   args: z.object(pageFlags),
   short: pageShort,
@@ -29,7 +29,7 @@ export const list = defineCommand({
 
 export const pause = defineCommand({
   name: 'schedules pause',
-  summary: 'Stop starting runs of a schedule',
+  summary: 'Pause a schedule',
   example: 'svc schedules pause nightly:backup',
   args,
   run: async ({ schedule }, { client }) =>
@@ -39,7 +39,7 @@ export const pause = defineCommand({
 
 export const resume = defineCommand({
   name: 'schedules resume',
-  summary: 'Start runs of a schedule again',
+  summary: 'Resume a schedule',
   example: 'svc schedules resume nightly:backup',
   args,
   run: async ({ schedule }, { client }) =>

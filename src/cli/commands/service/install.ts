@@ -6,20 +6,20 @@ import { launchdPlist, stopMsOf, systemdUnit } from './unit.ts';
 interface Installed {
   manager: 'systemd' | 'launchd';
   unit: string;
-  /** Where it was written; null: it was only printed. */
+  /** Path of the written unit; null if it was only printed. */
   file: string | null;
-  /** The command that starts it. */
+  /** Command that starts the service. */
   start: string;
 }
 
 /** @spec docs/operations.md "As a service of the machine" */
 export const install = defineCommand({
   name: 'service install',
-  summary: 'Print a systemd unit (macOS: launchd) that runs the platform, or write it',
+  summary: 'Print or write a systemd unit (macOS: launchd) that runs the platform',
   example: 'svc service install --user --write',
   args: z.object({
-    write: z.boolean().default(false).describe('write it where the service manager looks'),
-    user: z.boolean().default(false).describe('a service of this user, not of the machine'),
+    write: z.boolean().default(false).describe('write it to the folder of the service manager'),
+    user: z.boolean().default(false).describe('a user service instead of a system service'),
   }),
   async run({ write, user }, { platform, env, ui }) {
     const { projectDir, dataDir, configFile, profile, config } = platform();
@@ -29,9 +29,9 @@ export const install = defineCommand({
     const unit = place.manager === 'systemd' ? systemdUnit(options) : launchdPlist(options);
     if (write) {
       writePlace(place, unit);
-      ui.note(`Start it:\n  ${place.start}`);
+      ui.note(`Start it with:\n  ${place.start}`);
       if (user && place.manager === 'systemd')
-        ui.note('To have it run while you are logged out:\n  loginctl enable-linger');
+        ui.note('To keep it running after you log out:\n  loginctl enable-linger');
     }
     return ok<Installed>({
       manager: place.manager,

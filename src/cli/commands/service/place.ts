@@ -8,15 +8,15 @@ import { writeWholeFile } from '../../supervisor/data-folder.ts';
 const UNIT_NAME = 'svc-platform.service';
 const PLIST_NAME = 'svc-platform.plist';
 
-/** Where the service manager of this machine looks, and what it is told. */
+/** Location and commands of the service manager. */
 export interface Place {
   manager: 'systemd' | 'launchd';
-  /** What it is called there. */
+  /** Name of the unit. */
   unit: string;
   file: string;
-  /** Commands that start it and have it started with the machine. */
+  /** Commands that start it now and at boot. */
   start: string;
-  /** Ends what still runs once the file is gone. */
+  /** Stops the running service after its file is removed. */
   stopRunning: string;
 }
 
@@ -44,7 +44,7 @@ export function placeOf(user: boolean, env: Environment): Place {
   };
 }
 
-/** Throws STORE_ERROR that names what would be allowed. */
+/** Throws STORE_ERROR with a hint if permission is denied. */
 export function writePlace({ file }: Pick<Place, 'file'>, text: string): void {
   attempt(file, () => {
     mkdirSync(dirname(file), { recursive: true });
@@ -62,10 +62,10 @@ function attempt(file: string, change: () => void): void {
   } catch (thrown) {
     const error = thrown instanceof PlatformError ? thrown.cause : thrown;
     const isDenied = ['EACCES', 'EPERM', 'EROFS'].includes(codeOf(error) ?? '');
-    throw new PlatformError('STORE_ERROR', `${file} cannot be changed: ${messageOf(error)}.`, {
+    throw new PlatformError('STORE_ERROR', `Cannot change ${file}: ${messageOf(error)}.`, {
       details: {
         file,
-        ...(isDenied ? { hint: 'Run it as root, or add --user for a service of your own.' } : {}),
+        ...(isDenied ? { hint: 'Run it as root, or add --user for a user service.' } : {}),
       },
       cause: error,
     });

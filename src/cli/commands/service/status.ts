@@ -9,32 +9,32 @@ interface ServiceState {
   manager: Place['manager'];
   file: string;
   installed: boolean;
-  /** Whether it starts with the machine (or at the login of its user); null: the service manager could not be asked. */
+  /** Whether it starts at boot (user units: at login); null if the service manager does not answer. */
   enabled: string | null;
-  /** As the service manager calls it: `active`, `failed`, `inactive`. */
+  /** State as named by the service manager: `active`, `failed`, `inactive`. */
   state: string | null;
-  /** Of what runs by it; null when nothing does. */
+  /** Main process; null if not running. */
   pid: number | null;
 }
 
-/** Whether the machine keeps the platform running; `svc status` tells of what runs, however it was started. */
+/** State of the system service. `svc status` shows the platform, however it was started. */
 export const status = defineCommand({
   name: 'service status',
-  summary: 'Whether the unit is installed, starts by itself, and what the service manager says of it',
+  summary: 'Show whether the unit is installed, enabled and running',
   example: 'svc service status --user',
-  args: z.object({ user: z.boolean().default(false).describe('the service of this user') }),
+  args: z.object({ user: z.boolean().default(false).describe('the user service') }),
   async run({ user }, { env }) {
     const place = placeOf(user, env);
     const installed = existsSync(place.file);
-    const told = installed ? await ask(place, user) : { enabled: null, state: null, pid: null };
-    return ok<ServiceState>({ manager: place.manager, file: place.file, installed, ...told });
+    const state = installed ? await queryManager(place, user) : { enabled: null, state: null, pid: null };
+    return ok<ServiceState>({ manager: place.manager, file: place.file, installed, ...state });
   },
   text({ file, installed, enabled, state, pid, manager }: ServiceState, style) {
-    if (!installed) return `There is no ${file}; svc service install --write makes it.`;
+    if (!installed) return `${file} does not exist. Create it with svc service install --write.`;
     return pairs(
       [
         ['unit', file],
-        ['enabled', enabled ?? `(${manager} cannot be asked here)`],
+        ['enabled', enabled ?? `(${manager} does not answer)`],
         ['state', state === 'failed' ? style.red(state) : (state ?? '-')],
         ['pid', pid === null ? '-' : String(pid)],
       ],
@@ -43,7 +43,7 @@ export const status = defineCommand({
   },
 });
 
-async function ask(
+async function queryManager(
   { manager, unit }: Place,
   user: boolean,
 ): Promise<Pick<ServiceState, 'enabled' | 'state' | 'pid'>> {
@@ -63,7 +63,7 @@ async function ask(
   };
 }
 
-/** Null when it cannot be asked: no such program, or none that answers. */
+/** Returns stdout, or null if the program is missing or fails. */
 function output(program: string, args: string[]): Promise<string | null> {
   return new Promise((resolve) =>
     execFile(program, args, { timeout: 5000 }, (error, stdout) => resolve(error ? null : stdout)),

@@ -5,22 +5,22 @@ import { placeOf, removePlace } from './place.ts';
 
 interface Uninstalled {
   file: string;
-  /** False when there was none. */
+  /** False if there was none. */
   removed: boolean;
 }
 
 /** @spec docs/operations.md "As a service of the machine" */
 export const uninstall = defineCommand({
   name: 'service uninstall',
-  summary: 'Remove the unit that svc service install --write has written',
+  summary: 'Remove the unit written by svc service install --write',
   example: 'svc service uninstall --user',
-  args: z.object({ user: z.boolean().default(false).describe('the service of this user') }),
+  args: z.object({ user: z.boolean().default(false).describe('the user service') }),
   async run({ user }, { env, ui }) {
     const place = placeOf(user, env);
     const removed = existsSync(place.file);
     removePlace(place);
-    if (removed) ui.note(`What runs of it goes on until it is stopped:\n  ${place.stopRunning}`);
+    if (removed) ui.note(`The running service continues until you stop it:\n  ${place.stopRunning}`);
     return ok<Uninstalled>({ file: place.file, removed });
   },
-  text: ({ file, removed }: Uninstalled) => (removed ? `removed ${file}` : `There is no ${file}.`),
+  text: ({ file, removed }: Uninstalled) => (removed ? `removed ${file}` : `${file} does not exist.`),
 });

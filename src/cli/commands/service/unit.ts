@@ -5,39 +5,39 @@ import { seconds } from '../../../kit/duration.ts';
 import { packageRoot } from '../../../kit/paths.ts';
 import { STOP_DEADLINES } from '../../../kit/stop-deadlines.ts';
 
-/** What a unit is made for. */
+/** Inputs of a unit file. */
 export interface UnitOptions {
   projectDir: string;
   dataDir: string;
   configFile: string | null;
   profile: string;
-  /** Whether the data folder is one that SVC_HOME names. */
+  /** Whether SVC_HOME sets the data folder. */
   ownHome: boolean;
-  /** A unit of this user's own systemd, instead of the machine's. */
+  /** A user unit instead of a system unit. */
   user: boolean;
-  /** Time that the whole platform may take to stop. */
+  /** Time for the whole platform to stop. */
   stopMs: number;
 }
 
-/** One service after another drains, and is ended by force a little later. */
+/** Services stop one after another; each drains and is then killed after a short delay. */
 export function stopMsOf(config: PlatformConfig): number {
   return SERVICE_NAMES.reduce((sum, name) => sum + config[name].drainMs + STOP_DEADLINES.forceMs, MARGIN_MS);
 }
 const MARGIN_MS = seconds(15);
 
-/** Arguments of the program that a service manager starts: the foreground platform, whose stdout is its log. */
+/** Command line for the service manager: the platform in the foreground, logging to stdout. */
 function program({ configFile, profile }: Pick<UnitOptions, 'configFile' | 'profile'>): string[] {
   const config = configFile ? ['--config', configFile] : [];
   return [process.execPath, join(packageRoot, 'bin', 'svc'), 'up', ...config, '--profile', profile];
 }
 
 /**
- * The supervisor restarts what crashes; systemd restarts the supervisor. Plugins need namespaces of their own for
- * their sandbox, so what would forbid those (RestrictNamespaces, ProtectSystem=strict without the data folder) stays out.
+ * The supervisor restarts crashed services; systemd restarts the supervisor. Options that block the plugin sandbox are left
+ * out: it needs namespaces (no RestrictNamespaces) and the data folder (no ProtectSystem=strict).
  */
 export function systemdUnit(options: UnitOptions): string {
   const home = options.ownHome ? `Environment=${quote(`SVC_HOME=${options.dataDir}`)}\n` : '';
-  const who = options.user ? '' : `User=${userInfo().username}\n`;
+  const userLine = options.user ? '' : `User=${userInfo().username}\n`;
   return `[Unit]
 Description=svc platform in ${specifier(options.projectDir)}
 After=network-online.target
@@ -49,11 +49,11 @@ StartLimitBurst=5
 Type=exec
 ExecStart=${program(options).map(quote).join(' ')}
 WorkingDirectory=${specifier(options.projectDir)}
-${home}${who}Restart=on-failure
+${home}${userLine}Restart=on-failure
 RestartSec=2
-# How the platform ends after SIGTERM; after "svc down" it ends with 0.
+# Exit code after SIGTERM; "svc down" exits with 0.
 SuccessExitStatus=143
-# A service takes at most its drainMs and 4 s; what is left then is ended by force.
+# Each service takes at most its drainMs plus 4 s, then it is killed.
 TimeoutStopSec=${Math.ceil(options.stopMs / 1000)}
 KillMode=mixed
 NoNewPrivileges=yes
@@ -68,7 +68,7 @@ WantedBy=${options.user ? 'default.target' : 'multi-user.target'}
 `;
 }
 
-/** For launchd: kept alive unless it ended well. */
+/** For launchd: restarted unless it exits successfully. */
 export function launchdPlist(options: UnitOptions): string {
   const home = options.ownHome
     ? `  <key>EnvironmentVariables</key>\n  <dict>\n    <key>SVC_HOME</key>\n    <string>${escapeXml(options.dataDir)}</string>\n  </dict>\n`
@@ -106,13 +106,13 @@ ${home}  <key>RunAtLoad</key>
 `;
 }
 
-/** A word of a command line as systemd reads it: `%` and `$` mean something, quotes hold blanks. */
+/** Quotes an argument for systemd, where `%`, `$`, quotes and spaces are special. */
 export function quote(word: string): string {
   const escaped = word.replace(/%/g, '%%').replace(/\$/g, '$$$$').replace(/["\\]/g, '\\$&');
   return /[\s"'\\;]/.test(word) ? `"${escaped}"` : escaped;
 }
 
-/** A path outside of a command line: taken as it stands, but for `%`. */
+/** Escapes a path outside a command line, where only `%` is special. */
 const specifier = (text: string): string => text.replace(/%/g, '%%');
 
 const escapeXml = (text: string): string =>

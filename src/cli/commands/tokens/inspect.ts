@@ -6,7 +6,7 @@ import { UsageError } from '../../parse-args.ts';
 import { pairs } from '../../style.ts';
 import { timeText } from '../../time-text.ts';
 
-interface Inspected {
+interface InspectedToken {
   header: Record<string, unknown>;
   claims: Record<string, unknown>;
   /** Epoch ms. */
@@ -14,19 +14,19 @@ interface Inspected {
   expired: boolean;
 }
 
-/** Reads a token here, without any server: what it says, not whether it is genuine. @spec JWT claims */
+/** Decodes a token locally, without verifying it. @spec JWT claims */
 export const inspect = defineCommand({
   name: 'tokens inspect',
-  summary: 'Show what a JWT says; its signature is not checked',
+  summary: 'Decode a JWT without verifying its signature',
   example: 'svc tokens inspect - < token.txt',
   args: z.object({ token: z.string().min(1).describe('the token, or - to read it from stdin') }),
   async run({ token }, { clock, ui }) {
     const given = token === '-' ? (await text(process.stdin)).trim() : token;
     const inspected = read(given, clock.now());
-    ui.note('The signature was not checked: only the gateway can.');
+    ui.note('The signature was not verified; only the gateway can do that.');
     return ok(inspected);
   },
-  text: ({ claims, expiresAt, expired }: Inspected, style) =>
+  text: ({ claims, expiresAt, expired }: InspectedToken, style) =>
     pairs(
       [
         ...Object.entries(claims).map(([name, value]): [string, string] => [name, String(value)]),
@@ -36,7 +36,7 @@ export const inspect = defineCommand({
     ),
 });
 
-function read(token: string, now: number): Inspected {
+function read(token: string, now: number): InspectedToken {
   try {
     const claims = decodeJwt(token);
     const expiresAt = claims.exp === undefined ? null : claims.exp * 1000;
@@ -47,6 +47,6 @@ function read(token: string, now: number): Inspected {
       expired: expiresAt !== null && expiresAt <= now,
     };
   } catch {
-    throw new UsageError('This is no JWT; static and refresh tokens are opaque and say nothing.');
+    throw new UsageError('This is not a JWT. Static and refresh tokens are opaque.');
   }
 }

@@ -10,7 +10,7 @@ import { timeText } from '../../time-text.ts';
 /** @spec docs/gateway.md "Who may call" */
 export const list = defineCommand({
   name: 'tokens list',
-  summary: 'List the tokens minted by hand that have not expired',
+  summary: 'List unexpired access tokens created with svc tokens mint',
   example: 'svc tokens list',
   idField: 'jti',
   args: z.object(pageFlags),
@@ -23,7 +23,7 @@ export const list = defineCommand({
     return ok(pageOf(items, flags, (item) => item.jti));
   },
   text({ items, nextCursor }: ListPage<MintedToken>, style) {
-    if (items.length === 0) return 'No token was minted by hand, or all of them have expired.';
+    if (items.length === 0) return 'There are no unexpired tokens.';
     const rows = items.map(({ jti, hostId, namespaceId, expiresAt, revokedAt }) => [
       jti,
       hostId,

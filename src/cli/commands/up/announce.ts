@@ -2,7 +2,7 @@ import { formatDuration } from '../../../kit/duration.ts';
 import type { BrokenPlugin, SupervisorEvent, SupervisorStatus } from '../../supervisor/control-protocol.ts';
 import type { Ui } from '../../ui.ts';
 
-/** What happens to the services, a line each. */
+/** Prints one line per supervisor event. */
 export function announce(event: SupervisorEvent, ui: Ui): void {
   if (event.type === 'waiting') ui.noteOf(event, ({ reason }, { dim }) => `${dim('…')} waiting: ${reason}`);
   else if (event.type === 'ready')
@@ -13,32 +13,32 @@ export function announce(event: SupervisorEvent, ui: Ui): void {
   else if (event.type === 'crashed')
     ui.warnOf(
       event,
-      ({ service, reason, retryInMs }) => `${service} ended (${reason}); it starts again in ${retryInMs}ms`,
+      ({ service, reason, retryInMs }) => `${service} crashed (${reason}); restarting in ${retryInMs}ms`,
     );
   else if (event.type === 'crash-loop') announceCrashLoop(event, ui);
   else
     ui.noteOf(
       event,
-      ({ service, killed }, { dim }) => `${dim('■')} ${service} stopped${killed ? ' by force' : ''}`,
+      ({ service, killed }, { dim }) => `${dim('■')} ${service} ${killed ? 'killed' : 'stopped'}`,
     );
 }
 
 function announceCrashLoop(event: Extract<SupervisorEvent, { type: 'crash-loop' }>, ui: Ui): void {
   const { service, crashes, retryInMs, reason, lastLines } = event;
-  ui.warn(`${service} ended ${crashes} times in a row; it starts again in ${formatDuration(retryInMs)}.`);
+  ui.warn(`${service} crashed ${crashes} times in a row; restarting in ${formatDuration(retryInMs)}.`);
   ui.warnOf(reason, (text) => `  ${text}`);
   for (const line of lastLines) ui.noteOf(line, (text, { dim }) => dim(`  | ${text}`));
-  ui.note(`  To start it at once: svc restart ${service}`);
+  ui.note(`  To restart it now: svc restart ${service}`);
 }
 
-/** What is known once all services are ready. */
+/** Result of a successful start. */
 export interface Started {
   status: SupervisorStatus;
   firstStart: boolean;
   brokenPlugins: BrokenPlugin[];
 }
 
-/** Where it runs, and what does not; at the first start also what to do next. */
+/** Prints the location, broken plugins and, on first start, the next steps. */
 export function announceReady({ status, firstStart, brokenPlugins }: Started, ui: Ui): void {
   const { note } = ui;
   const gateway = status.services.find(({ name }) => name === 'gateway')?.url;
@@ -47,14 +47,14 @@ export function announceReady({ status, firstStart, brokenPlugins }: Started, ui
     ({ profile, dataDir }, { bold }) => `${bold('svc is running')} (profile ${profile}, data in ${dataDir}).`,
   );
   for (const broken of brokenPlugins)
-    ui.warnOf(broken, ({ id, message }) => `The plugin ${id} is left out: ${message}`);
-  if (brokenPlugins.length > 0) note(`  svc plugins show ${brokenPlugins[0]?.id} lists every fault.`);
+    ui.warnOf(broken, ({ id, message }) => `Plugin ${id} failed to load: ${message}`);
+  if (brokenPlugins.length > 0) note(`  Run svc plugins show ${brokenPlugins[0]?.id} for all problems.`);
   if (!firstStart) return;
   note('');
-  note("This first start made keys and the operator's credentials in that folder;");
-  note('keep it private. What to do next:');
-  note('  svc plugins create <name>                 a plugin of your own');
-  note('  svc webhooks provision <plugin> <event>   make its secret');
-  note(`  ${`open ${gateway}/docs-all`.padEnd(40)}  the API, with a browser`);
-  note('  svc status, svc logs -f, svc down         look at it, follow it, stop it');
+  note("This first start created keys and the operator's credentials in that folder;");
+  note('keep it private. Next steps:');
+  note('  svc plugins create <name>                 create your own plugin');
+  note('  svc webhooks provision <plugin> <event>   create its secret');
+  note(`  ${`open ${gateway}/docs-all`.padEnd(40)}  browse the API`);
+  note('  svc status, svc logs -f, svc down         check, follow and stop the platform');
 }

@@ -16,20 +16,20 @@ import { announce, announceReady, type Started } from './announce.ts';
 import type { Ports } from './ports.ts';
 
 const POLL_MS = 25;
-/** Only what Node itself prints while dying lands there; the supervisor's records go through its own log. */
-const DYING_WORDS = 'supervisor.err';
+/** For output of Node itself while crashing; records of the supervisor go to its log. */
+const CRASH_OUTPUT_FILE = 'supervisor.err';
 const OTHER_START_DEADLINE_MS = seconds(60);
-/** A platform that is on its way out has stopped all services a moment before it is gone. */
-const OTHER_END_DEADLINE_MS = seconds(3);
+/** A stopping platform has stopped all services shortly before its supervisor exits. */
+const OTHER_STOP_DEADLINE_MS = seconds(3);
 
-/** Starts a supervisor of its own session and returns when all is ready; finds one that runs already. */
+/** Starts a detached supervisor and resolves when all services are ready, or finds a running one. */
 export async function startDetached(ports: Ports, context: CommandContext): Promise<UpResult> {
   const running = await findRunning(ports, context);
   if (running) return running;
   try {
     return await startSupervisor(ports, context);
   } catch (error) {
-    // Another `up` was faster: its platform is the one that was asked for.
+    // A concurrent `up` won the race; its platform is used.
     const lost = error instanceof PlatformError && error.details.alreadyRunning === true;
     const other = lost ? await awaitRunning(ports, context) : null;
     if (other) return other;
@@ -37,7 +37,7 @@ export async function startDetached(ports: Ports, context: CommandContext): Prom
   }
 }
 
-/** A supervisor has the folder; it may not have said so yet. */
+/** Waits for a supervisor that holds the folder but has not reported its state yet. */
 async function awaitRunning(ports: Ports, context: CommandContext): Promise<UpResult | null> {
   for (let waited = 0; waited < OTHER_START_DEADLINE_MS; waited += POLL_MS) {
     const running = await findRunning(ports, context);
@@ -47,7 +47,7 @@ async function awaitRunning(ports: Ports, context: CommandContext): Promise<UpRe
   return null;
 }
 
-/** Null when none runs, or when it ended while we looked. */
+/** Null if none is running, or if it ended meanwhile. */
 async function findRunning(ports: Ports, context: CommandContext): Promise<UpResult | null> {
   const supervisor = findSupervisor(context.folder());
   if (!supervisor) return null;
@@ -61,30 +61,30 @@ async function findRunning(ports: Ports, context: CommandContext): Promise<UpRes
     if (wanted !== 0 && actual !== wanted) {
       throw new PlatformError(
         'CONFLICT',
-        `svc runs already, with ${name} on port ${actual} instead of ${wanted}.`,
+        `svc is already running, with ${name} on port ${actual} instead of ${wanted}.`,
         {
-          details: { hint: 'Stop it first: svc down', pid: status.pid },
+          details: { hint: 'Stop it first with svc down.', pid: status.pid },
         },
       );
     }
   }
-  context.ui.note('svc runs already.');
+  context.ui.note('svc is already running.');
   return { ...status, firstStart: false, alreadyRunning: true, brokenPlugins: [] };
 }
 
-/** The status once all services are ready. Throws when that does not come, as after a restart that failed. */
+/** Resolves with the status when all services are ready. Throws on timeout, for example after a failed restart. */
 async function untilSettled(supervisor: ControlClient): Promise<SupervisorStatus> {
   for (let waited = 0; ; waited += POLL_MS) {
     const status = await supervisor.status();
     const missing = status.services.filter(({ state }) => state !== 'ready');
     if (missing.length === 0) return status;
     const isMoving = missing.some(({ state }) => state !== 'failed' && state !== 'stopped');
-    if (waited > (isMoving ? OTHER_START_DEADLINE_MS : OTHER_END_DEADLINE_MS)) {
+    if (waited > (isMoving ? OTHER_START_DEADLINE_MS : OTHER_STOP_DEADLINE_MS)) {
       const names = missing.map(({ name, state }) => `${name} (${state})`).join(', ');
       throw new PlatformError(
         isMoving ? 'UPSTREAM_TIMEOUT' : 'SERVICE_UNAVAILABLE',
-        `svc runs already, but not all of it is ready: ${names}.`,
-        { details: { hint: 'svc status says why; svc restart starts what is down.', pid: status.pid } },
+        `svc is already running, but some services are not ready: ${names}.`,
+        { details: { hint: 'See svc status. svc restart starts failed services.', pid: status.pid } },
       );
     }
     await sleep(POLL_MS);
@@ -105,11 +105,11 @@ async function startSupervisor(ports: Ports, context: CommandContext): Promise<U
       reject(
         new PlatformError(
           'SERVICE_UNAVAILABLE',
-          `The supervisor ended while starting (${exitText({ code, signal })}).`,
+          `The supervisor exited while starting (${exitText({ code, signal })}).`,
           {
             details: {
-              lastLines: lastWords(context.folder()),
-              hint: `Its log: ${join(context.folder().logs, 'supervisor.log')}`,
+              lastLines: crashOutput(context.folder()),
+              hint: `See ${join(context.folder().logs, 'supervisor.log')}`,
             },
           },
         ),
@@ -123,17 +123,17 @@ async function startSupervisor(ports: Ports, context: CommandContext): Promise<U
   return { ...status, firstStart, alreadyRunning: false, brokenPlugins };
 }
 
-/** What Node itself printed of it while it died. */
-function lastWords({ logs }: DataFolder): string[] {
-  const text = readFileSync(join(logs, DYING_WORDS), 'utf8');
+/** Output of Node itself while crashing. */
+function crashOutput({ logs }: DataFolder): string[] {
+  const text = readFileSync(join(logs, CRASH_OUTPUT_FILE), 'utf8');
   return text.split('\n').filter(Boolean).slice(0, 10);
 }
 
-/** A session of its own, so that neither the terminal's signals nor its end reach it. */
+/** Spawns in a new session, so that it gets neither signals nor the hangup of the terminal. */
 function spawnSupervisor(ports: Ports, { folder, globals, cwd, env }: CommandContext): ChildProcess {
   const data = folder();
   ensureDataFolder(data);
-  const log = openSync(join(data.logs, DYING_WORDS), 'w', 0o600);
+  const log = openSync(join(data.logs, CRASH_OUTPUT_FILE), 'w', 0o600);
   const flags = [
     ...Object.entries(ports).flatMap(([name, port]) => ['--port', `${name}=${port}`]),
     ...(globals.config ? ['--config', globals.config] : []),

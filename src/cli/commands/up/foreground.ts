@@ -10,26 +10,25 @@ import { announce, announceReady } from './announce.ts';
 import type { Ports } from './ports.ts';
 
 /**
- * Runs the platform in this process until a signal or `svc down` ends it. Logs go to stdout: readable on a
- * terminal, the raw records (NDJSON) into a pipe or a file, which is what log collectors take. Resolves with the
- * exit code: 128 + n after a signal.
+ * Runs the platform in this process until a signal or `svc down`. Logs go to stdout: formatted on a terminal, as NDJSON
+ * otherwise, for log collectors. Resolves with the exit code: 128 + n after a signal.
  */
 export async function runForeground(ports: Ports, context: CommandContext): Promise<number> {
   const { cwd, env, globals, ui } = context;
   const readable = ui.interactive && !globals.json;
   let supervisor: RunningSupervisor | undefined;
   let signalled: NodeJS.Signals | undefined;
-  // Before anything starts: a Ctrl-C in between would end this process alone.
+  // Installed before anything starts, because Ctrl-C would otherwise end only this process.
   const off = onStopSignals({
     first(signal) {
       signalled = signal;
       if (!supervisor) process.exit(codeOfSignal(signal));
-      ui.note(`\n${signal}: draining; once more ends everything at once`);
+      ui.note(`\n${signal}: draining; send it again to kill everything`);
       supervisor.stop();
     },
     again: () => supervisor?.kill(),
   });
-  onOutputRefused(ui, () => (supervisor ? supervisor.stop() : process.exit(0)));
+  onOutputError(ui, () => (supervisor ? supervisor.stop() : process.exit(0)));
   supervisor = await runSupervisor({
     clock: context.clock,
     random: systemRandom(),
@@ -37,7 +36,7 @@ export async function runForeground(ports: Ports, context: CommandContext): Prom
     onEvent: (event) => announce(event, ui),
     onLines(source, lines) {
       if (!readable) return ui.raw(lines);
-      // Events are announced already; the supervisor's log lines would say them twice.
+      // Events were already printed; the supervisor's log lines would repeat them.
       if (source === 'supervisor') return;
       const records = lines.toString('utf8').trimEnd().split('\n');
       ui.raw(records.map((record) => `${formatRecord(record, ui.out)}\n`).join(''));
@@ -60,16 +59,16 @@ export async function runForeground(ports: Ports, context: CommandContext): Prom
 const codeOfSignal = (signal: NodeJS.Signals): number => 128 + constants.signals[signal];
 
 /**
- * `svc up | head`: nobody reads the logs any more, and a platform that nobody sees is not what was asked for. It drains
- * first. `svc up >> svc.log` on a full disk loses lines, and nothing else.
+ * On EPIPE (`svc up | head`) the platform drains and stops, because its output is no longer read. On other errors, such as
+ * a full disk, only log lines are lost.
  */
-function onOutputRefused(ui: Ui, stop: () => void): void {
-  let isTold = false;
-  // Other commands have nothing to finish: main.ts ends them on the spot.
+function onOutputError(ui: Ui, stop: () => void): void {
+  let hasWarned = false;
+  // Replaces the handler of main.ts, which exits at once.
   process.stdout.removeAllListeners('error');
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') return stop();
-    if (!isTold) ui.warn(`Log lines cannot be written here (${error.message}); \`svc logs\` has them.`);
-    isTold = true;
+    if (!hasWarned) ui.warn(`Cannot write log lines (${error.message}). Use \`svc logs\` instead.`);
+    hasWarned = true;
   });
 }

@@ -5,7 +5,7 @@ import { UsageError } from '../../parse-args.ts';
 
 export type Ports = Partial<Record<ServiceName, number>>;
 
-/** `--port gateway=4100`, repeatable. */
+/** Parses `--port gateway=4100`, repeatable. */
 export function parsePortFlags(flags: readonly string[]): Ports {
   const ports: Ports = {};
   for (const flag of flags) {
@@ -20,8 +20,8 @@ export function parsePortFlags(flags: readonly string[]): Ports {
 }
 
 function unknownService(flag: string, name: string): UsageError {
-  const meant = nearest(name, SERVICE_NAMES);
+  const suggestion = nearest(name, SERVICE_NAMES);
   return new UsageError(
-    `--port ${flag}: must be <service>=<port>, with one of ${SERVICE_NAMES.join(', ')}.${meant ? ` Did you mean ${meant}?` : ''}`,
+    `--port ${flag}: must be <service>=<port>, with one of ${SERVICE_NAMES.join(', ')}.${suggestion ? ` Did you mean ${suggestion}?` : ''}`,
   );
 }

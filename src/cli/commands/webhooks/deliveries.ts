@@ -17,19 +17,19 @@ import { statusText } from './delivery-text.ts';
 /** @spec docs/webhooks.md "Records" */
 export const deliveries = defineCommand({
   name: 'webhooks deliveries',
-  summary: 'List deliveries, refused ones too, newest first',
+  summary: 'List deliveries, including refused ones, newest first',
   example: 'svc webhooks deliveries --status failed --since 1h',
   idField: 'webhookId',
   args: z.object({
     status: DeliveryStatus.optional().describe(`one of ${DeliveryStatus.options.join(', ')}`),
-    plugin: PluginId.optional().describe('those of one plugin'),
-    event: EventName.optional().describe('those of one event'),
-    since: z.string().optional().describe('received since then: 10m, 2h, 1d ago, or a time'),
+    plugin: PluginId.optional().describe('only deliveries to this plugin'),
+    event: EventName.optional().describe('only deliveries of this event'),
+    since: z.string().optional().describe('received since 10m, 2h, 1d ago, or a time'),
     search: z
       .string()
       .optional()
       .describe('text in the body, the outcome, the source or an id; at least 3 characters'),
-    limit: z.coerce.number().int().min(1).max(1000).default(50).describe('how many at most; default 50'),
+    limit: z.coerce.number().int().min(1).max(1000).default(50).describe('maximum number; default 50'),
     cursor: pageFlags.cursor,
   }),
   short: { limit: 'n' },
@@ -42,7 +42,7 @@ export const deliveries = defineCommand({
       ...(search ? { search } : {}),
     };
     const items: WebhookDelivery[] = [];
-    // A page holds 200 at most.
+    // The API returns at most 200 per page.
     let nextCursor: string | null = cursor ?? null;
     do {
       const query = {
@@ -57,7 +57,7 @@ export const deliveries = defineCommand({
     return ok({ items, nextCursor });
   },
   text({ items, nextCursor }: ListPage<WebhookDelivery>, style) {
-    if (items.length === 0) return 'No such deliveries.';
+    if (items.length === 0) return 'No matching deliveries.';
     const rows = items.map((item) => [
       timeText(item.receivedAt),
       statusText(item.status, style),
@@ -68,7 +68,7 @@ export const deliveries = defineCommand({
       (item.reason ?? '').slice(0, 60),
     ]);
     return (
-      table(['received', 'status', 'plugin', 'event', 'took', 'id', 'reason'], rows, style) +
+      table(['received', 'status', 'plugin', 'event', 'duration', 'id', 'reason'], rows, style) +
       moreLine(nextCursor, style)
     );
   },

@@ -4,15 +4,15 @@ import { oneLine } from '../../harmless.ts';
 import type { Style } from '../../style.ts';
 import { timeText } from '../../time-text.ts';
 
-const GOOD = new Set(['succeeded', 'challenge', 'duplicate']);
-const OPEN = new Set(['accepted', 'running', 'retrying']);
+const SUCCESS_STATUSES = new Set(['succeeded', 'challenge', 'duplicate']);
+const OPEN_STATUSES = new Set(['accepted', 'running', 'retrying']);
 
 export function statusText(status: WebhookDelivery['status'], style: Style): string {
-  if (GOOD.has(status)) return style.green(status);
-  return OPEN.has(status) ? style.yellow(status) : style.red(status);
+  if (SUCCESS_STATUSES.has(status)) return style.green(status);
+  return OPEN_STATUSES.has(status) ? style.yellow(status) : style.red(status);
 }
 
-/** One line of `tail`. */
+/** One line of `webhooks tail`. */
 export function deliveryLine(delivery: WebhookDelivery, style: Style): string {
   const { receivedAt, status, httpStatus, pluginId, event, instanceId, webhookId, durationMs, reason } =
     delivery;

@@ -8,12 +8,12 @@ import type { CommandContext } from '../../context.ts';
 import { followEvents } from '../../event-stream.ts';
 import { interruption } from '../../interruption.ts';
 
-/** A delivery as the stream brings it: with its headers and body. */
+/** A delivery in the stream, with headers and body. */
 export interface StreamedDelivery extends WebhookDelivery {
   headers: Array<[string, string]>;
   body: string | null;
   bodyEncoding: 'utf8' | 'base64';
-  /** With `sign`: headers that prove it anew; null where there can be none. */
+  /** With `sign`: freshly signed headers; null if it cannot be signed. */
   signature?: Record<string, string> | null;
 }
 
@@ -21,15 +21,15 @@ export interface FollowDeliveries {
   plugin?: PluginId | undefined;
   event?: EventName | undefined;
   cursor?: string | undefined;
-  /** Have each signed anew. */
+  /** Requests fresh signatures. */
   sign?: boolean;
-  /** Called with each, one after the other; the next waits for it. */
+  /** Called for each delivery in order; the next one waits for it. */
   take(delivery: StreamedDelivery): void | Promise<void>;
-  /** The end of one that was still open when `take` got it. */
+  /** Called with the outcome of a delivery that was still open at `take`. */
   ended?(delivery: StreamedDelivery): void;
 }
 
-/** Follows until Ctrl-C, says loudly when it is cut off, and goes on where it was. Resolves with the exit code. */
+/** Follows until Ctrl-C. Reports disconnects and resumes from the last delivery. Resolves with the exit code. */
 export async function followDeliveries(
   context: CommandContext,
   { plugin, event, cursor, sign = false, take, ended }: FollowDeliveries,
@@ -47,10 +47,10 @@ export async function followDeliveries(
     },
     lost: (why) =>
       ui.warnOf(why, (reason, { red }) =>
-        red.bold(`DISCONNECTED: ${reason}. Nothing is lost: trying to reach the gateway again.`),
+        red.bold(`DISCONNECTED: ${reason}. Reconnecting; no deliveries are lost.`),
       ),
-    back: () => ui.warnOf('Connected again; catching up.', (text, { green }) => green.bold(text)),
+    back: () => ui.warnOf('Reconnected; catching up.', (text, { green }) => green.bold(text)),
   });
-  if (last !== undefined) ui.noteOf(last, (cursor) => `Go on from here with --cursor ${cursor}`);
+  if (last !== undefined) ui.noteOf(last, (cursor) => `Resume from here with --cursor ${cursor}`);
   return exitCode();
 }

@@ -1,6 +1,6 @@
 import { UsageError } from '../../parse-args.ts';
 
-/** `name: value`, as `--header` takes it; the name in lower case. Throws UsageError. */
+/** Parses `name: value` of `--header`; the name in lower case. Throws UsageError. */
 export function parseHeader(text: string): [string, string] {
   const [, name, value] = /^([\w-]+):\s*(.*)$/.exec(text) ?? [];
   if (name === undefined || value === undefined)

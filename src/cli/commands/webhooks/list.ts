@@ -7,7 +7,7 @@ import { table } from '../../style.ts';
 /** @spec Webhook admin API */
 export const list = defineCommand({
   name: 'webhooks list',
-  summary: 'List declared webhooks, and which are provisioned or paused',
+  summary: 'List declared webhooks and whether they are provisioned or paused',
   example: 'svc webhooks list',
   args: z.object(pageFlags),
   short: pageShort,
@@ -29,13 +29,13 @@ export const list = defineCommand({
       ]),
     ]);
     const columns = ['plugin', 'event', 'instance', 'auth', 'provisioned', 'url'];
-    const floods = items
+    const notices = items
       .filter(({ unrecorded }) => unrecorded > 0)
       .map(
         ({ pluginId, event, unrecorded }) =>
-          `${unrecorded} refused requests to ${pluginId} ${event} left no record in the last day: more came than are kept.`,
+          `${unrecorded} refused requests to ${pluginId} ${event} in the last day were not recorded, because the limit was exceeded.`,
       );
-    return [table(columns, rows, style), ...floods].join('\n') + moreLine(nextCursor, style);
+    return [table(columns, rows, style), ...notices].join('\n') + moreLine(nextCursor, style);
 
     function state({ provisioned, paused }: { provisioned: boolean; paused: boolean }): string {
       return (

@@ -6,12 +6,12 @@ import { deliveryLine } from './delivery-text.ts';
 import { followDeliveries, type StreamedDelivery } from './follow.ts';
 import { parseHeader } from './header-args.ts';
 
-/** A program under a debugger may take its time. */
+/** Long, because the program may be under a debugger. */
 const FORWARD_TIMEOUT_MS = 60_000;
-/** Nothing that was not authentic, and nothing twice, reaches the program. */
+/** Only authentic, first-time deliveries are forwarded. */
 const NOT_FORWARDED = new Set(['refused', 'challenge', 'duplicate']);
 const MASKED = '[masked]';
-/** Headers of the connection to the gateway, which our own connection to the program has itself. */
+/** Connection headers of the sender, which must not be forwarded. */
 const CONNECTION_HEADERS = new Set([
   'connection',
   'content-length',
@@ -27,7 +27,7 @@ const CONNECTION_HEADERS = new Set([
 /** @spec docs/webhooks.md "Listen" */
 export const listen = defineCommand({
   name: 'webhooks listen',
-  summary: 'Forward each authentic delivery to a program on this machine, until Ctrl-C',
+  summary: 'Forward authentic deliveries to a local program until Ctrl-C',
   example: 'svc webhooks listen --forward http://localhost:3000/hooks',
   streams: 'always',
   idField: 'webhookId',
@@ -35,19 +35,23 @@ export const listen = defineCommand({
     forward: z
       .url({ protocol: /^https?$/ })
       .optional()
-      .describe('where to send them; without it they are shown only'),
+      .describe('URL to forward to; default: only show deliveries'),
     header: z
       .array(z.string())
       .default([])
-      .describe("a further header to forward with, 'name: value', such as a secret; may be repeated"),
-    plugin: PluginId.optional().describe('those of one plugin'),
-    event: EventName.optional().describe('those of one event'),
-    cursor: z.string().optional().describe('where to go on, as an earlier run said; default: from now on'),
+      .describe("additional header, 'name: value', such as a secret; may be repeated"),
+    plugin: PluginId.optional().describe('only deliveries to this plugin'),
+    event: EventName.optional().describe('only deliveries of this event'),
+    cursor: z.string().optional().describe('cursor printed by an earlier run; default: new deliveries only'),
   }),
   async run({ forward, header, ...args }, context) {
     const { ui } = context;
     const given = header.map(parseHeader);
-    ui.note(forward ? `Forwarding deliveries to ${forward}` : 'Listening; --forward <url> sends them on.');
+    ui.note(
+      forward
+        ? `Forwarding deliveries to ${forward}`
+        : 'Listening. Use --forward <url> to forward deliveries.',
+    );
     const exitCode = await followDeliveries(context, {
       ...args,
       sign: forward !== undefined,
@@ -72,8 +76,8 @@ export const listen = defineCommand({
 type Forwarded = { status: number; error?: undefined } | { status?: undefined; error: string };
 
 /**
- * As received, with a signature that the gateway made anew: the one that came is masked in its records, and the program
- * checks ours by the same secret and the same rules.
+ * Forwards the original request with a fresh signature from the gateway, since stored signatures are masked. The program
+ * verifies it with the same secret.
  */
 async function forwardTo(
   url: string,
@@ -84,7 +88,7 @@ async function forwardTo(
     const response = await fetch(url, {
       method: 'POST',
       headers: forwardedHeaders(delivery, given),
-      // The delivery and its signature are for this address alone.
+      // A redirect must not leak the delivery and its signature to another address.
       redirect: 'manual',
       body: delivery.body === null ? '' : Buffer.from(delivery.body, delivery.bodyEncoding),
       signal: AbortSignal.timeout(FORWARD_TIMEOUT_MS),
@@ -97,7 +101,7 @@ async function forwardTo(
   }
 }
 
-/** Throws TypeError for what no header can hold, which a sample may have brought. */
+/** Throws TypeError for invalid header values, which a sample may contain. */
 function forwardedHeaders(delivery: StreamedDelivery, given: ReadonlyArray<[string, string]>): Headers {
   const headers = new Headers();
   for (const [name, value] of delivery.headers)

@@ -7,17 +7,17 @@ import {
   PluginId,
   provisionWebhook,
   type ReplyOf,
-  SECRET_MAKERS,
+  SECRET_GENERATING_PROVIDERS,
 } from '../../../contracts/index.ts';
 import type { Client } from '../../../http/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { UsageError } from '../../parse-args.ts';
 import { pairs } from '../../style.ts';
 
-/** One line end is the shell's, not the secret's. Throws UsageError for a terminal or nothing. */
+/** Strips one trailing newline, added by the shell. Throws UsageError for a terminal or empty input. */
 async function readSecret(): Promise<string> {
   if (process.stdin.isTTY)
-    throw new UsageError('--secret-stdin reads the secret from a pipe.', {
+    throw new UsageError('--secret-stdin requires a pipe on stdin.', {
       hint: 'pbpaste | svc webhooks provision <plugin> <event> --secret-stdin',
     });
   const secret = (await text(process.stdin)).replace(/\r?\n$/, '');
@@ -25,22 +25,22 @@ async function readSecret(): Promise<string> {
   return secret;
 }
 
-/** Who makes this webhook's secret; undefined when we do. Only advice hangs on it, so a failure is none. */
-async function makerOfSecret(client: Client, plugin: string, event: string): Promise<string | undefined> {
+/** Name of the provider that generates the secret, if any. Best effort; only drives a hint. */
+async function secretProvider(client: Client, plugin: string, event: string): Promise<string | undefined> {
   const items = await client.call(listWebhooks, {}).then(
     (list) => list.items,
     () => [],
   );
   const declared = items.find((item) => item.pluginId === plugin && item.event === event);
-  return SECRET_MAKERS[declared?.provider ?? ''];
+  return SECRET_GENERATING_PROVIDERS[declared?.provider ?? ''];
 }
 
-function wrongMaker(
-  maker: string,
+function providerSecretHint(
+  provider: string,
   { plugin, event, instance }: { plugin: string; event: string; instance: string | undefined },
 ): string {
   const words = [plugin, event, ...(instance === undefined ? [] : ['--instance', instance])].join(' ');
-  return `${maker} signs with a secret of its own making and takes no other. Give us that one: pbpaste | svc webhooks provision ${words} --secret-stdin`;
+  return `${provider} only accepts the secret it generated itself. Import that one: pbpaste | svc webhooks provision ${words} --secret-stdin`;
 }
 
 /** @spec Webhook admin API */
@@ -49,24 +49,24 @@ export const provision = defineCommand({
   summary: 'Create or rotate the secret of a declared webhook',
   example: 'svc webhooks provision github push',
   args: z.object({
-    plugin: PluginId.describe("the plugin's id"),
-    event: EventName.describe('the event it declares'),
-    instance: InstanceId.optional().describe("which instance of a 'multi' webhook"),
+    plugin: PluginId.describe('plugin id'),
+    event: EventName.describe('event declared by the plugin'),
+    instance: InstanceId.optional().describe("instance of a 'multi' webhook"),
     namespaceInUrl: z
       .boolean()
       .default(false)
-      .describe('put the namespace into the URL, for senders that cannot set headers; stays so when rotated'),
+      .describe('include the namespace in the URL, for senders that cannot set headers; kept on rotation'),
     secretStdin: z
       .boolean()
       .default(false)
-      .describe('read the secret from stdin: the one that Stripe, Slack or Shopify shows you'),
+      .describe('read the secret from stdin, for example the one shown by Stripe, Slack or Shopify'),
     generate: z
       .boolean()
       .default(false)
-      .describe('make a secret in place of the one that Stripe, Slack or Shopify made'),
+      .describe('generate a secret to replace the one from Stripe, Slack or Shopify'),
   }),
   async run({ plugin, event, instance, namespaceInUrl, secretStdin, generate }, { client, ui }) {
-    if (secretStdin && generate) throw new UsageError('Give --secret-stdin or --generate, not both.');
+    if (secretStdin && generate) throw new UsageError('Use --secret-stdin or --generate, not both.');
     const secret = secretStdin ? await readSecret() : undefined;
     const reply = await client.call(provisionWebhook, {
       body: {
@@ -79,20 +79,20 @@ export const provision = defineCommand({
       },
     });
     if (secret === undefined) {
-      ui.warn('Copy the secret now; it is shown once.');
-      const maker = await makerOfSecret(client, plugin, event);
-      if (maker) ui.warn(wrongMaker(maker, { plugin, event, instance }));
+      ui.warn('Copy the secret now; it is shown only once.');
+      const provider = await secretProvider(client, plugin, event);
+      if (provider) ui.warn(providerSecretHint(provider, { plugin, event, instance }));
     }
-    if (reply.rotated) ui.note('The former secret works for 24 more hours.');
+    if (reply.rotated) ui.note('The previous secret remains valid for 24 hours.');
     return ok(reply);
   },
   text: ({ url, secret, rotated, requestsPerMinute }: ReplyOf<typeof provisionWebhook>, style) =>
     pairs(
       [
         ['url', url],
-        ['secret', secret === '' ? '(as given)' : secret],
+        ['secret', secret === '' ? '(as provided)' : secret],
         ['rotated', rotated ? 'yes' : 'no'],
-        ['limit', `${requestsPerMinute} deliveries a minute`],
+        ['limit', `${requestsPerMinute} deliveries per minute`],
       ],
       style,
     ),

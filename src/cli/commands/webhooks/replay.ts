@@ -12,17 +12,17 @@ interface Replayed {
 /** @spec docs/webhooks.md "Replay" */
 export const replay = defineCommand({
   name: 'webhooks replay',
-  summary: 'Run the handler again: for one delivery, or for all that failed (--failed --since)',
+  summary: 'Run the handler again for one delivery or for all failed ones (--failed --since)',
   example: 'svc webhooks replay --failed --since 1h',
   idField: 'webhookId',
   args: z.object({
-    id: z.uuid().optional().describe("the delivery's id"),
-    failed: z.boolean().default(false).describe('all failed ones'),
-    dead: z.boolean().default(false).describe('all that used up their attempts'),
-    interrupted: z.boolean().default(false).describe('all that a crash of the gateway cut off'),
-    since: z.string().optional().describe('received since then: 10m, 2h, 1d ago, or a time'),
-    plugin: PluginId.optional().describe('those of one plugin'),
-    event: EventName.optional().describe('those of one event'),
+    id: z.uuid().optional().describe('delivery id'),
+    failed: z.boolean().default(false).describe('all failed deliveries'),
+    dead: z.boolean().default(false).describe('all deliveries without attempts left'),
+    interrupted: z.boolean().default(false).describe('all deliveries interrupted by a crash of the gateway'),
+    since: z.string().optional().describe('received since 10m, 2h, 1d ago, or a time'),
+    plugin: PluginId.optional().describe('only deliveries to this plugin'),
+    event: EventName.optional().describe('only deliveries of this event'),
   }),
   positionals: ['id'],
   async run({ id, failed, dead, interrupted, since, plugin, event }, { client, clock, ui }) {
@@ -30,14 +30,12 @@ export const replay = defineCommand({
       (status) => ({ failed, dead, interrupted })[status],
     );
     if ((id === undefined) === (statuses.length === 0))
-      throw new UsageError(
-        'Name one delivery, or say which: --failed, --dead or --interrupted, with --since.',
-      );
+      throw new UsageError('Pass a delivery id, or --failed, --dead or --interrupted with --since.');
     if (id !== undefined) {
       const item = await client.call(replayDelivery, { params: { webhookId: id } });
       return ok<Replayed>({ items: [item], skipped: 0 });
     }
-    if (since === undefined) throw new UsageError('--since says how far back to go, for example --since 1h.');
+    if (since === undefined) throw new UsageError('--since is required, for example --since 1h.');
     const filter = { ...(plugin ? { pluginId: plugin } : {}), ...(event ? { event } : {}) };
     const sinceMs = parseSince(since, clock.now());
     const all: Replayed = { items: [], skipped: 0 };
@@ -47,15 +45,15 @@ export const replay = defineCommand({
         all.items.push(...reply.items);
         all.skipped = reply.skipped;
         more = reply.more;
-        if (more) ui.note(`${all.items.length} so far`);
+        if (more) ui.note(`${all.items.length} replayed so far`);
       }
     }
     return ok(all);
   },
   text({ items, skipped }: Replayed) {
-    const left =
-      skipped > 0 ? ` ${skipped} were left out: replayed or handled already, or without their body.` : '';
-    if (items.length === 1 && skipped === 0) return `Runs again as ${items[0]!.webhookId}.`;
-    return `${items.length} deliveries run again.${left}`;
+    const skippedText =
+      skipped > 0 ? ` ${skipped} were skipped: already replayed or handled, or without a stored body.` : '';
+    if (items.length === 1 && skipped === 0) return `Replayed as ${items[0]!.webhookId}.`;
+    return `Replayed ${items.length} deliveries.${skippedText}`;
   },
 });

@@ -6,9 +6,9 @@ import { targetArgs, targetBody } from './target-args.ts';
 /** @spec docs/webhooks.md "Pause" */
 export const resume = defineCommand({
   name: 'webhooks resume',
-  summary: 'Call a paused handler again, for what was held first',
+  summary: 'Resume a paused webhook, starting with held deliveries',
   example: 'svc webhooks resume github push',
   args: z.object(targetArgs),
   run: async (target, { client }) => ok(await client.call(resumeWebhook, { body: targetBody(target) })),
-  text: () => 'Resumed. What was held runs now.',
+  text: () => 'Resumed. Held deliveries run now.',
 });

@@ -11,12 +11,12 @@ import { defineCommand, ok } from '../../define-command.ts';
 /** @spec Webhook admin API */
 export const revoke = defineCommand({
   name: 'webhooks revoke',
-  summary: 'Revoke the secret of a webhook: deliveries answer 401 from then on',
+  summary: 'Revoke the secret of a webhook; deliveries then get 401',
   example: 'svc webhooks revoke github push',
   args: z.object({
-    plugin: PluginId.describe("the plugin's id"),
-    event: EventName.describe('the event it declares'),
-    instance: InstanceId.optional().describe("which instance of a 'multi' webhook"),
+    plugin: PluginId.describe('plugin id'),
+    event: EventName.describe('event declared by the plugin'),
+    instance: InstanceId.optional().describe("instance of a 'multi' webhook"),
   }),
   async run({ plugin, event, instance }, { client }) {
     const params = { pluginId: plugin, event };
@@ -26,5 +26,5 @@ export const revoke = defineCommand({
         : await client.call(revokeWebhookInstance, { params: { ...params, instanceId: instance } }),
     );
   },
-  text: () => 'Revoked. Deliveries answer 401 from now on.',
+  text: () => 'Revoked. Deliveries now get 401.',
 });

@@ -8,13 +8,13 @@ import { targetArgs, targetBody } from './target-args.ts';
 /** @spec docs/webhooks.md "Send" */
 export const send = defineCommand({
   name: 'webhooks send',
-  summary: "Deliver a sample, signed by the gateway: the plugin's own, or --data",
+  summary: "Send a signed sample delivery: the plugin's sample, or --data",
   example: "svc webhooks send github push --data @push.json --header 'x-github-event: push'",
   idField: 'webhookId',
   args: z.object({
     ...targetArgs,
-    data: z.string().optional().describe('the payload as JSON; "@<file>" reads a file, "-" reads stdin'),
-    header: z.array(z.string()).default([]).describe("a further header, 'name: value'; may be repeated"),
+    data: z.string().optional().describe('payload as JSON; "@<file>" reads a file, "-" reads stdin'),
+    header: z.array(z.string()).default([]).describe("additional header, 'name: value'; may be repeated"),
   }),
   async run({ data, header, ...target }, { client, cwd }) {
     const body = {
@@ -23,7 +23,7 @@ export const send = defineCommand({
       headers: Object.fromEntries(header.map(parseHeader)),
     };
     const reply = await client.call(sendSample, { body });
-    // What the sender would be answered decides, so that a script sees a refusal.
+    // The status for the sender decides the exit code, so that scripts notice a refusal.
     return reply.status < 300 ? ok(reply) : { exitCode: 1, result: reply, error: refusalOf(reply) };
   },
   text: ({ status, webhookId, body }: ReplyOf<typeof sendSample>, style) =>
@@ -34,6 +34,6 @@ function refusalOf({ status, body }: ReplyOf<typeof sendSample>): { code: string
   const { error } = (body ?? {}) as { error?: { code: string; message: string } };
   return {
     code: error?.code ?? 'EXECUTION_ERROR',
-    message: `The sender would be answered ${status}${error ? `: ${error.message}` : '.'}`,
+    message: `The sender would get ${status}${error ? `: ${error.message}` : '.'}`,
   };
 }

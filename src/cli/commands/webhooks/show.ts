@@ -10,10 +10,10 @@ import { statusText } from './delivery-text.ts';
 /** @spec docs/webhooks.md "Records" */
 export const show = defineCommand({
   name: 'webhooks show',
-  summary: 'Show a delivery: every step, headers, body, outcome, and why it was refused',
+  summary: 'Show a delivery with its steps, headers, body, outcome and reason of refusal',
   example: 'svc webhooks show 01b8dac5-b5c2-7c27-a83c-4825204b1967',
   idField: 'webhookId',
-  args: z.object({ id: z.uuid().describe("the delivery's id, as X-Webhook-Id told it") }),
+  args: z.object({ id: z.uuid().describe('delivery id, from X-Webhook-Id') }),
   run: async ({ id }, { client }) => ok(await client.call(getDelivery, { params: { webhookId: id } })),
   text(delivery: WebhookDeliveryDetails, style) {
     const { explanation, outcome, body, bodyBytes, replayOf, replayedBy } = delivery;
@@ -25,11 +25,11 @@ export const show = defineCommand({
           `${delivery.pluginId} ${delivery.event}${delivery.instanceId === null ? '' : `/${delivery.instanceId}`}`,
         ],
         ['status', statusText(delivery.status, style)],
-        ['answered', String(delivery.httpStatus ?? '-')],
+        ['response', String(delivery.httpStatus ?? '-')],
         ['received', `${timeText(delivery.receivedAt)} from ${delivery.source}`],
         [
           'attempts',
-          `${delivery.attempts}${delivery.nextAttemptAt === null ? '' : `, again ${timeText(delivery.nextAttemptAt)}`}`,
+          `${delivery.attempts}${delivery.nextAttemptAt === null ? '' : `, next ${timeText(delivery.nextAttemptAt)}`}`,
         ],
         ['request id', delivery.requestId],
         ...(replayOf ? [['replay of', replayOf] as [string, string]] : []),
@@ -53,11 +53,7 @@ export const show = defineCommand({
         ? [section('attempts', attemptsText(delivery, style), style)]
         : []),
       section('headers', delivery.headers.map(([name, value]) => `${name}: ${value}`).join('\n'), style),
-      section(
-        'body',
-        body ?? (bodyBytes === 0 ? '(none was read)' : `(${bodyBytes} bytes, not kept)`),
-        style,
-      ),
+      section('body', body ?? (bodyBytes === 0 ? '(empty)' : `(${bodyBytes} bytes, not stored)`), style),
       ...(outcome ? [section('outcome', JSON.stringify(outcome, null, 2), style)] : []),
     ].join('\n\n');
   },
@@ -67,14 +63,14 @@ function section(title: string, text: string, style: Style): string {
   return `${style.bold(title)}\n${text}`;
 }
 
-/** Most steps take less than a millisecond, and which of them took any is the question. */
+/** Keeps fractions: most steps take less than a millisecond. */
 function stepDuration(ms: number): string {
   return ms < 10 ? `${ms.toFixed(2)}ms` : formatDuration(ms);
 }
 
 function stepsText({ steps }: WebhookDeliveryDetails, style: Style): string {
   const rows = steps.map(({ step, outcome, durationMs }) => [step, outcome, stepDuration(durationMs)]);
-  return table(['step', 'outcome', 'took'], rows, style);
+  return table(['step', 'outcome', 'duration'], rows, style);
 }
 
 function attemptsText({ attemptHistory }: WebhookDeliveryDetails, style: Style): string {
@@ -85,5 +81,5 @@ function attemptsText({ attemptHistory }: WebhookDeliveryDetails, style: Style):
     stepDuration(durationMs),
     error ?? '',
   ]);
-  return table(['attempt', 'started', 'outcome', 'took', 'error'], rows, style);
+  return table(['attempt', 'started', 'outcome', 'duration', 'error'], rows, style);
 }

@@ -7,14 +7,17 @@ import { followDeliveries, type StreamedDelivery } from './follow.ts';
 /** @spec docs/webhooks.md "Tail" */
 export const tail = defineCommand({
   name: 'webhooks tail',
-  summary: 'Show deliveries as they come and as they end, until Ctrl-C',
+  summary: 'Follow deliveries and their outcomes until Ctrl-C',
   example: 'svc webhooks tail --plugin github',
   streams: 'always',
   idField: 'webhookId',
   args: z.object({
-    plugin: PluginId.optional().describe('those of one plugin'),
-    event: EventName.optional().describe('those of one event'),
-    cursor: z.string().optional().describe('where to go on; 0 for all that is kept; default: from now on'),
+    plugin: PluginId.optional().describe('only deliveries to this plugin'),
+    event: EventName.optional().describe('only deliveries of this event'),
+    cursor: z
+      .string()
+      .optional()
+      .describe('cursor to resume from; 0 for all stored deliveries; default: new ones only'),
   }),
   async run(args, context) {
     const { ui } = context;

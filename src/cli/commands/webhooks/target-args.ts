@@ -1,13 +1,13 @@
 import { EventName, InstanceId, PluginId } from '../../../contracts/index.ts';
 
-/** What names one webhook on the command line. */
+/** Arguments that identify a webhook. */
 export const targetArgs = {
-  plugin: PluginId.describe("the plugin's id"),
-  event: EventName.describe('the event it declares'),
-  instance: InstanceId.optional().describe("which instance of a 'multi' webhook"),
+  plugin: PluginId.describe('plugin id'),
+  event: EventName.describe('event declared by the plugin'),
+  instance: InstanceId.optional().describe("instance of a 'multi' webhook"),
 };
 
-/** The same as the body of a call. */
+/** Converts the arguments to a request body. */
 export function targetBody({
   plugin,
   event,

@@ -18,7 +18,7 @@ import { InputFlag, readInput } from './input.ts';
 import { RunArg } from './read.ts';
 import { coloured, runPairs } from './views.ts';
 
-const StepArg = z.string().min(1).max(256).describe('the step: <job>.<step>');
+const StepArg = z.string().min(1).max(256).describe('step: <job>.<step>');
 
 export const cancel = defineCommand({
   name: 'workflows cancel',
@@ -31,15 +31,15 @@ export const cancel = defineCommand({
 });
 
 function notCancelled(status: string, style: Style): string {
-  if (status !== 'cancelling') return `The run had ended before: ${coloured(status, style)}.`;
-  return 'The time of the run was up before; it cleans up.';
+  if (status !== 'cancelling') return `The run had already ended: ${coloured(status, style)}.`;
+  return 'The run had already timed out and is cleaning up.';
 }
 
 export const rerun = defineCommand({
   name: 'workflows rerun',
-  summary: 'Run again, from the start or from a step',
+  summary: 'Run again from the start or from a step',
   example: 'svc workflows rerun run_01b8dac5 --from build.test',
-  args: z.object({ run: RunArg, from: StepArg.optional().describe('the step to begin with: <job>.<step>') }),
+  args: z.object({ run: RunArg, from: StepArg.optional().describe('step to start from: <job>.<step>') }),
   async run({ run, from }, { client }) {
     const body = from === undefined ? {} : { fromStep: from };
     return ok((await client.call(rerunRun, { params: { runId: run as never }, body })).run);
@@ -49,13 +49,13 @@ export const rerun = defineCommand({
 
 export const approve = defineCommand({
   name: 'workflows approve',
-  summary: 'Approve, or with --refuse refuse, a step that waits for it',
+  summary: 'Approve a waiting step, or refuse it with --refuse',
   example: 'svc workflows approve run_01b8dac5 release.gate --comment "looks good"',
   args: z.object({
     run: RunArg,
     step: StepArg,
-    refuse: z.boolean().default(false).describe('refuse instead'),
-    comment: z.string().max(4096).optional().describe('why; kept with the run'),
+    refuse: z.boolean().default(false).describe('refuse instead of approving'),
+    comment: z.string().max(4096).optional().describe('reason, stored with the run'),
   }),
   async run({ run, step, refuse, comment }, { client }) {
     const body = { approved: !refuse, ...(comment === undefined ? {} : { comment }) };
@@ -63,7 +63,7 @@ export const approve = defineCommand({
     return ok({ ...reply, approved: !refuse });
   },
   text: ({ approved }: { approved: boolean }) =>
-    approved ? 'Approved; the run goes on.' : 'Refused; the step fails.',
+    approved ? 'Approved. The run continues.' : 'Refused. The step fails.',
 });
 
 const Decision = z.enum(['retry', 'succeed', 'fail']);
@@ -71,18 +71,18 @@ type DecideReply = Pick<ReplyOf<typeof decideSteps>, 'decided' | 'refused'>;
 
 export const decide = defineCommand({
   name: 'workflows decide',
-  summary: 'Decide what becomes of steps that were interrupted in mid-air',
+  summary: 'Retry, complete or fail interrupted steps',
   example: 'svc workflows decide run_01b8dac5 pay.charge retry',
   args: z.object({
-    run: RunArg.describe('the run, several with commas, or "all" that wait for a decision'),
-    step: StepArg.describe('the step: <job>.<step>, or "all" (with the run "all")'),
+    run: RunArg.describe('run id, several separated by commas, or "all" waiting runs'),
+    step: StepArg.describe('step: <job>.<step>, or "all" (requires run "all")'),
     action: Decision.describe('retry, succeed or fail'),
-    output: InputFlag.describe('with succeed: the output of the steps, as JSON'),
+    output: InputFlag.describe('with succeed: output of the steps, as JSON'),
     workflow: z.string().max(256).optional().describe('with "all": only runs of this workflow'),
   }),
   async run({ run, step, action, output, workflow }, { client, cwd }) {
     if (run !== 'all' && (step === 'all' || workflow !== undefined))
-      throw new UsageError('The step "all" and --workflow go with the run "all" alone.', {
+      throw new UsageError('The step "all" and --workflow require the run "all".', {
         hint: 'svc workflows decide all all retry --workflow billing',
       });
     const value = output === undefined ? null : ((await readJson('--output', output, cwd)) as never);
@@ -102,13 +102,13 @@ export const decide = defineCommand({
     const lines = refused.map(
       ({ runId, stepId, error }) => `${style.red('refused')} ${runId} ${stepId}: ${error.message}`,
     );
-    if (decided.length === 0 && lines.length === 0) return 'No run that matches waits for a decision.';
+    if (decided.length === 0 && lines.length === 0) return 'No matching run waits for a decision.';
     const runs = new Set(decided.map(({ runId }) => runId)).size;
-    return [`Decided ${decided.length} steps of ${runs} runs; they go on.`, ...lines].join('\n');
+    return [`Decided ${decided.length} steps of ${runs} runs.`, ...lines].join('\n');
   },
 });
 
-/** Page by page, as each is taken up by the service at once. */
+/** Pages through all waiting steps. The service applies each page immediately. */
 async function decideAll(
   client: Pick<CommandContext['client'], 'call'>,
   body: CallInput<typeof decideSteps>['body'],
@@ -131,14 +131,14 @@ export const signal = defineCommand({
   example: `svc workflows signal run_01b8dac5 paid --input '{"amount": 12}'`,
   args: z.object({
     run: RunArg,
-    name: z.string().min(1).max(256).describe("the signal's name"),
+    name: z.string().min(1).max(256).describe('signal name'),
     input: InputFlag,
-    key: z.string().optional().describe('an idempotency key: the same one sends one signal to the run'),
+    key: z.string().optional().describe('idempotency key: a repeated key sends no second signal'),
   }),
   async run({ run, name, input, key }, { client, cwd }) {
     const payload = input === undefined ? null : await readInput(input, cwd);
     const body = { payload, ...(key === undefined ? {} : { idempotencyKey: key }) };
     return ok(await client.call(sendSignal, { params: { runId: run as never, name }, body }));
   },
-  text: () => 'Sent; a step that does not wait for it yet finds it later.',
+  text: () => 'Sent. The signal is stored until a step waits for it.',
 });

@@ -16,32 +16,32 @@ interface CreatedWorkflow {
   file: string;
 }
 
-/** Needs no platform that runs. @spec docs/workflows.md "Write and run a workflow" */
+/** Works offline. @spec docs/workflows.md "Write and run a workflow" */
 export const create = defineCommand({
   name: 'workflows create',
-  summary: 'Make a new workflow file that editors complete and check',
+  summary: 'Create a workflow file with a schema for editors',
   example: 'svc workflows create nightly',
   args: z.object({
-    id: WorkflowId.describe("the workflow's id"),
+    id: WorkflowId.describe('workflow id'),
     file: z
       .string()
       .min(1)
       .optional()
-      .describe('where to put it; default: workflows/<id>.yaml of the project'),
+      .describe('file to create; default: workflows/<id>.yaml in the project'),
   }),
   positionals: ['id'],
   async run({ id, file: given }, context) {
     const { projectDir, config } = context.platform();
     const file = given ? resolve(context.cwd, given) : join(projectDir, 'workflows', `${basename(id)}.yaml`);
     if (existsSync(file))
-      throw new PlatformError('CONFLICT', `${file} exists.`, {
-        details: { file, hint: 'Choose another with --file.' },
+      throw new PlatformError('CONFLICT', `${file} already exists.`, {
+        details: { file, hint: 'Choose another file with --file.' },
       });
     await writeWorkflow(id, projectDir, file);
     const found = await workflowFileStamps(projectDir, config.workflows);
     if (!found.has(file))
       context.ui.warn(
-        `No pattern of "workflows" in svc.config.json finds ${file}: ${config.workflows.join(', ') || 'there is none'}.`,
+        `No pattern in "workflows" of svc.config.json matches ${file}: ${config.workflows.join(', ') || 'the list is empty'}.`,
       );
     const at = shellWord(relative(context.cwd, file));
     context.ui.note(
@@ -52,7 +52,7 @@ export const create = defineCommand({
   text: ({ id, file }: CreatedWorkflow, style) => `${style.green('created')} ${id} in ${file}`,
 });
 
-/** Throws STORE_ERROR where the file, or the schema that it names, cannot be written. */
+/** Throws STORE_ERROR if the file or its schema cannot be written. */
 async function writeWorkflow(id: string, projectDir: string, file: string): Promise<void> {
   try {
     if (schemaState(projectDir, 'workflow.schema.json') === 'missing')
@@ -60,13 +60,9 @@ async function writeWorkflow(id: string, projectDir: string, file: string): Prom
     await mkdir(dirname(file), { recursive: true });
     writeWholeFile(file, workflowText(id, projectDir, file), 0o644);
   } catch (error) {
-    throw new PlatformError(
-      'STORE_ERROR',
-      `The workflow cannot be written to ${file}: ${messageOf(error)}.`,
-      {
-        details: { file, hint: 'Choose another place with --file.' },
-        cause: error,
-      },
-    );
+    throw new PlatformError('STORE_ERROR', `Cannot write the workflow to ${file}: ${messageOf(error)}.`, {
+      details: { file, hint: 'Choose another place with --file.' },
+      cause: error,
+    });
   }
 }

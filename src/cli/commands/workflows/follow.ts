@@ -13,7 +13,7 @@ import { oneLine } from '../../harmless.ts';
 import { interruption } from '../../interruption.ts';
 import { coloured } from './views.ts';
 
-/** What a run says, to its end; goes on where it was when the connection breaks. */
+/** Streams items of a run until it ends; resumes after a broken connection. */
 async function follow<Item>(
   context: CommandContext,
   { path, query = {}, signal }: { path: string; query?: Record<string, unknown>; signal: AbortSignal },
@@ -27,20 +27,21 @@ async function follow<Item>(
       if (event === 'end') return 'stop';
       if (data !== '') take(JSON.parse(data) as Item);
     },
-    lost: (why) => context.ui.noteOf(why, (reason) => `Cut off: ${reason}. Trying again; the run goes on.`),
+    lost: (why) =>
+      context.ui.noteOf(why, (reason) => `Disconnected: ${reason}. Reconnecting; the run continues.`),
   });
 }
 
 const pathOf = (path: string, runId: string): string => path.replace(':runId', encodeURIComponent(runId));
 
 export interface FollowedRun {
-  /** Once it was over, or as it was when following was interrupted. */
+  /** Final state, or the state when following was interrupted. */
   run: WorkflowRun;
-  /** 0 and 1 for how the run ended, 130 or 143 after an interruption. */
+  /** 0 or 1 for the result of the run, 130 or 143 after an interruption. */
   exitCode: number;
 }
 
-/** Tells each step as it starts and ends. Whoever interrupts it leaves the run running. */
+/** Prints each step as it starts and ends. Interrupting it does not stop the run. */
 export async function followRun(context: CommandContext, runId: string): Promise<FollowedRun> {
   const { ui, globals, client } = context;
   const { signal, exitCode } = interruption();
@@ -48,12 +49,12 @@ export async function followRun(context: CommandContext, runId: string): Promise
   await follow<RunEvent>(context, { path: pathOf(listRunEvents.path, runId), signal }, (event) => {
     if (globals.json || isShown(event)) ui.record(event, (shown) => progressLine(shown, startedAt, context));
   });
-  if (signal.aborted) ui.note(`The run goes on; look at it with svc workflows show ${runId}`);
+  if (signal.aborted) ui.note(`The run continues. Show it with svc workflows show ${runId}`);
   const run = await client.call(getRun, { params: { runId: runId as never } });
   return { run, exitCode: exitCode() || (run.status === 'succeeded' ? 0 : 1) };
 }
 
-/** People follow the run and its steps; its jobs and what else there is are for programs. */
+/** Only events of the run and its steps are shown to people; `--json` prints all. */
 const isShown = ({ type, stepId }: RunEvent): boolean =>
   type.startsWith('run.') || (type.startsWith('step.') && stepId !== null);
 
@@ -76,15 +77,15 @@ function clockTime(time: number): string {
   return new Date(time).toISOString().slice(11, 23);
 }
 
-/** Prints log lines as they come, until the run is over. Resolves with the exit code. */
+/** Prints log lines until the run ends. Resolves with the exit code. */
 export async function followLogs(
   context: CommandContext,
   runId: string,
   step: string | undefined,
 ): Promise<number> {
   const { signal, exitCode } = interruption();
-  const asked = { path: pathOf(listRunLogs.path, runId), query: { stepId: step }, signal };
-  await follow<RunLogLine>(context, asked, (line) =>
+  const request = { path: pathOf(listRunLogs.path, runId), query: { stepId: step }, signal };
+  await follow<RunLogLine>(context, request, (line) =>
     context.ui.record(line, (shown) => logLine(shown, context)),
   );
   return exitCode();

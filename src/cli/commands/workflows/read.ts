@@ -16,11 +16,11 @@ import { table } from '../../style.ts';
 import { followLogs, logLine } from './follow.ts';
 import { attemptsTable, runPairs, runsTable, stepsTable } from './views.ts';
 
-export const RunArg = z.string().min(1).max(128).describe("the run's id");
+export const RunArg = z.string().min(1).max(128).describe('run id');
 
 export const list = defineCommand({
   name: 'workflows list',
-  summary: 'List the registered workflows, and what is wrong with those that are not',
+  summary: 'List registered workflows, and the problems of invalid ones',
   example: 'svc workflows list',
   args: z.object(pageFlags),
   short: pageShort,
@@ -38,7 +38,7 @@ export const list = defineCommand({
     ]);
     const parts = [
       rows.length === 0
-        ? 'There are no workflows; put a definition into ./workflows.'
+        ? 'There are no workflows. Add a definition to ./workflows.'
         : table(['workflow', 'version', 'source', 'jobs', 'name'], rows, style),
     ];
     for (const { source, path, message, text, unresolved } of faults) {
@@ -51,20 +51,20 @@ export const list = defineCommand({
 });
 
 type RunsPage = ReplyOf<typeof listRuns>;
-/** What waits for a decision is shown first, however old it is. */
+/** Runs that wait for a decision are listed first, regardless of age. */
 const MAX_DECISIONS_SHOWN = 100;
 const MAY_WAIT = new Set(['waiting', 'cancelling']);
 
 export const runs = defineCommand({
   name: 'workflows runs',
-  summary: 'List runs, newest first; those that wait for a decision apart',
+  summary: 'List runs, newest first, with pending decisions on top',
   example: 'svc workflows runs --status failed',
   args: z.object({
-    status: RunStatus.optional().describe('only those of this status'),
-    waitingFor: WaitReason.optional().describe('only waiting ones that wait for this'),
-    workflow: z.string().optional().describe('only those of this workflow'),
-    limit: z.coerce.number().int().min(1).max(1000).default(20).describe('how many'),
-    cursor: z.string().optional().describe('where the page before ended'),
+    status: RunStatus.optional().describe('only runs with this status'),
+    waitingFor: WaitReason.optional().describe('only runs waiting for this'),
+    workflow: z.string().optional().describe('only runs of this workflow'),
+    limit: z.coerce.number().int().min(1).max(1000).default(20).describe('number of runs'),
+    cursor: z.string().optional().describe('nextCursor of the previous page'),
   }),
   short: pageShort,
   async run({ status, waitingFor, workflow, limit, cursor }, { client }) {
@@ -117,12 +117,12 @@ export const show = defineCommand({
     return [
       `${runPairs(run, style)}\n\n${stepsTable(steps, style)}`,
       ...(attempts === null ? [] : ['', attempts]),
-      ...(next.length > 0 ? ['', 'It waits for you:', ...next.map((line) => `  ${line}`)] : []),
+      ...(next.length > 0 ? ['', 'Waiting for your action:', ...next.map((line) => `  ${line}`)] : []),
     ].join('\n');
   },
 });
 
-/** The command that has a waiting step go on. */
+/** Command that continues a waiting step. */
 function nextStep(runId: string, { id, waitingFor }: Shown['steps'][number]): string[] {
   if (waitingFor?.for === 'approval') return [`svc workflows approve ${runId} ${id}`];
   if (waitingFor?.for === 'signal') return [`svc workflows signal ${runId} ${waitingFor.name ?? '<name>'}`];
@@ -132,13 +132,13 @@ function nextStep(runId: string, { id, waitingFor }: Shown['steps'][number]): st
 
 export const logs = defineCommand({
   name: 'workflows logs',
-  summary: "Show a run's log lines, or follow them to its end",
+  summary: "Show a run's log lines, or follow them until it ends",
   example: 'svc workflows logs run_01b8dac5 -f',
   streams: 'always',
   args: z.object({
     run: RunArg,
-    step: z.string().optional().describe('only those of one step: <job>.<step>'),
-    follow: z.boolean().default(false).describe('go on until the run is over'),
+    step: z.string().optional().describe('only lines of this step: <job>.<step>'),
+    follow: z.boolean().default(false).describe('follow until the run ends'),
   }),
   short: { follow: 'f' },
   async run({ run, step, follow }, context) {

@@ -11,13 +11,13 @@ import { runPairs } from './views.ts';
 /** @spec docs/workflows.md "Write and run a workflow" */
 export const run = defineCommand({
   name: 'workflows run',
-  summary: 'Start a run of a registered workflow, or of a definition in a file',
+  summary: 'Start a run of a registered workflow or a definition file',
   example: 'svc workflows run nightly --follow',
   streams: 'with --follow',
   args: z.object({
-    workflow: z.string().min(1).describe('its id, or a .yaml or .json file'),
+    workflow: z.string().min(1).describe('workflow id, or a .yaml or .json file'),
     input: InputFlag,
-    key: z.string().optional().describe('an idempotency key: the same one starts one run'),
+    key: z.string().optional().describe('idempotency key: a repeated key starts no second run'),
     priority: z.coerce
       .number()
       .int()
@@ -25,14 +25,14 @@ export const run = defineCommand({
       .max(100)
       .default(0)
       .describe('-100 to 100; higher goes first'),
-    at: z.iso.datetime({ offset: true }).optional().describe('not before this time (ISO 8601)'),
-    follow: z.boolean().default(false).describe('show progress until the run is over'),
+    at: z.iso.datetime({ offset: true }).optional().describe('earliest start (ISO 8601)'),
+    follow: z.boolean().default(false).describe('show progress until the run ends'),
   }),
   short: { follow: 'f' },
   async run({ workflow, input, key, priority, at, follow }, context) {
-    const { what, placed } = await whatToRun(workflow, context);
+    const { source, placed } = await resolveRunSource(workflow, context);
     const body = {
-      ...what,
+      ...source,
       input: await readInput(input, context.cwd),
       priority,
       ...(key === undefined ? {} : { idempotencyKey: key }),
@@ -42,7 +42,7 @@ export const run = defineCommand({
       throw placed(error);
     });
     if (!follow) {
-      context.ui.note(`See how it goes: svc workflows show ${started.id}`);
+      context.ui.note(`Show the run with: svc workflows show ${started.id}`);
       return ok(started);
     }
     context.ui.note(`run ${started.id}`);
@@ -55,16 +55,16 @@ export const run = defineCommand({
   text: (started: WorkflowRun, style) => runPairs(started, style),
 });
 
-interface Wanted {
-  what: { workflowId: string } | { definition: unknown };
+interface RunSource {
+  source: { workflowId: string } | { definition: unknown };
   placed(error: unknown): unknown;
 }
 
-async function whatToRun(workflow: string, { cwd }: CommandContext): Promise<Wanted> {
+async function resolveRunSource(workflow: string, { cwd }: CommandContext): Promise<RunSource> {
   const file = resolve(cwd, workflow);
   if (!/\.(?:ya?ml|json)$/.test(workflow) || !existsSync(file))
-    return { what: { workflowId: workflow }, placed: (error) => error };
+    return { source: { workflowId: workflow }, placed: (error) => error };
   const { readDefinitionFile } = await import('../../definition-file.ts');
   const { definition, placed } = await readDefinitionFile(file, workflow);
-  return { what: { definition }, placed };
+  return { source: { definition }, placed };
 }

@@ -1,7 +1,7 @@
 import { schemaPath } from '../../vendor/project-schemas.ts';
 import { text } from '../plugins/templates/template.ts';
 
-/** A new workflow in YAML, with the schema that editors complete and check it by. */
+/** A new workflow in YAML. The schema comment enables completion in editors. */
 export function workflowText(id: string, projectDir: string, file: string): string {
   return text(`
     # yaml-language-server: $schema=${schemaPath(projectDir, 'workflow.schema.json', file)}

@@ -14,16 +14,16 @@ interface ValidWorkflow {
   jobs: string[];
 }
 
-/** Needs no platform that runs. @spec docs/workflows.md "Write and run a workflow" */
+/** Works offline. @spec docs/workflows.md "Write and run a workflow" */
 export const validate = defineCommand({
   name: 'workflows validate',
-  summary: 'Check a workflow file, and list every fault with its line',
+  summary: 'Check a workflow file and list all problems with their lines',
   example: 'svc workflows validate workflows/nightly.yaml',
   args: z.object({ file: z.string().min(1).describe('a .yaml, .yml or .json file') }),
   async run({ file }, { cwd }) {
     const path = resolve(cwd, file);
     if (!existsSync(path))
-      throw new PlatformError('VALIDATION_ERROR', `There is no file ${path}.`, { details: { file: path } });
+      throw new PlatformError('VALIDATION_ERROR', `${path} does not exist.`, { details: { file: path } });
     const { definition, placed } = await readDefinitionFile(path, file);
     try {
       const { id, version, jobs } = compileDefinition(definition, checkingKinds()).definition;

@@ -3,7 +3,7 @@ import { formatDuration } from '../../../kit/duration.ts';
 import { pairs, type Style, table } from '../../style.ts';
 import { timeText } from '../../time-text.ts';
 
-/** A status in the colour of its meaning. */
+/** Colours a status by its meaning. */
 export function coloured(status: string, style: Style): string {
   if (status === 'succeeded') return style.green(status);
   if (status === 'failed' || status === 'timed_out') return style.red(status);
@@ -11,7 +11,7 @@ export function coloured(status: string, style: Style): string {
   return style.yellow(status);
 }
 
-export function lasted({
+export function durationOf({
   startedAt,
   finishedAt,
 }: {
@@ -29,9 +29,9 @@ export function runsTable(items: readonly WorkflowRun[], style: Style): string {
     stateOf(run, style),
     run.trigger,
     timeText(run.createdAt),
-    lasted(run),
+    durationOf(run),
   ]);
-  return table(['run', 'workflow', 'status', 'trigger', 'created', 'took'], rows, style);
+  return table(['run', 'workflow', 'status', 'trigger', 'created', 'duration'], rows, style);
 }
 
 function stateOf({ status, waitingReason }: WorkflowRun, style: Style): string {
@@ -50,7 +50,7 @@ export function runPairs(run: WorkflowRun, style: Style): string {
       ['trigger', run.trigger],
       ['created', timeText(run.createdAt)],
       ['started', timeText(run.startedAt)],
-      ['took', lasted(run)],
+      ['duration', durationOf(run)],
       ['resumed', `${run.resumeCount} times`],
       ['input', json(run.input)],
       ['output', json(run.output)],
@@ -69,13 +69,13 @@ export function stepsTable(steps: readonly RunStep[], style: Style): string {
     coloured(step.status, style),
     String(step.attempts),
     step.startedAt !== null && step.readyAt !== null ? formatDuration(step.startedAt - step.readyAt) : '-',
-    lasted(step),
+    durationOf(step),
     step.error?.message ?? step.waitingFor?.message ?? waitsFor(step),
   ]);
-  return table(['step', 'uses', 'status', 'tries', 'queued', 'took', ''], rows, style);
+  return table(['step', 'uses', 'status', 'attempts', 'queued', 'duration', ''], rows, style);
 }
 
-/** Every attempt of the steps that were retried, or that failed: when, how long, and why it failed. */
+/** Attempts of steps that were retried or failed, with time, duration and error. */
 export function attemptsTable(steps: readonly RunStep[], style: Style): string | null {
   const rows = steps
     .filter(({ history }) => history.length > 1 || history.some(({ error }) => error !== null))
@@ -85,15 +85,15 @@ export function attemptsTable(steps: readonly RunStep[], style: Style): string |
         String(attempt.attempt),
         coloured(attempt.status, style),
         timeText(attempt.startedAt),
-        lasted(attempt),
+        durationOf(attempt),
         attempt.error ? `${attempt.error.message}${placeOf(attempt.error)}` : '',
       ]),
     );
   if (rows.length === 0) return null;
-  return table(['attempt of', '', 'status', 'started', 'took', 'error'], rows, style);
+  return table(['attempt of', '', 'status', 'started', 'duration', 'error'], rows, style);
 }
 
-/** Where in the plugin's code a step failed. */
+/** Source position of a failure in the plugin's code. */
 function placeOf({ details }: NonNullable<RunStep['error']>): string {
   return typeof details.at === 'string' ? ` (at ${details.at})` : '';
 }
@@ -106,14 +106,14 @@ function waitsFor({ waitingFor, wakeAt }: RunStep): string {
 
 export function schedulesTable(items: readonly Schedule[], style: Style): string {
   if (items.length === 0) return 'No workflow has a schedule.';
-  const rows = items.map((plan) => [
-    plan.id,
-    plan.cron,
-    plan.timezone,
-    plan.paused ? style.yellow('paused') : timeText(plan.nextAt),
-    timeText(plan.lastAt),
-    plan.overlap,
-    plan.catchUp,
+  const rows = items.map((schedule) => [
+    schedule.id,
+    schedule.cron,
+    schedule.timezone,
+    schedule.paused ? style.yellow('paused') : timeText(schedule.nextAt),
+    timeText(schedule.lastAt),
+    schedule.overlap,
+    schedule.catchUp,
   ]);
   return table(['schedule', 'cron', 'timezone', 'next', 'last', 'overlap', 'catch-up'], rows, style);
 }
@@ -126,7 +126,7 @@ export function jobsTable(items: readonly Job[], style: Style): string {
     coloured(job.status, style),
     String(job.attempts),
     timeText(job.createdAt),
-    lasted(job),
+    durationOf(job),
   ]);
-  return table(['job', 'handler', 'status', 'tries', 'created', 'took'], rows, style);
+  return table(['job', 'handler', 'status', 'attempts', 'created', 'duration'], rows, style);
 }

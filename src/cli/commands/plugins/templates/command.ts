@@ -1,8 +1,8 @@
 import { shortName, type Template, text } from './template.ts';
 
-/** A command with typed input, for the command line and workflows. */
+/** A command with typed input, for the CLI and workflows. */
 export const commandTemplate: Template = (id) => ({
-  readme: `Greets: \`svc run ${id} ${shortName(id)}-greet --name Ada\`.`,
+  readme: `Greets a person: \`svc run ${id} ${shortName(id)}-greet --name Ada\`.`,
   manifest: {
     commands: [{ id: `${shortName(id)}-greet`, handler: 'commands.js#greet', description: 'Greet somebody' }],
   },
@@ -12,7 +12,7 @@ export const commandTemplate: Template = (id) => ({
 
       export const greet = defineCommand({
         input: z.object({
-          name: z.string().min(1).describe('who is greeted'),
+          name: z.string().min(1).describe('person to greet'),
           times: z.number().int().min(1).max(10).default(1),
         }),
         output: z.object({ greeting: z.string(), greetedBefore: z.number() }),
@@ -33,14 +33,14 @@ export const commandTemplate: Template = (id) => ({
       after(() => host.close());
       const greet = (input, options) => host.command(host.manifest.commands[0].id, input, options);
 
-      test('it greets, and remembers whom', async () => {
+      test('it greets and counts greetings per name', async () => {
         const first = await greet({ name: 'Ada', times: 2 });
         assert.deepEqual(first.result, { greeting: 'Hello Ada, Hello Ada', greetedBefore: 0 });
         const second = await greet({ name: 'Ada' });
         assert.equal(second.result.greetedBefore, 1);
       });
 
-      test('each tenant has a state of its own', async () => {
+      test('each tenant has its own state', async () => {
         const other = await greet({ name: 'Ada' }, { tenantId: 'acme' });
         assert.equal(other.result.greetedBefore, 0);
       });

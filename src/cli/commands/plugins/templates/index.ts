@@ -12,15 +12,19 @@ export const TEMPLATES = {
 } as const satisfies Record<string, Template>;
 export type TemplateName = keyof typeof TEMPLATES;
 
-/** The platform that a new plugin is made for. */
-export interface MadeFor {
+/** The platform version a new plugin is created for. */
+export interface TargetPlatform {
   version: string;
-  /** The entry of `devDependencies`. */
+  /** Entry in `devDependencies`. */
   dependency: Record<string, string>;
 }
 
-/** Every file of a new plugin, by its path in the folder. */
-export function filesOf(template: TemplateName, id: string, platform: MadeFor): Record<string, string> {
+/** All files of a new plugin, by path. */
+export function filesOf(
+  template: TemplateName,
+  id: string,
+  platform: TargetPlatform,
+): Record<string, string> {
   const { manifest, files, readme } = TEMPLATES[template](id);
   return {
     'package.json': json({
@@ -46,11 +50,11 @@ export function filesOf(template: TemplateName, id: string, platform: MadeFor): 
       ${readme}
 
           npm install              # in a fresh clone; needs no registry
-          npm test                 # runs the handlers in the sandbox, as the platform does
-          npm run validate         # checks the manifest and everything it names
+          npm test                 # runs the handlers in the sandbox, like the platform
+          npm run validate         # checks the manifest and all references
 
-      The tests need Node 22.19 or newer; \`npm test\` says so on an older one. When \`npm install\` says that
-      \`svc-platform-….tgz\` is missing, \`svc plugins repair\` writes it.
+      The tests need Node 22.19 or newer; \`npm test\` reports an older one. If \`npm install\` reports that
+      \`svc-platform-….tgz\` is missing, run \`svc plugins repair\`.
     `),
     ...files,
   };

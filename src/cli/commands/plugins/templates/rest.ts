@@ -1,8 +1,8 @@
 import { shortName, type Template, text } from './template.ts';
 
-/** Typed routes on the plugin's own state. */
+/** Typed routes with state. */
 export const restTemplate: Template = (id) => ({
-  readme: `Keeps notes: \`/api/v1/plugins/${shortName(id)}/notes\`.`,
+  readme: `Stores notes: \`/api/v1/plugins/${shortName(id)}/notes\`.`,
   manifest: {
     permissions: { platform: { state: true, cache: false } },
     rest: {
@@ -15,7 +15,7 @@ export const restTemplate: Template = (id) => ({
           path: '/notes/:name',
           handler: 'routes.js#getNote',
           description: 'Read a note',
-          errors: [{ code: 'NO_SUCH_NOTE', http: 404, description: 'There is no note of this name' }],
+          errors: [{ code: 'NO_SUCH_NOTE', http: 404, description: 'The note does not exist' }],
         },
       ],
     },
@@ -50,7 +50,7 @@ export const restTemplate: Template = (id) => ({
         method: 'GET',
         async execute(ctx) {
           const note = await ctx.state.get(key(ctx.params.name));
-          return note ? ok(note) : fail('NO_SUCH_NOTE', \`There is no note "\${ctx.params.name}".\`);
+          return note ? ok(note) : fail('NO_SUCH_NOTE', \`Note "\${ctx.params.name}" does not exist.\`);
         },
       });
     `),
@@ -70,12 +70,12 @@ export const restTemplate: Template = (id) => ({
         assert.deepEqual(list.body, { notes: ['milk'] });
       });
 
-      test('a note that is not there is the 404 that the manifest declares', async () => {
+      test('a missing note answers the declared 404', async () => {
         const { status, body } = await host.route('GET', '/notes/none');
         assert.deepEqual([status, body.error.code], [404, 'NO_SUCH_NOTE']);
       });
 
-      test('a body that does not fit is 400, and the handler does not run', async () => {
+      test('an invalid body answers 400 without running the handler', async () => {
         const { status, body } = await host.route('PUT', '/notes/empty', { body: { text: '' } });
         assert.deepEqual([status, body.error.code], [400, 'VALIDATION_ERROR']);
         assert.equal((await host.route('GET', '/notes/empty')).status, 404);

@@ -1,15 +1,15 @@
-/** What differs from one kind of plugin to the next. */
+/** Parts specific to one kind of plugin. */
 export interface TemplateParts {
-  /** The manifest's entries beside id and versions. */
+  /** Manifest fields besides id and version. */
   manifest: Record<string, unknown>;
   files: Record<string, string>;
-  /** One sentence: what it does. */
+  /** One sentence on what it does. */
   readme: string;
 }
 
 export type Template = (id: string) => TemplateParts;
 
-/** A text without the indentation it has in our sources. */
+/** Removes the indentation of a template literal. */
 export function text(indented: string): string {
   const lines = indented.replace(/^\n/, '').trimEnd().split('\n');
   const depths = lines.filter((line) => line.trim() !== '').map((line) => line.search(/\S/));
@@ -17,7 +17,7 @@ export function text(indented: string): string {
   return `${lines.map((line) => line.slice(depth)).join('\n')}\n`;
 }
 
-/** The last part of an id, for names and paths: `orders` of `@acme/orders`. */
+/** Last part of an id, for names and paths: `orders` for `@acme/orders`. */
 export function shortName(id: string): string {
   return id.split('/').at(-1)!;
 }

@@ -1,21 +1,21 @@
 import { shortName, type Template, text } from './template.ts';
 
-/** A signed webhook that keeps what came. */
+/** A signed webhook that stores its payload. */
 export const webhookTemplate: Template = (id) => ({
-  readme: `Takes orders in: \`svc webhooks provision ${id} order.created\` shows its URL and secret.`,
+  readme: `Receives orders: \`svc webhooks provision ${id} order.created\` shows its URL and secret.`,
   manifest: {
     permissions: { platform: { state: true, cache: false } },
     webhooks: [
       {
         event: 'order.created',
         handler: 'webhooks.js#onOrder',
-        description: 'An order came in',
+        description: 'An order was created',
         auth: { type: 'hmac', header: 'x-signature', algorithm: 'sha256', prefix: 'sha256=' },
         idempotencyKey: 'id',
       },
     ],
     commands: [
-      { id: `${shortName(id)}-total`, handler: 'commands.js#total', description: 'How much was ordered' },
+      { id: `${shortName(id)}-total`, handler: 'commands.js#total', description: 'Total of all orders' },
     ],
   },
   files: {
@@ -49,18 +49,18 @@ export const webhookTemplate: Template = (id) => ({
       const host = await createTestHost();
       after(() => host.close());
 
-      test('orders are counted and kept', async () => {
+      test('orders are counted and stored', async () => {
         assert.deepEqual((await host.webhook('order.created', { id: 'a', total: 5 })).result, { count: 1 });
         assert.deepEqual((await host.webhook('order.created', { id: 'b', total: 7 })).result, { count: 2 });
         assert.deepEqual((await host.command(host.manifest.commands[0].id)).result, { count: 2, total: 12 });
       });
 
-      test('each namespace has orders of its own', async () => {
+      test('each namespace has its own orders', async () => {
         const { result } = await host.webhook('order.created', { id: 'a', total: 1 }, { namespaceId: 'acme' });
         assert.deepEqual(result, { count: 1 });
       });
 
-      test('a delivery that is no order is refused', async () => {
+      test('an invalid order is rejected', async () => {
         await assert.rejects(host.webhook('order.created', { id: 'c' }), { code: 'VALIDATION_ERROR' });
       });
     `),

@@ -2,7 +2,7 @@ import { shortName, type Template, text } from './template.ts';
 
 /** A workflow in code: three steps, one of them a wait. */
 export const workflowTemplate: Template = (id) => ({
-  readme: `Makes reports in durable steps: \`svc workflows run ${shortName(id)}-report --input '{"day": "2030-01-31"}' --follow\`.`,
+  readme: `Creates reports in durable steps: \`svc workflows run ${shortName(id)}-report --input '{"day": "2030-01-31"}' --follow\`.`,
   manifest: {
     permissions: { platform: { state: true, cache: false } },
     workflows: [{ id: `${shortName(id)}-report`, name: 'Report', handler: 'report.js#report' }],
@@ -11,7 +11,7 @@ export const workflowTemplate: Template = (id) => ({
     'report.js': text(`
       import { defineWorkflow, z } from 'svc-platform/sdk';
 
-      /** Runs from its first line each time it is taken up again; steps that have ended hand on what they had found. */
+      /** Replayed from its first line whenever the run resumes; finished steps return their stored results. */
       export const report = defineWorkflow({
         id: '${shortName(id)}-report',
         input: z.object({ day: z.iso.date() }),
@@ -42,7 +42,7 @@ export const workflowTemplate: Template = (id) => ({
         assert.deepEqual([run.status, run.output], ['succeeded', { day: '2030-01-31', total: 41 }]);
       });
 
-      test('a day that is none is refused', async () => {
+      test('an invalid day is rejected', async () => {
         await assert.rejects(host.workflow(name, { day: 'soon' }), { code: 'VALIDATION_ERROR' });
       });
     `),
