@@ -11,11 +11,11 @@ import { systemRandom } from '../src/kit/random.ts';
 import { startBenchGateway } from './support/bench-gateway.ts';
 import { type BenchResult, round } from './support/result.ts';
 
-const AGENTS = 5000;
-const BEATS = 5;
-const HEARTBEATS_PER_SECOND = AGENTS / 15;
+const AGENT_COUNT = 5000;
+const BEAT_ROUNDS = 5;
+const HEARTBEATS_PER_SECOND = AGENT_COUNT / 15;
 
-/** What idle agents cost the gateway that holds their sockets: memory, and processor time of a beat. */
+/** Measures the cost of idle agents for the gateway: memory, and CPU time per heartbeat. */
 export async function run(): Promise<BenchResult> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
   const daemon = await startBenchGateway({ folder });
@@ -29,7 +29,7 @@ export async function run(): Promise<BenchResult> {
 
 async function measure(url: string, services: GatewayServices, folder: string): Promise<BenchResult> {
   const file = join(folder, 'hosts.json');
-  await writeFile(file, JSON.stringify(await plantHosts(services)));
+  await writeFile(file, JSON.stringify(await createHosts(services)));
   const before = residentMb();
   const startedAt = performance.now();
   const script = fileURLToPath(new URL('support/idle-agents.ts', import.meta.url));
@@ -40,37 +40,37 @@ async function measure(url: string, services: GatewayServices, folder: string): 
     const after = residentMb();
     const cpuBefore = process.cpuUsage();
     const beatsAt = performance.now();
-    for (let beat = 0; beat < BEATS; beat++) {
+    for (let beat = 0; beat < BEAT_ROUNDS; beat++) {
       child.stdin.write('beat\n');
       await once(child.stdout, 'data');
     }
-    const beatMs = (performance.now() - beatsAt) / BEATS;
+    const beatMs = (performance.now() - beatsAt) / BEAT_ROUNDS;
     const { user, system } = process.cpuUsage(cpuBefore);
-    const microsPerBeat = (user + system) / (BEATS * AGENTS);
+    const microsPerBeat = (user + system) / (BEAT_ROUNDS * AGENT_COUNT);
     return {
       name: 'Idle agents',
       rows: [
         {
           agents: services.hostSessions.connected,
           'connect all, s': round(connectMs / 1000, 1),
-          'KB an agent': round(((after - before) * 1024) / AGENTS, 1),
+          'KB an agent': round(((after - before) * 1024) / AGENT_COUNT, 1),
           'gateway, MB': round(after),
           'beat of all, ms': round(beatMs),
           'CPU a beat, us': round(microsPerBeat, 1),
           'CPU at 15 s beats, %': round((microsPerBeat * HEARTBEATS_PER_SECOND) / 10_000, 2),
         },
       ],
-      note: 'Each agent proves its key when it connects; agents in a process of their own on the same machine.',
+      note: 'Each agent proves its key when it connects. The agents run in a separate process on the same machine.',
     };
   } finally {
     child.kill('SIGKILL');
   }
 }
 
-async function plantHosts({ hostStore, jwts }: GatewayServices) {
+async function createHosts({ hostStore, jwts }: GatewayServices) {
   const random = systemRandom();
   return Promise.all(
-    Array.from({ length: AGENTS }, async () => {
+    Array.from({ length: AGENT_COUNT }, async () => {
       const keys = createHostKeys();
       const hostId = `host_${random.uuid()}`;
       const common = {

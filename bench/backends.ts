@@ -27,7 +27,7 @@ const MANIFEST = {
   commands: [{ id: 'echo', handler: 'h.js#echo' }],
 };
 
-/** One call of one handler after the other, from inside the gateway, by where the plugin runs. */
+/** Measures sequential calls of one handler from inside the gateway, by backend. */
 export async function run(): Promise<BenchResult> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
   const plugin = join(folder, 'plugins', PLUGIN);
@@ -51,7 +51,7 @@ export async function run(): Promise<BenchResult> {
     await rm(folder, { recursive: true, force: true });
   }
   const note =
-    'Input 2 KB, p50 and p99 in ms. worker and host: warm processes; host: an agent on loopback; container: a new one each call (Podman, runc).';
+    'Input 2 KB, p50 and p99 in ms. worker and host: warm processes; host: an agent on loopback; container: a new container per call (Podman, runc).';
   return {
     name: 'Handler calls by backend',
     rows,

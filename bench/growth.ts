@@ -11,14 +11,14 @@ import { silentLogger } from '../src/kit/logger.ts';
 import type { DeliveryCursor, DeliveryFilter, GatewayStore } from '../src/store/ports/index.ts';
 import { sqliteGatewayStore } from '../src/store/sqlite/index.ts';
 import { type LongestBlock, longestBlock, threadCpuMs } from './support/event-loop.ts';
-import { fillFormerStore } from './support/growth-store.ts';
+import { fillOldStore } from './support/growth-store.ts';
 import { type BenchResult, median, quantile, round } from './support/result.ts';
 
 const STARTS = 5;
 const PAGES = 20;
 const PAGE_AIM_MS = 50;
 const BODY_BYTES = 500;
-/** `--small`: a tenth, to try the benchmark out. `--million`: half, for machines in use. `--no-text`: without searches, whose index takes minutes to build. */
+/** `--small`: a tenth, for trying. `--million`: half. `--no-text`: without text searches, whose index takes minutes. */
 const sizes = (flags: ReadonlySet<string>) =>
   flags.has('--small')
     ? [0, 35_000, 200_000]
@@ -26,7 +26,7 @@ const sizes = (flags: ReadonlySet<string>) =>
       ? [0, 1_000_000]
       : [0, 348_000, 2_000_000];
 
-/** What stored deliveries cost: the start of the gateway, lists by every filter, and sweeps. */
+/** Measures the cost of stored deliveries: gateway start, filtered lists, and sweeps. */
 export async function run(flags: ReadonlySet<string> = new Set()): Promise<BenchResult> {
   const rows: BenchResult['rows'] = [];
   const listed = sizes(flags).at(-1)!;
@@ -35,14 +35,14 @@ export async function run(flags: ReadonlySet<string> = new Set()): Promise<Bench
     try {
       await writeFile(join(folder, 'svc.config.json'), '{}');
       const dataDir = join(folder, '.svc');
-      await fillFormerStore(dataDir, size, BODY_BYTES);
+      await fillOldStore(dataDir, size, BODY_BYTES);
       const stored = size.toLocaleString('en-US');
       rows.push({
         what: 'gateway ready, first start after the upgrade',
         stored,
         value: startValue([await measureStart(folder)]),
       });
-      await whenListed(dataDir);
+      await waitUntilListed(dataDir);
       const starts: Start[] = [];
       for (let n = 0; n < STARTS; n++) starts.push(await measureStart(folder));
       rows.push({ what: 'gateway ready', stored, value: startValue(starts) });
@@ -54,7 +54,7 @@ export async function run(flags: ReadonlySet<string> = new Set()): Promise<Bench
   return {
     name: 'Growth',
     rows,
-    note: `Bodies of ${BODY_BYTES} bytes, five plugins with four events. Medians of ${STARTS} starts of a gateway process, killed in between: time / CPU time of the process. Lists: ${PAGES} pages of 50 each, text index complete, median / 99th percentile of the time, then of the thread's CPU time; aim: a median under ${PAGE_AIM_MS} ms. Blocks: the longest time that a timer of 1 ms came late / the most CPU time of the thread between two of its calls.`,
+    note: `Bodies of ${BODY_BYTES} bytes, five plugins with four events. Medians of ${STARTS} starts of a gateway process, killed after each: time / CPU time of the process. Lists: ${PAGES} pages of 50 each, text index complete, median / 99th percentile of the time, then of the thread's CPU time; aim: a median under ${PAGE_AIM_MS} ms. Blocks: maximum delay of a 1 ms timer / maximum CPU time of the thread between two timer calls.`,
   };
 }
 
@@ -67,7 +67,7 @@ interface Start {
 const startValue = (starts: Start[]): string =>
   `${round(median(starts.map(({ wallMs }) => wallMs)))} / ${median(starts.map(({ cpuMs }) => cpuMs))} ms`;
 
-/** From the start of the process until it is ready; then it is killed. */
+/** Starts the process, waits until it is ready, and kills it. */
 async function measureStart(folder: string): Promise<Start> {
   const program = fileURLToPath(new URL('./support/gateway-process.ts', import.meta.url));
   const startedAt = performance.now();
@@ -77,7 +77,7 @@ async function measureStart(folder: string): Promise<Start> {
   const exited = new Promise((resolve) => child.once('exit', resolve));
   const line = await new Promise<string>((resolve, reject) => {
     child.stdout.once('data', (text) => resolve(String(text)));
-    child.once('exit', () => reject(new Error('The gateway ended before it was ready.')));
+    child.once('exit', () => reject(new Error('The gateway exited before it was ready.')));
   });
   const wallMs = performance.now() - startedAt;
   child.kill('SIGKILL');
@@ -89,14 +89,14 @@ function openStore(dataDir: string): Promise<GatewayStore> {
   return sqliteGatewayStore({ dataDir, clock: systemClock, logger: silentLogger, shared: false });
 }
 
-/** Until all that the former version left is in the lists. */
-async function whenListed(dataDir: string): Promise<void> {
+/** Waits until the lists contain all deliveries of the old version. */
+async function waitUntilListed(dataDir: string): Promise<void> {
   const store = await openStore(dataDir);
   await store.inbox.list('default', { limit: 1, after: { receivedAt: 0, position: 0 } });
   await store.close();
 }
 
-async function whenIndexed(dataDir: string, position: number): Promise<void> {
+async function waitUntilIndexed(dataDir: string, position: number): Promise<void> {
   for (;;) {
     await new Promise((resolve) => setTimeout(resolve, 2000));
     try {
@@ -105,7 +105,7 @@ async function whenIndexed(dataDir: string, position: number): Promise<void> {
       db.close();
       if (position - until < 2048) return;
     } catch {
-      // Not there yet.
+      // The index does not exist yet.
     }
   }
 }
@@ -137,7 +137,7 @@ export async function measureStore(
   const rows: BenchResult['rows'] = [];
   if (withText) {
     const begun = performance.now();
-    await whenIndexed(dataDir, await inbox.latest());
+    await waitUntilIndexed(dataDir, await inbox.latest());
     rows.push({
       what: 'text index complete, after',
       stored,
@@ -170,7 +170,7 @@ const timesOf = (took: number[]): string => `${round(median(took), 1)} / ${round
 
 interface PageTime {
   wallMs: number;
-  /** CPU time of this thread, which is the one that answers. */
+  /** CPU time of this thread, which runs the queries. */
   cpuMs: number;
 }
 
@@ -181,7 +181,7 @@ async function pageTimes({ inbox }: GatewayStore, filter: DeliveryFilter): Promi
     const page = await inbox.list('default', { ...filter, limit: 50, before });
     took.push({ wallMs: performance.now() - startedAt, cpuMs: threadCpuMs() - cpuBefore });
     before = page.next ?? undefined;
-    // Each is a request of its own.
+    // Each page is a separate request.
     await turn();
   }
   return took;

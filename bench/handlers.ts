@@ -8,9 +8,9 @@ import { systemRandom } from '../src/kit/random.ts';
 import { createWorkerBackend, sandboxInForce, type WorkerBackend } from '../src/plugins/index.ts';
 import { type BenchResult, quantile, round } from './support/result.ts';
 
-const ONE_BY_ONE = 3000;
-const AT_ONCE = 64;
-const MANY = 20_000;
+const SEQUENTIAL_CALLS = 3000;
+const CONCURRENCY = 64;
+const CONCURRENT_CALLS = 20_000;
 const COLD_STARTS = 7;
 
 /** A webhook-like input of 2 KB. */
@@ -26,10 +26,7 @@ export const echo = (_ctx, input) => input;
 export const stateful = async (ctx) => ctx.state.get('key');
 `;
 
-/**
- * What a call of plugin code costs: warm, one after the other (latency) and many at once (throughput),
- * and cold, the start of the confined process included.
- */
+/** Measures calls of plugin code: warm and sequential (latency), concurrent (throughput), and cold, including process start. */
 export async function run(): Promise<BenchResult> {
   const root = await mkdtemp(join(tmpdir(), 'svc-bench-'));
   await writeFile(join(root, 'h.js'), HANDLERS);
@@ -63,17 +60,21 @@ async function measure(sandbox: 'permission' | 'bwrap', root: string): Promise<B
     for (const handler of ['noop', 'echo', 'stateful']) {
       rows.push({
         sandbox,
-        what: `${handler}, warm, one by one`,
+        what: `${handler}, warm, sequential`,
         ...(await latency(backend, caller(root, handler))),
       });
     }
     rows.push({
       sandbox,
-      what: 'noop, 64 at once, 2 processes',
+      what: 'noop, 64 concurrent, 2 processes',
       ...(await throughput(backend, caller(root, 'noop'))),
     });
-    const shared = caller(root, 'noop', { quotas: { concurrency: AT_ONCE } });
-    rows.push({ sandbox, what: 'noop, 64 at once, concurrency 64', ...(await throughput(backend, shared)) });
+    const shared = caller(root, 'noop', { quotas: { concurrency: CONCURRENCY } });
+    rows.push({
+      sandbox,
+      what: 'noop, 64 concurrent, concurrency 64',
+      ...(await throughput(backend, shared)),
+    });
     rows.push({ sandbox, what: 'noop, cold start included', ...(await coldStart(backend, root)) });
     return rows;
   } finally {
@@ -106,25 +107,25 @@ function caller(root: string, handler: string, permissions: object = {}): MakeRe
 }
 
 async function latency(backend: WorkerBackend, make: MakeRequest): Promise<Record<string, number>> {
-  for (let i = 0; i < ONE_BY_ONE / 3; i++) await backend.run(make());
+  for (let i = 0; i < SEQUENTIAL_CALLS / 3; i++) await backend.run(make());
   const times: number[] = [];
   const startedAt = performance.now();
-  for (let i = 0; i < ONE_BY_ONE; i++) times.push(await timed(() => backend.run(make())));
+  for (let i = 0; i < SEQUENTIAL_CALLS; i++) times.push(await timed(() => backend.run(make())));
   return summary(times, performance.now() - startedAt);
 }
 
 async function throughput(backend: WorkerBackend, make: MakeRequest): Promise<Record<string, number>> {
   const times: number[] = [];
-  let left = MANY;
+  let left = CONCURRENT_CALLS;
   async function work(): Promise<void> {
     while (left-- > 0) times.push(await timed(() => backend.run(make())));
   }
   const startedAt = performance.now();
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  await Promise.all(Array.from({ length: CONCURRENCY }, work));
   return summary(times, performance.now() - startedAt);
 }
 
-/** Each version of a plugin gets processes of its own, so each call of a new one starts one. */
+/** Each version of a plugin gets its own processes, so a call of a new version is a cold start. */
 async function coldStart(backend: WorkerBackend, root: string): Promise<Record<string, number>> {
   const make = caller(root, 'noop');
   const times: number[] = [];

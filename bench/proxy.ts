@@ -15,19 +15,19 @@ const CONNECTIONS = 100;
 const TOKENS = 100;
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
 const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 2000);
-/** Of two processes each is called half as often, and both are to be compiled when they are measured. */
+/** With two processes, each gets half of the calls and must be compiled before the measurement. */
 const WARM_UP_ROUNDS = 2;
 const PACED_PER_SECOND = 1000;
 const SECRET = 'a-benchmark-secret-of-more-than-32-bytes';
 const STATIC_TOKEN = 'a-static-token-of-the-benchmark';
-/** The proxy alone on one core; upstream and load on the other. */
+/** The proxy has one core to itself; upstream and load use the other. */
 const SERVER_CORE = '0';
 const LOAD_CORE = '1';
 const BARE = 'bare node:http + undici, no auth';
 const POST_BODY = JSON.stringify({ text: 'x'.repeat(1010) });
 
 interface Measured extends LoadReport {
-  /** CPU time of the server for each request: what a busy machine does not distort. */
+  /** CPU time of the server per request, which is robust against other load on the machine. */
   cpuUs: number;
 }
 
@@ -38,7 +38,7 @@ interface Contender {
   tokens: readonly string[];
 }
 
-/** Authenticated proxying, 1 KB, of our gateway and of others, side by side. */
+/** Compares authenticated proxying of 1 KB between our gateway and others. */
 export async function run(): Promise<BenchResult> {
   const children: ChildProcess[] = [];
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
@@ -71,7 +71,7 @@ export async function run(): Promise<BenchResult> {
     return {
       name: `Authenticated proxy, 1 KB, ${CONNECTIONS} connections, ${TOKENS} tokens`,
       rows,
-      note: `Medians of ${ROUNDS} interleaved rounds of ${ROUND_MS / 1000} s. The server alone on one core (two processes share it too), upstream and load on the other; "CPU x bare" is the median over rounds of CPU time a request beside that of the bare pass-through in the same round, which a busy machine distorts least. svc has all features and an access line on; the fastify stack and HAProxy verify HS256 on each request.`,
+      note: `Medians of ${ROUNDS} interleaved rounds of ${ROUND_MS / 1000} s. The server has one core to itself (two processes share it), upstream and load use the other. "CPU x bare" is the median over rounds of the ratio to the CPU time per request of the bare pass-through in the same round, which other load on the machine distorts least. svc has all features and access logging on; the fastify stack and HAProxy verify HS256 on each request.`,
     };
   } finally {
     for (const child of children) child.kill('SIGKILL');
@@ -122,7 +122,7 @@ async function startAll(children: ChildProcess[], upstream: string, folder: stri
   return contenders;
 }
 
-/** A program of `support/proxies` on a core of its own; it prints its port. */
+/** Starts a program of `support/proxies` on a given core; it prints its port. */
 async function start(children: ChildProcess[], core: string, file: string, ...args: string[]) {
   const program = join(packageRoot, 'bench/support/proxies', file);
   const child = spawn('taskset', ['-c', core, process.execPath, program, ...args], {
@@ -131,7 +131,7 @@ async function start(children: ChildProcess[], core: string, file: string, ...ar
   children.push(child);
   const port = await new Promise<number>((resolve, reject) => {
     child.stdout!.once('data', (text) => resolve(Number(text)));
-    child.once('exit', (code) => reject(new Error(`${file} ended with ${code}`)));
+    child.once('exit', (code) => reject(new Error(`${file} exited with ${code}`)));
   });
   return { port, pid: child.pid! };
 }
@@ -173,7 +173,7 @@ async function measure(contenders: Contender[], method: 'GET' | 'POST'): Promise
   return reports;
 }
 
-/** A steady rate, interleaved as well: latency where there is time to spare. */
+/** Interleaved rounds at a fixed rate: latency without saturation. */
 async function pace(contenders: Contender[]): Promise<Map<string, PacedReport[]>> {
   const reports = new Map<string, PacedReport[]>(contenders.map(({ name }) => [name, []]));
   for (let turn = 0; turn < ROUNDS; turn++) {
@@ -186,7 +186,7 @@ async function pace(contenders: Contender[]): Promise<Map<string, PacedReport[]>
   return reports;
 }
 
-/** The median over rounds of one's CPU time a request beside the other's in the same round. */
+/** Median over rounds of the ratio of CPU time per request in the same round. */
 function cpuRatio(reports: Measured[], others: Measured[]): number {
   return median(reports.map(({ cpuUs }, turn) => cpuUs / others[turn]!.cpuUs));
 }

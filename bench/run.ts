@@ -1,6 +1,6 @@
 /**
- * `npm run bench [-- name … [--flag …]]`: runs the benchmarks one after another and prints their tables, the machine
- * named. `startup --with-others` fetches other programs from the npm registry to measure them as well.
+ * `npm run bench [-- name … [--flag …]]`: runs benchmarks in sequence and prints their tables and the machine.
+ * `startup --with-others` also measures other programs, fetched from the npm registry.
  */
 import { cpus, totalmem } from 'node:os';
 import type { BenchResult } from './support/result.ts';
@@ -23,7 +23,7 @@ const flags = new Set(process.argv.slice(2).filter((word) => word.startsWith('--
 const chosen = process.argv.slice(2).filter((word) => !flags.has(word));
 const unknown = chosen.filter((name) => !Object.hasOwn(BENCHES, name));
 if (unknown.length > 0) {
-  console.error(`There is no benchmark ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}.`);
+  console.error(`Unknown benchmark ${unknown.join(', ')}. Available: ${Object.keys(BENCHES).join(', ')}.`);
   process.exit(2);
 }
 
@@ -33,7 +33,7 @@ for (const [name, load] of Object.entries(BENCHES)) {
   const { run } = await load();
   print(await run(flags));
 }
-// Pools and timers of what was measured may live on.
+// Pools and timers of measured code may keep the process alive.
 process.exit(0);
 
 function machine(): string {
@@ -42,7 +42,7 @@ function machine(): string {
   return `${others.length + 1} x ${first?.model.trim()}, ${memory} GB, ${process.platform} ${process.arch}, Node ${process.versions.node}`;
 }
 
-/** A Markdown table, so that it can stand in the README as it is. */
+/** Prints a Markdown table, to be copied into the README. */
 function print({ name, rows, note }: BenchResult): void {
   const headings = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const cells = rows.map((row) => headings.map((heading) => text(row[heading])));

@@ -11,25 +11,25 @@ const execute = promisify(execFile);
 
 const COMMAND_ROUNDS = 15;
 const PLATFORM_ROUNDS = 5;
-/** That the program itself runs on; the launcher runs on older ones. */
-const OLDEST_NODE = 22;
+/** Oldest Node supported without the launcher starting another one. */
+const MIN_NODE = 22;
 const FREE_PORTS = Object.fromEntries(
   ['gateway', 'rest', 'workflow', 'marketplace', 'state'].map((name) => [name, { port: 0 }]),
 );
 
-/** How long commands take and the platform needs to start, and what it holds in memory once it idles. */
+/** Measures commands, the start of the platform, and its idle memory. */
 export async function run(flags: ReadonlySet<string> = new Set()): Promise<BenchResult> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
   const launcher = join(packageRoot, 'bin', 'svc');
   const svc = (...args: string[]) => execute(process.execPath, [launcher, ...args], { cwd: folder });
   await writeFile(join(folder, 'svc.config.json'), JSON.stringify(FREE_PORTS));
   try {
-    // Builds where the build is not current, and leaves the compiled code that every later start finds.
+    // Builds if needed, and fills the compile cache for later starts.
     await svc('up', '-d');
     await svc('down');
     await svc('up', '-d');
     const started = await residentMb(svc);
-    const commands = await timedInTurns(COMMAND_ROUNDS, SIMPLE_COMMANDS, (command) =>
+    const commands = await timedInterleaved(COMMAND_ROUNDS, SIMPLE_COMMANDS, (command) =>
       svc(...command.split(' ')),
     );
     const ids = await timed(COMMAND_ROUNDS, () => svc('complete', '--', 'plugins', 'show', ''));
@@ -39,7 +39,7 @@ export async function run(flags: ReadonlySet<string> = new Set()): Promise<Bench
     const help = await timed(COMMAND_ROUNDS, () => svc('--help'));
     const bare = await timed(COMMAND_ROUNDS, () => execute(process.execPath, ['-e', '0']));
     const others = flags.has('--with-others') ? await measureOthers(folder) : [];
-    const older = await measureOlderNode(launcher, folder);
+    const olderNode = await measureOlderNode(launcher, folder);
     const up = await timed(
       PLATFORM_ROUNDS,
       () => svc('up', '-d'),
@@ -63,18 +63,18 @@ export async function run(flags: ReadonlySet<string> = new Set()): Promise<Bench
         })),
         { what: 'completion of words', median: ms(words), aim: '' },
         { what: 'completion of live ids', median: ms(ids), aim: 'under 150 ms' },
-        ...older,
+        ...olderNode,
         ...others,
         { what: 'svc up -d, from stopped to all ready', median: ms(up), aim: 'under 1500 ms' },
-        { what: 'svc down, to all ended', median: ms(down), aim: '' },
+        { what: 'svc down, until all have stopped', median: ms(down), aim: '' },
         {
-          what: 'resident: five services, just started / settled',
+          what: 'resident: five services, after start / settled',
           median: `${started.daemons} / ${settled.daemons} MB`,
           aim: 'under 450 MB',
         },
         { what: 'resident: supervisor', median: `${settled.supervisor} MB`, aim: '' },
       ],
-      note: `Medians of ${COMMAND_ROUNDS} (commands) and ${PLATFORM_ROUNDS} (platform) runs through bin/svc in a checkout; simple commands in turns. Resident memory (VmRSS) right after svc up -d, and some seconds later; pages that processes share count in each.`,
+      note: `Medians of ${COMMAND_ROUNDS} (commands) and ${PLATFORM_ROUNDS} (platform) runs through bin/svc in a checkout; simple commands are interleaved. Resident memory (VmRSS) right after svc up -d and some seconds later; shared pages count in each process.`,
     };
   } finally {
     await svc('down').catch(() => {});
@@ -82,7 +82,7 @@ export async function run(flags: ReadonlySet<string> = new Set()): Promise<Bench
   }
 }
 
-/** What asks the gateway, or all services, for one thing. */
+/** Commands with a single request to the gateway or the services. */
 const SIMPLE_COMMANDS = [
   'status',
   'whoami',
@@ -92,24 +92,24 @@ const SIMPLE_COMMANDS = [
   'clients list',
 ] as const;
 
-/** The median of each, one after the other in every round: what disturbs one disturbs them all. */
-async function timedInTurns<Each>(
+/** Medians of interleaved runs, so that disturbances affect all equally. */
+async function timedInterleaved<Each>(
   rounds: number,
   each: readonly Each[],
   run: (each: Each) => Promise<unknown>,
 ): Promise<number[]> {
-  const took = each.map((): number[] => []);
+  const times = each.map((): number[] => []);
   for (let turn = 0; turn < rounds; turn++) {
     for (const [index, one] of each.entries()) {
       const startedAt = performance.now();
       await run(one);
-      took[index]!.push(performance.now() - startedAt);
+      times[index]!.push(performance.now() - startedAt);
     }
   }
-  return took.map(median);
+  return times.map(median);
 }
 
-/** Where the launcher finds a Node that is too old, it starts the checkout's own: what that costs. */
+/** On an unsupported Node, the launcher starts the checkout's own Node; measures that cost. */
 async function measureOlderNode(launcher: string, cwd: string): Promise<BenchResult['rows']> {
   const own = join(packageRoot, 'node_modules');
   const folders = (process.env.PATH ?? '').split(delimiter).filter((path) => !path.startsWith(own));
@@ -117,20 +117,20 @@ async function measureOlderNode(launcher: string, cwd: string): Promise<BenchRes
     const found = await execute(program, ['-p', 'process.versions.node']).catch(() => null);
     if (!found) continue;
     const version = found.stdout.trim();
-    if (Number(version.split('.')[0]) >= OLDEST_NODE) continue;
+    if (Number(version.split('.')[0]) >= MIN_NODE) continue;
     const help = await timed(COMMAND_ROUNDS, () => execute(program, [launcher, '--help'], { cwd }));
     return [{ what: `svc --help, started by Node ${version}`, median: ms(help), aim: '' }];
   }
   return [];
 }
 
-/** Command lines of the same kind, as npm installs them. */
+/** Comparable CLIs, installed by npm. */
 const OTHERS = [
   { name: 'pm2', args: ['ls'] },
   { name: 'wrangler', args: ['--version'] },
 ];
 
-/** Fetched into a folder that goes with the benchmark; nothing of it is started but the command. */
+/** Installs into a temporary folder and runs only the commands. */
 async function measureOthers(folder: string): Promise<BenchResult['rows']> {
   const at = join(folder, 'others');
   await mkdir(at);
@@ -154,7 +154,7 @@ async function measureOthers(folder: string): Promise<BenchResult['rows']> {
       await readFile(join(at, 'node_modules', name, 'package.json'), 'utf8'),
     ) as { version: string };
     const program = join(at, 'node_modules', '.bin', name);
-    // The first pm2 command starts its daemon, which later ones only ask.
+    // The first pm2 command starts its daemon; later ones only query it.
     await execute(program, args, options);
     const took = await timed(COMMAND_ROUNDS, () => execute(program, args, options));
     rows.push({ what: `${name} ${args.join(' ')} (${version})`, median: ms(took), aim: '' });

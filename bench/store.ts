@@ -19,7 +19,7 @@ const ROW_BYTES = 500;
 const BODY_BYTES = 2048;
 const random = systemRandom();
 
-/** One way of writing: so many writes, and what it does for one of them. */
+/** A way of writing, with the number of writes and concurrent writers. */
 interface Contender {
   name: string;
   writers: number;
@@ -27,7 +27,7 @@ interface Contender {
   write: (index: number) => unknown;
 }
 
-/** Durable writes a second at `synchronous=FULL`: each in a commit of its own, and in commits shared by a turn of the event loop. */
+/** Durable writes per second at `synchronous=FULL`: one commit per write, and group commits per event loop turn. */
 export async function run(): Promise<BenchResult> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
   try {
@@ -42,7 +42,7 @@ export async function run(): Promise<BenchResult> {
         'in flight': contender.writers,
         'writes/s': Math.round(rate),
         'us a write': Number((1e6 / rate).toFixed(1)),
-        'x one by one': Number((rate / alone).toFixed(1)),
+        'x sequential': Number((rate / alone).toFixed(1)),
       };
     });
     return {
@@ -70,10 +70,10 @@ async function openContenders(folder: string) {
     write: () => db.write(() => insert.run(text)),
   });
   const contenders: Contender[] = [
-    { name: `row of ${ROW_BYTES} bytes, one by one`, writers: 1, writes: 500, write: () => insert.run(text) },
+    { name: `row of ${ROW_BYTES} bytes, sequential`, writers: 1, writes: 500, write: () => insert.run(text) },
     ...[1, 8, 64, 256].map(grouped),
     {
-      name: 'state entry, a key of its own each',
+      name: 'state entry, one key per write',
       writers: 64,
       writes: 64 * 200,
       write: (i) => store.cache.set('bench', `${i}:${random.uuid()}`, text),
@@ -120,7 +120,7 @@ function delivery(): NewDelivery {
   };
 }
 
-/** Interleaved, so that a noisy minute of the machine hits all alike. */
+/** Rounds are interleaved, so that other load affects all contenders equally. */
 async function measure(contenders: Contender[]): Promise<Map<Contender, number[]>> {
   const rates = new Map(contenders.map((contender) => [contender, [] as number[]]));
   for (let round = 0; round < ROUNDS; round++) {

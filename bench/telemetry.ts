@@ -20,16 +20,16 @@ import { type BenchResult, median, quantile, round } from './support/result.ts';
 const EVENTS = Number(process.env.BENCH_EVENTS ?? 200_000);
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 10);
 const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 1500);
-/** `costs` or `queries`: ten million events take an hour on a small machine, the costs a few minutes. */
+/** `costs` or `queries`: inserting ten million events takes an hour on a small machine, the costs a few minutes. */
 const PART = process.env.BENCH_PART;
 const QUERIES = 40;
 const CONNECTIONS = 32;
-/** Steady rates: as fast as it goes, the quicker side would also do more at once for each of its wake-ups. */
+// Fixed rates: at full speed, the faster side would also handle more requests per wakeup.
 const PER_SECOND = { 'proxied request': 3000, 'webhook delivery': 500 } as const;
 const WARM_UP_MS = 4000;
 const TOKEN = 'a-static-token-of-the-benchmark';
 
-/** What telemetry costs a request and a delivery, and how quickly a year of events is counted. */
+/** Measures the cost of telemetry per request and delivery, and queries over a year of events. */
 export async function run(): Promise<BenchResult> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-telemetry-'));
   try {
@@ -38,7 +38,7 @@ export async function run(): Promise<BenchResult> {
     return {
       name: 'Telemetry',
       rows: [...costs, ...queries],
-      note: `CPU time of the gateway's process, medians of ${ROUNDS} interleaved rounds of ${ROUND_MS} ms at ${PER_SECOND['proxied request']} requests and ${PER_SECOND['webhook delivery']} deliveries a second on ${CONNECTIONS} connections; the overhead is the median of the rounds' own ratios. "Supervisor" is what it and its thread take for each line of that load, nearly all of them beyond the rate that is kept. Queries: ${EVENTS.toLocaleString('en-US')} events of 400 days, ${QUERIES} ranges each.`,
+      note: `CPU time of the gateway's process, medians of ${ROUNDS} interleaved rounds of ${ROUND_MS} ms at ${PER_SECOND['proxied request']} requests and ${PER_SECOND['webhook delivery']} deliveries a second on ${CONNECTIONS} connections; the overhead is the median of the rounds' own ratios. "Supervisor" is its CPU time per log line of that load, almost all of which exceed the rate limit for storage. Queries: ${EVENTS.toLocaleString('en-US')} events of 400 days, ${QUERIES} ranges each.`,
     };
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -49,7 +49,7 @@ interface Target {
   child: ChildProcess;
   port: number;
   secret: string;
-  /** What the gateway wrote, for the supervisor's part; empty when telemetry is off. */
+  /** Output of the gateway, for measuring the supervisor; empty if telemetry is off. */
   output: Buffer[];
 }
 
@@ -128,7 +128,7 @@ async function startProgram(
   children.push(child);
   const port = await new Promise<number>((resolve, reject) => {
     child[portOn]!.once('data', (text) => resolve(Number(text)));
-    child.once('exit', (code) => reject(new Error(`${file} ended with ${code}`)));
+    child.once('exit', (code) => reject(new Error(`${file} exited with ${code}`)));
   });
   return { child, port };
 }
@@ -140,7 +140,7 @@ function requestText({ secret }: Target, what: What): string {
     ? `GET /api/v1/plugins/bench/items?page=1 HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${TOKEN}\r\n\r\n`
     : `POST /webhooks/bench/push HTTP/1.1\r\nhost: 127.0.0.1\r\nx-svc-namespace: default\r\nx-token: ${secret}\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`;
 }
-/** As fast as it goes, until everything is compiled; throws unless all is answered 200. */
+/** Runs at full speed until code is compiled; throws unless all responses are 200. */
 async function warmUp(target: Target, what: What): Promise<void> {
   const text = requestText(target, what);
   const { statuses } = await generateLoad({
@@ -149,7 +149,8 @@ async function warmUp(target: Target, what: What): Promise<void> {
     durationMs: WARM_UP_MS,
     request: () => text,
   });
-  if (Object.keys(statuses).join() !== '200') throw new Error(`It answered ${JSON.stringify(statuses)}`);
+  if (Object.keys(statuses).join() !== '200')
+    throw new Error(`The gateway answered ${JSON.stringify(statuses)}`);
 }
 
 async function cpuPerCall(target: Target, what: What): Promise<number> {
@@ -167,7 +168,7 @@ async function cpuPerCall(target: Target, what: What): Promise<number> {
   return ((cpuMs(pid) - before) * 1e6) / (perSecond * ROUND_MS);
 }
 
-/** What the supervisor does with a service's lines, replayed at once: cut, written to the file, handed to the thread. */
+/** CPU time of the supervisor for a service's log lines, replayed: split, written to the file, passed to the thread. */
 async function supervisorCost(folder: string, output: Buffer): Promise<BenchResult['rows'][number]> {
   const lines = output.toString('latin1').split('\n').length - 1;
   const writer = startTelemetryWriter({
@@ -190,7 +191,7 @@ async function supervisorCost(folder: string, output: Buffer): Promise<BenchResu
   const { user, system } = process.cpuUsage(before);
   await writer.close();
   file.close();
-  return { what: 'Supervisor, a line of it', on: `${round((user + system) / lines, 2)} us` };
+  return { what: 'Supervisor, per log line', on: `${round((user + system) / lines, 2)} us` };
 }
 
 async function measureQueries(folder: string): Promise<BenchResult['rows']> {
@@ -205,13 +206,13 @@ async function measureQueries(folder: string): Promise<BenchResult['rows']> {
     await store.append({ logs: [], events, counts: {} });
   }
   const insertUs = ((performance.now() - startedAt) * 1000) / EVENTS;
-  const rows: BenchResult['rows'] = [{ what: 'Append an event, in batches', on: `${round(insertUs, 1)} us` }];
-  for (const [what, ask] of Object.entries(queriesOf(store))) {
+  const rows: BenchResult['rows'] = [{ what: 'Append an event (batched)', on: `${round(insertUs, 1)} us` }];
+  for (const [what, query] of Object.entries(queriesOf(store))) {
     const took: number[] = [];
     for (let n = 0; n < QUERIES; n++) {
       const from = start + ((now - start) * n) / QUERIES / 2 + 1234 * n;
       const begun = performance.now();
-      await ask({ from, to: now - 4321 * n, ...(n % 2 === 0 ? { tenantId: `tenant${n % 5}` } : {}) });
+      await query({ from, to: now - 4321 * n, ...(n % 2 === 0 ? { tenantId: `tenant${n % 5}` } : {}) });
       took.push(performance.now() - begun);
     }
     rows.push({
@@ -222,7 +223,7 @@ async function measureQueries(folder: string): Promise<BenchResult['rows']> {
   }
   await store.close();
   const { size } = await stat(join(folder, 'telemetry.db'));
-  rows.push({ what: 'On disk, an event', on: `${round(size / EVENTS)} bytes` });
+  rows.push({ what: 'Disk space per event', on: `${round(size / EVENTS)} bytes` });
   return rows;
 }
 
@@ -258,7 +259,7 @@ function eventAt(start: number, index: number, end: number): KeptEvent {
   };
 }
 
-/** CPU time of the process so far, in ms; the kernel counts in hundredths of a second. */
+/** Total CPU time of the process in ms; the kernel counts in hundredths of a second. */
 function cpuMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
   return (Number(fields[11]) + Number(fields[12])) * 10;

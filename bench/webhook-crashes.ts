@@ -6,7 +6,7 @@ const DUPLICATES = 1 / 9;
 const CONNECTIONS = 50;
 const KILLS = 5;
 
-/** 100,000 requests, a tenth of them under an id that was sent before; the gateway dies five times; senders try again. */
+/** 100,000 requests, a tenth with a repeated id; the gateway is killed five times; senders retry. */
 export async function benchmark(): Promise<BenchResult> {
   const report = await crashRun({
     deliveries: DELIVERIES,
@@ -20,7 +20,7 @@ export async function benchmark(): Promise<BenchResult> {
     rows: [
       {
         'ids acknowledged': report.acknowledged,
-        'told duplicate': report.toldDuplicate,
+        'answered duplicate': report.toldDuplicate,
         'kill -9': report.kills,
         'sent again': report.retried,
         lost: report.lost,
@@ -29,7 +29,7 @@ export async function benchmark(): Promise<BenchResult> {
         'ids/s': round(report.perSecond),
       },
     ],
-    note: `${DELIVERIES} ids and ${Math.round(DELIVERIES * DUPLICATES)} repeats from ${CONNECTIONS} connections, half to a sync webhook, half to an async one. A delivery may be handled twice when the gateway dies after its handler ran and before that is on disk; nothing may be lost.`,
+    note: `${DELIVERIES} ids and ${Math.round(DELIVERIES * DUPLICATES)} repeats from ${CONNECTIONS} connections, half to a sync webhook, half to an async one. A delivery may be handled twice if the gateway dies after its handler ran and before the result is on disk; none may be lost.`,
   };
 }
 

@@ -16,11 +16,11 @@ import {
 const CONNECTIONS = 50;
 const ROUNDS = 5;
 const ROUND_MS = 3000;
-/** Long enough that what a burst leaves to be filed later has to be filed meanwhile. */
+/** Long enough that deferred work of a burst must be done within the round. */
 const SUSTAINED_MS = 30_000;
-/** A server is idle that takes less than this share of a processor. */
+/** CPU share below which a server counts as idle. */
 const IDLE_SHARE = 0.05;
-const IDLE_LOOK_MS = 500;
+const IDLE_SAMPLE_MS = 500;
 
 /** A GitHub-like payload of 2 KB. */
 const PAYLOAD = JSON.stringify({
@@ -54,16 +54,16 @@ async function measure(target: Target, durationMs: number): Promise<Round> {
   return { ...report, cpuUs };
 }
 
-/** An async round leaves handlers to run, which must not run in another's round. */
+/** Waits for handlers of an async round, so that they do not run in the next round. */
 async function untilIdle(pid: number): Promise<void> {
   for (;;) {
     const before = cpuUsOf(pid);
-    await sleep(IDLE_LOOK_MS);
-    if (cpuUsOf(pid) - before < IDLE_LOOK_MS * 1000 * IDLE_SHARE) return;
+    await sleep(IDLE_SAMPLE_MS);
+    if (cpuUsOf(pid) - before < IDLE_SAMPLE_MS * 1000 * IDLE_SHARE) return;
   }
 }
 
-/** Accepts a second, side by side, interleaved rounds, every feature and the access log on. */
+/** Accepted deliveries per second in interleaved rounds, with all features and access logging. */
 export async function benchmark(): Promise<BenchResult> {
   const servers: Server[] = [];
   const reports = new Map<Target, Round[]>();
@@ -82,7 +82,7 @@ export async function benchmark(): Promise<BenchResult> {
       }
     }
     const held = targets.find(({ name }) => name === EVENTS.held)!;
-    const sustained = { ...held, name: `${held.name}, ${SUSTAINED_MS / 1000} s on end` };
+    const sustained = { ...held, name: `${held.name}, ${SUSTAINED_MS / 1000} s continuously` };
     reports.set(sustained, [await measure(sustained, SUSTAINED_MS)]);
   } finally {
     for (const server of servers) await server.stop();
@@ -90,7 +90,7 @@ export async function benchmark(): Promise<BenchResult> {
   return {
     name: 'Webhook accepts, 2 KB, HMAC, 50 connections',
     rows: rowsOf(reports),
-    note: `Medians of ${ROUNDS} interleaved rounds of ${ROUND_MS / 1000} s. Servers on one core (all daemons and plugin processes of svc share it), load on the other. On hold: deliveries are accepted and their handlers do not run yet. With svc each delivery has its own id, is in the journal and synced before the answer, and leaves an access line; what the rounds leave to be filed in the database is filed between them, but for the last row, whose one round files it all the same. CPU: of the server's process and what it started that still runs, per answer, of svc the gateway's.`,
+    note: `Medians of ${ROUNDS} interleaved rounds of ${ROUND_MS / 1000} s. Servers run on one core (shared by all services and plugin processes of svc), the load on the other. On hold: deliveries are accepted, but their handlers do not run yet. With svc, each delivery has a unique id, is synced to the write-ahead log before the response, and is logged. It is written to the database between the rounds, except in the last row, where this is part of the round. CPU: per response, of the server process and its running children; for svc, of the gateway.`,
   };
 }
 

@@ -28,17 +28,17 @@ const ROUNDS = 3;
 const STARTER = { tenantId: 'default', hostId: 'bench', requestId: 'bench', traceId: 'bench' };
 const random = systemRandom();
 
-/** One way to run three trivial steps: `once` resolves when a run has ended. */
+/** A way to run three trivial steps; `once` resolves when a run has ended. */
 interface Contender {
   name: string;
   once(): Promise<void>;
   runs?: number;
-  /** CPU time of what it runs in, where that is not this process. */
+  /** CPU time, if it runs outside this process. */
   cpuUs?(): number;
   close(): Promise<void>;
 }
 
-/** Runs of three trivial steps, fifty clients that each wait for theirs, every promise durable (`synchronous=FULL`). */
+/** Runs of three trivial steps by fifty concurrent clients, with durable writes (`synchronous=FULL`). */
 export async function run(): Promise<BenchResult> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
   try {
@@ -114,7 +114,7 @@ interface Bench {
   close(): Promise<void>;
 }
 
-/** The engine and its store, without HTTP around it. */
+/** The engine and its store, without HTTP. */
 async function openEngine(folder: string, existing?: string): Promise<Bench> {
   const dataDir = existing ?? (await mkdtemp(join(folder, 'engine-')));
   const store = await sqliteWorkflowStore({ dataDir, logger: silentLogger });
@@ -148,7 +148,7 @@ async function openEngine(folder: string, existing?: string): Promise<Bench> {
     definitionHere: definitions.here,
     evaluator,
     passes: createPassDesk(async () => {
-      throw new Error('No workflow in code is measured here.');
+      throw new Error('Workflows in code are not measured here.');
     }),
     pluginWaits: new PluginWaits({
       ...{ clock: systemClock, logger: silentLogger },
@@ -220,7 +220,7 @@ async function engineContender(
         { kind: 'workflow', workflow, input: {}, trigger: 'manual' },
         STARTER,
       );
-      // The run cannot have ended before this turn is over: its end is a write of a later one.
+      // The run cannot end before this turn, because its end is written in a later one.
       await new Promise<void>((resolve) => bench.ended.set(run.id, resolve));
     },
   };
@@ -246,7 +246,7 @@ async function enqueueToStart(folder: string): Promise<number[]> {
 const FINISHED = 1_000_000;
 const QUEUED = 100_000;
 
-/** The same over a million finished runs; and a start over a hundred thousand queued ones. */
+/** Repeats the benchmark over a million finished runs, and measures a start over a hundred thousand queued ones. */
 async function largeTables(folder: string): Promise<Pick<BenchResult, 'rows'> & { note: string }> {
   const full = await mkdtemp(join(folder, 'full-'));
   await fill(full, FINISHED, 'succeeded');
@@ -268,7 +268,7 @@ async function largeTables(folder: string): Promise<Pick<BenchResult, 'rows'> & 
   };
 }
 
-/** Rows as a service would have left them; the queued ones keep to a definition that is stored. */
+/** Inserts rows as written by the service; queued runs refer to a stored definition. */
 async function fill(dataDir: string, count: number, status: 'succeeded' | 'queued'): Promise<void> {
   const definitions = createDefinitions({ kindOf: () => setStep, find: async () => undefined });
   const { hash, body } = definitions.compile({ id: 'bench', jobs: { main: { steps: [{ uses: 'set' }] } } });
@@ -297,7 +297,7 @@ async function fill(dataDir: string, count: number, status: 'succeeded' | 'queue
   await db.close();
 }
 
-/** The whole service, with what it costs it and its plugins' processes a run. */
+/** The complete service, with CPU time per run including its plugin processes. */
 async function daemonContender(folder: string, name: string, step: { uses: string }): Promise<Contender> {
   const daemon = await startWorkflowDaemon(folder, step);
   return { name: `svc: ${name}`, runs: RUNS / 3, ...daemon };

@@ -1,5 +1,5 @@
-// Bundles the sources into dist/. `npm ci` runs it (prepare) with whatever Node npm found, so it first moves
-// to the pinned one. The result is put together in a folder of its own and then renamed.
+// Bundles the sources into dist/. `npm ci` runs it (prepare) with any Node, so it first switches to the pinned one. Builds
+// into a separate folder, then renames it.
 import { existsSync, linkSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,12 +11,12 @@ import { pinnedNode, runPinnedNode } from './run.js';
 import { emitTypes } from './types.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const OLDEST_FOR_BUILD = 22;
+const MIN_NODE_FOR_BUILD = 22;
 const KEEP_CHUNKS_MS = 24 * 3600 * 1000;
-/** A package holds its own build and no remains of others. */
+/** A package contains only its own build, without chunks of older ones. */
 const isPacking = ['pack', 'publish'].includes(process.env.npm_command);
 
-if (Number(process.versions.node.split('.')[0]) < OLDEST_FOR_BUILD && existsSync(pinnedNode(root))) {
+if (Number(process.versions.node.split('.')[0]) < MIN_NODE_FOR_BUILD && existsSync(pinnedNode(root))) {
   process.exit(await runPinnedNode(root, process.argv.slice(1)));
 }
 try {
@@ -47,13 +47,13 @@ async function build() {
   console.error(`build: dist/ is ready after ${((Date.now() - startedAt) / 1000).toFixed(1)}s`);
 }
 
-/** One builds at a time, so what lies about is of builds that were killed. */
+/** Builds are exclusive, so remaining folders belong to killed builds. */
 function removeLeftovers() {
   for (const name of readdirSync(root))
     if (/^dist\.(?:new|old)-\d+$/.test(name)) rmSync(join(root, name), { recursive: true, force: true });
 }
 
-/** The old folder goes when the new one is in place. */
+/** Replaces the build folder. */
 function swapIn(out) {
   const dist = join(root, 'dist');
   const old = join(root, `dist.old-${process.pid}`);
@@ -65,7 +65,7 @@ function swapIn(out) {
   rmSync(old, { recursive: true, force: true });
 }
 
-/** What runs may yet load a chunk of the build it started from. Their names are hashes of their content, so none is in the way. */
+/** Running programs may still load chunks of their build. Names contain a content hash, so they cannot collide. */
 function keepRecentChunks(from, to) {
   if (!existsSync(from)) return;
   const oldest = Date.now() - KEEP_CHUNKS_MS;
@@ -76,11 +76,11 @@ function keepRecentChunks(from, to) {
   }
 }
 
-/** The API browser's files are served from here, never from a CDN. */
+/** Assets of the API browser, which are never loaded from a CDN. */
 async function copyAssets(out) {
   const from = join(root, 'node_modules', '@fastify', 'swagger-ui', 'static');
   const to = join(out, 'assets', 'swagger-ui');
   await mkdir(to, { recursive: true });
-  const wanted = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-16x16.png', 'favicon-32x32.png'];
-  await Promise.all(wanted.map((name) => cp(join(from, name), join(to, name))));
+  const files = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-16x16.png', 'favicon-32x32.png'];
+  await Promise.all(files.map((name) => cp(join(from, name), join(to, name))));
 }

@@ -1,20 +1,18 @@
-// What is bundled into which file.
+// Configuration of the bundles.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { join, relative, sep } from 'node:path';
 import { rolldown } from 'rolldown';
 
 const NODE = [/^node:/, ...builtinModules];
-/** They load a binary from their own folders. */
+/** Packages that load a binary from their own folder. */
 const NATIVE = ['better-sqlite3', 'sqlite-vec'];
 
 const OWN_DEFINITIONS = /[\\/]src[\\/](?:contracts|kit)[\\/]/;
 
 /**
- * The command and the daemons share lazily loaded chunks, so that each start reads only what it needs. The
- * runner is one file: confined plugin processes may read it and nothing beside it. The SDK is one file too, zod
- * inside: loading zod's own eighty would be a quarter of a plugin process's start, and the runner checks a schema
- * by the schema's own methods, whichever copy made it.
+ * The CLI and the services share lazily loaded chunks. Runner and SDK are single files: sandboxed plugin processes may read
+ * only the runner, and loading zod's eighty files would be a quarter of a plugin process's start.
  */
 const BUNDLES = [
   {
@@ -36,7 +34,7 @@ const BUNDLES = [
   { input: { contracts: 'src/contracts/index.ts' }, external: ['zod'] },
 ];
 
-/** What Fastify would load for route schemas, of which we have none (`noCompiler` in src/http/server.ts): half of its bytes. */
+/** Omits Fastify's schema compilers, half of its size: routes have no schemas (`noCompiler` in src/http/server.ts). */
 const withoutCompilers = {
   name: 'without-compilers',
   resolveId: (id) =>
@@ -46,16 +44,16 @@ const withoutCompilers = {
 };
 
 /**
- * Takes what is used of Node's own modules from them directly: importing one builds its face as an ES module, which reads
- * every export there is, and some of those load a great deal (`node:http` all of fetch, `node:fs` readline).
+ * Imports from Node's built-in modules directly: an `import` creates an ES module wrapper that evaluates every export, some
+ * of which load a lot (`node:http` all of fetch, `node:fs` readline).
  */
-const builtinsAsTheyAre = {
-  name: 'builtins-as-they-are',
+const directBuiltins = {
+  name: 'direct-builtins',
   renderChunk: (code) => ({
     code: code.replace(
       /^import (?:(?:\* as )?([\w$]+)(?:, | ))?(?:\{([^}]*)\} )?from "(node:[\w/]+)";$/gm,
       (_statement, whole, named, id) => {
-        // By its global name: a chunk may have a `process` of its own.
+        // Through globalThis, because a chunk may define its own `process`.
         const from = `globalThis.process.getBuiltinModule("${id}")`;
         const names = named?.trim().replaceAll(' as ', ': ');
         return [
@@ -68,8 +66,8 @@ const builtinsAsTheyAre = {
 };
 
 /**
- * What every command that does something loads, and nothing else does: what `main.ts` imports itself must not be among it, or
- * `svc --version` would load all of it too, and schemas would be made before they are told not to compile.
+ * Modules loaded by every command, and only by commands. Must not include imports of `main.ts`, or `svc --version` would
+ * load all of them, and schemas would be created before compilation is disabled.
  */
 const COMMAND = [
   ...['command-arguments', 'command-help', 'context', 'define-command', 'exit-codes', 'gateway-client'],
@@ -85,7 +83,7 @@ const COMMAND = [
   ...['supervisor/node-http', 'supervisor/process-identity', 'supervisor/run-file'],
 ].map((name) => `src/cli/${name}.ts`);
 
-/** What services and commands alike load first: the configuration, and what it is made of. */
+/** Modules loaded first by services and commands: the configuration and its dependencies. */
 const BASE = [
   ...['clock', 'config', 'duration', 'errors', 'json', 'nearest'].map((name) => `kit/${name}`),
   ...['env', 'find', 'merge', 'parse', 'problems', 'profile'].map((name) => `kit/config/${name}`),
@@ -96,8 +94,8 @@ const BASE = [
 
 const PACKAGES_OF_COMMAND = /[\\/]node_modules[\\/](?:chalk|commander)[\\/]/;
 
-/** Each file of its own costs a third of a millisecond to find and to link; a command would load fifty. */
-function together(root) {
+/** Groups modules into chunks: each separate file costs a third of a millisecond, and a command would load fifty. */
+function chunkGroups(root) {
   const isOne = (id, names) => names.includes(relative(root, id).split(sep).join('/'));
   return {
     includeDependenciesRecursively: false,
@@ -108,7 +106,7 @@ function together(root) {
   };
 }
 
-/** Writes every bundle to `out`; resolves with the licences of the packages inside. */
+/** Writes all bundles to `out`; resolves with the licences of bundled packages. */
 export async function bundle(root, out) {
   const packages = new Set();
   for (const { input, split = false, external } of BUNDLES) {
@@ -118,23 +116,23 @@ export async function bundle(root, out) {
       cwd: root,
       input: Object.fromEntries(entries),
       platform: 'node',
-      plugins: split ? [withoutCompilers, builtinsAsTheyAre] : [withoutCompilers],
+      plugins: split ? [withoutCompilers, directBuiltins] : [withoutCompilers],
       external: [...NODE, ...external],
       tsconfig: false,
-      // What grouping files asks for.
+      // Required for chunk groups.
       ...(split ? { preserveEntrySignatures: 'allow-extension' } : {}),
       transform: { target: 'node22.19' },
-      // Our own modules do nothing when loaded but define: whoever uses one endpoint need not load them all.
+      // Our definition modules have no side effects, so unused exports need not be loaded.
       treeshake: { moduleSideEffects: [{ test: OWN_DEFINITIONS, sideEffects: false }] },
       onLog: (level, log, report) => {
-        // CommonJS packages probe their surroundings with eval and this; none of it is ours to mend.
+        // Warnings about eval and `this` in CommonJS packages are not actionable.
         if (!log.id?.includes('node_modules')) report(level, log);
       },
     });
     const { output } = await build.write({
       dir: out,
       format: 'esm',
-      codeSplitting: split && together(root),
+      codeSplitting: split && chunkGroups(root),
       entryFileNames: '[name].js',
       chunkFileNames: 'chunks/[name]-[hash].js',
       comments: { legal: false, annotation: false, jsdoc: false },

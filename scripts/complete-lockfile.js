@@ -1,6 +1,5 @@
-// Run after adding a dependency: `npm run lockfile`. A registry that holds the binaries of one platform only makes
-// npm leave the others out of the lockfile, and `npm ci` then refuses it as out of sync. This adds what the installed
-// packages name as optional: by exact version, for its platform, so that other platforms skip it or fetch it.
+// Run after adding a dependency: `npm run lockfile`. With a registry that has binaries of one platform only, npm omits the
+// others from the lockfile, and `npm ci` rejects it. This adds the missing optional packages for all platforms.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +12,7 @@ const added = [];
 for (const [path, entry] of Object.entries(lock.packages)) {
   if (path === '') continue;
   for (const [name, version] of Object.entries(optionalDependencies(path))) {
-    // A range is not ours to resolve; binaries are named by exact version.
+    // Ranges cannot be resolved here; binaries have exact versions.
     const place = /^\d/.test(version) ? placeFor(path, name, version) : null;
     if (!place) continue;
     lock.packages[place] = {
@@ -29,7 +28,7 @@ lock.packages = Object.fromEntries(Object.entries(lock.packages).sort(([a], [b])
 writeFileSync(file, `${JSON.stringify(lock, null, 2)}\n`);
 console.log(added.length > 0 ? `added ${added.join(', ')}` : 'nothing is missing');
 
-/** As the package itself says; the lockfile may already lack them. */
+/** From the package itself, because the lockfile may lack them. */
 function optionalDependencies(path) {
   try {
     return JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8')).optionalDependencies ?? {};
@@ -38,7 +37,7 @@ function optionalDependencies(path) {
   }
 }
 
-/** Where the entry belongs: at the top, or under its package when the top has another version; null when it is there. */
+/** Path of the entry: top level, or below its package if another version is there; null if it already exists. */
 function placeFor(path, name, version) {
   const places = [`node_modules/${name}`, `${path}/node_modules/${name}`];
   if (places.some((place) => lock.packages[place]?.version === version)) return null;
@@ -54,7 +53,7 @@ function platformOf(name) {
   const cpu = ['arm64', 'arm', 'ia32', 'ppc64', 's390x', 'riscv64', 'loong64', 'x64', 'wasm32'].find((part) =>
     parts.includes(part),
   );
-  if (!cpu) throw new Error(`${name} does not tell its platform.`);
+  if (!cpu) throw new Error(`${name} has no platform in its name.`);
   const libc = parts.some((part) => part.startsWith('musl')) ? 'musl' : 'glibc';
   return { cpu: [cpu], ...(os ? { os: [os] } : {}), ...(os === 'linux' ? { libc: [libc] } : {}) };
 }

@@ -1,6 +1,6 @@
 /**
- * Kills a platform in every way, `npm run crash-test [-- rounds]`, and prints how long each recovery took. Ends with 1 when
- * one did not come back, or came back wrong. A short version runs with the tests.
+ * `npm run crash-test [-- rounds]`: crashes a platform in every scenario and prints recovery times. Exits with 1 if a
+ * recovery failed. A short version is part of the tests.
  */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { packageRoot } from '../src/kit/paths.ts';
 const UPGRADES = 5;
 const rounds = Number(process.argv[2] ?? 20);
 
-// The launcher builds what is not current.
+// The launcher builds if needed.
 execFileSync(join(packageRoot, 'bin', 'svc'), ['--version'], { stdio: ['ignore', 'ignore', 'inherit'] });
 let failures = 0;
 console.log(`${'what'.padEnd(52)} rounds  median     max`);
@@ -38,7 +38,7 @@ async function strikes(scenario: CrashScenario): Promise<number[]> {
   try {
     await platform.svc('up', '-d');
     await platform.untilHealthy();
-    for (let round = 0; round < Math.min(rounds, scenario.mostRounds ?? rounds); round++)
+    for (let round = 0; round < Math.min(rounds, scenario.maxRounds ?? rounds); round++)
       times.push(await scenario.strike(platform));
   } catch (error) {
     failures++;

@@ -1,10 +1,10 @@
-// Whether this checkout's dependencies and build are current. Runs at every start: a few milliseconds.
+// Checks whether dependencies and build of this checkout are current. Runs at every start, within a few milliseconds.
 
 const builtin = (name) => process.getBuiltinModule?.(name) ?? import(name);
 const { readdirSync, readFileSync, statSync, writeFileSync } = await builtin('node:fs');
 const { join } = await builtin('node:path');
 
-/** What the build is made of, beside `src/`. */
+/** Inputs of the build besides `src/`. */
 const BUILD_INPUTS = [
   'package.json',
   'package-lock.json',
@@ -13,14 +13,14 @@ const BUILD_INPUTS = [
 ];
 export const STAMP_FILE = 'build.json';
 
-/** npm writes its hidden lockfile last, so an interrupted install counts as none. */
+/** npm writes its hidden lockfile last, so an interrupted install is detected. */
 export function dependenciesCurrent(root) {
-  const wanted = join(root, 'package-lock.json');
+  const lockFile = join(root, 'package-lock.json');
   const present = join(root, 'node_modules', '.package-lock.json');
-  const [wantedAt, presentAt] = [wanted, present].map(modifiedAt);
+  const [wantedAt, presentAt] = [lockFile, present].map(modifiedAt);
   if (presentAt === null) return false;
-  // A checkout renews the file's time without changing it; then its content decides.
-  return wantedAt === null || presentAt >= wantedAt || samePackages(wanted, present);
+  // A git checkout changes the time but not the content, so the content decides.
+  return wantedAt === null || presentAt >= wantedAt || samePackages(lockFile, present);
 }
 
 function samePackages(wantedFile, presentFile) {
@@ -33,7 +33,7 @@ function samePackages(wantedFile, presentFile) {
   });
 }
 
-/** Compares times and sizes with the build's stamp; where they differ, the content decides. */
+/** Compares times and sizes with the build stamp; if they differ, the content decides. */
 export async function buildCurrent(root) {
   const stamp = readJson(join(root, 'dist', STAMP_FILE));
   if (!stamp) return false;
@@ -45,7 +45,7 @@ export async function buildCurrent(root) {
   return true;
 }
 
-/** Taken before a build, so that an edit during the build leads to another one. */
+/** Taken before a build, so that an edit during the build triggers another one. */
 export async function takeStamp(root) {
   const files = listInputs(root);
   return { times: listTimes(files), content: await hashContent(root, files) };
@@ -55,7 +55,7 @@ export function writeStamp(folder, stamp) {
   try {
     writeFileSync(join(folder, STAMP_FILE), `${JSON.stringify(stamp)}\n`);
   } catch {
-    // A read-only checkout: the content is compared again at the next start.
+    // The checkout is read-only, so the content is compared again at the next start.
   }
 }
 
@@ -78,7 +78,7 @@ function stats(path) {
   return { size: found?.size ?? -1, mtimeMs: found?.mtimeMs ?? -1 };
 }
 
-/** As text: comparing it costs less than loading what would hash it. */
+/** As text, because loading a hash function would cost more than comparing it. */
 function listTimes(files) {
   return files.map(({ name, size, mtimeMs }) => `${name} ${size} ${mtimeMs}`).join('\n');
 }

@@ -1,6 +1,5 @@
-// `npm run image:runner [-- --tag svc-runner] [--local] [--engine podman] [-- <engine options>]`: the image that plugin
-// containers run in. Built from docker/runner/Dockerfile where a registry can be reached; with --local, or when it
-// cannot, put together from this machine's own Node and the libraries it is linked against.
+// `npm run image:runner [-- --tag svc-runner] [--local] [--engine podman] [-- <engine options>]`: builds the image of plugin
+// containers from docker/runner/Dockerfile, or with --local (or without a registry) from this machine's Node.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,11 +22,11 @@ if (!engine) fail('Neither docker nor podman is installed.');
 
 if (!values.local && run([...positionals, 'build', '--tag', values.tag, join(root, 'docker', 'runner')]))
   done();
-if (!values.local) console.error('image: the registry cannot be reached; using the Node of this machine');
+if (!values.local) console.error("image: the registry is unreachable; using this machine's Node");
 importLocal();
 done();
 
-/** Node, its loader and its libraries, in an archive that becomes an image. */
+/** Imports an archive of Node, its loader and its libraries as an image. */
 function importLocal() {
   if (process.platform !== 'linux') fail('An image from the local Node needs Linux.');
   const node = realpathSync(existsSync(pinnedNode(root)) ? pinnedNode(root) : process.execPath);
@@ -36,12 +35,12 @@ function importLocal() {
     const files = join(folder, 'rootfs');
     for (const name of ['tmp', 'proc', 'sys', 'dev', 'etc'])
       mkdirSync(join(files, name), { recursive: true });
-    // Podman gives a tmpfs the mode of the folder below it.
+    // Podman applies the mode of this folder to its tmpfs.
     chmodSync(join(files, 'tmp'), 0o1777);
     copy(node, join(files, 'usr/local/bin/node'));
     for (const library of librariesOf(node)) copy(library, join(files, library));
     const archive = join(folder, 'rootfs.tar');
-    // Owned by root inside, whoever makes it.
+    // Files are owned by root inside the image.
     execFileSync('tar', ['-C', files, '--numeric-owner', '--owner=0', '--group=0', '-cf', archive, '.']);
     const imported = run([...positionals, 'import', archive, values.tag]);
     if (!imported) fail(`${engine} could not import the image.`);
@@ -73,7 +72,7 @@ function done() {
   process.exit(0);
 }
 
-function fail(why) {
-  console.error(`image: ${why}`);
+function fail(reason) {
+  console.error(`image: ${reason}`);
   process.exit(1);
 }

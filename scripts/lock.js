@@ -1,13 +1,13 @@
-// One install or build at a time in a checkout, however many starts there are at once.
+// Allows one install or build at a time per checkout.
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const POLL_MS = 150;
-/** Set for programs that a holder of the lock starts: they work under its lock. */
+/** Set for child processes of the lock holder, which work under its lock. */
 export const LOCK_HELD = 'SVC_BUILD_LOCK';
 
-/** Runs `work` while this process alone holds the checkout's lock; `onWait` is told once by whom it is held. */
+/** Runs `work` while holding the checkout's lock; `onWait` is called once with the pid of the holder. */
 export async function withLock(root, onWait, work) {
   const lock = join(root, 'dist.lock');
   const token = randomUUID();
@@ -24,22 +24,22 @@ export async function withLock(root, onWait, work) {
 
 async function acquire(lock, token, onWait) {
   const broken = [];
-  for (let told = false; ; ) {
-    if (tryTake(lock, token)) return broken;
+  for (let hasReported = false; ; ) {
+    if (tryAcquire(lock, token)) return broken;
     const owner = ownerOf(lock);
     if (owner && !isAlive(owner)) {
-      const grave = `${lock}-${owner.token}`;
-      if (tryBreak(lock, grave)) broken.push(grave);
+      const brokenLock = `${lock}-${owner.token}`;
+      if (tryBreak(lock, brokenLock)) broken.push(brokenLock);
       continue;
     }
-    if (!told && owner) onWait(owner.pid);
-    told ||= owner !== null;
+    if (!hasReported && owner) onWait(owner.pid);
+    hasReported ||= owner !== null;
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }
 
-/** The lock is a folder that appears with its owner inside, by one rename; a rename onto a held lock fails. */
-function tryTake(lock, token) {
+/** The lock is a folder created with its owner file by one atomic rename; renaming onto a held lock fails. */
+function tryAcquire(lock, token) {
   const own = `${lock}-${token}`;
   mkdirSync(own);
   writeFileSync(
@@ -57,13 +57,12 @@ function tryTake(lock, token) {
 }
 
 /**
- * Moves a dead owner's lock aside, to a name made of that owner's token. Whoever judged the same owner dead a
- * moment later moves to the same name, and fails since it is taken: so nobody moves a successor's lock away.
- * The grave stays until the breaker's own work is done.
+ * Renames a dead owner's lock to a name with that owner's token. A concurrent breaker uses the same name and fails, so a
+ * successor's lock is never removed. The renamed folder is kept until the breaker's work is done.
  */
-function tryBreak(lock, grave) {
+function tryBreak(lock, brokenLock) {
   try {
-    renameSync(lock, grave);
+    renameSync(lock, brokenLock);
     return true;
   } catch (error) {
     if (['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(error.code)) return false;
@@ -73,11 +72,11 @@ function tryBreak(lock, grave) {
 
 function release(lock, token, broken) {
   if (ownerOf(lock)?.token === token) {
-    const grave = `${lock}-${token}`;
-    renameSync(lock, grave);
-    rmSync(grave, { recursive: true, force: true });
+    const released = `${lock}-${token}`;
+    renameSync(lock, released);
+    rmSync(released, { recursive: true, force: true });
   }
-  for (const grave of broken) rmSync(grave, { recursive: true, force: true });
+  for (const brokenLock of broken) rmSync(brokenLock, { recursive: true, force: true });
 }
 
 function ownerOf(lock) {
@@ -88,7 +87,7 @@ function ownerOf(lock) {
   }
 }
 
-/** A process id may be given to another program; its start time is not. */
+/** Compares the start time too, because pids are reused. */
 function isAlive({ pid, startedAt }) {
   try {
     process.kill(pid, 0);
@@ -98,7 +97,7 @@ function isAlive({ pid, startedAt }) {
   return startedAt === null || startTimeOf(pid) === startedAt;
 }
 
-/** In clock ticks since boot, on Linux; null where there is no /proc. */
+/** In clock ticks since boot on Linux; null without /proc. */
 function startTimeOf(pid) {
   try {
     return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ')[19];

@@ -1,4 +1,4 @@
-// Running other programs from the launcher and the build: signals go through, exit codes come back.
+// Runs other programs for the launcher and the build, forwarding signals and exit codes.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -6,7 +6,7 @@ import { delimiter, dirname, join } from 'node:path';
 
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
-/** Runs a program to its end; resolves with its exit code, 128 + n after a signal. Signals to us are passed on. */
+/** Resolves with the exit code, or 128 + n after a signal. Signals to this process are forwarded. */
 export function run(command, args, options = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: 'inherit', ...options });
@@ -21,7 +21,7 @@ export function run(command, args, options = {}) {
   });
 }
 
-/** The Node that package.json pins. */
+/** Path of the Node pinned in package.json. */
 export function pinnedNode(root) {
   return join(root, 'node_modules', '.bin', 'node');
 }
@@ -36,7 +36,7 @@ export async function runPinnedNode(root, args, options) {
   return run(node, args, options);
 }
 
-/** The environment without the checkout's own programs on PATH: npm must not run on the Node it is about to replace. */
+/** Removes the checkout's programs from PATH: npm must not run on the Node it is about to replace. */
 export function withoutOwnPrograms(root, env = process.env) {
   const own = join(root, 'node_modules');
   const path = (env.PATH ?? '').split(delimiter).filter((folder) => !folder.startsWith(own));

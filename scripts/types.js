@@ -1,14 +1,14 @@
-// Declarations of what plugin authors import, and of nothing else.
+// Emits type declarations of the public API.
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { run } from './run.js';
 
 const ENTRIES = ['sdk/index', 'contracts/index', 'testing/index'];
-/** A relative import of a declaration: `from './ids.ts'`, `import('./ids.ts')`. */
+/** A relative import in a declaration: `from './ids.ts'`, `import('./ids.ts')`. */
 const RELATIVE = /(\bfrom\s*|\bimport\s*\(?\s*)(['"])(\.[^'"]+?)\.ts\2/g;
 
-/** Writes them to `<out>/types`. Types are checked by `npm run typecheck`, not at each build. */
+/** Writes declarations to `<out>/types`. Type checks are part of `npm run typecheck`, not of the build. */
 export async function emitTypes(root, out) {
   const config = join(out, 'tsconfig.json');
   await writeFile(
@@ -34,7 +34,7 @@ export async function emitTypes(root, out) {
   keepReachable(join(out, 'types'));
 }
 
-/** tsc declares whatever the sources import; what a plugin author can reach is a tenth of it. */
+/** Deletes unreachable declarations: tsc emits all imported sources, but the public API is a tenth of them. */
 function keepReachable(folder) {
   const reached = new Set();
   const visit = (file) => {
@@ -42,7 +42,7 @@ function keepReachable(folder) {
     reached.add(file);
     const text = readFileSync(file, 'utf8');
     for (const [, , , path] of text.matchAll(RELATIVE)) visit(resolve(dirname(file), `${path}.d.ts`));
-    // As published packages write it, which every version of TypeScript finds.
+    // With the .js extension that every TypeScript version resolves.
     writeFileSync(file, text.replace(RELATIVE, '$1$2$3.js$2'));
   };
   for (const entry of ENTRIES) visit(join(folder, `${entry}.d.ts`));

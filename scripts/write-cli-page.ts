@@ -1,4 +1,4 @@
-/** Writes docs/cli.md from the commands; part of `npm run generate`. */
+/** Writes docs/cli.md; part of `npm run generate`. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { referencePage } from '../src/cli/reference-page.ts';

@@ -1,4 +1,4 @@
-/** Writes `config/` and the reference pages made from schemas: `npm run generate`. A test fails when they are out of date. */
+/** Writes `config/` and the reference pages generated from schemas: `npm run generate`. A test fails if they are outdated. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { configurationPage, manifestPage } from '../src/contracts/descriptions/reference-page.ts';

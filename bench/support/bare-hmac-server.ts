@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer } from 'node:http';
 
-/** What every webhook receiver costs at the least: read, HMAC, compare, parse, answer; no store, no log, no limits. */
+/** Minimal cost of a webhook receiver: read, HMAC, compare, parse, answer; without store, log and limits. */
 const secret = process.argv[2]!;
 const answer = JSON.stringify({ status: 'accepted' });
 

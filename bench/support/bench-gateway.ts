@@ -8,18 +8,18 @@ import { systemClock } from '../../src/kit/clock.ts';
 import { systemRandom } from '../../src/kit/random.ts';
 
 export interface BenchGatewayOptions {
-  /** The project's folder. */
+  /** Project folder. */
   folder: string;
   /** Default: `.svc` in the folder. */
   dataDir?: string;
   config?: object;
-  /** A static token of an administrator. */
+  /** Static token of an administrator. */
   token?: string;
-  /** Default: any free one. */
+  /** Default: any free port. */
   port?: number;
 }
 
-/** A gateway alone in this process, without a log, on keys of its own. */
+/** Starts only a gateway in this process, without logging, with fixed keys. */
 export function startBenchGateway({
   folder,
   dataDir = join(folder, '.svc'),

@@ -16,19 +16,19 @@ const FREE_PORTS = Object.fromEntries(
 
 export interface Reply {
   exitCode: number;
-  // biome-ignore lint/suspicious/noExplicitAny: the envelope of whichever command was run.
+  // biome-ignore lint/suspicious/noExplicitAny: the envelope depends on the command
   json: any;
 }
 
-/** A project whose platform is killed in every way; run from the build in `packageFolder`. */
+/** A platform to be killed, run from the build in `packageFolder`. */
 export interface CrashPlatform {
   folder: string;
   svc(...args: string[]): Promise<Reply>;
   status(): Promise<SupervisorStatus>;
-  /** All processes that the run file names: the supervisor's first. */
+  /** All processes in the run file, the supervisor first. */
   pids(): Promise<number[]>;
   runFile: string;
-  /** Resolves once every service is ready and answers; rejects after `deadlineMs`. */
+  /** Resolves when every service is ready and answers; rejects after `deadlineMs`. */
   untilHealthy(deadlineMs?: number): Promise<SupervisorStatus>;
   dispose(): Promise<void>;
 }
@@ -86,11 +86,11 @@ export async function createCrashPlatform(
 
 export const isAlive = (pid: number): boolean => identify(pid).startedAt !== null;
 
-/** Resolves once the service answers as another process than `pid`. Asks the service itself, as its clients do. */
+/** Resolves when another process than `pid` answers at the URL, as seen by clients. */
 export async function untilReplaced(url: string, pid: number, deadlineMs = 30_000): Promise<void> {
   const deadline = performance.now() + deadlineMs;
   while (isAlive(pid) || !(await answers(url))) {
-    if (performance.now() > deadline) throw new Error(`${url} did not come back within ${deadlineMs} ms.`);
+    if (performance.now() > deadline) throw new Error(`${url} was not replaced within ${deadlineMs} ms.`);
     await sleep(POLL_MS);
   }
 }
@@ -100,7 +100,7 @@ async function allAnswer(services: readonly ServiceStatus[]): Promise<boolean> {
   return all.every(Boolean);
 }
 
-/** Every service has `/metrics`, open to this machine; the REST API has no `/health`. */
+/** Every service serves `/metrics` to this machine; the REST API has no `/health`. */
 async function answers(url: string): Promise<boolean> {
   try {
     const response = await fetch(`${url}/metrics`, { headers: { connection: 'close' } });

@@ -11,29 +11,29 @@ import { createClient } from '../../src/http/client.ts';
 import { packageRoot } from '../../src/kit/paths.ts';
 
 export interface CrashRunOptions {
-  /** Deliveries with an id of their own; half of them to a sync webhook, half to an async one. */
+  /** Deliveries with unique ids, half to a sync and half to an async webhook. */
   deliveries: number;
-  /** This share of them is sent once more under the same id, by another connection. */
+  /** Share of them sent again with the same id on another connection. */
   duplicates: number;
   connections: number;
-  /** kill -9 of the gateway, spread over the run. */
+  /** Number of kill -9 of the gateway, spread over the run. */
   kills: number;
-  /** How long accepted deliveries may take to be handled once the last was accepted. */
+  /** Time for accepted deliveries to be handled after the last was accepted. */
   settleMs: number;
 }
 
 export interface CrashReport {
-  /** Ids that a sender was told are accepted or handled. */
+  /** Ids answered with success. */
   acknowledged: number;
-  /** Requests that were answered `duplicate`. */
+  /** Requests answered `duplicate`. */
   toldDuplicate: number;
-  /** Requests sent again after an error or a 5xx. */
+  /** Requests retried after an error or a 5xx. */
   retried: number;
-  /** Acknowledged, but no handler ever ran: must be 0. */
+  /** Acknowledged ids without a handler run: must be 0. */
   lost: number;
-  /** Ids whose handler ran more than once. */
+  /** Ids handled more than once. */
   handledTwice: number;
-  /** Of these, those that one and the same gateway ran twice: must be 0. */
+  /** Ids handled twice by the same gateway process: must be 0. */
   unexplained: number;
   kills: number;
   seconds: number;
@@ -62,7 +62,7 @@ const MANIFEST = {
   })),
 };
 
-/** One appended line a run, with the gateway that asked for it: the count must not depend on what is killed. */
+/** Appends one line per run with the gateway's generation, so that the count survives kills. */
 const HANDLER = `import { appendFileSync } from 'node:fs';
 const file = new URL('./runs.log', import.meta.url);
 export const handle = (ctx, { id }) => {
@@ -76,7 +76,7 @@ interface Job {
   event: 'sync' | 'async';
 }
 
-/** Sends, kills, starts again, and counts what was handled how often. */
+/** Sends deliveries, kills and restarts the gateway, and counts handler runs. */
 export async function crashRun(options: CrashRunOptions): Promise<CrashReport> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-crash-'));
   const runs = join(folder, 'plugins/crash/runs.log');
@@ -86,7 +86,7 @@ export async function crashRun(options: CrashRunOptions): Promise<CrashReport> {
   await writeFile(join(folder, 'plugins/crash/package.json'), '{"type":"module"}');
   await writeFile(join(folder, 'plugins/crash/hooks.js'), HANDLER);
   await writeFile(runs, '');
-  const gateway = createKillable(folder, await freePort());
+  const gateway = createKillableGateway(folder, await freePort());
   try {
     await gateway.start();
     const client = createClient({
@@ -105,7 +105,7 @@ export async function crashRun(options: CrashRunOptions): Promise<CrashReport> {
     const seconds = (performance.now() - startedAt) / 1000;
     const handled = await settled(runs, sent.acknowledged, options.settleMs);
     return {
-      ...judge(sent, handled, gateway.kills()),
+      ...summarize(sent, handled, gateway.kills()),
       seconds,
       perSecond: sent.acknowledged.size / seconds,
     };
@@ -115,9 +115,9 @@ export async function crashRun(options: CrashRunOptions): Promise<CrashReport> {
   }
 }
 
-type Killable = ReturnType<typeof createKillable>;
+type KillableGateway = ReturnType<typeof createKillableGateway>;
 
-function createKillable(folder: string, port: number) {
+function createKillableGateway(folder: string, port: number) {
   let child: ChildProcess | undefined;
   let generation = 0;
   const program = join(packageRoot, 'bench/support/gateway-process.ts');
@@ -130,7 +130,9 @@ function createKillable(folder: string, port: number) {
     child = started;
     await new Promise<void>((resolve, reject) => {
       started.stdout!.once('data', () => resolve());
-      started.once('exit', (code) => reject(new Error(`The gateway did not start: exit code ${code}.`)));
+      started.once('exit', (code) =>
+        reject(new Error(`The gateway exited with code ${code} while starting.`)),
+      );
     });
   }
   async function stop(): Promise<void> {
@@ -169,7 +171,7 @@ interface Sent {
 
 async function sendAll(
   { deliveries, duplicates, connections, kills }: CrashRunOptions,
-  gateway: Killable,
+  gateway: KillableGateway,
   secrets: Map<string, string>,
 ): Promise<Sent> {
   const jobs = planJobs(deliveries, duplicates);
@@ -204,7 +206,7 @@ async function sendAll(
   return sent;
 }
 
-/** Repeats come some hundred places later, when the first may be done, under way, or lost in a crash. */
+/** Repeats follow some hundred jobs later, when the first may be done, in flight, or lost in a crash. */
 function planJobs(count: number, duplicates: number): Job[] {
   const jobs: Job[] = [];
   const every = Math.round(1 / duplicates);
@@ -252,7 +254,7 @@ function post(
   });
 }
 
-/** Waits until every acknowledged id was handled, or no longer than `settleMs`. */
+/** Waits until every acknowledged id was handled, at most `settleMs`. */
 async function settled(
   file: string,
   acknowledged: ReadonlySet<string>,
@@ -270,7 +272,7 @@ async function settled(
   }
 }
 
-function judge(
+function summarize(
   { acknowledged, toldDuplicate, retried }: Sent,
   handled: Map<string, number[]>,
   kills: number,

@@ -5,11 +5,11 @@ import { identify } from '../../src/cli/supervisor/process-identity.ts';
 import { SERVICE_NAMES, type ServiceName } from '../../src/contracts/index.ts';
 import { type CrashPlatform, isAlive, untilReplaced } from './crash-platform.ts';
 
-/** One way to hurt a platform that runs and is healthy; resolves with the milliseconds until it was again. */
+/** A way to crash a healthy platform; resolves with the milliseconds until it is healthy again. */
 export interface CrashScenario {
   name: string;
-  /** Of as many rounds as are asked for, at most these: for what is slow by its nature. */
-  mostRounds?: number;
+  /** Limits the number of rounds of slow scenarios. */
+  maxRounds?: number;
   strike(platform: CrashPlatform): Promise<number>;
 }
 
@@ -17,12 +17,12 @@ export const CRASH_SCENARIOS: readonly CrashScenario[] = [
   ...SERVICE_NAMES.map((name) => ({ name: `kill -9 of ${name}`, strike: killService(name) })),
   { name: 'kill -9 of the supervisor, then up', strike: killSupervisor },
   { name: 'kill -9 of all six, then up', strike: killAll },
-  { name: 'reboot: all gone, stale files, pids given to others', strike: reboot },
+  { name: 'reboot: all processes gone, stale files, reused pids', strike: reboot },
   { name: 'two ups at once', strike: twoUps },
-  { name: 'down while the gateway hangs, then up', mostRounds: 3, strike: slowStop },
+  { name: 'down while the gateway hangs, then up', maxRounds: 3, strike: slowStop },
 ];
 
-/** The others must not notice, and the port stays. */
+/** The other services must be unaffected, and the port must stay the same. */
 function killService(name: ServiceName): CrashScenario['strike'] {
   return async (platform) => {
     const before = await platform.status();
@@ -35,7 +35,7 @@ function killService(name: ServiceName): CrashScenario['strike'] {
     const after = await platform.untilHealthy();
     const rest = after.services.filter((service) => service.name !== name).map(({ pid }) => pid);
     mustHold(rest.join() === others.join(), `other services than ${name} were replaced`);
-    // Forgets the crash: five within a minute would be a loop, which is another matter.
+    // Resets the crash count: five crashes within a minute would be a crash loop.
     await platform.svc('restart', name);
     return tookMs;
   };
@@ -45,17 +45,17 @@ async function killSupervisor(platform: CrashPlatform): Promise<number> {
   const [supervisor, ...children] = await platform.pids();
   const startedAt = performance.now();
   process.kill(supervisor!, 'SIGKILL');
-  return comeBack(platform, startedAt, children);
+  return restartPlatform(platform, startedAt, children);
 }
 
 async function killAll(platform: CrashPlatform): Promise<number> {
   const pids = await platform.pids();
   const startedAt = performance.now();
   for (const pid of pids) process.kill(pid, 'SIGKILL');
-  return comeBack(platform, startedAt, pids);
+  return restartPlatform(platform, startedAt, pids);
 }
 
-/** After a power cut other programs have the ids, and whatever was half-written lies about. */
+/** After a power cut, pids are reused and half-written files remain. */
 async function reboot(platform: CrashPlatform): Promise<number> {
   const pids = await platform.pids();
   for (const pid of pids) process.kill(pid, 'SIGKILL');
@@ -70,7 +70,7 @@ async function reboot(platform: CrashPlatform): Promise<number> {
   await writeFile(platform.runFile, JSON.stringify(stale));
   await writeFile(`${platform.runFile}.4711.new`, '{"half');
   await writeFile(join(run, 'supervisor.owner'), JSON.stringify({ pid: process.pid, label: 'supervisor' }));
-  return comeBack(platform, performance.now(), pids);
+  return restartPlatform(platform, performance.now(), pids);
 }
 
 async function twoUps(platform: CrashPlatform): Promise<number> {
@@ -94,21 +94,25 @@ async function slowStop(platform: CrashPlatform): Promise<number> {
   const startedAt = performance.now();
   process.kill(gateway.pid!, 'SIGSTOP');
   await platform.svc('down');
-  return comeBack(platform, startedAt, pids);
+  return restartPlatform(platform, startedAt, pids);
 }
 
-/** `svc up -d` makes one healthy set, of which nothing is left of the former. */
-async function comeBack(platform: CrashPlatform, startedAt: number, former: number[]): Promise<number> {
+/** `svc up -d` must start one healthy set, with no process of the previous one left. */
+async function restartPlatform(
+  platform: CrashPlatform,
+  startedAt: number,
+  former: number[],
+): Promise<number> {
   const { exitCode, json } = await platform.svc('up', '-d');
   const tookMs = performance.now() - startedAt;
   mustHold(exitCode === 0, `up failed: ${JSON.stringify(json.error)}`);
   mustHold(
     !json.result.alreadyRunning && !json.result.firstStart,
-    'up found another platform, or made new keys',
+    'up found another platform, or created new keys',
   );
   mustHold(
     !former.some((pid) => pid !== process.pid && isAlive(pid)),
-    'processes of the former set are alive',
+    'processes of the previous set are alive',
   );
   await platform.untilHealthy();
   return tookMs;

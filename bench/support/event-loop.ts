@@ -1,6 +1,6 @@
 /**
- * The longest blocks of the event loop while `work` ran, in ms: how late a timer of 1 ms came, and the most CPU time that this
- * thread took between two of its calls, which other programs on the machine do not prolong.
+ * Longest blocks of the event loop while `work` ran, in ms: the maximum delay of a 1 ms timer, and the maximum CPU time of
+ * this thread between two timer calls, which is independent of other processes.
  */
 export interface LongestBlock {
   wallMs: number;
@@ -26,7 +26,7 @@ export async function longestBlock(work: () => Promise<unknown>): Promise<Longes
   return longest;
 }
 
-/** CPU time of this thread so far. */
+/** Total CPU time of this thread. */
 export function threadCpuMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;

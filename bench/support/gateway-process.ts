@@ -3,8 +3,8 @@ import { startBenchGateway } from './bench-gateway.ts';
 import { threadCpuMs } from './event-loop.ts';
 
 /**
- * A gateway alone, on a folder and a port, that may be killed at any time: `gateway-process.ts <folder> <port> <token>`.
- * Ready, it prints the CPU time in ms that the process and its main thread took: `ready <process> <thread>`.
+ * A single gateway that may be killed at any time: `gateway-process.ts <folder> <port> <token>`. When ready, prints the CPU
+ * time of the process and its main thread in ms: `ready <process> <thread>`.
  */
 const [folder, port, token] = process.argv.slice(2) as [string, string, string];
 

@@ -3,14 +3,14 @@ import Sqlite from 'better-sqlite3';
 import { openDatabase } from '../../src/store/sqlite/index.ts';
 import { GATEWAY_MIGRATIONS } from '../../src/store/sqlite/schema.ts';
 
-/** The schema of the version before there were lists: what it left is what an upgrade finds. */
-const FORMER_SCHEMA = 7;
+/** Schema version before delivery lists existed, to measure an upgrade. */
+const OLD_SCHEMA_VERSION = 7;
 const BATCH = 50_000;
 
-/** Fills `svc.db` with deliveries as a former version wrote them; one in a thousand failed, one in 200,000 is dead. */
-export async function fillFormerStore(dataDir: string, rows: number, bodyBytes: number): Promise<void> {
+/** Fills `svc.db` with deliveries of an old version; one in a thousand failed, one in 200,000 is dead. */
+export async function fillOldStore(dataDir: string, rows: number, bodyBytes: number): Promise<void> {
   const file = join(dataDir, 'svc.db');
-  const options = { file, migrations: GATEWAY_MIGRATIONS.slice(0, FORMER_SCHEMA), pageBytes: 8192 };
+  const options = { file, migrations: GATEWAY_MIGRATIONS.slice(0, OLD_SCHEMA_VERSION), pageBytes: 8192 };
   await (await openDatabase(options)).close();
   const db = new Sqlite(file);
   db.pragma('synchronous = off');
@@ -36,14 +36,14 @@ export async function fillFormerStore(dataDir: string, rows: number, bodyBytes: 
     const to = Math.min(rows, from + BATCH);
     db.transaction(() => {
       insert.run({ from, to });
-      if (to > rows - MARKERS) marker.run({ from, to });
+      if (to > rows - MAX_MARKERS) marker.run({ from, to });
     })();
   }
   db.close();
 }
 
-/** Beyond these the former version kept them in a table with an index of its own. */
-const MARKERS = 500_000;
+/** The old version stored at most this many in this table. */
+const MAX_MARKERS = 500_000;
 
 function uuidV7(time: number): Buffer {
   const bytes = Buffer.alloc(16);

@@ -3,14 +3,14 @@ import { WebSocket } from 'ws';
 import { type GatewayFrame, HOST_PROTOCOL } from '../../src/contracts/index.ts';
 import { answerChallenge, type HostKeys } from '../../src/kit/host-proof.ts';
 
-/** Many agents that do nothing: `idle-agents.ts <gateway> <file of hosts>`. Each line on stdin is a beat of all of them. */
+/** Connects many idle agents: `idle-agents.ts <gateway> <file of hosts>`. Each line on stdin triggers a heartbeat of all. */
 const [url, file] = process.argv.slice(2);
 const hosts = JSON.parse(readFileSync(file!, 'utf8')) as Array<{
   hostId: string;
   token: string;
   keys: HostKeys;
 }>;
-const AT_ONCE = 100;
+const CONCURRENT_CONNECTS = 100;
 const sockets: WebSocket[] = [];
 let onAck = (): void => {};
 
@@ -36,7 +36,7 @@ function connect({ hostId, token, keys }: (typeof hosts)[number]): Promise<void>
 
 let next = 0;
 await Promise.all(
-  Array.from({ length: AT_ONCE }, async () => {
+  Array.from({ length: CONCURRENT_CONNECTS }, async () => {
     while (next < hosts.length) await connect(hosts[next++]!);
   }),
 );

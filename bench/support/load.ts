@@ -6,7 +6,7 @@ export interface LoadOptions {
   port: number;
   connections: number;
   durationMs: number;
-  /** One whole HTTP/1.1 request; called for each, so that ids may differ. */
+  /** Returns one complete HTTP/1.1 request; called for each, so that ids may differ. */
   request: () => string | Buffer;
 }
 
@@ -15,14 +15,13 @@ export interface LoadReport {
   p50Ms: number;
   p99Ms: number;
   answered: number;
-  /** Answers by status. */
+  /** Number of responses by status. */
   statuses: Record<string, number>;
 }
 
 /**
- * Keeps `connections` sockets busy, one request in flight on each, and measures from the write to the last byte of the
- * answer. Written on bare sockets: a client library would cost more than the servers under test.
- * Answers must have a Content-Length.
+ * Keeps one request in flight on each of `connections` sockets, and measures from the write to the last byte of the
+ * response. Uses bare sockets, because a client library would cost more than the servers. Responses need a Content-Length.
  */
 export async function generateLoad(options: LoadOptions): Promise<LoadReport> {
   const latencies: number[] = [];

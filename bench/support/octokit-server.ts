@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { pathToFileURL } from 'node:url';
 
-/** GitHub's own middleware with one handler: `octokit-server.ts <folder with @octokit/webhooks installed> <secret>`. */
+/** GitHub's middleware with one handler: `octokit-server.ts <folder with @octokit/webhooks installed> <secret>`. */
 const [modules, secret] = process.argv.slice(2);
 const file = createRequire(`${modules}/package.json`).resolve('@octokit/webhooks');
 const { createNodeMiddleware, Webhooks } = await import(pathToFileURL(file).href);

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** Other engines, for the same table. None of them is a dependency: they take part where they and their servers are. */
+/** Other engines for comparison. They are not dependencies; they take part if they and their servers are available. */
 export interface OtherEngine {
   name: string;
   once(): Promise<void>;
@@ -12,7 +12,7 @@ export interface OtherEngine {
 
 export interface OtherEngines {
   contenders: Array<() => Promise<OtherEngine>>;
-  /** Who does not take part, and what it would take. */
+  /** Engines not measured, and how to include them. */
   skipped: string[];
 }
 
@@ -42,16 +42,16 @@ export async function otherEngines(): Promise<OtherEngines> {
   return { contenders, skipped };
 }
 
-/** From the folder that BENCH_MODULES names: they are no dependencies of ours. */
+/** Loads a package from the folder in BENCH_MODULES. */
 async function load(packageName: string): Promise<unknown> {
   const from = join(process.env.BENCH_MODULES ?? '/nowhere', 'package.json');
   return import(pathToFileURL(createRequire(from).resolve(packageName)).href);
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: libraries that are not installed have no types.
+// biome-ignore lint/suspicious/noExplicitAny: libraries that are not installed have no types
 type Library = any;
 
-/** Three jobs, each added by the one before; the server must run with `appendfsync always`. */
+/** Three jobs, each added by the previous one. The server must run with `appendfsync always`. */
 async function bullMq({ Queue, Worker, QueueEvents }: Library, url: string): Promise<OtherEngine> {
   const { hostname: host, port } = new URL(url);
   const connection = { host, port: Number(port || 6379), maxRetriesPerRequest: null };

@@ -15,12 +15,12 @@ export interface PacedReport {
   p99Ms: number;
 }
 
-/** For answers still under way when the last request was sent. */
-const LATE_MS = 5000;
+/** Time for responses still outstanding after the last request. */
+const MAX_LATE_MS = 5000;
 
 /**
- * Sends at a steady rate, whatever the answers do, and measures from the moment a request was due: a server that stalls
- * is charged for those who waited.
+ * Sends at a fixed rate, independent of responses, and measures from the moment a request was due, so that a stalling
+ * server is charged for all requests it delays.
  */
 export async function pacedLoad(options: PacedOptions): Promise<PacedReport> {
   const { connections, perSecond, durationMs, port, request } = options;
@@ -37,29 +37,29 @@ export async function pacedLoad(options: PacedOptions): Promise<PacedReport> {
       }
     });
   });
-  const begun = performance.now();
+  const startedAt = performance.now();
   let sent = 0;
   await new Promise<void>((resolve) => {
     const tick = (): void => {
-      const now = performance.now() - begun;
+      const now = performance.now() - startedAt;
       if (now >= durationMs) {
         resolve();
         return;
       }
       for (; sent < (now / 1000) * perSecond; sent++) {
         const at = sent % connections;
-        due[at]!.push(begun + (sent / perSecond) * 1000);
+        due[at]!.push(startedAt + (sent / perSecond) * 1000);
         sockets[at]!.write(request());
       }
       setImmediate(tick);
     };
     tick();
   });
-  const waiting = (): number[] => due.flat();
-  const lateAt = performance.now() + LATE_MS;
-  while (waiting().length > 0 && performance.now() < lateAt) await sleep(10);
-  // Who was never answered waited at least until now: left out, a server that drops requests would look quick.
-  for (const at of waiting()) times.push(performance.now() - at);
+  const outstanding = (): number[] => due.flat();
+  const lateAt = performance.now() + MAX_LATE_MS;
+  while (outstanding().length > 0 && performance.now() < lateAt) await sleep(10);
+  // Unanswered requests count with the time so far; otherwise a server that drops requests would look fast.
+  for (const at of outstanding()) times.push(performance.now() - at);
   for (const socket of sockets) socket.destroy();
   return { p50Ms: quantile(times, 0.5), p99Ms: quantile(times, 0.99) };
 }

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** CPU time of a process and of all that it started and that still runs, in microseconds. Linux. */
+/** CPU time of a process and its running descendants in microseconds. Linux only. */
 export function cpuUsOf(pid: number): number {
   return sum(familyOf(pid), (member) => sum(tasksOf(member), (task) => cpuOfTask(member, task)));
 }
 
-/** Resident memory of a process and of all that it started and that still runs, in MB. Linux. */
+/** Resident memory of a process and its running descendants in MB. Linux only. */
 export function rssMbOf(pid: number): number {
   return sum(familyOf(pid), (member) => {
     const status = unlessGone(() => readFileSync(`/proc/${member}/status`, 'utf8'), '');
@@ -28,7 +28,7 @@ function tasksOf(pid: number): string[] {
   return unlessGone(() => readdirSync(`/proc/${pid}/task`), []);
 }
 
-/** A process, or a thread, may end between two looks. */
+/** A process or thread may end between two reads. */
 function unlessGone<Value>(read: () => Value, otherwise: Value): Value {
   try {
     return read();
@@ -37,7 +37,7 @@ function unlessGone<Value>(read: () => Value, otherwise: Value): Value {
   }
 }
 
-/** The scheduler's own account, in nanoseconds; `stat` counts in hundredths of a second. */
+/** From the scheduler's statistics in nanoseconds; `stat` only counts hundredths of a second. */
 function cpuOfTask(pid: number, task: string): number {
   const text = unlessGone(() => readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8'), '0');
   return Number(text.split(' ')[0]) / 1000;

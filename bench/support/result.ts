@@ -1,8 +1,8 @@
-/** What a benchmark prints: rows of one table. */
+/** Result of a benchmark: the rows of a table. */
 export interface BenchResult {
   name: string;
   rows: Array<Record<string, string | number>>;
-  /** Conditions that a reader of the figures must know. */
+  /** Conditions needed to interpret the figures. */
   note?: string;
 }
 
@@ -12,7 +12,7 @@ export function median(values: number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-/** The value below which `share` (0 to 1) of the values lie. */
+/** The quantile of the values for `share` between 0 and 1. */
 export function quantile(values: number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;

@@ -11,7 +11,7 @@ import { createMetrics } from '../../src/kit/metrics.ts';
 import { bufferedOutput } from '../../src/kit/output.ts';
 import { systemRandom } from '../../src/kit/random.ts';
 
-/** The gateway before the upstream at `argv[2]`, `argv[3]` saying whether logging, metrics and analytics are `on` or `off`; its log goes to stdout, as under the supervisor. */
+/** The gateway before the upstream in `argv[2]`, with telemetry `on` or `off` (`argv[3]`); logs to stdout. */
 const [, , upstream, mode, token] = process.argv as string[];
 const projectDir = await mkdtemp(join(tmpdir(), 'svc-bench-'));
 const plugin = join(projectDir, 'plugins', 'bench');

@@ -16,15 +16,15 @@ import { packageRoot } from '../../src/kit/paths.ts';
 import { type CrashPlatform, createCrashPlatform } from './crash-platform.ts';
 
 export interface UpgradeReport {
-  /** Deliveries that were answered 202 or 200. */
+  /** Deliveries answered 202 or 200. */
   accepted: number;
-  /** Accepted, and never handled: must be 0. */
+  /** Accepted deliveries never handled: must be 0. */
   lost: number;
-  /** Requests that met no gateway while it was being replaced, and were sent again. */
+  /** Requests retried because no gateway was listening during the replacement. */
   sentAgain: number;
-  /** Services whose process came from the new build. */
+  /** Services running the new build. */
   upgraded: string[];
-  /** From the command to all services ready. */
+  /** Time from the command until all services are ready. */
   restartMs: number;
 }
 
@@ -51,30 +51,30 @@ export const handle = (ctx, { id }) => { appendFileSync(file, id + '\\n'); retur
 const SENDERS = 4;
 const SETTLE_MS = 60_000;
 
-/** Replaces the build under a platform that takes deliveries, restarts it, and counts what became of them. */
+/** Replaces the build of a platform under load, restarts it, and counts deliveries. */
 export async function upgradeRun(): Promise<UpgradeReport> {
   const copy = copyPackage();
   const platform = await createCrashPlatform(copy);
   const plugin = join(platform.folder, 'plugins', 'inbox');
   const handled = join(plugin, 'handled.log');
-  const marks = join(platform.folder, 'started-anew.log');
+  const restarts = join(platform.folder, 'restarts.log');
   try {
     mkdirSync(plugin, { recursive: true });
     writeFileSync(join(plugin, 'svc.plugin.json'), JSON.stringify(MANIFEST));
     writeFileSync(join(plugin, 'package.json'), '{"type":"module"}');
     writeFileSync(join(plugin, 'hooks.js'), HANDLER);
-    for (const file of [handled, marks]) writeFileSync(file, '');
+    for (const file of [handled, restarts]) writeFileSync(file, '');
     await platform.svc('up', '-d');
     const load = await startSenders(platform);
     await sleep(500);
-    installNewBuild(copy, marks);
+    installNewBuild(copy, restarts);
     const startedAt = performance.now();
     await platform.svc('restart');
     const restartMs = performance.now() - startedAt;
     await sleep(500);
     const { accepted, sentAgain } = await load.stop();
     const lost = await stillMissing(accepted, handled);
-    const upgraded = [...new Set(linesOf(marks))].sort();
+    const upgraded = [...new Set(linesOf(restarts))].sort();
     return { accepted: accepted.size, lost, sentAgain, upgraded, restartMs };
   } finally {
     await platform.dispose();
@@ -82,7 +82,7 @@ export async function upgradeRun(): Promise<UpgradeReport> {
   }
 }
 
-/** An installed package: the build and what it needs, without the sources. */
+/** Copies an installed package: the build and its dependencies, without sources. */
 function copyPackage(): string {
   const copy = mkdtempSync(join(tmpdir(), 'svc-package-'));
   for (const name of ['bin', 'config', 'dist', 'package.json'])
@@ -91,16 +91,16 @@ function copyPackage(): string {
   return copy;
 }
 
-/** As an update does: a new folder in the place of the old one. Its daemons leave a mark of their own. */
-function installNewBuild(copy: string, marks: string): void {
+/** Replaces the build folder like an update. The new services write their names to `logFile` when they start. */
+function installNewBuild(copy: string, logFile: string): void {
   const [dist, next, old] = ['dist', 'dist.new', 'dist.old'].map((name) => join(copy, name)) as [
     string,
     string,
     string,
   ];
   cpSync(dist, next, { recursive: true });
-  const mark = `import { appendFileSync } from 'node:fs';\nappendFileSync(${JSON.stringify(marks)}, process.argv[2] + '\\n');\n`;
-  writeFileSync(join(next, 'daemon.js'), mark + readFileSync(join(next, 'daemon.js'), 'utf8'));
+  const logStart = `import { appendFileSync } from 'node:fs';\nappendFileSync(${JSON.stringify(logFile)}, process.argv[2] + '\\n');\n`;
+  writeFileSync(join(next, 'daemon.js'), logStart + readFileSync(join(next, 'daemon.js'), 'utf8'));
   renameSync(dist, old);
   renameSync(next, dist);
   rmSync(old, { recursive: true });
@@ -112,7 +112,7 @@ async function startSenders(platform: CrashPlatform) {
   const accepted = new Set<string>();
   let [sentAgain, stopped] = [0, false];
 
-  /** A sender that gets no answer, or a 5xx, sends again: as GitHub's own and every other one does. */
+  /** Retries after an error or a 5xx, like real senders. */
   async function deliver(id: string): Promise<void> {
     const body = JSON.stringify({ id });
     const signature = createHmac('sha256', secret).update(body).digest('hex');
@@ -127,7 +127,7 @@ async function startSenders(platform: CrashPlatform) {
         await response.arrayBuffer();
         if (response.status < 300) return void accepted.add(id);
       } catch {
-        // Nobody listens for the moment.
+        // No gateway is listening at the moment.
       }
       sentAgain++;
       await sleep(20);

@@ -8,17 +8,17 @@ import { packageRoot } from '../../src/kit/paths.ts';
 import { freePort, isInstalled, started } from './proxies/front-ends.ts';
 
 const run = promisify(execFile);
-/** Servers on one core, the load on the other, so that they do not take each other's time. */
+/** Servers run on one core and the load on the other, so that they do not compete. */
 const CORE = '0';
 const ON_CORE = ['taskset', '-c', CORE];
 
-/** What is delivered to. */
+/** A server under test. */
 export interface Target {
   name: string;
   port: number;
   path: string;
   secret: string;
-  /** Its process; CPU time is counted with that of its children. */
+  /** Main process; CPU time includes its children. */
   pid: number;
 }
 
@@ -43,7 +43,7 @@ const MANIFEST = {
   })),
 };
 
-/** The platform as `svc up -d` starts it, with every feature and the access log on. */
+/** Starts the platform with `svc up -d`, with all features and access logging. */
 export async function startPlatform(): Promise<Server> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
   const services = ['gateway', 'rest', 'workflow', 'marketplace', 'state'];
@@ -64,7 +64,7 @@ export async function startPlatform(): Promise<Server> {
   const targets: Target[] = [];
   for (const [event, name] of Object.entries(EVENTS)) {
     const { secret } = await svc('webhooks', 'provision', 'bench', event);
-    // Accepting alone: what a burst sees, whose handlers run when it is over.
+    // Measures acceptance only, as in a burst whose handlers run afterwards.
     if (event === 'held') await svc('webhooks', 'pause', 'bench', event);
     targets.push({ name, port, pid, secret, path: `/webhooks/bench/${event}` });
   }
@@ -77,19 +77,17 @@ export async function startPlatform(): Promise<Server> {
   };
 }
 
-/** What every receiver costs at the least. */
+/** Minimal cost of a receiver. */
 export function startBare(): Promise<Server> {
   return startScript('bare node:http + HMAC, no store', 'bare-hmac-server.ts', []);
 }
 
-/** GitHub's own middleware, from the folder that BENCH_MODULES names; undefined, and said so, where it is not installed. */
+/** GitHub's middleware from the folder in BENCH_MODULES. Undefined if it is not installed. */
 export async function startOctokit(): Promise<Server | undefined> {
   const modules = process.env.BENCH_MODULES ?? '';
   if (existsSync(join(modules, 'node_modules/@octokit/webhooks')))
     return startScript('@octokit/webhooks, no store', 'octokit-server.ts', [modules]);
-  console.error(
-    '@octokit/webhooks is left out: set BENCH_MODULES to a folder where `npm install @octokit/webhooks` was run.',
-  );
+  console.error('@octokit/webhooks is skipped. Set BENCH_MODULES to a folder where it is installed.');
   return undefined;
 }
 
@@ -99,7 +97,7 @@ async function startScript(name: string, script: string, args: string[]): Promis
   const child = spawn(command!, [...first, ...args, secret], { stdio: ['ignore', 'pipe', 'inherit'] });
   const port = await new Promise<number>((resolve, reject) => {
     child.stdout.once('data', (text) => resolve(Number(text)));
-    child.once('exit', (code) => reject(new Error(`${script} ended with ${code}`)));
+    child.once('exit', (code) => reject(new Error(`${script} exited with ${code}`)));
   });
   return {
     targets: [{ name, port, path: '/', secret, pid: child.pid! }],
@@ -107,7 +105,7 @@ async function startScript(name: string, script: string, args: string[]): Promis
   };
 }
 
-/** adnanh/webhook, which starts a program for each delivery; undefined, and said so, where it is not installed. */
+/** adnanh/webhook, which starts a program per delivery. Undefined if it is not installed. */
 export async function startAdnanh(): Promise<Server | undefined> {
   if (!isInstalled('webhook', '-version', 'webhook')) return undefined;
   const secret = 'bench-secret';

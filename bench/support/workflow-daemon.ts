@@ -5,20 +5,20 @@ import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cpuUsOf } from './process-usage.ts';
-import type { Told } from './workflow-process.ts';
+import type { ServiceMessage } from './workflow-process.ts';
 
 const PROGRAM = fileURLToPath(new URL('./workflow-process.ts', import.meta.url));
 
-/** The whole service in a process of its own; its clients are in this one, as any client of a service is elsewhere. */
+/** The workflow service in its own process, with clients in this one, as in production. */
 export interface WorkflowDaemon {
-  /** Starts a run of three such steps over HTTP and waits for its end. */
+  /** Starts a run of three steps over HTTP and waits for its end. */
   once(): Promise<void>;
-  /** Of the service and its plugins' processes since its start, in microseconds. Linux. */
+  /** CPU time of the service and its plugin processes since start, in microseconds. Linux only. */
   cpuUs(): number;
   close(): Promise<void>;
 }
 
-/** A project with the plugin `bench`, whose one command does nothing. */
+/** Creates a project with a plugin `bench` whose only command does nothing. */
 async function writeProject(folder: string): Promise<string> {
   const projectDir = await mkdtemp(join(folder, 'project-'));
   const plugin = join(projectDir, 'plugins/bench');
@@ -42,14 +42,14 @@ export async function startWorkflowDaemon(folder: string, step: { uses: string }
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   const waiting = new Map<string, () => void>();
-  /** Told of before the answer to their start was read. */
-  const early = new Set<string>();
+  /** Runs that ended before the response to their start was read. */
+  const endedEarly = new Set<string>();
   const [first] = (await once(child, 'message')) as [{ url: string }];
-  child.on('message', (told: Told) => {
-    for (const id of 'ended' in told ? told.ended : []) {
-      const tell = waiting.get(id);
-      if (tell) tell();
-      else early.add(id);
+  child.on('message', (message: ServiceMessage) => {
+    for (const id of 'ended' in message ? message.ended : []) {
+      const resolve = waiting.get(id);
+      if (resolve) resolve();
+      else endedEarly.add(id);
       waiting.delete(id);
     }
   });
@@ -59,7 +59,7 @@ export async function startWorkflowDaemon(folder: string, step: { uses: string }
   return {
     async once() {
       const id = await startRun(first.url, body, agent);
-      if (!early.delete(id)) await new Promise<void>((resolve) => waiting.set(id, resolve));
+      if (!endedEarly.delete(id)) await new Promise<void>((resolve) => waiting.set(id, resolve));
     },
     cpuUs: () => cpuUsOf(child.pid!),
     async close() {
@@ -70,7 +70,7 @@ export async function startWorkflowDaemon(folder: string, step: { uses: string }
   };
 }
 
-/** The id of the run. A client library would cost more than the service under test. */
+/** Starts a run and returns its id. A client library would cost more than the service under test. */
 function startRun(url: string, body: string, agent: Agent): Promise<string> {
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };

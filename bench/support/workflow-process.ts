@@ -6,12 +6,12 @@ import { EVENT_LINE } from '../../src/kit/analytics.ts';
 import { systemClock } from '../../src/kit/clock.ts';
 import { systemRandom } from '../../src/kit/random.ts';
 
-/** What the service tells the process that started it. */
-export type Told = { url: string } | { ended: string[] };
+/** Messages to the parent process. */
+export type ServiceMessage = { url: string } | { ended: string[] };
 
 /**
- * A workflow service alone: `workflow-process.ts <project folder>`. It tells its parent where it listens, and which runs
- * have ended, as its own events say: polling it would measure the polling.
+ * A single workflow service: `workflow-process.ts <project folder>`. Reports its URL and finished runs to its parent, taken
+ * from its own events, because polling would distort the measurement.
  */
 const [projectDir] = process.argv.slice(2) as [string];
 const random = systemRandom();
@@ -20,11 +20,11 @@ let ended: string[] = [];
 function take(line: string): void {
   const found = line.startsWith(EVENT_LINE) && /"type":"workflow\.run\..*"runId":"(\w+)"/.exec(line);
   if (!found) return;
-  if (ended.push(found[1]!) === 1) setImmediate(tell);
+  if (ended.push(found[1]!) === 1) setImmediate(sendEnded);
 }
 
-function tell(): void {
-  process.send!({ ended } satisfies Told);
+function sendEnded(): void {
+  process.send!({ ended } satisfies ServiceMessage);
   ended = [];
 }
 
@@ -48,4 +48,4 @@ const daemon = await startDaemon(workflow, {
   listen: { host: '127.0.0.1', port: 0 },
 });
 process.on('disconnect', () => void daemon.close());
-process.send!({ url: daemon.url } satisfies Told);
+process.send!({ url: daemon.url } satisfies ServiceMessage);

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { Pool } from 'undici';
 
-/** The least a proxy on node:http and undici costs: no authentication, no log, no limits, headers passed on as they are. */
+/** Minimal proxy on node:http and undici: no authentication, log or limits, headers unchanged. */
 const upstream = process.argv[2]!;
 const pool = new Pool(upstream, { connections: 128 });
 

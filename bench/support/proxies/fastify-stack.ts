@@ -2,7 +2,7 @@ import httpProxy from '@fastify/http-proxy';
 import jwt from '@fastify/jwt';
 import fastify from 'fastify';
 
-/** The common stack: fastify, @fastify/http-proxy, @fastify/jwt. `argv`: upstream, JWT secret, `log` for its own request log. */
+/** A common stack: fastify, @fastify/http-proxy, @fastify/jwt. `argv`: upstream, JWT secret, `log` for request logging. */
 const [, , upstream, secret, log] = process.argv as string[];
 const app = fastify({
   logger: log === 'log' ? { stream: (await import('node:fs')).createWriteStream('/dev/null') } : false,

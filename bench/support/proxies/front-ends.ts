@@ -10,22 +10,22 @@ export interface FrontEnd {
 }
 
 export interface FrontEndOptions {
-  /** Where configs and logs go. */
+  /** Folder for configs and logs. */
   folder: string;
-  /** The core it runs on. */
+  /** CPU core to run on. */
   core: string;
-  /** `127.0.0.1:4000`. */
+  /** Address, for example `127.0.0.1:4000`. */
   upstream: string;
 }
 
-const START_WITHIN_MS = 5000;
+const START_TIMEOUT_MS = 5000;
 
-/** nginx passing everything on, an access log on, no authentication; undefined, and said so, where it is not installed. */
+/** Starts nginx as a plain proxy with an access log, without authentication. Undefined if it is not installed. */
 export async function startNginx({ folder, core, upstream }: FrontEndOptions): Promise<FrontEnd | undefined> {
   if (!isInstalled('nginx', '-v', 'nginx-light')) return undefined;
   const port = await freePort();
   const config = join(folder, 'nginx.conf');
-  // Without a master, so that the process we started is the one that serves, and ends with us.
+  // Without a master process, the spawned process is the one that serves and is killed.
   await writeFile(
     config,
     `daemon off; master_process off; pid ${folder}/nginx.pid; error_log ${folder}/nginx-error.log;
@@ -45,7 +45,7 @@ export async function startNginx({ folder, core, upstream }: FrontEndOptions): P
   return started(core, port, 'nginx', '-c', config, '-p', folder, '-e', join(folder, 'nginx-error.log'));
 }
 
-/** HAProxy that verifies HS256, expiry included, names the tenant and logs; undefined, and said so, where it is not installed. */
+/** Starts HAProxy with HS256 and expiry checks, tenant header and log. Undefined if it is not installed. */
 export async function startHaproxy(
   options: FrontEndOptions & { secret: string },
 ): Promise<FrontEnd | undefined> {
@@ -91,20 +91,20 @@ export function isInstalled(program: string, versionFlag: string, debianPackage:
     execFileSync(program, [versionFlag], { stdio: 'ignore' });
     return true;
   } catch {
-    console.error(`${program} is not installed and is left out; on Debian: apt-get install ${debianPackage}`);
+    console.error(`${program} is not installed and is skipped. On Debian: apt-get install ${debianPackage}`);
     return false;
   }
 }
 
 export async function started(core: string, port: number, ...command: string[]): Promise<FrontEnd> {
   const child = spawn('taskset', ['-c', core, ...command], { stdio: ['ignore', 'ignore', 'inherit'] });
-  for (let waitedMs = 0; waitedMs < START_WITHIN_MS; waitedMs += 50) {
-    if (child.exitCode !== null) throw new Error(`${command[0]} ended with ${child.exitCode}`);
+  for (let waitedMs = 0; waitedMs < START_TIMEOUT_MS; waitedMs += 50) {
+    if (child.exitCode !== null) throw new Error(`${command[0]} exited with ${child.exitCode}`);
     if (await answers(port)) return { child, port };
     await sleep(50);
   }
   child.kill('SIGKILL');
-  throw new Error(`${command[0]} does not listen on ${port}`);
+  throw new Error(`${command[0]} did not listen on ${port} in time`);
 }
 
 function answers(port: number): Promise<boolean> {

@@ -9,7 +9,7 @@ import { systemClock } from '../../../src/kit/clock.ts';
 import { bufferedOutput } from '../../../src/kit/output.ts';
 import { systemRandom } from '../../../src/kit/random.ts';
 
-/** Our gateway as it runs, all features and an access line on, before the upstream at `argv[2]`; `argv[3]` is the JWT secret, `argv[4]` a static token, `argv[5]` its data folder, `argv[6]` the number of processes. */
+/** Our gateway with all features and access logging. `argv`: upstream, JWT secret, static token, data folder, processes. */
 const [, , upstream, jwtSecret, staticToken, dataDir, processes] = process.argv as string[];
 await mkdir(dataDir!, { recursive: true });
 

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 
-/** What stands behind every proxy: answers each request with 1 KB, on bare sockets, so that it is never the slowest part. */
+/** The upstream behind every proxy: answers 1 KB on bare sockets, so that it is never the bottleneck. */
 const BODY = JSON.stringify({ items: 'x'.repeat(1010) });
 const ANSWER = Buffer.from(
   `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${BODY.length}\r\ncache-control: no-cache\r\netag: "abc"\r\ndate: Sat, 21 Nov 2026 00:00:00 GMT\r\n\r\n${BODY}`,
