@@ -301,7 +301,11 @@ test('a damaged, foreign, newer or hostile archive is refused, and nothing is to
       /newer format/,
       (tar) => editManifest(tar, (manifest) => ({ ...manifest, format: 9 })),
     ],
-    ['an archive of another program', /not a backup of svc/, (tar) => tar.subarray(headerAt(tar, 'keys.json'))],
+    [
+      'an archive of another program',
+      /not a backup of svc/,
+      (tar) => tar.subarray(headerAt(tar, 'keys.json')),
+    ],
   ];
   for (const [name, says, change] of cases) {
     const { code, json } = await svc('restore', await tampered(archive, change), '--yes');

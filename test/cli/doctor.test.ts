@@ -210,9 +210,7 @@ test('a clock that was set back shows in files of the future', async () => {
   await writeFile(file, '{}', { mode: 0o600 });
   const later = Date.now() / 1000 + 3600;
   await utimes(file, later, later);
-  expect((await doctor(folder)).only('clock')).toMatch(
-    /fail: .*files here are (?:1h|59m|60m).* newer/,
-  );
+  expect((await doctor(folder)).only('clock')).toMatch(/fail: .*files here are (?:1h|59m|60m).* newer/);
 });
 
 test('an upstream out of reach, an absent engine and a broken plugin are told', async () => {
@@ -227,9 +225,7 @@ test('an upstream out of reach, an absent engine and a broken plugin are told', 
     '{"schema": "svc.plugin/3", "id": "bad"}',
   );
   const { only } = await doctor(folder);
-  expect(only('upstreams')).toContain(
-    `fail: The upstream rest at http://127.0.0.1:${dead} is unreachable`,
-  );
+  expect(only('upstreams')).toContain(`fail: The upstream rest at http://127.0.0.1:${dead} is unreachable`);
   expect(only('engine')).toBe('fail: Container engine socket /nowhere/engine.sock does not exist.');
   expect(only('plugins')).toContain('fail: The plugin bad is broken');
 });

@@ -95,7 +95,9 @@ test('the workflows of schedules are looked up among plugins and files of the pr
   });
   expect(await faultsOf(folder, shop)).toEqual({});
   await mkdir(join(folder, '.svc'), { mode: 0o700 });
-  expect(await faultsOf(folder, shop)).toEqual({ 'schedules[3].workflow': 'workflow "in-fiel" does not exist' });
+  expect(await faultsOf(folder, shop)).toEqual({
+    'schedules[3].workflow': 'workflow "in-fiel" does not exist',
+  });
 });
 
 test('dependencies and commands of other plugins of the project are looked at', async () => {

@@ -122,7 +122,9 @@ test('a plugin that broke and runs on as it was is told to do so', async () => {
     /@acme\/greeter\s+\S+\s+broken, running 1\.0\.0\s+linked/,
   );
   const { stdout } = await svc(projectDir, 'plugins', 'show', '@acme/greeter');
-  expect(stdout).toMatch(/status\s+broken; version 1\.0\.0 keeps running\n[\s\S]*commands\s+greet-acmegreeter/);
+  expect(stdout).toMatch(
+    /status\s+broken; version 1\.0\.0 keeps running\n[\s\S]*commands\s+greet-acmegreeter/,
+  );
   const shown = await svc(projectDir, 'plugins', 'show', '@acme/greeter', '--json');
   expect(JSON.parse(shown.stdout).result).toMatchObject({ status: 'broken', keptVersion: '1.0.0' });
 });

@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { queryServices, degradedServices } from '../../src/cli/commands/status-of-services.ts';
+import { degradedServices, queryServices } from '../../src/cli/commands/status-of-services.ts';
 import type { ServiceStatus } from '../../src/cli/supervisor/control-protocol.ts';
 import { SERVICE_NAMES, type ServiceName } from '../../src/contracts/index.ts';
 import { tempDir } from '../support/daemon.ts';
@@ -45,7 +45,11 @@ test('every service is asked at once: none answers before all were asked', async
 
 test('a service that is up by the supervisor and does not answer is told; one that is away is not', async () => {
   const broken = await startService((response) => response.destroy());
-  const answers = await queryServices([child('state', broken), child('rest', broken), child('workflow', null)]);
+  const answers = await queryServices([
+    child('state', broken),
+    child('rest', broken),
+    child('workflow', null),
+  ]);
   const told = [
     { name: 'state', url: broken, state: 'ready' },
     { name: 'rest', url: null, state: 'restarting' },

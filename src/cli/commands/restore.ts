@@ -11,7 +11,7 @@ import { currentMasterKey } from '../supervisor/master-key.ts';
 import type { BackupManifest } from './backup/manifest.ts';
 import { requireStopped, swapIn } from './restore/swap.ts';
 import { openArchive } from './restore/unpack.ts';
-import { keepKeys, requireKnownSchemas, requireIntact } from './restore/verify.ts';
+import { keepKeys, requireIntact, requireKnownSchemas } from './restore/verify.ts';
 
 interface Restored {
   dataDir: string;

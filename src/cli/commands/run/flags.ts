@@ -107,7 +107,9 @@ async function givenInput(
   cwd: string,
 ): Promise<unknown> {
   const whole =
-    args[INPUT_FLAG] === undefined ? undefined : await readJson(`--${INPUT_FLAG}`, String(args[INPUT_FLAG]), cwd);
+    args[INPUT_FLAG] === undefined
+      ? undefined
+      : await readJson(`--${INPUT_FLAG}`, String(args[INPUT_FLAG]), cwd);
   const given = Object.entries(args).filter(([name, value]) => name !== INPUT_FLAG && value !== undefined);
   if (given.length === 0) return whole ?? {};
   if (whole !== undefined && !isRecord(whole)) {
