@@ -18,7 +18,7 @@ const STARTS = 5;
 const PAGES = 20;
 const PAGE_AIM_MS = 50;
 const BODY_BYTES = 500;
-/** `--small`: a tenth, for trying. `--million`: half. `--no-text`: without text searches, whose index takes minutes. */
+/** `--small`: a tenth, for quick checks. `--million`: half. `--no-text`: without text searches, whose index takes minutes. */
 const sizes = (flags: ReadonlySet<string>) =>
   flags.has('--small')
     ? [0, 35_000, 200_000]

@@ -140,7 +140,7 @@ export function createHttp(options: HttpOptions): Http {
     keepAliveTimeout: LIMITS.keepAliveMs,
     http: {
       ...SERVER_LIMITS,
-      // Unsupported upgrades (h2c, sockets nobody serves) are ignored, as HTTP allows.
+      // Unsupported upgrades (h2c, unserved sockets) are ignored, as HTTP allows.
       // Older Node versions emit `upgrade` for them.
       shouldUpgradeCallback: (request) =>
         request.headers.upgrade?.toLowerCase() === 'websocket' && http.server.listenerCount('upgrade') > 0,
