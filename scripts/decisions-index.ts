@@ -4,7 +4,7 @@ import { packageRoot } from '../src/kit/paths.ts';
 
 export const DECISIONS = join(packageRoot, 'docs/decisions');
 
-/** A record of `docs/decisions`; `title` is empty where the first line is not `# <number>: <title>`. */
+/** A record of `docs/decisions`; `title` is empty if the first line is not `# <number>: <title>`. */
 export interface DecisionRecord {
   file: string;
   number: string;
@@ -12,7 +12,7 @@ export interface DecisionRecord {
   text: string;
 }
 
-/** Returns all records in the order of their numbers. */
+/** Returns all records, ordered by number. */
 export function readDecisions(): DecisionRecord[] {
   return readdirSync(DECISIONS)
     .filter((file) => file !== 'README.md')
@@ -25,7 +25,7 @@ export function readDecisions(): DecisionRecord[] {
     });
 }
 
-/** `docs/decisions/README.md`. */
+/** Renders `docs/decisions/README.md`. */
 export function decisionsIndex(): string {
   const lines = readDecisions().map(({ file, number, title }) => `- [${number}](${file}) ${title}`);
   return `# Decisions

@@ -18,7 +18,7 @@ export interface CrashRunOptions {
   connections: number;
   /** Number of kill -9 of the gateway, spread over the run. */
   kills: number;
-  /** Time for accepted deliveries to be handled after the last was accepted. */
+  /** Time limit for handling the accepted deliveries, counted from the last acceptance. */
   settleMs: number;
 }
 
@@ -206,7 +206,7 @@ async function sendAll(
   return sent;
 }
 
-/** Repeats follow some hundred jobs later, when the first may be done, in flight, or lost in a crash. */
+/** A repeat follows at once or about 200 jobs later, so that the first is in flight, done, or lost in a crash. */
 function planJobs(count: number, duplicates: number): Job[] {
   const jobs: Job[] = [];
   const every = Math.round(1 / duplicates);

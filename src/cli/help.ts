@@ -29,7 +29,7 @@ export function rootHelp(width: number): string {
     '  $ svc init my-project && cd my-project',
     '  $ svc up -d',
     '',
-    'svc <command> --help shows details; svc commands lists all commands with examples.',
+    'svc <command> --help shows details; svc commands lists all with examples.',
   ].join('\n');
 }
 

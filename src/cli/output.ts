@@ -51,7 +51,7 @@ function declaredFailure({ exitCode, error, result, meta }: CommandResult): Enve
   return { ok: false, error: { code, message, details }, result: result ?? null, meta: meta ?? {} };
 }
 
-/** Renders such a failure for people. */
+/** Renders a failure declared by a command result as readable text. */
 export function renderDeclaredFailure(outcome: CommandResult, style: Style, width: number): string {
   const { message, code = 'EXECUTION_ERROR' } = outcome.error ?? {};
   return harmless(

@@ -59,7 +59,7 @@ Ids come from the gateway and are cached for ten seconds; without a gateway none
 newer) is untested.
 `;
 
-/** \`docs/cli.md\`. */
+/** Renders `docs/cli.md`. */
 export async function referencePage(): Promise<string> {
   const shown = COMMANDS.filter(({ hidden }) => !hidden);
   const commands = await Promise.all(shown.map(async (entry) => ({ entry, command: await entry.load() })));

@@ -49,8 +49,8 @@ const SHOP = {
   'h.js': HANDLER,
 };
 const MISSPELT = {
-  'permissions.invoke[1]': 'the plugin stock has no command or job "cuont"; there is count, tally',
-  'commands[0].permissions.invoke[1]': 'the plugin stock has no command or job "tlly"; there is count, tally',
+  'permissions.invoke[1]': 'the plugin stock has no command or job "cuont"; it has count, tally',
+  'commands[0].permissions.invoke[1]': 'the plugin stock has no command or job "tlly"; it has count, tally',
   'workflows[0].jobs.a.steps[1].uses': 'the plugin stock has no command "cuont"; there is count',
   'workflows[0].jobs.a.steps[2].uses': 'the plugin stock has no job "tlly"; there is tally',
   'workflows[0].on.webhook[1]': 'the plugin stock declares no webhook "mvoed"; there is moved',

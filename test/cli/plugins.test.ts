@@ -144,7 +144,7 @@ test('dev has the services read a folder anew when it changes, and tells what is
 
   // Gone, as while another branch is checked out, and back: still watched.
   await rename(folder, `${folder}-away`);
-  await dev.until(/"reloaded":false,"faults":\[[^\n]* is gone; /);
+  await dev.until(/"reloaded":false,"faults":\[[^\n]* does not exist/);
   await rename(`${folder}-away`, folder);
   await writeFiles(folder, greeter('1.3.0'));
   await dev.until(/is gone;[\s\S]*"reloaded":true,"id":"@acme\/greeter"/);

@@ -63,7 +63,7 @@ describe.skipIf(engineMissing !== undefined)('npm run image:runner', { timeout: 
   test('without a registry the image is made from the Node of this machine', async () => {
     const { status, stdout, stderr } = imageRunner(await engineProgram(), 'from-this-node');
     expect([status, stdout]).toEqual([0, 'from-this-node is ready\n']);
-    expect(stderr).toContain('using the Node of this machine');
+    expect(stderr).toContain("using this machine's Node");
     expect(
       engine.cli('run', '--rm', '--network', 'none', 'from-this-node', '/usr/local/bin/node', '--version'),
     ).toBe(`${process.version}\n`);
@@ -72,7 +72,7 @@ describe.skipIf(engineMissing !== undefined)('npm run image:runner', { timeout: 
   test('the Dockerfile leaves Node, nobody as the user, and neither npm nor an entrypoint of its own', async () => {
     await importBase();
     const { status, stdout, stderr } = imageRunner(await engineProgram(), 'from-dockerfile');
-    expect([status, stdout, stderr.includes('using the Node')]).toEqual([
+    expect([status, stdout, stderr.includes('using this machine')]).toEqual([
       0,
       'from-dockerfile is ready\n',
       false,

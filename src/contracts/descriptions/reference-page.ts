@@ -11,19 +11,19 @@ interface Node extends SchemaNode {
   maximum?: number;
 }
 
-/** One key of a schema, as its line shows it. */
+/** Documentation of one key of a schema. */
 interface Row {
   path: string;
-  /** Default or type, and bounds. */
+  /** Default or type, followed by the bounds. */
   value: string;
   meaning: string;
 }
 
-/** Angle brackets outside of backticks would be taken for HTML. */
+/** Escapes angle brackets outside backticks, which Markdown takes for HTML. */
 const escaped = (text: string) => text.replace(/`[^`]*`|</g, (part) => (part === '<' ? '&lt;' : part));
 const code = (text: string) => `\`${text.replaceAll('|', '\\|')}\``;
 
-/** Types of a value, such as `number`, `"a" or "b"`, `text or null`. */
+/** Returns the types of a value, such as `number`, `"a" or "b"`, `text or null`. */
 function typesOf(node: Node): string[] {
   const variants = (node.anyOf ?? node.oneOf) as Node[] | undefined;
   if (variants) return [...new Set(variants.flatMap(typesOf))];
@@ -41,7 +41,7 @@ function defaultOf({ default: value }: Node): string {
   return json === undefined || json === '{}' || json.length > 48 ? '' : code(json);
 }
 
-/** Largest number of a JSON schema that zod prints for "no bound". */
+/** Zod prints this maximum for integers without one. */
 const UNBOUNDED = Number.MAX_SAFE_INTEGER;
 
 function boundsOf({ minimum, exclusiveMinimum, maximum }: Node): string {
@@ -53,7 +53,7 @@ function boundsOf({ minimum, exclusiveMinimum, maximum }: Node): string {
   return from === undefined ? '' : ` ≥${from}`;
 }
 
-/** What a key takes: its default, and its type unless the default shows it; nothing for an object. */
+/** Returns the default and, unless the default shows it, the type. Objects without a default show nothing. */
 function shownValue(node: Node): string {
   const [types, preset] = [typesOf(node).filter((type) => type !== 'null'), defaultOf(node)];
   if (types.length === 1 && types[0] === 'object') return preset;
@@ -67,17 +67,17 @@ function rowOf(path: string, node: Node): Row {
   return { path, value: shownValue(node), meaning: node.description ?? '' };
 }
 
-/** One row for each key; keys below `stop` are described elsewhere. */
+/** Returns one row per key, except for keys described on another page. */
 function rowsOf(schema: object, stop: (path: string) => boolean): Row[] {
   const rows = new Map<string, Row>();
   walkSchema(schema as SchemaNode, (path, node) => {
-    // A key of several variants of an object is one row: the first variant's.
+    // If several variants of an object have the key, the first one is shown.
     if (!stop(path) && !rows.has(path)) rows.set(path, rowOf(path, node as Node));
   });
   return [...rows.values()];
 }
 
-/** Replaces the keys below an object that repeats an earlier one by a reference to that one. */
+/** Replaces the keys of an object that repeats an earlier one with a reference to it. */
 function withoutRepeats(rows: Row[]): Row[] {
   const seen = new Map<string, string>();
   const repeated: string[] = [];
@@ -99,11 +99,11 @@ function withoutRepeats(rows: Row[]): Row[] {
   return shown;
 }
 
-/** One line for each key, or for several that agree in their last name, value and meaning. */
+/** Renders one line per key; keys with the same last name, value and meaning share a line. */
 function list(rows: readonly Row[]): string {
   const lastName = (path: string): string => path.slice(path.lastIndexOf('.') + 1);
-  const alike = Map.groupBy(rows, ({ path, ...rest }) => JSON.stringify([lastName(path), rest]));
-  return [...alike.values()]
+  const sharedLines = Map.groupBy(rows, ({ path, ...rest }) => JSON.stringify([lastName(path), rest]));
+  return [...sharedLines.values()]
     .map((same) => {
       const { value, meaning } = same[0]!;
       const keys = same.map(({ path }) => code(path)).join(', ');
@@ -112,7 +112,7 @@ function list(rows: readonly Row[]): string {
     .join('\n');
 }
 
-/** One section for each top-level key: what it is, then the keys below it. */
+/** Renders one section per top-level key: its description, then the keys below it. */
 function sections(rows: Row[]): string {
   return [...Map.groupBy(withoutRepeats(rows), ({ path }) => path.split('.')[0]!)]
     .map(([name, [top, ...below]]) => {
@@ -125,7 +125,7 @@ function sections(rows: Row[]): string {
 
 const keyOf = (path: string, section: string) => path.slice(section.length + 1);
 
-/** Keys that the section of every service has, such as `port`. */
+/** Returns the keys common to all services, such as `port`. */
 function serviceKeys(rows: readonly Row[]): string[] {
   const [first, ...others] = SERVICE_NAMES;
   const paths = new Set(rows.map(({ path }) => path));
@@ -135,7 +135,7 @@ function serviceKeys(rows: readonly Row[]): string[] {
     .filter((key) => others.every((service) => paths.has(`${service}.${key}`)));
 }
 
-/** One row for a key of every service, with each service's default where they differ. */
+/** Merges a common key into one row. Defaults are listed by service if they differ. */
 function serviceRow(rows: readonly Row[], key: string): Row {
   const ofEach = SERVICE_NAMES.map((service) => rows.find(({ path }) => path === `${service}.${key}`)!);
   const [{ value, meaning }] = ofEach as [Row];
@@ -151,7 +151,7 @@ const GENERATED = 'Generated from the schema by `npm run generate`; a test keeps
 const NOTATION =
   'In a key, `*` stands for any name or item. Brackets show the default, the type if the default does not, and bounds.';
 
-/** `docs/configuration.md`. Profiles repeat the base, so their keys are left out. */
+/** Renders `docs/configuration.md`. Profiles repeat the base, so their keys are omitted. */
 export function configurationPage(schema: object): string {
   const rows = rowsOf(schema, (path) => path.startsWith('profiles.') || path === '$schema');
   const shared = serviceKeys(rows);
@@ -174,7 +174,7 @@ ${sections(rows.filter(({ path }) => !sharedPaths.has(path)))}
 `;
 }
 
-/** `docs/manifest.md`. Workflows have a page of their own. */
+/** Renders `docs/manifest.md`. Workflows are documented on their own page. */
 export function manifestPage(schema: object): string {
   const stop = (path: string) =>
     path === '$schema' ||

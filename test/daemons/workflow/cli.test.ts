@@ -55,7 +55,7 @@ test('workflows: list, run, follow, show, runs, logs', async () => {
   const planned = await result('workflows', 'run', 'once.json', '--at', '2040-01-31T13:00:00+01:00');
   expect(planned).toMatchObject({ status: 'queued', runAt: Date.UTC(2040, 0, 31, 12) });
   const wrong = await svc('workflows', 'run', 'ship', '--input', '{n: 1}');
-  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--input is not JSON')]);
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--input is not valid JSON')]);
 });
 
 test('workflows run <file>: every fault has its line and column, and the line itself', async () => {

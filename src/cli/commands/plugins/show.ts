@@ -13,7 +13,7 @@ export const show = defineCommand({
   text: pluginText,
 });
 
-/** Formats a plugin for people. */
+/** Formats a plugin as readable text. */
 export function pluginText(plugin: PluginDetail, style: Style): string {
   const {
     routes,
