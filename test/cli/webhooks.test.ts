@@ -129,7 +129,10 @@ test('a payload is given as text, from a file or from stdin, and what is no JSON
     run(['webhooks', 'send', 'senders', 'sync', '--data', data], stdin);
   for (const stdin of ['-', '@-']) expect((await send(stdin, '{"id": 1}')).code).toBe(0);
   const refused = await send('-', '{');
-  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--data: stdin is not valid JSON')]);
+  expect([refused.code, refused.stderr]).toEqual([
+    2,
+    expect.stringContaining('--data: stdin is not valid JSON'),
+  ]);
 });
 
 test('pause and resume', async () => {
