@@ -132,7 +132,7 @@ export const enterCodeStep = endpoint({
 export const recallCodeSteps = endpoint({
   ...internal,
   path: '/internal/workflows/steps/recall',
-  summary: 'A replay is told of the steps of earlier passes',
+  summary: 'List the steps of earlier replays',
   body: z.strictObject({ ...call, after: z.number().int().min(0) }),
   reply: RecalledSteps,
 });

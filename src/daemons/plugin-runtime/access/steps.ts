@@ -1,5 +1,5 @@
 import {
-  beginCodePass,
+  beginCodeReplay,
   enterCodeStep,
   recallCodeSteps,
   settleCodeStep,
@@ -23,7 +23,7 @@ export function createStepAccess({ peers, keys }: Pick<Resources, 'peers' | 'key
   });
   const options = callOptions(keys);
   return {
-    begin: (scope, pass) => client.call(beginCodePass, { body: pass }, options(scope)),
+    begin: (scope, pass) => client.call(beginCodeReplay, { body: pass }, options(scope)),
     recall: (scope, pass, after) =>
       client.call(recallCodeSteps, { body: { ...pass, after } }, options(scope)),
     enter: (scope, pass, step) => client.call(enterCodeStep, { body: { ...pass, step } }, options(scope)),

@@ -1,5 +1,5 @@
 import {
-  beginCodePass,
+  beginCodeReplay,
   enterCodeStep,
   recallCodeSteps,
   settleCodeStep,
@@ -12,7 +12,7 @@ const auth = 'caller';
 
 /** What functions say that run elsewhere: in a container, on a host. Who has the pass's token speaks for it. */
 export function codeStepRoutes(http: Http, { passes }: WorkflowServices): void {
-  mount(http, beginCodePass, { auth }, async ({ body: { runId, token } }) => {
+  mount(http, beginCodeReplay, { auth }, async ({ body: { runId, token } }) => {
     await passes.require(runId, token).begin();
     return { begun: true as const };
   });

@@ -1,7 +1,7 @@
 import { CancelledError } from '../../../contracts/cancelled-error.ts';
 import type {
-  PassContext,
-  PassEnd,
+  ReplayContext,
+  ReplayEnd,
   ReadySteps,
   RecalledSteps,
   StepAnswer,
@@ -93,7 +93,7 @@ export async function runWorkflow(
 
 const FORESEEN = [CancelledError, WorkflowStepError, RunnerFailure];
 
-function endOf(returned: unknown, missed: string | undefined): PassEnd {
+function endOf(returned: unknown, missed: string | undefined): ReplayEnd {
   const { exitCode, result, error } = toCommandResult(returned);
   if (exitCode === 0)
     return { end: 'returned', output: JSON.parse(keptText(result, 'What the workflow returned')), missed };

@@ -1,6 +1,6 @@
 import type {
   EnterStep,
-  PassContext,
+  ReplayContext,
   ReadySteps,
   RecalledSteps,
   SettleStep,
@@ -10,7 +10,7 @@ import type { StepInfo } from '../../../contracts/workflow-context.ts';
 
 /** The run behind the function, reached through the platform channel. */
 export interface PassLink {
-  pass: PassContext;
+  pass: ReplayContext;
   signal: AbortSignal;
   /** Tells that the function begins. */
   begin(): Promise<unknown>;
