@@ -81,7 +81,11 @@ export type RecalledSteps = z.infer<typeof RecalledSteps>;
 export const ReadySteps = z.object({ ready: z.array(z.string()), stop: z.array(z.string()) });
 export type ReadySteps = z.infer<typeof ReadySteps>;
 
-const missed = z.string().max(200).optional().describe('The first recalled step that the function did not reach');
+const missed = z
+  .string()
+  .max(200)
+  .optional()
+  .describe('The first recalled step that the function did not reach');
 
 /** How one replay of the function ended. */
 export const ReplayEnd = z.discriminatedUnion('end', [

@@ -1,9 +1,9 @@
 import { CancelledError } from '../../../contracts/cancelled-error.ts';
 import type {
-  ReplayContext,
-  ReplayEnd,
   ReadySteps,
   RecalledSteps,
+  ReplayContext,
+  ReplayEnd,
   StepAnswer,
 } from '../../../contracts/index.ts';
 import type { PluginContextV3 } from '../../../contracts/plugin-context.ts';

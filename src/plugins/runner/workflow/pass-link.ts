@@ -1,8 +1,8 @@
 import type {
   EnterStep,
-  ReplayContext,
   ReadySteps,
   RecalledSteps,
+  ReplayContext,
   SettleStep,
   StepAnswer,
 } from '../../../contracts/index.ts';
