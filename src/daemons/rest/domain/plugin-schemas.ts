@@ -178,7 +178,7 @@ async function bundle(ref: string, open: ReadPluginJson): Promise<JsonSchema> {
   const uniqueName = createNumbering((name) => Object.hasOwn($defs, name));
   let left = MAX_CHARS;
 
-  /** Each reference is expanded, and definitions may be nested in one another. */
+  /** Limits the expanded text: nested definitions can make it grow exponentially. */
   function spend(text: string): void {
     left -= text.length + VALUE_CHARS;
     if (left < 0) throw new Error(`it exceeds ${MAX_CHARS} characters with its references`);
