@@ -57,7 +57,7 @@ export async function startCode(
     ...it,
     folder,
     begin: async (workflowId, input = {}) =>
-      (await it.call(startRun, { body: { workflowId, input } as never })).run.id,
+      (await it.call(startRun, { body: { workflowId, input } })).run.id,
     states: async (id) =>
       (await it.steps(id)).map((step) => `${step.id.replace('main.', '')} ${step.status}`),
     async rewrite(changed) {

@@ -37,10 +37,10 @@ export async function startWorkflow(options: TestDaemonOptions = {}): Promise<Te
   const it: TestWorkflow = {
     ...daemon,
     async start(definition, { tenant, input = {}, ...more } = {}) {
-      const body = { definition: asDefinition(definition), input, ...more } as never;
+      const body = { definition: asDefinition(definition), input, ...more };
       return (await daemon.call(startRun, { body }, tenant)).run.id;
     },
-    run: (id, tenant) => daemon.call(getRun, { params: { runId: id as never } }, tenant),
+    run: (id, tenant) => daemon.call(getRun, { params: { runId: id } }, tenant),
     async until(id, ...statuses) {
       let run!: RunReply;
       await vi.waitFor(
@@ -52,7 +52,7 @@ export async function startWorkflow(options: TestDaemonOptions = {}): Promise<Te
       );
       return run;
     },
-    steps: async (id) => (await daemon.call(listRunSteps, { params: { runId: id as never } })).items,
+    steps: async (id) => (await daemon.call(listRunSteps, { params: { runId: id } })).items,
     async step(id, stepId) {
       const found = (await it.steps(id)).find((step) => step.id === stepId);
       if (!found) throw new Error(`no step ${stepId}`);
@@ -60,7 +60,7 @@ export async function startWorkflow(options: TestDaemonOptions = {}): Promise<Te
     },
     async eventTypes(id) {
       const { items } = await daemon.call(listRunEvents, {
-        params: { runId: id as never },
+        params: { runId: id },
         query: { limit: 1000 },
       });
       return items.map(({ type, jobId, stepId }) => [type, stepId ?? jobId].filter(Boolean).join(' '));
