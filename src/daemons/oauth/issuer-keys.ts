@@ -1,16 +1,16 @@
-import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
+import type { createRemoteJWKSet, JSONWebKeySet, JWTVerifyGetKey } from 'jose';
 import type { Clock } from '../../kit/clock.ts';
 import { minutes, seconds } from '../../kit/duration.ts';
 import { messageOf, PlatformError } from '../../kit/errors.ts';
 import type { Logger } from '../../kit/logger.ts';
 
-/** Age at which keys are refreshed in the background, so that calls do not wait. */
+/** Older keys are fetched again in the background, so that calls do not wait for the issuer. */
 const REFRESH_MS = minutes(9);
-/** Age above which keys are refreshed before use: some may have been withdrawn during a quiet hour. */
-const FRESH_MS = minutes(10);
-/** Age above which keys of an unreachable issuer are no longer used. */
-const STALE_MS = minutes(70);
-/** Minimum time between refreshes caused by unknown key ids. */
+/** Older keys serve only while the issuer does not answer: some may have been withdrawn during an hour without calls. */
+const MAX_AGE_MS = minutes(10);
+/** Older keys serve no longer, even if the issuer does not answer. */
+const MAX_STALE_MS = minutes(70);
+/** Between two fetches for tokens that name unknown keys. */
 const UNKNOWN_KEY_COOLDOWN_MS = seconds(30);
 const FAILURE_COOLDOWN_MS = seconds(5);
 const TIMEOUT_MS = seconds(5);
@@ -23,30 +23,87 @@ export interface IssuerKeysDeps {
   logger: Logger;
 }
 
-interface KeySet {
-  find: JWTVerifyGetKey;
-  fetchedAt: number;
-}
+type RemoteKeySet = ReturnType<typeof createRemoteJWKSet>;
 
 /**
- * An issuer's published keys for `jwtVerify`. Requests to the issuer are serialized, rate-limited and bounded
- * in size, regardless of callers. Throws UPSTREAM_UNAVAILABLE while no keys are known.
+ * Published keys of an issuer, for `jwtVerify`. jose fetches and selects them; when to fetch is decided by `KeyRefresh`,
+ * as jose has no keys while an issuer is down and reads the wall clock. Throws UPSTREAM_UNAVAILABLE while no keys are known.
  */
-export async function createIssuerKeys({ jwksUri, clock, logger }: IssuerKeysDeps): Promise<JWTVerifyGetKey> {
-  const { createLocalJWKSet, errors } = await import('jose');
-  let known: KeySet | undefined;
-  let askedAt = Number.NEGATIVE_INFINITY;
-  /** Whether the latest request failed. */
-  let failing = false;
-  let asking: Promise<void> | undefined;
-
-  async function fetchKeys(): Promise<void> {
-    askedAt = clock.monotonic();
+export async function createIssuerKeys(deps: IssuerKeysDeps): Promise<JWTVerifyGetKey> {
+  const { createRemoteJWKSet, customFetch, errors } = await import('jose');
+  const keys = createRemoteJWKSet(new URL(deps.jwksUri), {
+    cacheMaxAge: Number.POSITIVE_INFINITY,
+    cooldownDuration: Number.POSITIVE_INFINITY,
+    timeoutDuration: TIMEOUT_MS,
+    [customFetch]: fetchKeySet,
+  });
+  const refresh = new KeyRefresh(keys, deps);
+  return async (header, token) => {
+    await refresh.beforeUse();
     try {
-      known = { find: createLocalJWKSet(await readKeySet(jwksUri)), fetchedAt: askedAt };
-      failing = false;
+      return await keys(header, token);
     } catch (error) {
-      failing = true;
+      if (!(error instanceof errors.JWKSNoMatchingKey) || !(await refresh.forUnknownKey())) throw error;
+      return keys(header, token);
+    }
+  };
+}
+
+/** Fetches keys once at a time, seldom, and reports failures, whatever tokens callers send. */
+class KeyRefresh {
+  readonly #keys: RemoteKeySet;
+  readonly #deps: IssuerKeysDeps;
+  #fetchedAt = Number.NEGATIVE_INFINITY;
+  #triedAt = Number.NEGATIVE_INFINITY;
+  #hasFailed = false;
+  #fetching: Promise<void> | undefined;
+
+  constructor(keys: RemoteKeySet, deps: IssuerKeysDeps) {
+    this.#keys = keys;
+    this.#deps = deps;
+  }
+
+  /** Throws UPSTREAM_UNAVAILABLE without keys that may be used. */
+  async beforeUse(): Promise<void> {
+    const ageMs = this.#ageMs();
+    if (ageMs >= MAX_STALE_MS) {
+      if (this.#fetching || this.#hasCooled(FAILURE_COOLDOWN_MS)) await this.#fetch();
+      if (this.#ageMs() >= MAX_STALE_MS) throw unavailable();
+    } else if (ageMs >= MAX_AGE_MS && !this.#hasFailed) await this.#fetch();
+    else if (ageMs >= REFRESH_MS && this.#hasCooled(FAILURE_COOLDOWN_MS)) void this.#fetch();
+  }
+
+  /** Returns whether the keys were fetched anew: the issuer may have begun to use a new one. */
+  async forUnknownKey(): Promise<boolean> {
+    if (!this.#fetching && !this.#hasCooled(UNKNOWN_KEY_COOLDOWN_MS)) return false;
+    await this.#fetch();
+    return !this.#hasFailed;
+  }
+
+  #ageMs(): number {
+    return this.#deps.clock.monotonic() - this.#fetchedAt;
+  }
+
+  #hasCooled(ms: number): boolean {
+    return this.#deps.clock.monotonic() - this.#triedAt >= ms;
+  }
+
+  #fetch(): Promise<void> {
+    this.#fetching ??= this.#reload().finally(() => {
+      this.#fetching = undefined;
+    });
+    return this.#fetching;
+  }
+
+  async #reload(): Promise<void> {
+    const { jwksUri, clock, logger } = this.#deps;
+    this.#triedAt = clock.monotonic();
+    try {
+      await this.#keys.reload();
+      this.#fetchedAt = this.#triedAt;
+      this.#hasFailed = false;
+    } catch (error) {
+      this.#hasFailed = true;
       logger.diagnostic({
         domain: 'auth',
         event: 'auth.issuer_keys_unavailable',
@@ -58,49 +115,16 @@ export async function createIssuerKeys({ jwksUri, clock, logger }: IssuerKeysDep
       });
     }
   }
-  function ask(): Promise<void> {
-    asking ??= fetchKeys().finally(() => {
-      asking = undefined;
-    });
-    return asking;
-  }
-  const cooled = (ms: number): boolean => clock.monotonic() - askedAt >= ms;
-
-  async function current(): Promise<KeySet> {
-    const ageMs = known ? clock.monotonic() - known.fetchedAt : Number.POSITIVE_INFINITY;
-    if (ageMs >= STALE_MS) {
-      if (asking || cooled(FAILURE_COOLDOWN_MS)) await ask();
-      if (!known || clock.monotonic() - known.fetchedAt >= STALE_MS) throw unavailable();
-    } else if (ageMs >= FRESH_MS && !failing) await ask();
-    else if (ageMs >= REFRESH_MS && cooled(FAILURE_COOLDOWN_MS)) void ask();
-    return known!;
-  }
-
-  return async (header, token) => {
-    const set = await current();
-    try {
-      return await set.find(header, token);
-    } catch (error) {
-      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-      // The issuer may have rotated its keys.
-      if (asking || cooled(UNKNOWN_KEY_COOLDOWN_MS)) await ask();
-      if (known === set || !known) throw error;
-      return known.find(header, token);
-    }
-  };
 }
 
-async function readKeySet(jwksUri: string): Promise<JSONWebKeySet> {
-  const response = await fetch(jwksUri, {
-    headers: { accept: 'application/json' },
-    redirect: 'error',
-    signal: AbortSignal.timeout(TIMEOUT_MS),
-  });
+/** Follows no redirect, and reads no more than a key set takes; jose has a limit of time alone. */
+async function fetchKeySet(url: string, init: RequestInit): Promise<Response> {
+  const response = await fetch(url, { ...init, redirect: 'error' });
   if (!response.ok) throw new Error(`it answered ${response.status}`);
   const { keys } = JSON.parse(await boundedText(response)) as Partial<JSONWebKeySet>;
   if (!Array.isArray(keys)) throw new Error('its response is not a key set');
   if (keys.length > MAX_KEYS) throw new Error(`it has more than ${MAX_KEYS} keys`);
-  return { keys };
+  return Response.json({ keys });
 }
 
 async function boundedText(response: Response): Promise<string> {
