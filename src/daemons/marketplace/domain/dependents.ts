@@ -51,7 +51,7 @@ export function createDependents(load: () => Promise<PluginRegistry>): Dependent
         registry.find(id) !== undefined || registry.disabled.some((plugin) => plugin.id === id);
       if (!entry && !isProject) throw unknown(id);
       const origin = entry?.origin ?? 'project';
-      throw new PlatformError('CONFLICT', `${id} is ${origin}, not ${wanted}: ${hintFor(origin, id)}.`, {
+      throw new PlatformError('CONFLICT', `${id} has the origin ${origin}, not ${wanted}: ${hintFor(origin, id)}.`, {
         details: { pluginId: id, origin },
       });
     },
