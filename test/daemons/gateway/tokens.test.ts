@@ -295,7 +295,7 @@ describe('every failure is 401 in the error shape, with WWW-Authenticate and one
     ['a tab after the scheme', () => [['authorization', `Bearer\t${CI_TOKEN}`]], 'MALFORMED_AUTHORIZATION'],
     ['a token of 9 KB', () => bearer('x'.repeat(9000)), 'MALFORMED_AUTHORIZATION'],
     ['two headers', () => [...bearer(CI_TOKEN), ...bearer(CI_TOKEN)], 'DUPLICATE_AUTHORIZATION'],
-    ['an unknown token', () => bearer('unknown'), 'UNKNOWN_TOKEN'],
+    ['an unknown token', () => bearer('never-issued'), 'UNKNOWN_TOKEN'],
     ['another case', () => bearer(CI_TOKEN.toUpperCase()), 'UNKNOWN_TOKEN'],
     ['something appended', () => bearer(`${CI_TOKEN}x`), 'UNKNOWN_TOKEN'],
     [

@@ -192,7 +192,10 @@ test('disabled is written into the lock file; enabled again it loads', async () 
   );
   await expect(
     daemon.call(uninstallPlugin, { params: { pluginId: 'local' as never } }),
-  ).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringContaining('origin project, not installed') });
+  ).rejects.toMatchObject({
+    code: 'CONFLICT',
+    message: expect.stringContaining('origin project, not installed'),
+  });
 });
 
 test('a linked folder is used where it is, changes and all', async () => {
@@ -445,7 +448,9 @@ test('a manifest that is code and says something else than was agreed to keeps t
   const body = { source, runManifest: true, manifestDigest: plan.manifestDigest };
   expect(await daemon.call(installPlugin, { body })).toMatchObject({
     status: 'broken',
-    faults: [{ code: 'INTEGRITY_MISMATCH', message: expect.stringContaining('differs from the approved one') }],
+    faults: [
+      { code: 'INTEGRITY_MISMATCH', message: expect.stringContaining('differs from the approved one') },
+    ],
   });
 });
 

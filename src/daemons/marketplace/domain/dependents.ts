@@ -51,9 +51,13 @@ export function createDependents(load: () => Promise<PluginRegistry>): Dependent
         registry.find(id) !== undefined || registry.disabled.some((plugin) => plugin.id === id);
       if (!entry && !isProject) throw unknown(id);
       const origin = entry?.origin ?? 'project';
-      throw new PlatformError('CONFLICT', `${id} has the origin ${origin}, not ${wanted}: ${hintFor(origin, id)}.`, {
-        details: { pluginId: id, origin },
-      });
+      throw new PlatformError(
+        'CONFLICT',
+        `${id} has the origin ${origin}, not ${wanted}: ${hintFor(origin, id)}.`,
+        {
+          details: { pluginId: id, origin },
+        },
+      );
     },
   };
 }

@@ -77,7 +77,8 @@ export function warningsOf(manifest: ManifestV3, authMode: PlatformConfig['auth'
       warnings.push(`It may ${way} files outside of its folder.`);
   }
   const open = (rest?.routes ?? []).filter((route) => routeSecurity(rest!, route)?.includes('none'));
-  if (open.length > 0) warnings.push(`${open.length} of its routes ${open.length === 1 ? 'needs' : 'need'} no authentication.`);
+  if (open.length > 0)
+    warnings.push(`${open.length} of its routes ${open.length === 1 ? 'needs' : 'need'} no authentication.`);
   const bySelf = selfStarting(manifest);
   const count = (what: string) => bySelf.filter((one) => one.what === what).length;
   if (count('schedule') + count('event') > 0)
