@@ -27,16 +27,18 @@ export interface CodeDriverDeps extends Omit<PassRunnerDeps, 'code'> {
   pluginWaits: PluginWaits;
 }
 
-/** Long enough for any step that begins while the pass is young. */
+/** Maximum duration of a replay. Together with RECYCLE_MS it leaves each step its longest duration. */
 const PASS_MS = hours(2);
 const RECYCLE_MS = PASS_MS - LONGEST_STEP_MS;
-/** Passes that could not be made (no host, no room, a killed process) are tried again so often; the pause doubles up to a minute. */
+/**
+ * Maximum retries of a replay that cannot run (no host, no capacity, a killed process). Backoff is at most a minute.
+ */
 const MOST_FAILURES = 10;
 const PASSING_CLASSES = new Set(['network', 'rate_limit', 'server']);
 
 /**
- * The life of a job that is code. Its function runs in passes: each begins at its first line, is told what finished steps
- * found, and ends when every branch of it waits. Between two passes nothing of it exists but rows.
+ * Drives the job of a workflow in code. Each replay starts the function at its first line, returns recorded results for
+ * finished steps, and ends when all branches wait. Between replays only rows exist.
  * @spec docs/workflows.md "Workflows in code"
  */
 export function createCodeDriver(deps: CodeDriverDeps) {
@@ -46,27 +48,27 @@ export function createCodeDriver(deps: CodeDriverDeps) {
   const runner = new PassRunner({ ...deps, code });
   let pass: CodePass | null = null;
   let verdict: Verdict | null = null;
-  /** The function has to be told where it stands. */
+  /** Whether a replay is due; null until the job was first read. */
   let due: boolean | null = null;
-  /** Whose outcome the function waits for. */
+  /** Steps whose outcome the function waits for. */
   let owed: ReadonlySet<StepPart> = new Set();
   let failures = 0;
-  /** Processes that were lost under its passes since the run was taken up. */
+  /** Processes lost during replays since the run was claimed. */
   let losses = 0;
   let stopResting: (() => void) | null = null;
-  /** The plugin of the function was away when a pass was to begin: until it is read anew, or the time. */
+  /** Set when the plugin was unavailable at the start of a replay; cleared by a reload or at `wakeAt`. */
   let away: { wakeAt: number } | null = null;
-  /** The function is replayed although its job waits: the plugin was away, or a crash may have lost a due replay. */
+  /** Forces a replay although the job waits: the plugin was unavailable, or a crash may have lost a due replay. */
   let mustReplay = run.reason === 'plugin' || run.status === 'queued';
-  /** The plugin was away at the latest pass. */
+  /** Whether the plugin was unavailable at the latest replay. */
   let wasAway = run.reason === 'plugin';
-  /** Nothing of it goes on, its clean-up neither. */
+  /** Set by `stop`: neither the function nor its clean-up continues. */
   let isStopped = false;
   let knowsEnding = false;
-  /** It was told that its run is being ended. */
+  /** Whether a step was cancelled, which tells the function that its run is ending; null until the job ends. */
   let wasTold: boolean | null = null;
 
-  /** It has to be told where it stands, unless it waits. */
+  /** Schedules a replay unless the job waits. */
   function learn(job: JobPart): void {
     if (due !== null) return;
     due = job.record.status !== 'waiting' || mustReplay;
@@ -74,7 +76,7 @@ export function createCodeDriver(deps: CodeDriverDeps) {
     owed = new Set(job.steps.filter(({ record }) => !isFinal(record.status)));
   }
 
-  /** Its run is being ended: the steps of its clean-up alone go on, and its function is told by the end of the others. */
+  /** Cancels all steps outside the clean-up; their errors tell the function that its run is ending. */
   function cleanUp(job: JobPart): void {
     learn(job);
     if (!knowsEnding) {
@@ -112,7 +114,7 @@ export function createCodeDriver(deps: CodeDriverDeps) {
     job.passing = pass !== null || ((stopResting !== null || runner.isQueued) && !state.draining);
   }
 
-  /** The function's own steps go on when it asks for them; whatever else it found goes on by itself. */
+  /** Steps of the function itself advance only when it requests them; other steps advance on their own. */
   function mayAdvance(part: StepPart): boolean {
     if (!isOwnStep(part.step)) return true;
     return pass?.isAsked(part) === true && !isClosing() && !isBehindSuspect(part);
@@ -131,7 +133,7 @@ export function createCodeDriver(deps: CodeDriverDeps) {
     return state.inbox.some((entry) => entry.kind === wait?.for && entry.name === name);
   }
 
-  // ---- passes -------------------------------------------------------------------------------------------------------
+  // ---- replays ----------------------------------------------------------------------------------------------------
 
   function begin(job: JobPart): void {
     if (!runner.takeSlot()) return;
@@ -205,7 +207,7 @@ export function createCodeDriver(deps: CodeDriverDeps) {
       };
   }
 
-  /** A pass that broke off: what was in the air of it failed with it; else it is tried again if that may help. */
+  /** Handles a failed replay, which fails its in-flight steps. Without any, it is retried if that may help. */
   function takeFailure(job: JobPart, own: CodePass, failure: StepFailure, inAir: readonly StepPart[]): void {
     const { error, errorClass } = failure;
     journal.log({ level: 'warn', message: error.message, job: job.record.key });
@@ -238,7 +240,7 @@ export function createCodeDriver(deps: CodeDriverDeps) {
 
   // ---- the end ------------------------------------------------------------------------------------------------------
 
-  /** Ends the job once nothing that it started is in the air. */
+  /** Ends the job once none of its steps is in flight. */
   function finish(job: JobPart, how: Verdict): void {
     if (pass) return;
     wasTold ??= job.steps.some(({ record }) => record.status === 'cancelled');
@@ -252,7 +254,7 @@ export function createCodeDriver(deps: CodeDriverDeps) {
       job.outputs = { result: how.output };
       job.record.outputs = JSON.stringify(job.outputs);
     }
-    // One that was never told has done all that it had to do.
+    // A function that never learned of the ending completed its work, so its own outcome counts.
     if (job.record.ending && wasTold) {
       recorder.setJob(job, job.record.ending, 'error' in how && !how.isCancel ? how.error : undefined);
     } else if ('output' in how) recorder.setJob(job, 'succeeded');
@@ -265,19 +267,19 @@ export function createCodeDriver(deps: CodeDriverDeps) {
   return {
     advance,
     cleanUp,
-    /** Set while no pass can begin because the plugin is away. */
+    /** Set while the plugin is unavailable, so no replay can begin. */
     get away() {
       return away;
     },
-    /** What keeps a pass from beginning. */
+    /** Reason why a replay cannot begin. */
     get hold(): Hold {
       return pass?.hasBegun ? null : wasAway ? 'plugin' : pass || runner.isQueued ? 'others' : null;
     },
-    /** The plugin may be back. */
+    /** Retries a replay that waits for its plugin, after a reload. */
     tryPlugin(): void {
       away = null;
     },
-    /** Ends what is in the air of it, for a run or job that is being ended, or left. */
+    /** Aborts in-flight work when the run or job ends or leaves memory. */
     stop(job: JobPart, reason: unknown): void {
       isStopped = true;
       stopRest();

@@ -18,11 +18,11 @@ import type { KnownStep } from './code-steps.ts';
 import { cancelledError, passIsOver, toAbandoned } from './pass-errors.ts';
 import { recalledPage } from './recalled.ts';
 
-/** What the function of a pass may ask of the run; everything rejects with CONFLICT once the pass is over. */
+/** Calls that the function of a replay makes to its run. Each rejects with CONFLICT once the replay is over. */
 export interface PassCalls {
-  /** The function is to run: it had to wait for a process, and load. */
+  /** Reports that the function starts; before, it waited for a process and loaded. */
   begin(): Promise<void>;
-  /** What earlier passes came to, from the place `after` on. */
+  /** Returns recorded results of earlier replays, from index `after` on. */
   recall(after: number): Promise<RecalledSteps>;
   enter(step: EnterStep): Promise<StepAnswer>;
   settle(step: SettleStep): Promise<StepAnswer>;
@@ -33,26 +33,26 @@ export interface CodePassDeps {
   run: Pick<RunRecord, 'ending'>;
   token: string;
   clock: Clock;
-  /** True once everything so far is durable. */
+  /** Resolves with true once all writes so far are durable. */
   flush(): Promise<boolean>;
-  /** The steps that the function came to, in their order. */
+  /** Recorded steps in the order in which the function reached them. */
   known(): KnownStep[];
-  /** The step that is asked for. Throws what keeps it from being one. */
+  /** Returns the requested step. Throws if it is invalid or differs from the recorded one. */
   partOf(step: EnterStep): StepPart;
-  /** Whether a step that waits is to be asked for again. */
+  /** Whether the function should request a waiting step again. */
   isReady(part: StepPart): boolean;
-  /** Nothing of the run's own code is started any more. */
+  /** Whether steps of the function itself may no longer start. */
   isClosing(): boolean;
-  /** The function is about to begin. False when another boot holds the run by now. */
+  /** Reports that the function starts. False when another boot has claimed the run. */
   begun(): Promise<boolean>;
   advance(): void;
 }
 
-/** The function may compute so long between its steps; then it hangs. */
+/** Maximum time that the function may compute between steps; afterwards it counts as hung. */
 const THINK_MS = seconds(60);
-/** A step that does not come back so long after its time was up takes its process along. */
+/** Time after a step's timeout until its process is ended. */
 const OVERRUN_MS = seconds(2);
-/** A step that is cancelled may tidy up what it has begun. */
+/** Time that a cancelled step has for its own clean-up. */
 const CANCEL_GRACE_MS = seconds(5);
 const WATCH_MS = seconds(20);
 
@@ -63,18 +63,18 @@ type Flight = Settled<StepOutcome> & {
   attempt: number;
   timeoutMs: number;
   key: string;
-  /** That it may begin; that its signal is to abort. */
+  /** Whether the function was told to begin the step, and to abort its signal. */
   told: boolean;
   toldToStop: boolean;
 };
 
-/** One pass through the function of a workflow: what it asked for, and what of it is in the air. */
+/** One replay of a workflow's function, with its open requests and in-flight steps. */
 export function createCodePass({ run, token, clock, ...deps }: CodePassDeps) {
   const controller = new AbortController();
   const asked = new Map<StepPart, Settled<StepAnswer>>();
   const flying = new Map<StepPart, Flight>();
   const met = new Set<StepPart>();
-  /** Told to wait, and not told more. */
+  /** Steps answered with `wait` and with nothing since. */
   const owed = new Set<StepPart>();
   let watcher: Settled<ReadySteps> | null = null;
   let stopWatch = (): void => {};
@@ -90,10 +90,10 @@ export function createCodePass({ run, token, clock, ...deps }: CodePassDeps) {
     return promise;
   }
 
-  /** Does the work of one of the function's own steps: it is told to begin, and says how it ended. */
+  /** Runs a step inside the function: answers `run`, and resolves when the function settles the step. */
   function perform(part: StepPart): (call: StepCall) => Promise<StepOutcome> {
     return ({ run: { id: runId }, stepId, attempt, timeoutMs, idempotencyKey, signal }) => {
-      // Its pass ended while its start was being written: it has not begun, and the next pass comes to it.
+      // The replay ended before the start of the step was stored; the next replay requests the step again.
       if (!isOpen) return Promise.resolve({ wait: { for: 'retry' }, until: clock.now() });
       const { promise, resolve, reject } = Promise.withResolvers<StepOutcome>();
       const key = idempotencyKey ?? `${runId}/${stepId}`;
@@ -109,7 +109,7 @@ export function createCodePass({ run, token, clock, ...deps }: CodePassDeps) {
 
   function endOverrun(part: StepPart): void {
     if (!isOpen || !flying.has(part)) return;
-    // Its process holds the clean-up of other branches: that has a limit of its own.
+    // Other branches still clean up in the same process. Their clean-up has its own limit.
     if (part.stopped && [...flying.keys()].some(({ stopped }) => !stopped)) {
       clock.after(OVERRUN_MS, () => endOverrun(part));
       return;
@@ -118,7 +118,7 @@ export function createCodePass({ run, token, clock, ...deps }: CodePassDeps) {
     controller.abort(new PlatformError('EXECUTION_TIMEOUT', message));
   }
 
-  /** Answers what can be answered by now. */
+  /** Answers all requests whose outcome is known. */
   function answer(): void {
     for (const [part, waiting] of asked) {
       const found = answerFor(part);
@@ -126,7 +126,7 @@ export function createCodePass({ run, token, clock, ...deps }: CodePassDeps) {
       asked.delete(part);
       if (found.state === 'wait') owed.add(part);
       else owed.delete(part);
-      // Nothing is told that a crash could take back.
+      // Answers wait for the flush, because a crash could undo unflushed results.
       deps.flush().then((durable) => {
         if (durable && isOpen) waiting.resolve(found);
         else waiting.reject(passIsOver());
@@ -167,7 +167,7 @@ export function createCodePass({ run, token, clock, ...deps }: CodePassDeps) {
     watcher = null;
   }
 
-  /** Code that neither asks nor works holds a process for nothing. */
+  /** Aborts a function without open requests or in-flight steps, because it only occupies a process. */
   function mindThinking(): void {
     stopThinking();
     if (!isOpen || !hasBegun || asked.size + flying.size > 0) return;
@@ -184,7 +184,7 @@ export function createCodePass({ run, token, clock, ...deps }: CodePassDeps) {
     async begin() {
       hasBegun = true;
       mindThinking();
-      // The limit of its clean-up counts from now on.
+      // The limit of the clean-up counts from this point.
       if (run.ending !== null) deps.advance();
       if (!(await deps.begun()) || !isOpen) throw passIsOver();
     },
@@ -203,7 +203,7 @@ export function createCodePass({ run, token, clock, ...deps }: CodePassDeps) {
       const part = deps.partOf(step);
       if (isOwnStep(part.step)) part.perform = perform(part);
       const promise = ask(part);
-      // What has ended, or waits by itself, changes nothing: a pass meets thousands of these before it comes to what is new.
+      // Finished steps and steps that wait outside the function need no advance; a replay requests thousands of them.
       const { status } = part.record;
       if (isFinal(status) || (status === 'waiting' && !isOwnStep(part.step))) answer();
       else deps.advance();
@@ -236,28 +236,28 @@ export function createCodePass({ run, token, clock, ...deps }: CodePassDeps) {
   return {
     token,
     calls,
-    // The inferred type has a name that no declaration can write, and the build emits declarations.
+    // The inferred type cannot be named in the declarations that the build emits.
     signal: controller.signal as AbortSignal,
-    /** On the monotonic clock. */
+    /** Start time on the monotonic clock, in ms. */
     startedAt: clock.monotonic(),
     met: met as ReadonlySet<StepPart>,
     owed: owed as ReadonlySet<StepPart>,
     isAsked: (part: StepPart) => asked.has(part),
-    /** Its process runs the function. */
+    /** Whether the process runs the function. */
     get hasBegun() {
       return hasBegun;
     },
-    /** Steps of it that ended. */
+    /** Number of steps that settled in this replay. */
     get settledSteps() {
       return settledSteps;
     },
-    /** Steps whose function it runs now. */
+    /** Number of in-flight steps. */
     get flights() {
       return flying.size;
     },
     answer,
     abort: (reason: unknown) => controller.abort(reason),
-    /** Ends it: what was asked is answered no more, and what is in the air failed. Returns what was in the air. */
+    /** Ends the replay: rejects open requests and fails in-flight steps, which it returns. */
     close(why: StepFailure | null): StepPart[] {
       isOpen = false;
       stopThinking();
@@ -274,7 +274,7 @@ export function createCodePass({ run, token, clock, ...deps }: CodePassDeps) {
   };
 }
 
-/** A recycled pass leaves any step its full hour. */
+/** A recycled replay leaves each step its full hour. */
 export const LONGEST_STEP_MS = minutes(60);
 
 const isToStop = ([{ stopped }, { toldToStop }]: [StepPart, Flight]): boolean =>

@@ -7,7 +7,7 @@ import { formatPath } from '../definition/templates.ts';
 import type { RunJournal } from '../run/run-journal.ts';
 import { type JobPart, pendingStep, type StepPart, stepPart } from '../run/run-parts.ts';
 
-/** Steps of one run but its children. More belong into those, which keeps every pass short. */
+/** Maximum steps of a run, children not counted. Longer workflows use children, so that replays stay short. */
 const MOST_STEPS = 1000;
 const MOST_CHILDREN = 10_000;
 const CHILD = 'workflow';
@@ -19,7 +19,7 @@ export interface CodeStepsDeps {
   journal: RunJournal;
 }
 
-/** The steps that a function came to: known by name, held against their place, and new ones taken down. */
+/** Tracks the steps that a function reached: records new ones, and checks known ones against their recorded place. */
 export function createCodeSteps({ run, code, journal }: CodeStepsDeps) {
   const fatal = new WeakSet<PlatformError>();
   const byPlace = new Map<string, KnownStep>();
@@ -36,12 +36,12 @@ export function createCodeSteps({ run, code, journal }: CodeStepsDeps) {
     if (found.joint) forks.set(part, found.branch.slice(0, found.branch.lastIndexOf('-')));
   }
 
-  /** Once: from then on `discover` adds to it. */
+  /** Reads the stored steps once; `discover` adds later ones. */
   function learn({ steps }: JobPart): void {
     if (byId.size === 0) for (const part of steps) remember(part, foundIn(part.record));
   }
 
-  /** A run that this happens to has failed, whatever its function makes of the error. */
+  /** Marks an error that fails the run even if the function catches it. */
   function forGood(error: PlatformError): PlatformError {
     fatal.add(error);
     return error;
@@ -93,7 +93,7 @@ export function createCodeSteps({ run, code, journal }: CodeStepsDeps) {
 
   return {
     isFatal: (error: PlatformError) => fatal.has(error),
-    /** The step that is asked for. Throws WORKFLOW_DEFINITION_CHANGED when another one has its place. */
+    /** Returns the requested step. Throws WORKFLOW_DEFINITION_CHANGED when its place holds another one. */
     partOf(job: JobPart, asked: EnterStep): StepPart {
       learn(job);
       const before = byPlace.get(placeOf(asked));
@@ -103,12 +103,12 @@ export function createCodeSteps({ run, code, journal }: CodeStepsDeps) {
       const expected = (before ?? namesake!).found;
       throw forGood(changed(run, nameOf(expected), nameOf(asked), before ? asked : expected));
     },
-    /** All of them, in the order in which they were found. */
+    /** All steps in the order of their discovery. */
     known(job: JobPart): KnownStep[] {
       learn(job);
       return [...byId.values()];
     },
-    /** Whether one of the steps lets the function go on: of the items of a `ctx.all` the last to end does. */
+    /** Whether a ready step lets the function continue. A `ctx.all` continues only when its last item ends. */
     canGoOn(owed: Iterable<StepPart>, isReady: (part: StepPart) => boolean): boolean {
       const open = new Set<string>();
       const ready: Array<string | undefined> = [];
@@ -120,19 +120,22 @@ export function createCodeSteps({ run, code, journal }: CodeStepsDeps) {
       }
       return ready.some((fork) => fork === undefined || !open.has(fork));
     },
-    /** Why a function that has returned cannot have been the one that took these steps. `missedId`: it was told of, and not met. */
+    /**
+     * Returns an error when the function returned without all recorded steps, so its code has changed. `missedId` names
+     * a step that was recalled but not requested.
+     */
     missedBy(job: JobPart, met: ReadonlySet<StepPart>, missedId?: string): RunError | undefined {
       const missed = job.steps.find((part) => !met.has(part) || part.step.id === missedId);
       if (!missed) return undefined;
       return changedError(missed, 'the end');
     },
-    /** Why a function that waits for the end of a step, and never comes to it, cannot have been the one that took it. */
+    /** Returns an error for a function that never requests the finished step it waits for: its code has changed. */
     strayedFrom(job: JobPart, met: ReadonlySet<StepPart>, missedId?: string): RunError {
       const ended = job.steps.filter(({ record }) => record.endOrder !== null);
       const [missed] = ended.filter((part) => !met.has(part) || part.step.id === missedId).toSorted(byEnd);
       return changedError(missed ?? ended.at(-1)!, 'no such step');
     },
-    /** What chance and time begin with: those of the run whose first steps were taken over, if they were. */
+    /** Seed of randomness and time. A rerun keeps those of the run whose steps it took over. */
     origin(job: JobPart): { seed: string; startedAt: number } {
       learn(job);
       const taken = [...byId.values()].find(({ found }) => found.origin !== undefined)?.found.origin;
@@ -143,7 +146,7 @@ export function createCodeSteps({ run, code, journal }: CodeStepsDeps) {
 
 const byEnd = (a: StepPart, b: StepPart): number => a.record.endOrder! - b.record.endOrder!;
 
-/** A step that the function came to, as it asked for it. */
+/** A step with the request that created it. */
 export interface KnownStep {
   part: StepPart;
   found: FoundStep;

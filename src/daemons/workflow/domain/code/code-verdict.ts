@@ -5,12 +5,12 @@ import { Interrupted } from '../steps/interrupted.ts';
 import { StepFailure } from '../steps/retry-policy.ts';
 import type { CodePass } from './code-pass.ts';
 
-/** A pass that came as far as it could. */
+/** Result of a replay that did not break off. */
 export type Came = Exclude<ReplayEnd, { end: 'broke' }>;
-/** How the function ended, with its job. `isCancel`: it passed on that it was cancelled. */
+/** Outcome of the function and its job. `isCancel`: the function rethrew its cancellation. */
 export type Verdict = { output: JsonValue } | { error: RunError; isCancel?: true | undefined };
 
-/** A function that returned. */
+/** Returns the outcome of a function that returned; too large an output becomes an error. */
 export function outputOf(output: JsonValue, mostOutput: number): Verdict {
   const chars = JSON.stringify(output).length;
   if (chars <= mostOutput) return { output };
@@ -18,7 +18,7 @@ export function outputOf(output: JsonValue, mostOutput: number): Verdict {
   return { error: { code: 'PAYLOAD_TOO_LARGE', message, details: { chars, limit: mostOutput } } };
 }
 
-/** The same words as for a failed step of a definition. */
+/** Uses the same message as a failed step of a definition. */
 export function errorOf(job: JobPart, { error, step: id }: Extract<ReplayEnd, { end: 'threw' }>): RunError {
   const bad = id === undefined ? undefined : job.steps.find(({ step }) => step.id === id);
   if (!bad) return error;
@@ -30,13 +30,16 @@ export function errorOf(job: JobPart, { error, step: id }: Extract<ReplayEnd, { 
   };
 }
 
-/** What became of steps in flight as their pass broke off: of several, or beside one that overran its time, none need be at fault. */
+/**
+ * Error for the steps in flight when a replay broke off. Among several steps, or beside one that timed out, the culprit
+ * is unknown, so they count as interrupted.
+ */
 export function failureInAir({ signal, flights }: CodePass, ended: StepFailure): StepFailure {
   const isBlameless = signal.aborted || (ended.errorClass === 'code' && flights > 1);
   return isBlameless ? new Interrupted(ended.message, ended.error.details) : ended;
 }
 
-/** The function could not reach its run: a matter of time, as for any call between machines. */
+/** Retryable failure: the function lost the connection to its run. */
 export function brokenPass(message: string): StepFailure {
   return new StepFailure('network', { code: 'UPSTREAM_UNAVAILABLE', message, details: {} });
 }

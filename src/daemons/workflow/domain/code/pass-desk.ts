@@ -5,32 +5,32 @@ import type { JsonValue, RunRecord } from '../../../../store/ports/index.ts';
 import type { CompiledCode } from '../definition/compiled-workflow.ts';
 import type { PassCalls } from './code-pass.ts';
 
-/** One pass to be made through a workflow's function, wherever its plugin runs. */
+/** Request for one replay of a workflow's function, on the local or a remote host. */
 export interface PassCall {
   code: CompiledCode;
   run: RunRecord;
-  /** Tells its log lines from those of other passes. */
+  /** Correlates the log lines of the replay. */
   requestId: string;
-  /** The span that the pass is made from. */
+  /** Parent span of the replay. */
   spanId: string;
   input: JsonValue;
   pass: ReplayContext;
   timeoutMs: number;
   signal: AbortSignal;
-  /** No other call shares its process. */
+  /** Reserves the process for this call. */
   alone: boolean;
   log(level: string, message: string): void;
 }
 
-/** Runs the function; throws what kept it from running to an end. */
+/** Runs the function. Throws if it cannot run to an end. */
 export type RunPass = (call: PassCall) => Promise<ReplayEnd>;
 
-/** The passes under way: what a function asks finds its run by the token that only its pass was told. */
+/** Replays in flight. A call of a function is routed by the run id and the secret token of its replay. */
 export interface PassDesk {
   readonly run: RunPass;
-  /** Takes calls of a pass until the returned function is called. */
+  /** Routes calls of a replay until the returned function is called. */
   open(runId: string, token: string, calls: PassCalls): () => void;
-  /** Throws CONFLICT for a pass that is over, or never was. */
+  /** Throws CONFLICT for an unknown or finished replay. */
   require(runId: string, token: string): PassCalls;
 }
 

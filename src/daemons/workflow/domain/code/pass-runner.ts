@@ -23,25 +23,25 @@ export interface PassRunnerDeps {
   passes: PassDesk;
   clock: Clock;
   random: Random;
-  /** It was ready before this boot. */
+  /** Whether the run was ready before this boot. */
   isFromBefore: boolean;
 }
 
-/** What a pass is given beside the run's input. */
+/** Parameters of a replay beside the run's input. */
 export interface PassStart {
   jobKey: string;
   seed: string;
   startedAt: number;
-  /** Steps that have ended. */
+  /** Number of finished steps. */
   remembered: number;
-  /** There are steps of earlier passes. */
+  /** Whether earlier replays recorded steps. */
   knows: boolean;
   timeoutMs: number;
-  /** Its process runs no other call. */
+  /** Reserves the process for this call. */
   alone: boolean;
 }
 
-/** Runs the function of a run, one pass at a time: with a slot, and in flight once its handler begins. */
+/** Runs the replays of a run one at a time. Each holds a slot, and is in flight once its handler begins. */
 export class PassRunner {
   readonly #deps: PassRunnerDeps;
   #withdraw: (() => void) | null = null;
@@ -53,12 +53,12 @@ export class PassRunner {
     this.#deps = deps;
   }
 
-  /** It waits for a slot. */
+  /** Whether the run waits for a slot. */
   get isQueued(): boolean {
     return this.#withdraw !== null;
   }
 
-  /** False until the run has a slot; it advances once it does. */
+  /** Returns false while the run waits for a slot; the run advances when it gets one. */
   takeSlot(): boolean {
     if (this.#withdraw) return false;
     const { run, slots, state } = this.#deps;
@@ -82,7 +82,7 @@ export class PassRunner {
     this.#holdsSlot = false;
   }
 
-  /** The handler begins: the run may be to blame for a crash from now on. False when another boot holds the run by now. */
+  /** Marks the run as in flight, so that a crash counts against it. False when another boot has claimed it. */
   async begun(): Promise<boolean> {
     const { recorder, journal, clock } = this.#deps;
     if (this.#isInFlight) return true;
@@ -93,7 +93,7 @@ export class PassRunner {
     return true;
   }
 
-  /** Runs the pass. Failures are returned, not thrown. */
+  /** Runs the replay. Returns failures instead of throwing them. */
   async run(own: CodePass, start: PassStart): Promise<Came | StepFailure> {
     const { run, code, journal, passes, random } = this.#deps;
     const { jobKey, timeoutMs, alone, seed, startedAt, remembered, knows } = start;
@@ -128,7 +128,7 @@ export class PassRunner {
     }
   }
 
-  /** The pass is over. */
+  /** Ends the replay and releases its slot. */
   end(): void {
     this.#stopFlush();
     if (this.#isInFlight) this.#deps.recorder.leaveFlight();
@@ -136,7 +136,7 @@ export class PassRunner {
     this.freeSlot();
   }
 
-  /** An earlier boot may have died of the function, so it begins once that mark is on disk. */
+  /** The function may have crashed an earlier boot, so it begins only after its in-flight mark is on disk. */
   get #mustMarkFirst(): boolean {
     const { run, isFromBefore } = this.#deps;
     return isFromBefore || run.crashes + run.kills > 0;

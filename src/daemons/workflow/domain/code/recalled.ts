@@ -5,18 +5,19 @@ import { isFinal } from '../states.ts';
 import type { KnownStep } from './code-steps.ts';
 
 const MAX_STEPS = 1000;
-/** Characters of JSON. */
+/** Maximum size of a page in characters of JSON. */
 const MAX_CHARS = 512 * 1024;
 
 export interface RecalledPage {
   told: Array<{ part: StepPart; step: RecalledStep }>;
-  /** The place to go on from; null at the end. */
+  /** Index at which the next page starts; null at the end. */
   next: number | null;
 }
 
 /**
- * Returns the steps from a place on that have ended or wait without the function. A replay gets them in pages instead of asking
- * for each. @spec docs/decisions/0175
+ * Returns the steps from index `after` on that have ended or wait outside the function. A replay reads them in pages
+ * instead of one by one.
+ * @spec docs/decisions/0175
  */
 export function recalledPage(
   steps: readonly KnownStep[],

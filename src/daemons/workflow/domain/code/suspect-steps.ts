@@ -2,7 +2,7 @@ import { isOwnStep } from '../definition/compile-code.ts';
 import type { StepPart } from '../run/run-parts.ts';
 import { isFinal } from '../states.ts';
 
-/** After the loss of a process that several steps ran in, one at a time runs, so that the one at fault is known. */
+/** After a process with several steps is lost, steps run one at a time to find the one at fault. */
 export function isBehindSuspect(part: StepPart): boolean {
   const { steps } = part.job;
   const isSuspect = ({ record, losses }: StepPart): boolean => losses > 0 && !isFinal(record.status);

@@ -1,4 +1,4 @@
-/** An evaluation needs more than its budget. */
+/** Thrown when an evaluation exceeds its budget. */
 export class OverBudget extends Error {
   constructor() {
     super('it does more than an expression may');
@@ -7,11 +7,11 @@ export class OverBudget extends Error {
 }
 
 /**
- * Work that an evaluation may do, in units of about 100 ns. Every node of an expression, every item and every eighth
- * character that an operation reads or writes costs one.
+ * Work that an evaluation may do, in units of about 100 ns. Each node of an expression, each item and every eight
+ * characters read or written cost one unit.
  */
 export class Budget {
-  /** Whether time and memory are limited from outside too, so that work without a known cost is allowed. */
+  /** Whether a thread also limits time and memory, which allows work of unknown cost. */
   readonly isConfined: boolean;
   #left: number;
 
@@ -30,12 +30,12 @@ export class Budget {
     if (this.#left < 0) throw new OverBudget();
   }
 
-  /** For work whose cost depends on more than its size. Throws OverBudget where nothing else limits it. */
+  /** Guards work whose cost does not follow from its size. Throws OverBudget outside a confined thread. */
   requireConfinement(): void {
     if (!this.isConfined) throw new OverBudget();
   }
 
-  /** Spends what reading all of a value costs. Items that several lists share count each time. */
+  /** Spends the cost of reading a whole value. Items shared by several lists count each time. */
   spendOn(value: unknown): void {
     const open: unknown[] = [value];
     while (open.length > 0) {
@@ -62,7 +62,7 @@ export class Budget {
     }
   }
 
-  /** Before a long list is walked through. */
+  /** Rejects an oversized list before its items are pushed. */
   #requireRoomFor(items: number): void {
     if (items > this.#left) throw new OverBudget();
   }

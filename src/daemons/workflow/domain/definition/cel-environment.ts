@@ -3,38 +3,38 @@ import { type Budget, CHARS_PER_UNIT, OverBudget } from './budget.ts';
 import { toCel, toJson } from './cel-values.ts';
 
 /**
- * CEL as definitions speak it, with every operation counted against a budget before it is done. The library has no such
- * hook, but runs every node but the outermost through a method of its evaluator, which is replaced here.
+ * CEL environment of definitions, which charges each operation to a budget before it runs. The library has no such hook
+ * but evaluates all nodes except the outermost through a method that is replaced here.
  */
 
-/** With how many levels of each are made anew for an evaluation: `steps.<id>.output`, `needs.<id>.outputs.<name>`. */
+/** Levels of each variable that are rebuilt per evaluation: `steps.<id>.output`, `needs.<id>.outputs.<name>`. */
 export const VARIABLES = { input: 0, run: 0, matrix: 0, steps: 2, needs: 3, jobs: 3, delivery: 1 } as const;
 export type Variable = keyof typeof VARIABLES;
 
-/** What `success()`, `failure()` and `cancelled()` answer. */
+/** Run state that `success()`, `failure()` and `cancelled()` report. */
 export type ScopeState = 'success' | 'failure' | 'cancelled' | 'skipped';
 
-/** Characters that one value may have: joining doubles a text with each sign. */
+/** Maximum characters of one value: repeated joins double a text each time. */
 export const MOST_CHARS = 4 * 1024 * 1024;
-/** Of a text that is made outside of the threads. */
+/** Maximum characters of a text made outside the confined threads. */
 const MAX_CHARS_IN_PLACE = 64 * 1024;
-/** Of a key that is worked out: the engine keeps every text that was a key for as long as an object has it. */
+/** Maximum characters of a computed key: V8 interns each key for as long as an object has it. */
 const MAX_KEY_CHARS = 1024;
 
-/** The library leaves these out of a map that an expression writes, without a word. */
+/** Keys that the library silently drops from map literals. */
 export const NO_KEYS: ReadonlySet<unknown> = new Set(['__proto__', 'constructor', 'prototype']);
 
-/** A value is larger than an expression may make. */
+/** Thrown when an expression creates too large a value. */
 export class TooLarge extends Error {}
 
-/** A node of the library's tree as its own `evaluate` methods use it. */
+/** A node of the library's syntax tree, as its own `evaluate` methods use it. */
 interface Node {
   op: string;
   args: unknown;
   left: Node;
   right: Node;
   receiverWithArgs?: Node[];
-  /** Takes the operands once they are evaluated. */
+  /** Applies the operator to evaluated operands. */
   handle(...args: unknown[]): unknown;
   evaluate: EvaluateNode;
   meta: { alternate?: Node; macro?: unknown; evaluate: EvaluateNode };
@@ -47,7 +47,7 @@ interface Evaluator {
   tryEval(node: Node, context: unknown): unknown;
 }
 
-/** Evaluation is synchronous, so what it may spend, and the functions that ask for the state, find theirs here. */
+/** Context of the current evaluation. Evaluation is synchronous, so module variables suffice. */
 let budget: Budget;
 let currentState: ScopeState = 'success';
 
@@ -60,7 +60,7 @@ function createEnvironment(): Environment {
     limits: { maxAstNodes: 2000, maxDepth: 64 },
   });
   for (const name of Object.keys(VARIABLES)) env.registerVariable(name, 'dyn');
-  // JSON knows one kind of number; without these, `input.count * 2` would be a type error.
+  // JSON has one number type; without these, `input.count * 2` would be a type error.
   const mixed: Record<string, (a: number, b: number) => number> = {
     '+': (a, b) => a + b,
     '-': (a, b) => a - b,
@@ -77,7 +77,7 @@ function createEnvironment(): Environment {
   env.registerFunction('success(): bool', () => currentState === 'success');
   env.registerFunction('failure(): bool', () => currentState === 'failure');
   env.registerFunction('cancelled(): bool', () => currentState === 'cancelled');
-  // The library hands its evaluator to the functions it calls, and to nothing else.
+  // The library exposes its evaluator only as `this` of the functions it calls.
   let evaluator: Evaluator | undefined;
   env.registerFunction('always(): bool', function (this: Evaluator) {
     evaluator ??= this;
@@ -94,7 +94,7 @@ function countOperations(evaluator: Evaluator): void {
   evaluator.run = function (node, context) {
     return counted(this, node, context);
   };
-  // `||`, `&&`, `exists` and `all` take the errors of their operands; an evaluation over its budget must end.
+  // `||`, `&&`, `exists` and `all` swallow errors of their operands, but exceeded limits must end the evaluation.
   evaluator.tryEval = function (node, context) {
     try {
       return this.run(node, context);
@@ -110,7 +110,7 @@ const COST_OF_ERROR = 50;
 const COST_OF_CALL = 5;
 const INDEX = new Set(['[]', '[?]']);
 const BINARY = new Set(['!=', '==', 'in', '+', '-', '*', '/', '%', '<', '<=', '>', '>=']);
-/** A pattern may backtrack for ever, and a long number takes the square of its length. */
+/** Functions of unknown cost: patterns may backtrack exponentially, and durations parse in quadratic time. */
 const UNKNOWN_COST = new Set(['matches', 'duration']);
 const SEARCHES = new Set(['contains', 'indexOf', 'lastIndexOf', 'split', 'startsWith', 'endsWith']);
 
@@ -141,7 +141,7 @@ function index(evaluator: Evaluator, node: Node, context: unknown): unknown {
   return node.handle(value, key, node, evaluator);
 }
 
-/** The library takes the keys of a map as they are; reading one that was joined writes all of its text. */
+/** Replaces the library's map literal, which limits no keys: reading a joined key materializes its whole text. */
 function mapLiteral(evaluator: Evaluator, node: Node, context: unknown): unknown {
   const entries = (node.args as Array<[Node, Node]>).map(([key, value]) => {
     const name = evaluator.run(key, context);
@@ -153,7 +153,7 @@ function mapLiteral(evaluator: Evaluator, node: Node, context: unknown): unknown
   return Object.fromEntries(entries.filter(([name]) => !NO_KEYS.has(name)));
 }
 
-/** A key that is a list is written as text too. */
+/** Charges for the text of a key; a list used as a key is converted to text too. */
 function spendOnKey(key: unknown): void {
   if (isScalar(key)) budget.spend(textOf(key));
   else budget.spendOn(key);
@@ -181,7 +181,7 @@ function spendOnBinary(op: string, left: unknown, right: unknown): void {
 const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null;
 const textOf = (value: unknown): number => (typeof value === 'string' ? value.length / CHARS_PER_UNIT : 0);
 
-/** What `+` copies: joining texts is put off until one is read, so their length alone is limited. */
+/** Cost of the copy that `+` makes. Joined texts are ropes, so only their length is limited. */
 function itemsOf(value: unknown): number {
   if (Array.isArray(value)) return value.length;
   return value instanceof Uint8Array ? value.length / CHARS_PER_UNIT : 0;
@@ -209,7 +209,7 @@ function spendOnCall(name: string, values: unknown[]): void {
     budget.spend((first.length * second.length) / (CHARS_PER_UNIT * CHARS_PER_UNIT));
 }
 
-/** The whole text is written at once: too late to look at its length afterwards. */
+/** Checks the length before `join`, because it writes the whole text at once. */
 function spendOnJoin(items: unknown[], separator: unknown): void {
   let chars = typeof separator === 'string' ? separator.length * items.length : 0;
   for (const item of items) if (typeof item === 'string') chars += item.length;
@@ -220,7 +220,7 @@ function spendOnJoin(items: unknown[], separator: unknown): void {
 function comprehension(evaluator: Evaluator, node: Node, context: unknown): unknown {
   const parts = node.args as { iterable: Node };
   const items = evaluator.run(parts.iterable, context);
-  // Of a map its keys are listed first.
+  // A comprehension over a map lists its keys first.
   if (!isScalar(items) && !Array.isArray(items)) for (const _ in items as object) budget.spend(1);
   return node.handle(items, parts, evaluator, context);
 }
@@ -241,13 +241,13 @@ export interface Program {
   run(values: Record<string, unknown>, state: ScopeState, limit: Budget): unknown;
 }
 
-/** Parses and checks CEL text. Throws what the library throws. */
+/** Parses and checks CEL text. Throws the errors of the library. */
 export function compileProgram(text: string): Program {
   const program = environment.parse(text);
   const { valid, error } = program.check();
   if (!valid) throw error;
   const ast = program.ast as unknown as Node;
-  // The library runs the outermost node directly.
+  // The library runs the outermost node directly, so its own `evaluate` is wrapped.
   const root = ast.meta.alternate ?? ast;
   if (root.meta.macro === undefined) {
     const own = root.meta.evaluate;

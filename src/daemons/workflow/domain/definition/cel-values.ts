@@ -1,21 +1,20 @@
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import type { Budget } from './budget.ts';
 
-/** Values on their way into CEL and back. */
+/** Conversion of values to and from CEL. */
 
-/** Whether such a map stands somewhere in a large value that stays: it is looked through once. */
+/** Cache for large values: whether they contain a map with the key `constructor`. */
 const known = new WeakMap<object, boolean>();
-/** Looking through so many items costs less than remembering the answer. */
+/** Values with at most this many items are cheaper to scan again than to cache. */
 const FEW = 64;
-/** Of an item that each expression looks at anew. */
+/** Cost of scanning one item. */
 const COST_OF_LOOK = 0.1;
-/** Items that were looked at. */
+/** Items visited by the current scan. */
 let looked = 0;
 
 /**
- * JSON for CEL. The library knows a map by `value.constructor`, of which JSON may say anything: then the map could not be read,
- * and an optional field in it (`input.?blocked`) would look absent. So a map with that key is handed over as a `Map`.
- * `madeAnew`: as many levels of the value live for one evaluation.
+ * Converts JSON to CEL. The library identifies a map by `value.constructor`, so a map with that key becomes a `Map`.
+ * `madeAnew`: number of outer levels rebuilt for each evaluation, which are not cached.
  */
 export function toCel(value: JsonValue | undefined, madeAnew = 0, budget?: Budget): unknown {
   return isOdd(value, madeAnew, budget) ? asMap(value) : value;
@@ -52,7 +51,7 @@ function asMap(value: JsonValue | undefined): unknown {
   return Object.hasOwn(value, 'constructor') ? new Map(entries) : Object.fromEntries(entries);
 }
 
-/** CEL's values as JSON: whole numbers as numbers, times as ISO text, durations as seconds. */
+/** Converts CEL values to JSON: integers to numbers, timestamps to ISO text, durations to seconds. */
 export function toJson(value: unknown): JsonValue {
   if (value === null || value === undefined) return null;
   if (typeof value === 'bigint') {

@@ -3,7 +3,7 @@ import { ownValue } from '../../../../kit/own-value.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import { type Budget, CHARS_PER_UNIT } from './budget.ts';
 
-/** Keywords that are held against a value once, at a cost that their own text tells. */
+/** Keywords that are checked once per value, at a cost that follows from their own size. */
 const PLAIN_KEYWORDS: ReadonlySet<string> = new Set([
   ...['$schema', '$id', '$comment', 'title', 'description', 'examples', 'default', 'deprecated'],
   ...['type', 'enum', 'const', 'properties', 'required', 'additionalProperties', 'items'],
@@ -12,19 +12,19 @@ const PLAIN_KEYWORDS: ReadonlySet<string> = new Set([
 ]);
 
 const COST_OF_VALUE = 10;
-/** A choice that is no text is a schema of its own, and each one that a value misses a fault. */
+/** Each choice that is not a string is compiled as a schema, and each mismatch becomes a fault. */
 const COST_OF_CHOICE = 50;
 
 /**
- * Spends what it costs at most to hold a value against a JSON Schema, before that is done: the defaults that are filled
- * in and the faults that are told included. Throws OverBudget.
+ * Spends the maximum cost of a check against a JSON Schema before it runs, including defaults and fault reports. Throws
+ * OverBudget.
  */
 export function spendOnCheck(schema: unknown, value: JsonValue | undefined, budget: Budget): void {
   budget.spend(COST_OF_VALUE);
   if (!isRecord(schema)) return;
   const { enum: choices, const: constant, type, default: fallback, properties, required, items } = schema;
   for (const keyword in schema) if (!PLAIN_KEYWORDS.has(keyword)) budget.requireConfinement();
-  // Faults below a list of types are written anew at each level.
+  // Below a list of types, faults are written again at each level.
   if (Array.isArray(items) || (Array.isArray(type) && (properties ?? items) !== undefined))
     budget.requireConfinement();
   if (value === undefined) budget.spendOn(fallback);
@@ -49,7 +49,7 @@ function spendOnItems(items: unknown, value: JsonValue[], budget: Budget): void 
   else for (const item of value) spendOnCheck(items, item, budget);
 }
 
-/** Every declared key costs, also one that the value does not have. */
+/** Charges for each declared key, present or absent. */
 function spendOnKeys(
   { properties, additionalProperties }: Record<string, unknown>,
   value: Record<string, JsonValue>,

@@ -5,13 +5,13 @@ import type { ToldIssue } from './definition-faults.ts';
 import { readDefinition, type TextFault } from './definition-text.ts';
 
 export interface CheckedDefinition {
-  /** Undefined where there are faults. */
+  /** Undefined when there are faults. */
   workflow?: CompiledWorkflow;
-  /** Every fault, in the order of the text. */
+  /** All faults in text order. */
   faults: TextFault[];
 }
 
-/** Reads and compiles the text of a definition file, YAML or JSON; every fault has its line and column. */
+/** Parses and compiles a definition file, YAML or JSON. Each fault has its line and column. */
 export function checkDefinition(text: string, kindOf: KindOf): CheckedDefinition {
   const { definition, faults, locate } = readDefinition(text);
   if (faults.length > 0) return { faults };

@@ -1,12 +1,14 @@
 import type { CompiledWorkflow } from './compiled-workflow.ts';
 import type { Condition } from './templates.ts';
 
-/** Whether a started run of it may have something to do once it is cancelled: its code decides, or the `if` of a step or job. */
+/**
+ * Whether a started run may have clean-up work once cancelled: always for code, otherwise if an `if` tests the state.
+ */
 export function cleansUp({ code, jobs }: Pick<CompiledWorkflow, 'code' | 'jobs'>): boolean {
   if (code) return true;
   return jobs.some(({ condition, steps }) => asks(condition) || steps.some((step) => asks(step.condition)));
 }
 
-/** Without `always()` or its like a condition does not hold once the run is cancelled. */
+/** A condition without a state function such as `always()` is false once the run is cancelled. */
 const asks = ({ expressions }: Condition): boolean =>
   expressions.some(({ expression }) => expression.asksForState);

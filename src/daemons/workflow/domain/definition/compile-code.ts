@@ -14,7 +14,7 @@ import type { CompiledStep, CompiledWorkflow, KindOf } from './compiled-workflow
 import { invalidDefinition, schemaIssues } from './definition-faults.ts';
 import { ALWAYS, type DefinitionIssue, type Template, WHEN_SUCCESSFUL } from './templates.ts';
 
-/** The one job of a workflow in code. */
+/** Id of the one job of a workflow in code. */
 export const CODE_JOB = 'main';
 
 /** Compiles an entry of a plugin's manifest. Throws VALIDATION_ERROR as `compileDefinition` does. */
@@ -62,16 +62,16 @@ export function compileCode(
   };
 }
 
-/** A workflow in code as it was pinned; undefined for any other. */
+/** Compiles a stored workflow in code; undefined for any other. */
 export function pinnedCode(body: object, kindOf: KindOf): CompiledWorkflow | undefined {
   if (!('handler' in body && 'plugin' in body)) return undefined;
   const { plugin, ...written } = body;
   return compileCode(written, plugin as string, kindOf, { isStored: true });
 }
 
-/** What a step is that the code came to. */
+/** A step that the code requested. */
 export interface FoundStep extends EnterStep {
-  /** Of a step that another run found, and this one took over: what its chance and time began with. */
+  /** Seed and start time of the original run, for a step that a rerun took over. */
   origin?: { seed: string; startedAt: number } | undefined;
 }
 
@@ -79,7 +79,7 @@ export function foundIn({ found }: Pick<StepRecord, 'found'>): FoundStep {
   return JSON.parse(found!) as FoundStep;
 }
 
-/** A found step as the drivers of steps take it: nothing of it is a template, and its failure is the function's to judge. */
+/** Converts a found step for the step drivers: its values are literals, and the function handles its failure. */
 function stepOf(
   found: FoundStep,
   index: number,
@@ -110,7 +110,7 @@ function stepOf(
   };
 }
 
-/** The function of `ctx.step` has a key that stays the same, so it runs again unless it says otherwise. */
+/** A `ctx.step` function has a stable idempotency key, so interruptions repeat it unless its options disallow that. */
 function afterInterruption(
   kind: StepKind,
   { once, idempotent }: FoundStep['options'],
@@ -119,7 +119,7 @@ function afterInterruption(
   return kind === OWN_STEP && idempotent !== false ? { afterInterruption: 'repeat' } : {};
 }
 
-/** A step whose function the workflow's own code holds: its pass runs it, through `StepPart.perform`. */
+/** A step whose function is part of the workflow's code; the replay runs it through `StepPart.perform`. */
 const OWN_STEP: StepKind = {
   name: CODE_STEP,
   mode: 'effect',
@@ -132,7 +132,7 @@ const OWN_STEP: StepKind = {
   },
 };
 
-/** Whether the workflow's own code does what the step does. */
+/** Whether the workflow's own code performs the step. */
 export const isOwnStep = ({ kind }: Pick<CompiledStep, 'kind'>): boolean => kind === OWN_STEP;
 
 function constant(value: JsonValue): Template {

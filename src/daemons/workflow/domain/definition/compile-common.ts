@@ -21,7 +21,7 @@ import {
 
 type Common = Pick<WorkflowDefinition | CodeWorkflowDefinition, 'inputs' | 'signals' | 'on' | 'concurrency'>;
 
-/** Adds the faults of a definition's schedules. What a run is pinned to may have been stored when fewer were refused. */
+/** Adds the faults of a definition's schedules. Skipped for stored definitions: earlier versions accepted more. */
 export function checkSchedules({ on }: Pick<Common, 'on'>, issues: DefinitionIssue[]): void {
   for (const [index, plan] of on.schedule.entries()) {
     const fault = scheduleFault(plan);
@@ -31,7 +31,7 @@ export function checkSchedules({ on }: Pick<Common, 'on'>, issues: DefinitionIss
     issues.push({ path: ['on', 'schedule', index, 'id'], message: 'is the id of another plan before it' });
 }
 
-/** What every definition has, whatever its steps are written in; faults are added to `issues`. */
+/** Compiles the parts that workflows in code and definitions share. Adds faults to `issues`. */
 export function compileCommon(
   definition: Common,
   issues: DefinitionIssue[],
@@ -68,7 +68,7 @@ function compileTrigger(
   return { pluginId, event, instanceId, condition, input: template };
 }
 
-/** VALIDATION_ERROR with the place of every fault in `details.issues`: `input.items[0].sku`. */
+/** Returns VALIDATION_ERROR with the place of every fault in `details.issues`: `input.items[0].sku`. */
 export function invalidInput(
   issues: ReadonlyArray<{ path: Path; message: string }>,
   part: CheckedPart = 'input',
@@ -79,7 +79,7 @@ export function invalidInput(
   });
 }
 
-/** JSON with the keys of every object in order, so that equal definitions have equal text. */
+/** Serializes JSON with sorted keys, so that equal definitions have equal text. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, item) =>
     typeof item === 'object' && item !== null && !Array.isArray(item)
@@ -88,7 +88,7 @@ export function canonicalJson(value: unknown): string {
   );
 }
 
-/** The text of a definition that runs are pinned to, and its hash. */
+/** Returns the text that runs are pinned to, and its hash. */
 export function pinned(definition: object): Pick<CompiledWorkflow, 'hash' | 'body'> {
   const body = canonicalJson(definition);
   return { body, hash: createHash('sha256').update(body).digest('hex') };

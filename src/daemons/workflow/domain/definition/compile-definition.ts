@@ -8,10 +8,10 @@ import { invalidDefinition, schemaIssues } from './definition-faults.ts';
 import { mendShape } from './mend-shape.ts';
 import { compileTemplate, type DefinitionIssue, MAX_ISSUES, OPENING, type Path } from './templates.ts';
 
-/** Each takes about 20 µs of the service's time to compile, however short it is. */
+/** Maximum expressions of a definition: each takes about 20 µs of the event loop to compile. */
 const MAX_EXPRESSIONS = 10_000;
 
-/** Compiles a definition as written. Throws VALIDATION_ERROR with every fault and its place in `details.issues`. */
+/** Compiles a definition. Throws VALIDATION_ERROR with every fault and its place in `details.issues`. */
 export function compileDefinition(
   written: unknown,
   kindOf: KindOf,
@@ -55,7 +55,7 @@ function compileParsed(
   };
 }
 
-/** Throws VALIDATION_ERROR before any of them is compiled. */
+/** Throws VALIDATION_ERROR before any expression is compiled. */
 function requireFewExpressions(definition: WorkflowDefinition): void {
   const text = JSON.stringify(definition);
   let count = 0;
@@ -66,7 +66,7 @@ function requireFewExpressions(definition: WorkflowDefinition): void {
     }
 }
 
-/** Faults of expressions, times and steps in a definition whose shape is wrong: its author mends all at once. */
+/** Finds faults of expressions, times and steps despite a wrong shape, so that all are reported together. */
 function issuesBeside(
   shapeIssues: readonly DefinitionIssue[],
   written: unknown,
@@ -77,7 +77,7 @@ function issuesBeside(
   const issues: DefinitionIssue[] = [];
   compileParsed(mended.definition, kindOf, issues);
   checkSchedules(mended.definition, issues);
-  // What was taken out may be the very thing that the rest refers to.
+  // Skips references: their targets may be among the removed parts.
   return issues.filter(
     ({ path, isReference }) => !isReference && !mended.changed.some((changed) => startsWith(path, changed)),
   );

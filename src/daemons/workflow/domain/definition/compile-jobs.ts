@@ -4,7 +4,7 @@ import { names } from './compile-names.ts';
 import type { CompiledJob, CompiledStep, KindOf } from './compiled-workflow.ts';
 import { addIssue, compileCondition, compileTemplate, type DefinitionIssue, type Path } from './templates.ts';
 
-/** The jobs of a definition, each after those it needs; faults are added to `issues`. */
+/** Compiles jobs in dependency order. Adds faults to `issues`. */
 export function compileJobs(
   definition: WorkflowDefinition,
   kindOf: KindOf,
@@ -13,7 +13,7 @@ export function compileJobs(
   return inOrder(definition, issues).map((id) => compileJob(id, definition, kindOf, issues));
 }
 
-/** Job ids, each after those it needs. */
+/** Job ids in dependency order. */
 function inOrder({ jobs }: WorkflowDefinition, issues: DefinitionIssue[]): string[] {
   const order: string[] = [];
   const state = new Map<string, 'open' | 'done'>();

@@ -1,9 +1,12 @@
 import { addIssue, type DefinitionIssue, excerpt, type Template } from './templates.ts';
 
-/** Names that a message lists: a job may have 200 steps, and an expression hundreds of wrong names. */
+/** Maximum names in a message: a job may have 200 steps, and an expression hundreds of wrong names. */
 const MAX_LISTED = 20;
 
-/** Every name an expression takes of `variable` must be one of `known`: a misspelt step would be noticed only when it is too late. */
+/**
+ * Requires each name that an expression reads of `variable` to be in `known`: a misspelt step must not fail at run
+ * time.
+ */
 export function names<T extends Pick<Template, 'expressions'>>(
   template: T,
   variable: string,
@@ -29,10 +32,10 @@ function listed(variable: string, known: readonly string[]): string {
   return `; there is ${names.join(', ')}${more}`;
 }
 
-/** Every variable of which an expression takes names. */
+/** Variables whose names are checked. */
 const VARIABLES = ['input', 'run', 'matrix', 'steps', 'needs', 'jobs', 'delivery'];
 
-/** Allows no names of other variables than these. */
+/** Rejects names of any other variable. */
 export function only<T extends Pick<Template, 'expressions'>>(
   template: T,
   { variables }: { variables: readonly string[] },

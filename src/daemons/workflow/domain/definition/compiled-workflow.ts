@@ -7,7 +7,7 @@ import type { InputSchema } from './input-schema.ts';
 import type { Condition, Template } from './templates.ts';
 
 export interface CompiledStep {
-  /** Within its job. */
+  /** Unique within its job. */
   id: string;
   index: number;
   name: string;
@@ -21,10 +21,10 @@ export interface CompiledStep {
   timeoutMs: number;
   continueOnError: boolean;
   idempotent: boolean | undefined;
-  /** What follows an interruption, where that does not depend on the two beside it. */
+  /** Overrides the behavior that follows from `idempotent` and `idempotencyKey`. */
   afterInterruption?: 'repeat' | 'ask';
   idempotencyKey: Template | null;
-  /** Of code: it goes on while its run is being ended. */
+  /** Whether a step of code continues while its run is ending. */
   cleansUp?: true | undefined;
 }
 
@@ -41,19 +41,19 @@ export interface CompiledJob {
   steps: readonly CompiledStep[];
 }
 
-/** A workflow written as a function: its one job finds its steps as it runs. */
+/** A workflow written as a function, whose one job discovers its steps while it runs. */
 export interface CompiledCode {
   pluginId: string;
   handler: HandlerRef;
-  /** A step that it came to. */
+  /** Compiles a step that the function requested. */
   stepOf(found: FoundStep, index: number): CompiledStep;
 }
 
-/** Deliveries of one webhook, as `on.webhook` describes them. */
+/** A webhook trigger, as `on.webhook` describes it. */
 export interface CompiledTrigger {
   pluginId: string;
   event: string;
-  /** Undefined: every one. */
+  /** Undefined matches every instance. */
   instanceId: string | undefined;
   condition: Condition;
   input: Template;
@@ -62,22 +62,22 @@ export interface CompiledTrigger {
 /** A definition ready to run. */
 export interface CompiledWorkflow {
   hash: string;
-  /** The text that the hash is of, and that runs are pinned to: JSON. */
+  /** JSON that the hash covers and runs are pinned to. */
   body: string;
   definition: WorkflowDefinition;
-  /** The function that tells its steps, where no definition lists them. */
+  /** The function of a workflow in code; null for a definition with listed steps. */
   code: CompiledCode | null;
-  /** Deliveries that start it. */
+  /** Webhook triggers that start the workflow. */
   triggers: readonly CompiledTrigger[];
   concurrencyKey: Template | null;
   outputs: Template | null;
-  /** Every job after those it needs. */
+  /** Jobs in dependency order. */
   jobs: readonly CompiledJob[];
-  /** What inputs are held against. */
+  /** Schema of run inputs. */
   inputSchema: InputSchema | null;
-  /** What payloads of signals are held against, by the signal's name. */
+  /** Schemas of signal payloads, by signal name. */
   signalSchemas: ReadonlyMap<string, InputSchema>;
 }
 
-/** Which kind runs what a step uses; undefined for what nothing runs. */
+/** Finds the kind of step for a `uses` value; undefined if none matches. */
 export type KindOf = (uses: string) => StepKind | undefined;

@@ -4,7 +4,7 @@ import { keysAt } from '../../../../kit/schema-keys.ts';
 import { problemsOf } from '../../../../kit/schema-problems.ts';
 import { type DefinitionIssue, formatPath, MAX_ISSUES, type Path, TemplateError } from './templates.ts';
 
-/** A fault as it is told: `line` and `column` count from 1, in the text at `path`. */
+/** A fault as reported. `line` and `column` count from 1, in the text at `path`. */
 export interface ToldIssue {
   path: string;
   message: string;
@@ -12,12 +12,12 @@ export interface ToldIssue {
   column?: number;
 }
 
-/** Whether a definition is not stored any more, or cannot be compiled by this version: asking again would not help. */
+/** Whether a definition is missing from the store, or cannot be compiled by this version. Neither can be retried. */
 export function isLostDefinition(error: unknown): error is PlatformError {
   return error instanceof PlatformError && error.code !== 'STORE_ERROR';
 }
 
-/** What a schema finds wrong with a definition as written, a misspelt key with the one that was meant. */
+/** Converts schema errors to issues, with suggestions for misspelt keys. */
 export function schemaIssues({ issues }: z.ZodError, written: unknown, schema: z.ZodType): DefinitionIssue[] {
   const told = issues
     .slice(0, MAX_ISSUES)
@@ -29,7 +29,7 @@ export function schemaIssues({ issues }: z.ZodError, written: unknown, schema: z
     .map(({ path, message }) => ({ path: path as Path, message }));
 }
 
-/** VALIDATION_ERROR with every fault, up to MAX_ISSUES, and its place in `details.issues`. */
+/** Returns VALIDATION_ERROR with up to MAX_ISSUES faults and their places in `details.issues`. */
 export function invalidDefinition(issues: DefinitionIssue[], written: unknown): PlatformError {
   const told = issues.slice(0, MAX_ISSUES).map((issue) => toTold(issue, written));
   const [first] = told;
@@ -54,7 +54,7 @@ function toTold({ path, message, offset }: DefinitionIssue, written: unknown): T
   return { path: formatPath(path), message, line: before.length, column: before.at(-1)!.length + 1 };
 }
 
-/** What a caller is answered whose request needed an expression that failed; anything else stays as it is. */
+/** Maps TemplateError to the API error of the request; returns other errors unchanged. */
 export function expressionFault(error: unknown, details: Record<string, unknown> = {}): unknown {
   if (!(error instanceof TemplateError)) return error;
   const code = error.isLimit ? 'EXPRESSION_LIMIT_EXCEEDED' : 'VALIDATION_ERROR';

@@ -10,36 +10,36 @@ import {
 } from 'yaml';
 import { formatPath, type Path } from './templates.ts';
 
-/** A fault of a definition and its place in the text; `line` and `column` count from 1. */
+/** A fault of a definition with its place in the text. `line` and `column` count from 1. */
 export interface TextFault {
-  /** In the definition: `jobs.build.steps[0].if`; empty for the text as a whole. */
+  /** Path in the definition: `jobs.build.steps[0].if`; empty for the whole text. */
   path: string;
   message: string;
   line?: number;
   column?: number;
-  /** The line itself, without the blanks around it. */
+  /** The line itself, trimmed. */
   text?: string;
 }
 
-/** A place within the value at a path, from 1, as `details.issues` of an error has it. */
+/** Place within the value at a path, counted from 1, as in `details.issues` of an error. */
 export interface PlaceInValue {
   line?: number | undefined;
   column?: number | undefined;
 }
 
 export interface DefinitionText {
-  /** Undefined where the text is neither YAML nor JSON. */
+  /** Undefined when the text is neither YAML nor JSON. */
   definition: unknown;
-  /** What keeps the text from being read at all. */
+  /** Syntax errors of the text. */
   faults: TextFault[];
-  /** The fault with its place; a key that is missing has the place of what it is missing in. */
+  /** Adds the place of a fault. A missing key gets the place of its parent. */
   locate(fault: { path: string | Path; message: string } & PlaceInValue): TextFault;
 }
 
-/** An alias may unfold to far more than the file; a definition has no use for many. */
+/** Maximum aliases: they may expand to far more than the file. */
 const MAX_ALIASES = 100;
 
-/** Reads a definition as YAML, of which JSON is a part. Every fault of the text is told with its place. */
+/** Parses a definition as YAML, a superset of JSON. Every syntax error has its place. */
 export function readDefinition(text: string): DefinitionText {
   const counter = new LineCounter();
   const document = parseDocument(text, { lineCounter: counter, prettyErrors: false });
@@ -64,7 +64,7 @@ export function readDefinition(text: string): DefinitionText {
   }
 }
 
-/** Converts to what JSON can hold: dates become texts, sets become lists. Throws for a value without end. */
+/** Converts to plain JSON: dates become strings, sets become lists. Throws for circular or too deeply nested values. */
 function asJson(value: unknown): unknown {
   try {
     return JSON.parse(JSON.stringify(value ?? null));
@@ -77,7 +77,7 @@ function asJson(value: unknown): unknown {
   }
 }
 
-/** `jobs.build.steps[0]` as keys. */
+/** Splits `jobs.build.steps[0]` into keys. */
 function partsOf(path: string | Path): Array<string | number> {
   if (typeof path !== 'string') return [...path];
   return [...path.matchAll(/\[(\d+)\]|[^.[\]]+/g)].map(([part, index]) =>
@@ -85,7 +85,7 @@ function partsOf(path: string | Path): Array<string | number> {
   );
 }
 
-/** Where a value begins in the text; with a place in the value, that place. */
+/** Offset of a value in the text, or of a place within that value. */
 function offsetOf(
   document: Document,
   text: string,
@@ -99,12 +99,12 @@ function offsetOf(
       ? offsetInScalar(node, text, line, column)
       : (keyOffset(document, parts) ?? node.range[0]);
   }
-  // The nearest place that is in the text: a missing key has none.
+  // A missing key has no place of its own, so its nearest ancestor is used.
   if (parts.length > 0) return offsetOf(document, text, parts.slice(0, -1), {});
   return document.range?.[0];
 }
 
-/** A map or list begins below its key; its key is where a reader looks for it. */
+/** A map or list begins below its key, but a fault should point to the key. */
 function keyOffset(document: Document, parts: Array<string | number>): number | undefined {
   const parent = document.getIn(parts.slice(0, -1), true);
   const value = document.getIn(parts, true);
@@ -113,7 +113,7 @@ function keyOffset(document: Document, parts: Array<string | number>): number | 
   return isNode(pair?.key) ? pair.key.range?.[0] : undefined;
 }
 
-/** A place in a scalar's value as a place in the text: exact but for quoted escapes and folded lines. */
+/** Converts a place in a scalar's value to an offset in the text; inexact for quoted escapes and folded lines. */
 function offsetInScalar(node: Scalar, text: string, line: number, column: number): number {
   const start = node.range![0];
   if (node.type === 'QUOTE_DOUBLE' || node.type === 'QUOTE_SINGLE') return start + column;

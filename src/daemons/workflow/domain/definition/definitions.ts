@@ -10,31 +10,31 @@ import type { ToldIssue } from './definition-faults.ts';
 import { formatPath } from './templates.ts';
 import { type FindPlugin, unresolved } from './unresolved.ts';
 
-/** A definition as it was found. */
+/** A definition found in a file or plugin. */
 export interface FoundDefinition {
-  /** The file, or the plugin. */
+  /** Path of the file, or id of the plugin. */
   source: string;
   definition: unknown;
-  /** The plugin whose manifest it stands in: only there may a workflow be code. */
+  /** Plugin whose manifest holds the definition; only manifests may declare workflows in code. */
   pluginId?: string;
-  /** The fault with its place in the file. */
+  /** Adds the place of a fault in the file. */
   locate?(issue: ToldIssue): WorkflowFault;
 }
 
 export interface Definitions {
-  /** Makes these the definitions that runs can be started of; faulty ones are told and left out. */
+  /** Replaces the registered definitions. Faulty ones are reported and skipped. */
   register(found: readonly FoundDefinition[], faults?: readonly WorkflowFault[]): void;
-  /** Tells what else could not be registered. */
+  /** Adds a fault found outside `register`. */
   fault(fault: WorkflowFault): void;
   readonly registered: ReadonlyMap<string, RegisteredWorkflow>;
   readonly faults: readonly WorkflowFault[];
   /** Throws WORKFLOW_NOT_FOUND. */
   require(id: string): CompiledWorkflow;
-  /** One that was sent along. Throws VALIDATION_ERROR. */
+  /** Compiles a definition sent with a request. Throws VALIDATION_ERROR. */
   compile(written: unknown): CompiledWorkflow;
-  /** What a run is pinned to, from memory. */
+  /** Returns a pinned definition from the cache. */
   here(hash: string): CompiledWorkflow | undefined;
-  /** The same, from the store if need be. */
+  /** Returns a pinned definition from the cache or the store. */
   byHash(hash: string): Promise<CompiledWorkflow>;
 }
 
@@ -43,27 +43,27 @@ export interface RegisteredWorkflow {
   source: string;
 }
 
-/** Workflows of plugins that are away. */
+/** Maximum remembered workflows whose plugins are not loaded. */
 const MAX_AWAY = 10_000;
-/** Characters of JSON. Whoever may start runs may send definitions along, and those of all tenants are in one memory. */
+/** Maximum characters of a definition as JSON. Callers may send their own, and all tenants share one memory. */
 const MOST_CHARS = 1024 * 1024;
 const REMEMBERED_CHARS = 4 * MOST_CHARS;
 
 export function createDefinitions(deps: {
   kindOf: KindOf;
   find(hash: string): Promise<DefinitionRecord | undefined>;
-  /** The plugins that definitions may name; default: any. */
+  /** Declared plugins that definitions may name; default: any. */
   findPlugin?: FindPlugin;
 }): Definitions {
   const registered = new Map<string, RegisteredWorkflow>();
-  /** The plugin of each workflow whose plugin is not loaded any more, the latest to go last. */
+  /** Plugin id of each workflow whose plugin is no longer loaded, oldest first. */
   const away = new Map<string, string>();
   const faults: WorkflowFault[] = [];
   const byText = createBoundedCache<CompiledWorkflow>(REMEMBERED_CHARS, (text) => text.length);
   const compiled = createBoundedCache<CompiledWorkflow>(REMEMBERED_CHARS, (_, { body }) => body.length);
 
   function compile(written: unknown): CompiledWorkflow {
-    // Whoever sends definitions along sends the same ones again and again.
+    // Callers often send the same definition repeatedly.
     const text = JSON.stringify(written);
     const same = byText.get(text);
     if (same) return same;
@@ -107,7 +107,7 @@ export function createDefinitions(deps: {
         faults.push({ ...(locate?.(issue) ?? { source, ...issue }), unresolved: true });
       }
     } catch (error) {
-      // Whatever it is: one definition keeps neither the others nor the service from starting.
+      // Catches every error: one faulty definition must not block the others or the start of the service.
       const issues =
         error instanceof PlatformError ? (error.details.issues as ToldIssue[] | undefined) : undefined;
       for (const issue of issues ?? [{ path: '', message: messageOf(error) }])
@@ -117,7 +117,7 @@ export function createDefinitions(deps: {
 
   const isLoaded = (pluginId: string): boolean => deps.findPlugin?.(pluginId) !== undefined;
 
-  /** Keeps which plugins the workflows were of that went with theirs. */
+  /** Remembers the plugins of workflows that disappeared with their plugin. */
   function noteAway(before: ReadonlyMap<string, RegisteredWorkflow>): void {
     for (const [id, pluginId] of away) if (registered.has(id) || isLoaded(pluginId)) away.delete(id);
     for (const [id, { source }] of before)
@@ -138,7 +138,7 @@ export function createDefinitions(deps: {
       for (const one of found) registerOne(one);
       noteAway(before);
       const sources = new Set(Array.from(registered.values(), ({ source }) => source));
-      // A file with a broken edit: its faults are told, and runs can still be started of what it held last.
+      // A file with a broken edit reports its faults, and keeps its last valid definition registered.
       for (const [id, kept] of before)
         if (!registered.has(id) && !sources.has(kept.source) && isBrokenFile(kept.source, faults))
           registered.set(id, kept);
@@ -175,14 +175,14 @@ export function createDefinitions(deps: {
       const body = JSON.parse(record.body);
       const workflow =
         pinnedCode(body, deps.kindOf) ?? compileDefinition(body, deps.kindOf, { isStored: true });
-      // Under the hash that the run knows, should a later version of svc print the same definition otherwise.
+      // Cached under the hash of the run, because a later version of svc may serialize the definition differently.
       compiled.set(hash, workflow);
       return workflow;
     },
   };
 }
 
-/** Whether a source is a file with faults; a plugin's workflows go with the version of the plugin. */
+/** Whether a source is a file with faults. Workflows of a plugin are replaced together with the plugin. */
 function isBrokenFile(source: string, faults: readonly WorkflowFault[]): boolean {
   if (!isFile(source)) return false;
   return faults.some((fault) => fault.source === source || fault.source.startsWith(`${source}:`));

@@ -6,27 +6,27 @@ import type { Scope } from './expressions.ts';
 import type { CheckedInput, CheckedPart, InputSchema } from './input-schema.ts';
 import type { Evaluable, Written } from './templates.ts';
 
-/** Work for a thread whose time and memory are limited. */
+/** Work for a thread with limited time and memory. */
 export type ConfinedTask =
   | { kind: 'evaluate'; written: Written; scope: Partial<Scope> }
   | { kind: 'check'; schema: object; input: JsonValue; part: CheckedPart };
 
-/** Threads that evaluate what may take long. */
+/** Worker threads for expensive evaluations. */
 export interface ConfinedThreads {
-  /** Rejects with TemplateError. Tenants take turns. */
+  /** Rejects with TemplateError. Tenants are scheduled round robin. */
   run(task: ConfinedTask, tenantId: string): Promise<unknown>;
   close(): Promise<void>;
 }
 
-/** Evaluates expressions: small ones at once, all others in a thread with limits of time and memory. */
+/** Evaluates cheap expressions synchronously, and all others in a thread with limited time and memory. */
 export interface Evaluator {
-  /** The value when that is cheap. Throws TemplateError. */
+  /** Returns the value if it is cheap to compute. Throws TemplateError. */
   now<Value>(what: Evaluable<Value>, scope: Scope): { value: Value } | undefined;
   /** Rejects with TemplateError. */
   later<Value>(what: Evaluable<Value>, scope: Scope, tenantId: string): Promise<Value>;
-  /** One or the other. */
+  /** Returns the value at once if it is cheap, otherwise a promise. Throws or rejects with TemplateError. */
   evaluate<Value>(what: Evaluable<Value>, scope: Scope, tenantId: string): MaybePromise<Value>;
-  /** Holds a value against its schema, in a thread where that may cost more. Rejects with TemplateError. */
+  /** Checks a value against its schema, in a thread if that may be expensive. Rejects with TemplateError. */
   check(
     schema: InputSchema,
     value: JsonValue,
@@ -34,15 +34,15 @@ export interface Evaluator {
   ): MaybePromise<CheckedInput>;
 }
 
-/** What one value may cost at once: about half a millisecond. */
+/** Maximum cost of one synchronous evaluation: about half a millisecond. */
 const UNITS_AT_ONCE = 5000;
-/** What all of them may cost in one turn of the event loop, before the rest goes to threads. */
+/** Maximum cost of all synchronous evaluations in one turn of the event loop. */
 const UNITS_IN_A_TURN = 100_000;
 
 export function createEvaluator(threads: ConfinedThreads): Evaluator {
   let leftInTurn = UNITS_IN_A_TURN;
 
-  /** Undefined for work that costs more than is done at once. */
+  /** Returns undefined when the work exceeds the synchronous budget. */
   function atOnce<Value>(work: (budget: Budget) => Value): { value: Value } | undefined {
     if (leftInTurn === UNITS_IN_A_TURN)
       setImmediate(() => {
@@ -88,7 +88,7 @@ export function createEvaluator(threads: ConfinedThreads): Evaluator {
   };
 }
 
-/** The part of a scope that the expressions speak of: a run may hold megabytes beside it. */
+/** Returns the part of a scope that the expressions use, because a run may hold megabytes of other data. */
 function neededOf({ expressions }: Evaluable<unknown>, scope: Scope): Partial<Scope> {
   const needed = new Map<Variable, Set<string> | 'all'>();
   for (const { expression } of expressions)

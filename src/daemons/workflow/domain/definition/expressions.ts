@@ -15,7 +15,7 @@ import {
 } from './cel-environment.ts';
 import { toCel, toJson } from './cel-values.ts';
 
-/** What an expression may speak of. */
+/** Variables available to an expression. */
 export interface Scope {
   input: JsonValue;
   run: Record<string, JsonValue>;
@@ -25,16 +25,16 @@ export interface Scope {
   /** By job id: `{status, outputs}`. */
   needs: Record<string, JsonValue>;
   jobs: Record<string, JsonValue>;
-  /** In `on.webhook` alone. */
+  /** Set for `on.webhook` only. */
   delivery?: JsonValue;
-  /** What `success()`, `failure()` and `cancelled()` answer. */
+  /** Run state that `success()`, `failure()` and `cancelled()` report. */
   state: ScopeState;
 }
 
-/** A fault in the text of an expression, or what it came to; `offset` counts from its first character. */
+/** A fault in the text or the result of an expression. `offset` counts characters from its start. */
 export class ExpressionError extends Error {
   readonly offset: number;
-  /** It exceeded a limit, which another value might not. */
+  /** Whether a limit was exceeded, so that another value may succeed. */
   readonly isLimit: boolean;
   constructor(message: string, offset: number, isLimit = false) {
     super(message);
@@ -44,16 +44,16 @@ export class ExpressionError extends Error {
   }
 }
 
-/** The names that an expression takes of a variable; `all` where it takes others than it writes out. */
+/** Names that an expression reads of a variable; `all` if some are computed. */
 export type UsedNames = 'all' | ReadonlySet<string>;
 
 export interface Expression {
   /** Throws ExpressionError, and OverBudget. */
   evaluate(scope: Scope, budget: Budget): JsonValue;
-  /** Names that the text takes of a variable: `steps.build.output` takes `build` of `steps`. */
+  /** Names that the text reads of a variable: `steps.build.output` reads `build` of `steps`. */
   namesOf(variable: string): Array<{ name: string; offset: number }>;
   readonly uses: ReadonlyMap<Variable, UsedNames>;
-  /** Whether it asks for the state itself, so that no `success()` is assumed. */
+  /** Whether the text calls a state function, which turns off the implied `success()`. */
   readonly asksForState: boolean;
 }
 
@@ -99,7 +99,7 @@ export function compileExpression(text: string): Expression {
         const values: Record<string, unknown> = {};
         for (const name of uses.keys()) values[name] = toCel(scope[name], VARIABLES[name], budget);
         const found = program.run(values, scope.state, budget);
-        // A path makes nothing: its value is a part of what the run holds already, and is handed on as it is.
+        // A path creates no value but returns a part of the scope, so its size is not charged.
         if (path && [...uses.keys()].every((name) => values[name] === scope[name]))
           return (found ?? null) as JsonValue;
         budget.spendOn(found);
@@ -113,19 +113,19 @@ export function compileExpression(text: string): Expression {
   };
 }
 
-/** `steps.build.output.x`, `input["x"]`. */
+/** Whether the expression is a path such as `steps.build.output.x` or `input["x"]`. */
 function isPath({ op, args }: ASTNode): boolean {
   if (op === 'id') return true;
   if (op === '.') return isPath(args[0]);
   return op === '[]' && isPath(args[0]) && args[1].op === 'value';
 }
 
-/** Throws ExpressionError for more JSON than one expression may make: the memory is that of all runs. */
+/** Throws ExpressionError for more JSON than one expression may create, because all runs share the memory. */
 export function requireSize(value: JsonValue): void {
   if (isLongerThan(value, MOST_CHARS)) throw expressionError(tooLarge());
 }
 
-/** Throws ExpressionError for a key that would not be there. */
+/** Throws ExpressionError for a key that the library would drop. */
 function requireKey({ op, args, start }: ASTNode): void {
   if (op === 'value' && NO_KEYS.has(args))
     throw new ExpressionError(`a map that an expression writes cannot have the key "${args}"`, start);
@@ -142,7 +142,7 @@ function visit(node: unknown, see: (node: ASTNode) => void): void {
 function expressionError(thrown: unknown): ExpressionError {
   if (thrown instanceof ExpressionError) return thrown;
   if (thrown instanceof TooLarge) return new ExpressionError(thrown.message, 0, true);
-  // What is nested so deeply that reading it needs more stack than there is, and texts beyond any length.
+  // Thrown for values that are nested too deeply for the stack, and for texts beyond the maximum string length.
   if (thrown instanceof RangeError) return new ExpressionError(thrown.message, 0, true);
   const { summary, message, range } = thrown as {
     summary?: string;

@@ -7,16 +7,16 @@ import { spendOnCheck } from './check-cost.ts';
 import { type PartCount, schemaFault } from './schema-faults.ts';
 import type { DefinitionIssue, Path } from './templates.ts';
 
-/** Characters of JSON that the input of a run may take, its defaults included. */
+/** Maximum size of an input in characters of JSON, defaults included. */
 export const MAX_INPUT_CHARS = 1024 * 1024;
 
-/** Faults of one input that are told: each names its place and what is allowed there. */
+/** Maximum faults reported for one input. */
 const MAX_FAULTS = 100;
 
-/** What is held against a schema: the input of a run, or the payload of a signal. */
+/** Part that a schema checks: the input of a run, or the payload of a signal. */
 export type CheckedPart = 'input' | 'payload';
 
-/** A value with defaults filled in, or what is wrong with it. */
+/** A value with defaults filled in, or its faults. */
 export type CheckedInput =
   | { value: JsonValue }
   | { issues: ReadonlyArray<{ path: Path; message: string }> }
@@ -25,17 +25,17 @@ export type CheckedInput =
 export interface InputSchema {
   /** As written, for another thread to compile. */
   readonly written: object;
-  /** Throws RangeError for an input that is nested too deeply for it. */
+  /** Throws RangeError for an input that is nested too deeply. */
   check(input: JsonValue): CheckedInput;
-  /** Spends what a check costs at most. Throws OverBudget. */
+  /** Spends the maximum cost of a check. Throws OverBudget. */
   spendOnCheck(input: JsonValue, budget: Budget): void;
 }
 
-/** Compiles a JSON Schema. Throws with a message for one that cannot be used. */
+/** Compiles a JSON Schema. Throws an error for an unusable one. */
 export function compileInputSchema(schema: object, count?: PartCount): InputSchema {
   const fault = schemaFault(schema, count);
   if (fault) throw new Error(fault);
-  // The library's own registry would keep each schema with an "id" for good.
+  // The global registry of the library would keep each schema with an "id" forever.
   const registry = z.registry<z.core.GlobalMeta>();
   const compiled = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0], { registry });
   return {
@@ -51,7 +51,10 @@ export function compileInputSchema(schema: object, count?: PartCount): InputSche
   };
 }
 
-/** The schema at a path of a definition, whose parts are counted together; null, with an issue, where it cannot be used. */
+/**
+ * Compiles the schema at a path of a definition. Adds an issue and returns null if it is unusable. `count` is shared by
+ * all schemas of the definition.
+ */
 export function schemaAt(
   path: Path,
   schema: object,

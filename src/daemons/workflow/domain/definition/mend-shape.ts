@@ -3,18 +3,18 @@ import { valueAt } from '../../../../kit/schema-problems.ts';
 import { schemaIssues } from './definition-faults.ts';
 import type { DefinitionIssue, Path } from './templates.ts';
 
-/** A definition whose faulty parts were taken out or replaced, so that the rest of it can be checked. */
+/** A definition whose faulty parts were removed or replaced, so that the rest can be checked. */
 export interface MendedDefinition {
   definition: WorkflowDefinition;
-  /** Where it differs from what was written. */
+  /** Paths that differ from the original. */
   changed: Path[];
 }
 
-/** Each round mends what the one before uncovered: a wrong value first, then that it is missing. */
+/** Maximum rounds. Each fixes faults uncovered by the one before: a removed value may be a required one. */
 const MAX_ROUNDS = 4;
 const STEP = { uses: 'set' };
 const STEPS = [STEP];
-/** What stands in for required keys. */
+/** Placeholders for required keys. */
 const STAND_INS: Readonly<Record<string, unknown>> = {
   id: 'unnamed',
   uses: STEP.uses,
@@ -22,7 +22,7 @@ const STAND_INS: Readonly<Record<string, unknown>> = {
   jobs: { unnamed: { steps: STEPS } },
 };
 
-/** Undefined for a definition that is beyond mending. */
+/** Returns undefined when the shape cannot be repaired. */
 export function mendShape(
   written: unknown,
   issues: readonly DefinitionIssue[],
@@ -39,13 +39,13 @@ export function mendShape(
   return undefined;
 }
 
-/** Takes out the value at a path, or puts one where it is missing. Returns what was changed. */
+/** Removes the value at a path, or inserts a placeholder for a missing one. Returns the changed paths. */
 function mend(root: unknown, path: Path): Path[] {
   const key = path.at(-1);
   if (key === undefined) return [];
   const parent = valueAt(root, path.slice(0, -1));
   if (typeof parent !== 'object' || parent === null) return mend(root, path.slice(0, -1));
-  // Taking an item out would move those behind it.
+  // Removing an item would shift the following ones.
   if (Array.isArray(parent)) {
     if (path.at(-2) !== 'steps') return mend(root, path.slice(0, -1));
     parent[Number(key)] = STEP;
@@ -54,7 +54,7 @@ function mend(root: unknown, path: Path): Path[] {
   const fields = parent as Record<string, unknown>;
   if (Object.hasOwn(fields, key)) {
     delete fields[key];
-    // The rest of a step is checked against what it uses.
+    // `with` is checked against `uses`, so it counts as changed too.
     return key === 'uses' ? [path, [...path.slice(0, -1), 'with']] : [path];
   }
   if (!Object.hasOwn(STAND_INS, key)) return mend(root, path.slice(0, -1));

@@ -1,11 +1,11 @@
 import { isRecord } from '../../../../kit/is-record.ts';
 import { ownValue } from '../../../../kit/own-value.ts';
 
-/** Schemas within a schema, each reference once: compiling one takes about 50 µs. */
+/** Maximum nested schemas, each reference counted once: compiling one takes about 50 µs. */
 const MAX_PARTS = 1000;
 const MAX_DEPTH = 100;
 
-/** Keywords with lists of schemas that apply to the value itself, not to a part of it. */
+/** Keywords with lists of schemas that apply to the value itself instead of its parts. */
 const IN_PLACE_LISTS = ['allOf', 'anyOf', 'oneOf'];
 const MAPS = ['properties', 'patternProperties'];
 const OTHERS = [
@@ -19,12 +19,12 @@ const OTHERS = [
 
 type Schema = Record<string, unknown>;
 
-/** Parts that the schemas of one definition have together. */
+/** Number of schema parts of one definition. */
 export interface PartCount {
   parts: number;
 }
 
-/** Returns what keeps a JSON Schema from being compiled and used at a known cost. Each part is visited once. */
+/** Returns the reason why a JSON Schema cannot be compiled or checked at a known cost. Visits each part once. */
 export function schemaFault(root: object, count: PartCount = { parts: 0 }): string | undefined {
   const what = count.parts === 0 ? 'it has' : 'with it the schemas of the definition have';
   try {
@@ -45,21 +45,21 @@ interface Walk {
   parts: Set<Schema>;
   refs: Set<string>;
   count: PartCount;
-  /** The subject of the fault of too many parts. */
+  /** Subject of the message about too many parts. */
   what: string;
 }
 
-/** Visits the parts as the compiler does: it compiles what a reference names once for each spelling of the reference. */
+/** Visits parts as the compiler does: it compiles the target of a reference once for each spelling. */
 function collect(schema: unknown, depth: number, walk: Walk): void {
   if (!isRecord(schema)) return;
   if (depth > MAX_DEPTH) throw new SchemaFault(`it nests deeper than ${MAX_DEPTH} levels`);
   const { $ref, type, enum: choices } = schema;
   walk.parts.add(schema);
-  // Choices that are not all texts are compiled as a schema each.
+  // An enum with values other than strings is compiled as one schema per choice.
   const isMixed = Array.isArray(choices) && choices.some((choice) => typeof choice !== 'string');
   walk.count.parts += isMixed ? choices.length : 1;
   if (walk.count.parts > MAX_PARTS) throw new SchemaFault(`${walk.what} more than ${MAX_PARTS} parts`);
-  // The parts of a list of types are compiled once for each type that has them.
+  // A list of types compiles its parts once for each type that uses them.
   if (Array.isArray(type) && new Set(type).size < type.length)
     throw new SchemaFault('a list under "type" has the same type twice');
   if (typeof $ref === 'string' && !walk.refs.has($ref)) {
@@ -81,7 +81,7 @@ function inPlace(schema: Schema): unknown[] {
   return IN_PLACE_LISTS.flatMap((key) => (Array.isArray(schema[key]) ? schema[key] : []));
 }
 
-/** Throws for a reference that leads back to its own schema before any part of the value is taken: it has no end. */
+/** Throws for a reference to its own schema without a step down into the value: its check would never end. */
 function requireEnds(parts: ReadonlySet<Schema>, root: object): void {
   const states = new Map<Schema, 'open' | 'done'>();
   function visit(schema: Schema): void {
@@ -90,7 +90,7 @@ function requireEnds(parts: ReadonlySet<Schema>, root: object): void {
     const target = typeof $ref === 'string' ? resolve(root, $ref) : undefined;
     for (const next of [target, ...inPlace(schema)]) {
       if (!isRecord(next)) continue;
-      // Only a reference leads to a schema that is open.
+      // A cycle always contains a reference.
       if (states.get(next) === 'open')
         throw new SchemaFault(`"$ref": "${$ref}" refers to itself without an end`);
       if (!states.has(next)) visit(next);
@@ -100,7 +100,7 @@ function requireEnds(parts: ReadonlySet<Schema>, root: object): void {
   for (const part of parts) if (!states.has(part)) visit(part);
 }
 
-/** What a local reference names: the root, or one of its definitions. */
+/** Resolves a local reference to the root or one of its definitions. */
 function resolve(root: object, ref: string): unknown {
   if (ref === '#') return root;
   const [, keyword, name] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(ref) ?? [];

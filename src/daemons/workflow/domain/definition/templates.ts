@@ -8,26 +8,26 @@ import {
   type Scope,
 } from './expressions.ts';
 
-/** Where something stands in a definition: `jobs`, `build`, `steps`, 0, `if`. */
+/** Path of a value in a definition: `jobs`, `build`, `steps`, 0, `if`. */
 export type Path = ReadonlyArray<string | number>;
 
-/** What is wrong with a definition, and where. `offset` counts from the first character of the text at `path`. */
+/** A fault of a definition. `offset` counts from the first character of the text at `path`. */
 export interface DefinitionIssue {
   path: Path;
   message: string;
   offset?: number;
-  /** It names a job, step or output that does not exist, which may follow from another fault. */
+  /** Whether the fault is a reference to an unknown job, step or output, which may result from another fault. */
   isReference?: true;
 }
 
-/** Faults of one definition that are told: a small text can have a hundred thousand. */
+/** Maximum faults reported per definition: a small text can have a hundred thousand. */
 export const MAX_ISSUES = 100;
 
 export function addIssue(issues: DefinitionIssue[], issue: DefinitionIssue): void {
   if (issues.length < MAX_ISSUES) issues.push(issue);
 }
 
-/** What expressions stand in, compiled. */
+/** A compiled value that may contain expressions. */
 export interface Evaluable<Value> {
   /** Throws TemplateError, and OverBudget. */
   evaluate(scope: Scope, budget: Budget): Value;
@@ -38,13 +38,13 @@ export interface Evaluable<Value> {
 
 export type Written = { kind: 'template' | 'condition'; value: JsonValue; path: Path };
 
-/** JSON in which texts may hold `${{ expression }}`. */
+/** JSON whose strings may hold `${{ expression }}`. */
 export type Template = Evaluable<JsonValue>;
 
-/** An expression that could not be evaluated. */
+/** Thrown when an expression cannot be evaluated. */
 export class TemplateError extends Error {
   readonly path: Path;
-  /** It exceeded a limit of time, memory or size. */
+  /** Whether a limit of time, memory or size was exceeded. */
   readonly isLimit: boolean;
   constructor(message: string, path: Path, isLimit = false) {
     super(message);
@@ -54,19 +54,19 @@ export class TemplateError extends Error {
   }
 }
 
-/** What each expression in a template begins with. */
+/** Start of each expression in a template. */
 export const OPENING = '${{';
 
-/** CEL as it stands in a template. */
+/** Wraps CEL for use in a template. */
 export const inBraces = (cel: string): string => `\${{ ${cel} }}`;
 
 type Part = string | { expression: Expression; text: string; offset: number };
 type Node = (scope: Scope, budget: Budget) => JsonValue;
 
-/** Compiles; faults are added to `issues`, and then the template must not be used. */
+/** Compiles a template. If faults are added to `issues`, the result must not be used. */
 export function compileTemplate(value: JsonValue, path: Path, issues: DefinitionIssue[]): Template {
   const expressions: Array<{ expression: Expression; path: Path; offset: number }> = [];
-  // One path for all values, copied where an expression stands: copies for each value of a deep list take gigabytes.
+  // Values share one path, copied only for expressions: a copy for each value of a deep list takes gigabytes.
   const here = [...path];
 
   function compileAt(key: string | number, child: JsonValue): Node | undefined {
@@ -118,7 +118,7 @@ export function compileTemplate(value: JsonValue, path: Path, issues: Definition
   };
 }
 
-/** Many small expressions make as much as one large one. */
+/** Limits the whole result, because many small expressions can add up to a large one. */
 function sized<Value extends JsonValue>(value: Value, path: Path): Value {
   try {
     requireSize(value);
@@ -146,7 +146,7 @@ function run(
 
 const MOST_EXCERPT_CHARS = 200;
 
-/** A text of a definition as messages show it. */
+/** Shortens a text of a definition for messages. */
 export function excerpt(text: string): string {
   const trimmed = text.trim();
   return trimmed.length <= MOST_EXCERPT_CHARS ? trimmed : `${trimmed.slice(0, MOST_EXCERPT_CHARS)}…`;
@@ -159,7 +159,7 @@ function asText(value: JsonValue, budget: Budget): string {
   return JSON.stringify(value);
 }
 
-/** Text and `${{ }}` in turn. A `}}` within quotes ends nothing. */
+/** Splits text into literals and `${{ }}` expressions. A `}}` within quotes does not end an expression. */
 function splitText(text: string, path: Path, issues: DefinitionIssue[]): Part[] {
   const parts: Part[] = [];
   let rest = 0;
@@ -203,7 +203,7 @@ function closingAt(text: string, start: number): number {
   return -1;
 }
 
-/** `jobs.build.steps[0].if`. */
+/** Formats a path as `jobs.build.steps[0].if`. */
 export function formatPath(path: Path): string {
   return path.reduce<string>(
     (text, part) => (typeof part === 'number' ? `${text}[${part}]` : text === '' ? part : `${text}.${part}`),
@@ -211,12 +211,12 @@ export function formatPath(path: Path): string {
   );
 }
 
-/** A condition: CEL with or without `${{ }}` around it. Without `success()` and its like, `success()` is assumed. */
+/** A CEL condition with or without `${{ }}`. Without a state function, `success()` is implied. */
 export type Condition = Evaluable<boolean>;
 
 export const WHEN_SUCCESSFUL: Condition = fixedCondition(true, []);
 
-/** Of what somebody has decided already. */
+/** Condition of steps that code requested. */
 export const ALWAYS: Condition = { ...WHEN_SUCCESSFUL, evaluate: () => true };
 
 function fixedCondition(value: boolean, path: Path): Condition {

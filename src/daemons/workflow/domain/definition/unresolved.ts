@@ -1,17 +1,17 @@
 import type { CompiledWorkflow } from './compiled-workflow.ts';
 import type { DefinitionIssue, Path } from './templates.ts';
 
-/** What a plugin declares, by id. */
+/** Commands, jobs and webhooks that a plugin declares, by id. */
 export interface KnownPlugin {
   commands: ReadonlySet<string>;
   jobs: ReadonlySet<string>;
   webhooks: ReadonlySet<string>;
 }
 
-/** Undefined for a plugin that does not run here; `anything` where the plugins are not known. */
+/** Finds a plugin; undefined if it is not loaded, `anything` if plugins are unknown. */
 export type FindPlugin = (id: string) => KnownPlugin | 'anything' | undefined;
 
-/** Steps and triggers that name a plugin, command, job or webhook that does not exist. */
+/** Finds steps and triggers that name an unknown plugin, command, job or webhook. */
 export function unresolved(
   { definition, jobs, triggers }: Pick<CompiledWorkflow, 'definition' | 'jobs' | 'triggers'>,
   find: FindPlugin,

@@ -8,7 +8,7 @@ import { partsOf, stepIdOf } from '../run/run-parts.ts';
 import { seqOf } from './run-desk.ts';
 import { requireHandOn } from './signal-check.ts';
 
-/** Which runs that wait for a decision are meant. */
+/** Filter for runs that wait for a decision. */
 export interface DecisionFilter {
   workflowId?: string | undefined;
   stepId?: string | undefined;
@@ -42,7 +42,7 @@ export class Decisions {
     this.#deps = deps;
   }
 
-  /** Throws PAYLOAD_TOO_LARGE for an output that a step could not hand on. */
+  /** Throws PAYLOAD_TOO_LARGE for an output larger than a step may return. */
   async decide(
     tenantId: string,
     { cursor, limit, workflowId, stepId }: DecisionFilter,
@@ -82,7 +82,7 @@ export class Decisions {
       .map(stepIdOf);
   }
 
-  /** What kept the decision from being taken. */
+  /** Returns the error of a rejected decision. */
   async #deliver(
     run: RunRecord,
     stepId: string,
@@ -104,7 +104,7 @@ export class Decisions {
   }
 }
 
-/** Rethrows what says nothing of the run. */
+/** Rethrows errors that do not concern the run. */
 function refusalOf(error: unknown): RunError {
   if (!(error instanceof PlatformError)) throw error;
   const { code, message, details } = error;

@@ -85,7 +85,10 @@ export function createJobDesk(deps: {
   };
 }
 
-/** A job as a workflow. One with an idempotency key hands its id on, so that it may be run again after a crash. */
+/**
+ * Definition of a job as a workflow. With an idempotency key the step uses the run id as its own, so that it may repeat
+ * after a crash.
+ */
 function jobDefinition(
   handler: string,
   {

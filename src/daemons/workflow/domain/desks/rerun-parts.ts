@@ -15,7 +15,7 @@ import { isFinal } from '../states.ts';
 
 type Kept = { jobs: LoadedRun['jobs']; steps: LoadedRun['steps'] };
 
-/** What a run from a step on takes over. Throws VALIDATION_ERROR for a step that is not there, or cannot be begun with. */
+/** Returns the parts that a rerun takes over. Throws VALIDATION_ERROR for an unknown step, or after a failed one. */
 export function partsBefore(
   fromStep: string,
   loaded: LoadedRun,
@@ -38,8 +38,8 @@ export function partsBefore(
 }
 
 /**
- * What code had come to before the step and had ended: well, or so that the code went on all the same. Chance and time stay
- * those that these steps were taken with.
+ * Steps of code before the start step that succeeded, or whose failure the code handled and continued. The rerun keeps
+ * their seed and start time.
  */
 function beforeInCode(start: StepPart, run: RunRecord): Kept {
   const all = start.job.steps.map(({ record }) => ({ record, found: foundIn(record) }));
@@ -54,7 +54,7 @@ function beforeInCode(start: StepPart, run: RunRecord): Kept {
   const steps = all
     .filter(({ record, found }) => {
       if (record.index >= start.record.index || !isFinal(record.status)) return false;
-      // The new run is not being ended: what cleaned up after the other one is no part of it.
+      // The rerun is not ending, so it takes over no clean-up steps.
       if (record.status === 'cancelled' || (found.cleanUp && record.index > toldAt)) return false;
       return record.status === 'succeeded' || wentOn(record, found);
     })
@@ -69,7 +69,7 @@ function beforeInCode(start: StepPart, run: RunRecord): Kept {
   return { jobs: [anew(start.job.record)], steps };
 }
 
-/** Whether two branches are, or began in, different items of the same `ctx.all`: `1-0.2-1` and `1-3`. */
+/** Whether two branches belong to different items of the same `ctx.all`: `1-0.2-1` and `1-3`. */
 function areSideBySide(one: string, other: string): boolean {
   const others = other.split('.');
   for (const [depth, item] of one.split('.').entries()) {
@@ -88,8 +88,8 @@ function anew(job: JobRecord): JobRecord {
 }
 
 /**
- * Every job that ended well, unless it needs one that is run again; and of those that are, the steps that ended well
- * before the first that did not, or before the one to begin with.
+ * Keeps each completed job that depends on no repeated job. Of a repeated job it keeps the completed steps before the
+ * first failed one, or before the start step.
  */
 function beforeInJobs(start: StepPart, groups: RunParts, workflow: CompiledWorkflow): Kept {
   const own = start.job.job.id;
@@ -101,7 +101,7 @@ function beforeInJobs(start: StepPart, groups: RunParts, workflow: CompiledWorkf
 
   const kept: Kept = { jobs: [], steps: [] };
   for (const { job, parts } of groups.values()) {
-    // What it was given may be another thing this time.
+    // The inputs of a dependent job may change in the rerun.
     if (dependent.has(job.id) && job.id !== own) continue;
     for (const part of parts ?? []) {
       if (part !== start.job && isDone(part)) {
@@ -118,13 +118,13 @@ function beforeInJobs(start: StepPart, groups: RunParts, workflow: CompiledWorkf
   return kept;
 }
 
-/** Whether it ended well, or as it may. */
+/** Whether the job succeeded, was skipped, or failed with `continueOnError`. */
 const isDone = ({ record: { status }, job }: JobPart): boolean =>
   isWhole(status) || (job.continueOnError && FAILED_STATES.has(status));
 
 const isWhole = (status: JobRecord['status']): boolean => status === 'succeeded' || status === 'skipped';
 
-/** Throws VALIDATION_ERROR when one of them did not succeed, and may not fail. */
+/** Throws VALIDATION_ERROR if an earlier step failed without `continueOnError`. */
 function stepsBefore({ job, step }: StepPart): StepRecord[] {
   const before = job.steps.slice(0, step.index);
   const broken = before.find((part) => !isWhole(part.record.status) && !part.step.continueOnError);
@@ -136,7 +136,7 @@ function stepsBefore({ job, step }: StepPart): StepRecord[] {
   return before.map(({ record }) => record);
 }
 
-/** Steps up to the first that is to be run again: what they did is not done twice. */
+/** Steps before the first failed one, so that completed work is not repeated. */
 function wholeSteps(steps: readonly StepPart[]): StepRecord[] {
   const first = steps.findIndex(
     ({ record, step }) =>

@@ -22,20 +22,20 @@ import { partsBefore } from './rerun-parts.ts';
 import { type CheckSignal, requireHandOn } from './signal-check.ts';
 import { viewJobs, viewRun, viewSteps } from './views.ts';
 
-/** What callers may do with runs: the words of the API. @spec Workflow daemon; REST API: workflows */
+/** Operations of the API on runs. @spec Workflow daemon; REST API: workflows */
 export interface RunDesk {
   /** Throws WORKFLOW_NOT_FOUND, VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED, CONCURRENT_LIMIT_EXCEEDED. */
   start(request: NewRunRequest, starter: Starter): Promise<WorkflowRun>;
-  /** All below throw WORKFLOW_RUN_NOT_FOUND. */
+  /** All methods below throw WORKFLOW_RUN_NOT_FOUND. */
   get(tenantId: string, id: string): Promise<WorkflowRun & { jobs: RunJob[] }>;
   list(tenantId: string, filter: ListFilter): Promise<{ items: WorkflowRun[]; nextCursor: string | null }>;
   steps(tenantId: string, id: string): Promise<RunStep[]>;
   cancel(tenantId: string, id: string): Promise<CancelResult>;
   rerun(tenantId: string, id: string, fromStep: string | undefined, starter: Starter): Promise<WorkflowRun>;
-  /** Throws NOT_FOUND for a step that does not wait for it, CONFLICT for one that was decided. */
+  /** Throws NOT_FOUND for a step that does not wait for an approval, CONFLICT for a decided one. */
   approve(tenantId: string, id: string, stepId: string, decision: Record<string, JsonValue>): Promise<void>;
   decide(tenantId: string, id: string, stepId: string, decision: Record<string, JsonValue>): Promise<void>;
-  /** Throws PAYLOAD_TOO_LARGE, VALIDATION_ERROR; CONFLICT for a key of another signal. */
+  /** Throws PAYLOAD_TOO_LARGE, VALIDATION_ERROR; CONFLICT if the key was used for another signal. */
   signal(tenantId: string, id: string, name: string, payload: JsonValue, key?: string): Promise<void>;
   logs(
     tenantId: string,
@@ -43,7 +43,7 @@ export interface RunDesk {
     page: PageRequest & { stepId?: string | undefined },
   ): Promise<Page<RunLogLine>>;
   events(tenantId: string, id: string, page: PageRequest): Promise<Page<RunEvent>>;
-  /** Whether a run is over, for streams that end with it. */
+  /** Whether a run has ended, and with it its event streams. */
   isOver(tenantId: string, id: string): Promise<boolean>;
 }
 
@@ -84,7 +84,7 @@ export function createRunDesk(deps: RunDeskDeps): RunDesk {
 
   async function find(tenantId: string, id: string): Promise<RunRecord> {
     const run = await store.find(tenantId, id);
-    // Of either kind: a job that a crash interrupted is looked at and decided on as the run that it is.
+    // Jobs are included: an interrupted job can be inspected and decided like any run.
     if (run) return run;
     throw new PlatformError('WORKFLOW_RUN_NOT_FOUND', `There is no run "${id}".`, { details: { runId: id } });
   }
@@ -97,7 +97,7 @@ export function createRunDesk(deps: RunDeskDeps): RunDesk {
 
   const load = (tenantId: string, id: string) => loadOver(tenantId, id, definitions.byHash);
 
-  /** Without its jobs where its definition is lost: that may be what it failed of, and is to be seen. */
+  /** Loads a run for display; without jobs if its definition is lost, which may be why the run failed. */
   const loadToShow = (tenantId: string, id: string) =>
     loadOver(tenantId, id, async (hash): Promise<Outline> => {
       try {
@@ -210,7 +210,7 @@ export function createRunDesk(deps: RunDeskDeps): RunDesk {
         requireHandOn('The signal with its defaults', { payload: checked, receivedAt: clock.now() });
       } catch (error) {
         if (!repeat || !(await store.wasDelivered(run.seq, repeat.key))) throw error;
-        // The schema may have changed since the first one was taken. The store delivers nothing twice with the same key.
+        // The schema may have changed since the first delivery. The store ignores a repeat with the same key.
         checked = payload;
       }
       await deliver(run, 'signal', name, checked, repeat);
@@ -256,7 +256,7 @@ function requireManual({ definition: { id, on } }: CompiledWorkflow): void {
   );
 }
 
-/** Throws VALIDATION_ERROR for a cursor that is none of ours. */
+/** Parses a cursor. Throws VALIDATION_ERROR for an invalid one. */
 export function seqOf(cursor: string | undefined): number | undefined {
   if (cursor === undefined) return undefined;
   const number = Number(cursor);

@@ -1,4 +1,4 @@
-/** Tells readers of a run that there is something new. */
+/** Notifies readers of a run about changes. */
 export interface RunWatch {
   changed(runId: string): void;
   /** Calls `look` after each change until the returned function is called. */

@@ -9,7 +9,7 @@ import type { AttemptRecord, LoadedRun, RunRecord, StepRecord } from '../../../.
 import { type Outline, partsOf, stepIdOf } from '../run/run-parts.ts';
 import { JOB_PREFIX } from '../steps/kinds/handlers.ts';
 
-/** Records as the API shows them. */
+/** Maps records to API objects. */
 
 const parsed = <T>(json: string | null): T | null => (json === null ? null : JSON.parse(json));
 
@@ -21,7 +21,7 @@ function queuedReason({ status, reason, runAt, concurrencyKey }: RunRecord): str
   return 'It waits for its turn';
 }
 
-/** A clean-up that waits stays `cancelling`. */
+/** A waiting clean-up keeps the status `cancelling`. */
 const mayWait = ({ status }: RunRecord): boolean => status === 'waiting' || status === 'cancelling';
 
 function waitingReason(run: RunRecord): WaitReason | null {
@@ -53,7 +53,7 @@ export function viewRun(run: RunRecord): WorkflowRun {
   };
 }
 
-/** Jobs of a run, also those that nothing was written of yet. */
+/** Jobs of a run, including those without a record. */
 export function viewJobs(loaded: LoadedRun, workflow: Outline): RunJob[] {
   const groups = [...partsOf(workflow, loaded).values()];
   return groups.flatMap(({ job, parts }): RunJob[] => {
@@ -118,7 +118,7 @@ export function viewSteps(
   );
 }
 
-/** A background job: the run of its one step, which is there from the first start on. */
+/** Maps the run of a job. Its one step exists from the first start on. */
 export function viewJob(run: RunRecord, step?: Pick<StepRecord, 'attempts' | 'wait'>): Job {
   const { error } = run;
   const failure = parsed<{ details?: { error?: Job['error'] } }>(error);
@@ -132,7 +132,7 @@ export function viewJob(run: RunRecord, step?: Pick<StepRecord, 'attempts' | 'wa
     priority: run.priority,
     input: JSON.parse(run.input),
     result: parsed<{ result?: Job['result'] }>(run.output)?.result ?? null,
-    // The job's own error, not that of the run and the step around it.
+    // Unwraps the job's own error from the errors of the run and its step.
     error: failure?.details?.error ?? (failure as Job['error']),
     createdAt: run.createdAt,
     runAt: run.runAt,

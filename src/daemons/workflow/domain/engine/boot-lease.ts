@@ -1,6 +1,6 @@
 import type { EngineDeps } from './engine-ports.ts';
 
-/** Keeps the lease of a boot; whoever lost it stops at once, before it does harm. The returned function ends it. */
+/** Renews the lease of a boot. Calls `lost` when another boot has fenced it. The returned function stops renewal. */
 export function keepLease(
   {
     store,

@@ -15,14 +15,14 @@ export interface CancellingDeps {
   clock: Clock;
   logger: Logger;
   active: ReadonlyMap<string, ActiveRun>;
-  /** Settles once a run that is being read is in `active`, or gone. */
+  /** Runs being read; each promise settles once the run is in `active`, or was dropped. */
   opening: ReadonlyMap<string, Promise<void>>;
-  /** Throws for one that cannot be read or compiled any more. */
+  /** Throws for a definition that cannot be read or compiled any more. */
   definitionOf(hash: string): Promise<CompiledWorkflow>;
   offer(run: RunRecord, fresh: boolean): void;
-  /** There is something due. */
+  /** Triggers a look at due runs. */
   lookAgain(): void;
-  /** False after the stop of the engine. */
+  /** False once the engine has stopped. */
   isWorking(): boolean;
   ended(run: RunRecord): void;
   changed(runId: string): void;
@@ -31,20 +31,20 @@ export interface CancellingDeps {
 const CANCEL_TRIES = 50;
 const RETRY_MS = seconds(1);
 
-/** Cancels runs, wherever they are: in memory, on their way there, or only in the store; and their children with them. */
+/** Cancels runs that are in memory, being read, or only stored, together with their children. */
 export function createCancelling({ store, clock, logger, active, opening, ...deps }: CancellingDeps) {
-  /** Throws WORKFLOW_ALREADY_CANCELLED, and CONFLICT for one that never stands still. */
+  /** Throws WORKFLOW_ALREADY_CANCELLED, and CONFLICT for a run that changes on every try. */
   async function cancel({ id, tenantId }: RunRecord): Promise<CancelResult> {
     for (let tries = 0; tries < CANCEL_TRIES; tries++) {
       await opening.get(id);
       const one = active.get(id);
       if (one && (await one.cancel())) return { cancelled: true, status: one.run.status };
-      // Parked, ended or about to be: what is written by now decides.
+      // The run is parked or ended, or is about to be; the stored status decides.
       if (one && !['cancelling', 'cancelled'].includes(one.run.status)) await one.left;
       const run = await store.runs.find(tenantId, id);
       if (!run || run.status === 'cancelled' || (run.status === 'cancelling' && run.ending === 'cancelled'))
         throw alreadyCancelled(id);
-      // Its time was up, and it cleans up already.
+      // The run timed out and is already cleaning up.
       if (run.status === 'cancelling' || isFinal(run.status)) return { cancelled: false, status: run.status };
       if (run.startedAt !== null && (await endsLater(run))) {
         if (!(await store.runs.beginCleanUp(run.seq, clock.now()))) continue;
@@ -63,7 +63,7 @@ export function createCancelling({ store, clock, logger, active, opening, ...dep
     throw new PlatformError('CONFLICT', `Run ${id} changes too fast to be cancelled; try again.`);
   }
 
-  /** Whether it has something to clean up, or has children that end before it. */
+  /** Whether the run has clean-up steps, or children that end before it. */
   async function endsLater({ id, definitionHash }: RunRecord): Promise<boolean> {
     try {
       const workflow = await deps.definitionOf(definitionHash);
@@ -74,7 +74,7 @@ export function createCancelling({ store, clock, logger, active, opening, ...dep
     }
   }
 
-  /** A failure is logged: the parent has ended all the same, and the next start of the service looks for what is left. */
+  /** Logs failures instead of throwing them: the parent has ended, and the next boot cancels remaining children. */
   async function cancelChildren(id: string): Promise<void> {
     try {
       for (const child of await store.runs.openChildren(id)) await cancelById(child);
@@ -84,8 +84,8 @@ export function createCancelling({ store, clock, logger, active, opening, ...dep
   }
 
   /**
-   * For those whom no caller waits for: children, and runs that gave way to another one of their key. False if that failed: it is
-   * tried again until it has succeeded, for other runs wait for their ends.
+   * Cancels runs without a caller: children, and runs superseded under their concurrency key. Returns false on failure,
+   * and retries until it succeeds, because other runs wait for the end.
    */
   async function cancelById(id: string): Promise<boolean> {
     try {
@@ -103,7 +103,7 @@ export function createCancelling({ store, clock, logger, active, opening, ...dep
     }
   }
 
-  /** Another run takes the place of these under their concurrency key. The store knows, so that a crash leaves none of them. */
+  /** Cancels runs superseded under their concurrency key. The store records them, so that a crash loses none. */
   async function supersede(ids: readonly string[]): Promise<void> {
     for (const id of ids) await cancelById(id);
   }

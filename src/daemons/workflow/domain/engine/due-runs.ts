@@ -6,28 +6,28 @@ export interface DueRunsDeps {
   queue: Pick<RunQueue, 'due' | 'nextWake' | 'nextSuspect'>;
   places: FairShares;
   suspects: Pick<Suspects, 'limit' | 'isBusy'>;
-  /** Goes on with a run that waited. False when its tenant has no place for it. */
+  /** Claims a waiting run. False when its tenant has no free slot. */
   takeUp(run: RunRecord): boolean;
-  /** The time of a planned run has come. */
+  /** Queues or fails a planned run at its planned time. */
   release(run: RunRecord): Promise<void>;
 }
 
-/** Runs whose time has come. They go before what is ready, each within the share of its tenant. */
+/** Runs that are due. They take precedence over ready runs, within the fair share of their tenant. */
 export interface DueRuns {
-  /** Takes up what is due; answers when to look again. */
+  /** Claims due runs. Returns the time of the next look. */
   look(now: number): Promise<number | null>;
-  /** A place is free: goes on with what had none. False when the store must be looked at for more of that. */
+  /** Claims a run left over from the last look when a slot becomes free. False when the store may hold more. */
   goOn(): boolean;
 }
 
 const MOST_READ = 500;
 
 export function createDueRuns({ queue, places, suspects, takeUp, release }: DueRunsDeps): DueRuns {
-  // Those just taken up are due until they are claimed on disk: a page of what is free alone might hold none but them.
+  // Claimed runs stay due until their claim is on disk, so a smaller page might hold nothing else.
   const limit = Math.min(places.count, MOST_READ);
-  /** Tenants that had their share; `all` when there was no place for anybody. */
+  /** Tenants that reached their share; `all` when no slot was free. */
   let full: Set<string> | 'all' = new Set();
-  /** What was read and had no place: while there is some, a place that is free costs no look at the store. */
+  /** Due runs that found no free slot. They are claimed before the store is read again. */
   let left: RunRecord[] = [];
 
   async function begin(run: RunRecord): Promise<boolean> {
@@ -54,7 +54,7 @@ export function createDueRuns({ queue, places, suspects, takeUp, release }: DueR
       const passed = new Set<string>();
       full = passed;
       left = [];
-      // What is due of others may lie behind a page of one that has its share.
+      // Due runs of other tenants may lie beyond a page of one tenant that reached its share.
       for (let known = -1; passed.size > known; ) {
         known = passed.size;
         if (places.free === 0) {

@@ -15,38 +15,38 @@ export interface EngineDeps {
   random: Random;
   logger: Logger;
   tracer?: Tracer | undefined;
-  /** The definition that a run is pinned to. Throws when it cannot be read or compiled any more. */
+  /** Reads the definition that a run is pinned to. Throws when it cannot be read or compiled any more. */
   definitionOf(hash: string): Promise<CompiledWorkflow>;
-  /** The same, when it is at hand. */
+  /** Returns the definition if it is cached. */
   definitionHere(hash: string): CompiledWorkflow | undefined;
   evaluator: Evaluator;
-  /** What runs the functions of workflows in code. */
+  /** Runs the functions of workflows in code. */
   passes: PassDesk;
-  /** What is known of runs that wait for a plugin. */
+  /** Tracks runs that wait for a plugin. */
   pluginWaits: PluginWaits;
   limits: EngineLimits;
   hooks: EngineHooks;
-  /** Whether the file is ours alone, so that every earlier boot is dead. */
+  /** Whether this process owns the data file exclusively, so that every earlier boot is dead. */
   exclusive: boolean;
-  /** Whether the service before this one died of a fault of its own. */
+  /** Whether the previous process ended by its own fault. */
   hadFault: boolean;
-  /** Processes that the kernel has ended for want of memory; null where it does not tell. */
+  /** OOM kills counted by the kernel; null if the count is unavailable. */
   oomKills(): number | null;
 }
 
 export interface EngineLimits {
-  /** Runs in memory at a time. */
+  /** Maximum runs in memory. */
   runs: number;
-  /** Steps that do something at a time. */
+  /** Maximum steps in flight. */
   steps: number;
-  /** Crashes with work of it in flight, and without progress, after which a run fails; ten kills are one. */
+  /** Crashes without progress, with work of the run in flight, after which it fails. Ten kills count as one crash. */
   poisonAfter: number;
   leaseMs: number;
-  /** How long the clean-up of a run may take that is cancelled, or whose time is up; its definition may say another time. */
+  /** Default time limit for the clean-up of a cancelled or timed-out run. */
   cleanUpMs: number;
-  /** How long a clean-up waits for a plugin that is away. */
+  /** Maximum time that a clean-up waits for an unavailable plugin. */
   maxPluginWaitMs: number;
-  /** Characters of JSON. */
+  /** Maximum output of a step or run in characters of JSON. */
   mostOutput: number;
 }
 
@@ -58,42 +58,42 @@ export interface JobCounts {
 export interface EngineHooks {
   jobStarted(): void;
   jobEnded(): void;
-  /** A run ended, however that was; `jobs` are told when it ended in memory. */
+  /** Reports the end of a run; `jobs` is given when it ended in memory. */
   ended(run: RunRecord, jobs?: JobCounts): void;
-  /** There is something new to read of a run. */
+  /** Reports a change that readers of the run can see. */
   changed(runId: string): void;
-  /** The boot was declared dead while it lives: nothing it does counts any more. */
+  /** Reports that another boot has fenced this one, so its writes no longer count. */
   fenced(): void;
 }
 
 export type CancelResult = { cancelled: boolean; status: RunStatus };
 
-/** Takes up runs, drives them, wakes them, and picks up what a dead daemon left. @spec Workflow daemon; Workflow run */
+/** Claims, drives and wakes runs, and recovers those of a dead daemon. @spec Workflow daemon; Workflow run */
 export interface Engine {
-  /** Recovers; runs are taken up once the caller has had its turn, and said that the service is ready. */
+  /** Recovers interrupted runs. Claims begin one turn later, so that the caller can report readiness first. */
   start(): Promise<void>;
-  /** A run was started. `fresh`: nothing but its row is stored. */
+  /** Queues a started run. `fresh`: only its row is stored. */
   offer(run: RunRecord, fresh: boolean): void;
   /** Throws WORKFLOW_ALREADY_CANCELLED. A run that ended otherwise keeps its status. */
   cancel(run: RunRecord): Promise<CancelResult>;
-  /** Cancels runs whose place under their concurrency key another one takes. */
+  /** Cancels runs that another run supersedes under their concurrency key. */
   supersede(ids: readonly string[]): Promise<void>;
   /**
-   * Throws CONFLICT for a run that has ended, or that has such an entry already. A repeat delivers nothing; one with another
-   * digest is CONFLICT.
+   * Throws CONFLICT for an ended run, a duplicate entry, or a repeated key with a different digest. Other repeats are
+   * ignored.
    */
   deliver(
     run: RunRecord,
     entry: Omit<InboxRecord, 'n' | 'takenBy'>,
     options: { once: boolean; repeat?: { key: string; digest: string } | undefined },
   ): Promise<void>;
-  /** Plugins were read anew: runs that wait for one try again. */
+  /** Wakes runs that wait for a plugin, after a reload. */
   pluginsChanged(): Promise<void>;
-  /** Looks at what is due now, and calls what `onTick` gave. */
+  /** Processes due runs, then calls the `onTick` callbacks. */
   tick(): Promise<void>;
-  /** Called beside the look at runs, at least once a second; answers when it wants the next call. */
+  /** Registers a callback that runs at least once a second. It returns the time of its next call. */
   onTick(look: (now: number) => Promise<number | null>): void;
-  /** Waits up to `drainMs` for steps in the air, then lets go of everything as it is. */
+  /** Waits up to `drainMs` for in-flight steps, then abandons the rest. */
   stop(drainMs: number): Promise<void>;
   readonly activeRuns: number;
 }

@@ -8,7 +8,7 @@ import { recover } from './recovery.ts';
 import { createTakingUp } from './taking-up.ts';
 import { createTicker } from './ticker.ts';
 
-/** Signals of one run that no step has taken: all of them are read whenever the run is taken up. */
+/** Maximum unread signals of a run: all of them are read on each claim. */
 const MOST_UNREAD = 1000;
 const MOST_UNREAD_MB = 16;
 
@@ -18,11 +18,11 @@ export function createEngine(deps: EngineDeps): Engine {
   let fence = 0;
   let startedAt = 0;
   let working = false;
-  /** By the id of their parent. */
+  /** Ended children by parent id, collected within one event-loop turn. */
   const endedChildren = new Map<string, Set<string>>();
   let stopRenewing: () => void = () => {};
   const ticker = createTicker({ clock, logger, look });
-  // What they start may wait for a process of a plugin; the waits of runs must not.
+  // A separate ticker: starts may wait for a plugin's process, which must not delay due runs.
   const plans = createTicker({ clock, logger, look: lookBeside });
   const taking = createTakingUp({
     ...deps,
@@ -52,7 +52,7 @@ export function createEngine(deps: EngineDeps): Engine {
     if (run.parentId !== null) wakeParent(run.parentId, run.id);
   }
 
-  /** Children that end together, as their writes are committed together, wake their parent once. */
+  /** Batches children that end in one event-loop turn, so that their parent wakes once. */
   function wakeParent(id: string, child: string): void {
     if (endedChildren.size === 0)
       setImmediate(() => {
@@ -63,7 +63,7 @@ export function createEngine(deps: EngineDeps): Engine {
     endedChildren.set(id, (endedChildren.get(id) ?? new Set()).add(child));
   }
 
-  /** What has fallen due; answers when the next does. */
+  /** Processes due runs. Returns the next due time. */
   async function look(): Promise<number | null> {
     return working ? taking.look(clock.now()) : null;
   }
@@ -87,7 +87,7 @@ export function createEngine(deps: EngineDeps): Engine {
 
   async function wake(id: string, news?: RunNews): Promise<void> {
     try {
-      // It may be on its way into memory, having been read before what came.
+      // The run may be loading from a state older than the news.
       await opening.get(id);
       const one = active.get(id);
       if (one) return one.poke(news);
@@ -129,12 +129,12 @@ export function createEngine(deps: EngineDeps): Engine {
       });
       await recover(deps);
       await store.queue.wakeForPlugins(clock.now());
-      // Due before this boot: their evaluations are marked first, so that a crash in one counts.
+      // Due before this boot, so each evaluation is marked in flight first and a crash in it counts.
       await store.boots.resumeCleanUps({ aliveAt, now: clock.now(), wakeAt: startedAt - 1 });
       await taking.refresh();
       working = true;
       stopRenewing = keepLease(deps, fence, lost);
-      // A process that had no time left for them was to cancel them.
+      // The previous process ended before it could cancel these.
       for (const run of await store.boots.leftToCancel()) await cancelById(run);
       setImmediate(() => {
         void ticker.tick();
@@ -169,7 +169,7 @@ export function createEngine(deps: EngineDeps): Engine {
     async stop(drainMs) {
       working = false;
       stopRenewing();
-      // First of all: who waits no longer than its patience for this process kills it.
+      // Recorded first: a supervisor may kill this process during the drain, which must not count as a crash.
       if (fence > 0) await store.boots.stopping(fence);
       await Promise.all([ticker.stop(), plans.stop()]);
       await Promise.all(opening.values());
@@ -177,7 +177,7 @@ export function createEngine(deps: EngineDeps): Engine {
       for (const one of open) one.drain();
       if (open.length > 0) {
         const { promise, resolve } = Promise.withResolvers<void>();
-        // Real time even under a hand-moved clock: it waits for processes, not for a moment.
+        // Uses real time even under a test clock, because it waits for processes.
         const giveUp = setTimeout(resolve, drainMs);
         await Promise.race([Promise.all(open.map(({ left }) => left)), promise]);
         clearTimeout(giveUp);

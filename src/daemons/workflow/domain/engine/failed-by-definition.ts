@@ -3,7 +3,7 @@ import { redactJson } from '../../../../kit/redact.ts';
 import type { RunRecord, RunWrite } from '../../../../store/ports/index.ts';
 import { move } from '../states.ts';
 
-/** Ends a run whose definition cannot be compiled any more; a clean-up ends with the status it was to end with. */
+/** Ends a run whose definition cannot be compiled any more. A clean-up ends with its intended status. */
 export function failedByDefinition(
   run: RunRecord,
   { code, message, details }: PlatformError,

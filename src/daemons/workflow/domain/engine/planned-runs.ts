@@ -10,7 +10,10 @@ export interface PlannedRunsDeps extends Pick<EngineDeps, 'store' | 'clock' | 'd
   supersede(ids: readonly string[]): Promise<void>;
 }
 
-/** What becomes of a planned run when its time comes: the same as of a start at that moment. @spec docs/workflows.md "The definition": concurrency */
+/**
+ * Queues a planned run at its time, with the same result as a start at that moment.
+ * @spec docs/workflows.md "The definition": concurrency
+ */
 export function createPlannedRuns({ store, clock, definitionOf, hooks, ...deps }: PlannedRunsDeps) {
   async function strategyOf({ concurrencyKey, definitionHash }: RunRecord) {
     if (concurrencyKey === null) return undefined;
@@ -18,7 +21,7 @@ export function createPlannedRuns({ store, clock, definitionOf, hooks, ...deps }
       return (await definitionOf(definitionHash)).definition.concurrency?.strategy;
     } catch (error) {
       if (!isLostDefinition(error)) throw error;
-      // Its run fails with that once it is taken up.
+      // The run fails with this error when it is claimed.
       return undefined;
     }
   }
@@ -35,7 +38,7 @@ export function createPlannedRuns({ store, clock, definitionOf, hooks, ...deps }
     hooks.changed(run.id);
     if (released.run.finishedAt === null) deps.offer(released.run);
     else deps.ended(released.run);
-    // Not awaited: other runs are due, and one that gives way may take its time to come to a stop.
+    // Not awaited: other runs are due, and a superseded run may take long to stop.
     void deps.supersede(released.supersedes);
   };
 }

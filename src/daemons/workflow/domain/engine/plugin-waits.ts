@@ -2,7 +2,7 @@ import type { Clock } from '../../../../kit/clock.ts';
 import { minutes, seconds } from '../../../../kit/duration.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 
-/** A plugin whose runs went on so long ago is away anew. */
+/** Time without waiting runs after which the next wait counts as a new outage. */
 const FORGET_MS = minutes(1);
 const FIRST_PAUSE_MS = seconds(5);
 const LONGEST_PAUSE_MS = minutes(10);
@@ -10,9 +10,9 @@ const LONGEST_PAUSE_MS = minutes(10);
 export interface PluginWaitsDeps {
   clock: Clock;
   logger: Logger;
-  /** From the first wait to the error in the log, and from each to the next. */
+  /** Time from the first wait to the first alert, and between alerts. */
   alertMs: number;
-  /** How many runs of this service wait for the plugin. */
+  /** Reports the number of runs that wait for the plugin. */
   counted(pluginId: string, runs: number): void;
 }
 
@@ -24,7 +24,7 @@ interface Away {
   stopAlert(): void;
 }
 
-/** The runs that wait for plugins which are away: warns at the first of each plugin, and alerts after a limit. */
+/** Tracks runs that wait for unavailable plugins. Warns on the first wait of each plugin, and alerts after a limit. */
 export class PluginWaits {
   readonly #deps: PluginWaitsDeps;
   readonly #away = new Map<string, Away>();
@@ -33,7 +33,7 @@ export class PluginWaits {
     this.#deps = deps;
   }
 
-  /** A run waits for the plugin. Returns the pause until it is tried again without a reload, in ms. */
+  /** Adds a waiting run. Returns the backoff in ms until it is retried without a reload. */
   add(pluginId: string, runId: string, why: string): number {
     const { clock } = this.#deps;
     const known = this.#away.get(pluginId);
@@ -46,7 +46,7 @@ export class PluginWaits {
     return Math.min(LONGEST_PAUSE_MS, Math.max(FIRST_PAUSE_MS, clock.monotonic() - away.since));
   }
 
-  /** The run goes on, or has ended. */
+  /** Removes a run that continued or ended. */
   remove(runId: string): void {
     for (const [pluginId, away] of this.#away) {
       if (!away.runs.delete(runId)) continue;

@@ -1,36 +1,36 @@
 import type { RunQueue, RunRecord, SuspectLimit } from '../../../../store/ports/index.ts';
 
-/** A run that may be claimed; `fresh` when nothing of it can be stored yet beside itself. */
+/** A run that may be claimed. `fresh`: only its row can be stored so far. */
 export interface ReadyRun {
   run: RunRecord;
   fresh: boolean;
 }
 
 /**
- * Ready runs but for suspects: of each tenant the first few in memory, the rest in the store. Tenants take turns; one that may not take another
- * keeps its turn for when it may.
+ * Ready runs except suspects: the first few of each tenant in memory, the rest in the store. Tenants are served round
+ * robin. A tenant at its limit keeps its turn.
  */
 export interface ReadyQueue {
-  /** A run became ready. */
+  /** Adds a run that became ready. */
   offer(ready: ReadyRun): void;
-  /** Something of it was stored meanwhile: it must be read anew when its turn comes. */
+  /** Marks a run as changed in the store, so that it is read again when claimed. */
   stale(runId: string): void;
-  /** The next one that is in memory. */
+  /** Removes and returns the next run in memory. */
   next(): ReadyRun | undefined;
-  /** There are some that must be read first. */
+  /** Whether a tenant with a free slot has ready runs in the store only. */
   readonly isBehind: boolean;
-  /** Reads those. */
+  /** Reads the next runs of those tenants. */
   read(): Promise<void>;
-  /** Reads from the store which tenants have something. */
+  /** Reads the tenants with ready runs from the store. */
   refresh(): Promise<void>;
 }
 
 interface Window {
-  /** In order; a prefix of all that is ready for the tenant. */
+  /** Ordered prefix of all ready runs of the tenant. */
   runs: ReadyRun[];
-  /** There is more in the store behind them. */
+  /** Whether the store holds more runs of the tenant. */
   hasMore: boolean;
-  /** While the store is read: whether something was offered since, which the answer may not hold. */
+  /** Whether the store is being read, and whether an offer since then may be missing from the result. */
   refilling: boolean;
   missed: boolean;
 }
@@ -43,7 +43,7 @@ export function createReadyQueue(
   mayTake: (tenantId: string) => boolean,
   suspects: SuspectLimit,
 ): ReadyQueue {
-  /** The order of the map is the order of turns. */
+  /** Map order is the round-robin order. */
   const windows = new Map<string, Window>();
 
   function windowOf(tenantId: string): Window {

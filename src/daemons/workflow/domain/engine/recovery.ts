@@ -6,7 +6,7 @@ type RecoveryDeps = Pick<EngineDeps, 'store' | 'clock' | 'logger' | 'limits' | '
 
 const RECOVERY_CHUNK = 200;
 
-/** Interrupts what a dead daemon held, and queues it again ahead of new work. @spec Workflow run: interrupted */
+/** Marks runs of dead boots as interrupted, and queues them ahead of new work. @spec Workflow run: interrupted */
 export async function recover({ store, clock, logger, limits, hooks }: RecoveryDeps): Promise<void> {
   const counts = { interrupted: 0, resumed: 0, poisoned: 0 };
   for (;;) {

@@ -1,13 +1,13 @@
 import { createFairQueue } from '../../../../kit/fair-queue.ts';
 import { createFairShares } from '../../../../kit/fair-shares.ts';
 
-/** A bounded number of slots that tenants share and take in turn, so that none waits behind another's thousands. */
+/** A concurrency limit with fair shares and round robin: no tenant waits behind thousands of requests of another. */
 export interface FairSlots {
-  /** Takes one at once if the tenant may have one. */
+  /** Takes a slot if one is available to the tenant. */
   tryTake(tenantId: string): boolean;
-  /** Calls `granted` when it is this one's turn: the slot is taken then. The returned function takes the request back. */
+  /** Queues a request. Calls `granted` with the slot taken; the returned function withdraws the request. */
   ask(tenantId: string, granted: () => void): () => void;
-  /** Gives back one that the tenant took. */
+  /** Releases a slot of the tenant. */
   release(tenantId: string): void;
 }
 
@@ -15,7 +15,7 @@ export function createFairSlots(count: number): FairSlots {
   const shares = createFairShares(count);
   const waiting = createFairQueue<() => void>();
 
-  /** The first in turn whose tenant may have a slot, with the slot taken for it. */
+  /** Takes a slot for the next queued request whose tenant may have one. */
   const next = () => waiting.next((tenantId) => shares.take(tenantId));
 
   return {

@@ -2,8 +2,9 @@ import type { RunRecord, SuspectLimit } from '../../../../store/ports/index.ts';
 import { isSuspect, suspectLimit } from './poison.ts';
 
 /**
- * Runs that the next crash fails: their work was in flight at each earlier one. One at a time is in memory, so that a crash
- * does not fail several. @spec docs/decisions/0176
+ * Runs that the next crash fails, because their work was in flight at each earlier one. Only one is in memory at a
+ * time, so that a crash does not fail several.
+ * @spec docs/decisions/0176
  */
 export class Suspects {
   /** The same condition for queries of the store. */
@@ -35,7 +36,7 @@ export class Suspects {
     return true;
   }
 
-  /** The run has left memory, or has finished a step. */
+  /** Clears the suspect in memory once it has left memory or finished a step. */
   left({ id }: Pick<RunRecord, 'id'>): void {
     if (id !== this.#atWork) return;
     this.#atWork = null;

@@ -14,39 +14,39 @@ import { createReadyQueue, type ReadyRun } from './ready-queue.ts';
 import { createFairSlots } from './slots.ts';
 import { Suspects } from './suspects.ts';
 
-/** Parked runs with a timer of their own. */
+/** Maximum parked runs with their own timer. */
 const MAX_SHORT_WAITS = 10_000;
 
 export interface TakingUpDeps extends EngineDeps {
-  /** Of this boot. */
+  /** Fence token of this boot. */
   fence(): number;
   startedAt(): number;
-  /** False before the start and after the stop: nothing is taken up. */
+  /** False before the start and after the stop; then nothing is claimed. */
   isWorking(): boolean;
   ended(run: RunRecord, jobs?: JobCounts): void;
-  /** Something came for a run as it was being let go. */
+  /** Wakes a run that received news while it was leaving memory. */
   wake(runId: string): Promise<void>;
-  /** When a run falls due. */
+  /** Reports when a run falls due. */
   notice(at: number): void;
-  /** There may be more that is due, and room for it. */
+  /** Triggers a look at due runs: more may be due, and slots free. */
   lookAgain(): void;
   cancelById(runId: string): Promise<boolean>;
   cancelChildren(runId: string): Promise<void>;
   supersede(ids: readonly string[]): Promise<void>;
 }
 
-/** Which runs are in memory: those that are ready and those that are due, as places become free. */
+/** Claims ready and due runs as slots become free, and tracks the runs in memory. */
 export interface TakingUp {
   readonly active: ReadonlyMap<string, ActiveRun>;
-  /** Being read; the promise settles once they are in `active` or gone. */
+  /** Runs being read; each promise settles once the run is in `active`, or was dropped. */
   readonly opening: ReadonlyMap<string, Promise<void>>;
-  /** A run became ready, or is planned. `fresh`: nothing but its row is stored. */
+  /** Queues a ready or planned run. `fresh`: only its row is stored. */
   offer(run: RunRecord, fresh: boolean): void;
-  /** Something of a run that is not in memory was stored: it must be read anew when its turn comes. */
+  /** Marks a run outside memory as changed in the store, so that it is read again when claimed. */
   stale(runId: string): void;
-  /** Reads which tenants have something ready. */
+  /** Reads the tenants with ready runs from the store. */
   refresh(): Promise<void>;
-  /** Takes up what is due, then what is ready; answers when to look again. */
+  /** Claims due runs, then ready runs. Returns the time of the next look. */
   look(now: number): Promise<number | null>;
 }
 
@@ -54,7 +54,7 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
   const { store, clock, random, logger, limits, hooks, isWorking, ended } = deps;
   const active = new Map<string, ActiveRun>();
   const opening = new Map<string, Promise<void>>();
-  /** Of the runs in memory: each in `opening` or `active` holds a place of its tenant. */
+  /** Slots for runs in memory. Each run in `opening` or `active` holds a slot of its tenant. */
   const places = createFairShares(limits.runs);
   const slots = createFairSlots(limits.steps);
   const suspects = new Suspects(limits.poisonAfter, deps.lookAgain);
@@ -79,7 +79,7 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
     } else if (run.wakeAt !== null) deps.notice(run.wakeAt);
   }
 
-  /** Takes up ready runs while their tenants may have more: those in memory at once, others as they are read. */
+  /** Claims ready runs within the shares of their tenants: those in memory at once, others as they are read. */
   function pump(): void {
     while (isWorking()) {
       const next = ready.next();
@@ -95,7 +95,7 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
       while (isWorking() && ready.isBehind) {
         await ready.read();
         pump();
-        // A page may hold none but runs that were just taken up: they leave it once their claims are written.
+        // A page may hold only claimed runs, which leave it once their claims are written.
         await nextTurn();
       }
     } catch (error) {
@@ -105,7 +105,7 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
     }
   }
 
-  /** False when the tenant has no place for it. */
+  /** Returns false when the tenant has no free slot. */
   function takeUp({ run, fresh }: ReadyRun): boolean {
     if (active.has(run.id) || opening.has(run.id)) return true;
     if (!places.take(run.tenantId)) return false;
@@ -127,12 +127,12 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
     leavePlace(run.tenantId);
   }
 
-  /** Reads a run and goes on with it. False when it is not to be gone on with now. */
+  /** Loads and activates a run. False when it is not claimable now. */
   async function tryOpen(run: RunRecord): Promise<boolean> {
     const { seq, id } = run;
     try {
       const loaded = await store.runs.load(seq);
-      // Claimed, cancelled or finished since it was put into the queue.
+      // Claimed, cancelled or finished since it was queued.
       if (
         !loaded ||
         loaded.run.fence !== null ||
@@ -157,7 +157,7 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
     else deps.lookAgain();
   }
 
-  /** A definition that is gone, or that this version cannot compile any more, fails its run: trying again would not help. */
+  /** Fails the run if its definition is lost or no longer compiles, because a retry would not help. */
   async function definitionFor(run: RunRecord): Promise<CompiledWorkflow | undefined> {
     try {
       return await deps.definitionOf(run.definitionHash);
@@ -217,7 +217,7 @@ export function createTakingUp(deps: TakingUpDeps): TakingUp {
     });
   }
 
-  /** The store finds what is due by the wall clock; after a step back it would find a short wait too late. */
+  /** Wakes a short wait by a timer, because the store uses the wall clock and is late after a step back. */
   function wakeInTime({ id, wakeAt }: RunRecord, leftMs: number): void {
     if (leftMs > MAX_SHORT_WAIT_MS || shortWaits >= MAX_SHORT_WAITS) return;
     shortWaits++;

@@ -3,19 +3,19 @@ import { seconds } from '../../../../kit/duration.ts';
 import { messageOf } from '../../../../kit/errors.ts';
 import type { Logger } from '../../../../kit/logger.ts';
 
-/** Never asleep for longer: the wall clock may be set, and rows may change behind our back. */
+/** Maximum sleep: the wall clock may be changed, and other processes may change rows. */
 const LONGEST_SLEEP_MS = seconds(1);
 const SHORTEST_SLEEP_MS = 5;
 
 export interface Ticker {
-  /** Something is to be done at that time, perhaps before what was known. */
+  /** Reports that something falls due at `at`, which may be earlier than the armed timer. */
   notice(at: number): void;
-  /** Looks now. Settles after that look. */
+  /** Calls `look` now. Settles when it is done. */
   tick(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Calls `look` when something falls due, and at least every second; `look` says when the next thing does. */
+/** Calls `look` when something falls due, and at least every second. `look` returns the next due time. */
 export function createTicker(deps: { clock: Clock; logger: Logger; look(): Promise<number | null> }): Ticker {
   const { clock, logger, look } = deps;
   let cancel: (() => void) | null = null;
