@@ -6,7 +6,7 @@ import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { invalidInput } from './domain/definition/compile-common.ts';
 import type { CheckCodeInput } from './domain/starts/run-starter.ts';
 
-/** What the process says: it runs plugin code, so nothing of it is believed. */
+/** Untrusted output of the process, which runs plugin code. */
 const Checked = z.object({
   issues: z
     .array(
@@ -20,24 +20,23 @@ const Checked = z.object({
   signals: z.array(z.string().max(256)).max(1000),
 });
 
-/** Schemas that a handler has. */
+/** Schemas declared by a handler. */
 interface Known {
-  /** False once it was asked, and has none. */
+  /** False once the handler is known to have none. */
   ofInput: boolean;
   ofSignals: ReadonlySet<string>;
 }
 
 /**
- * Asks the schema of the plugin itself, in a process without permissions. Its JSON Schema would not do: that lets through
- * what a refinement refuses, and refuses what a coercion takes. Where the schema cannot be asked (no process can be had,
- * the module cannot be loaded), the run starts all the same, or the signal is taken: the function's own pass parses it again.
+ * Validates with the plugin's own schema in a process without permissions; JSON Schema loses refinements and coercions.
+ * If the process or module cannot load, the value is accepted: the function's own replay validates it again.
  * @spec docs/workflows.md "Workflows in code"
  */
 export function codeInputCheck(
   plugins: Pick<PluginRuntime, 'registry' | 'describer'>,
   logger: Logger,
 ): CheckCodeInput {
-  /** What has no schema needs no process. A plugin that is read anew is another one. */
+  /** Handlers without a schema need no process. A reloaded plugin is a new key. */
   const known = new WeakMap<LoadedPlugin, Map<string, Known>>();
 
   function note(plugin: LoadedPlugin, handler: string, schemas: Known): void {

@@ -5,7 +5,7 @@ import { PlatformError } from '../../kit/errors.ts';
 import { createFetchService } from '../../plugins/services/fetch.ts';
 import type { HttpCall } from './domain/steps/kinds/http.ts';
 
-/** The fetch of plugins with its guards, at the service of `http` steps: `allowed` names hosts that may be private. */
+/** Fetch for `http` steps, with the guards of plugin fetch. `allowed` lists hosts that may be private. */
 export function guardedHttp(allowed: string[], clock: Clock): HttpCall {
   const { request } = createFetchService({
     clock,
@@ -24,7 +24,7 @@ export function guardedHttp(allowed: string[], clock: Clock): HttpCall {
   };
 }
 
-/** No manifest allows it: the config does. */
+/** Names the config as the remedy: no manifest applies to `http` steps. */
 function refusal({ details }: PlatformError): PlatformError {
   const { host, address, kind } = details;
   const isNever = kind === 'link-local' || kind === 'metadata';

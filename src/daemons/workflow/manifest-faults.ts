@@ -17,7 +17,7 @@ import { checkingKinds } from './step-kinds.ts';
 
 type Fault = Pick<WorkflowFault, 'path' | 'message'>;
 
-/** What a manifest declares that workflows can name. */
+/** Returns the ids in a manifest that workflows can refer to. */
 export function knownPlugin({ commands, jobs, webhooks }: ManifestV3): KnownPlugin {
   return {
     commands: new Set(commands.map(({ id }) => id)),
@@ -26,7 +26,7 @@ export function knownPlugin({ commands, jobs, webhooks }: ManifestV3): KnownPlug
   };
 }
 
-/** What is wrong with the workflows and schedules of a manifest, by its path in there. `others`: the plugins beside it. */
+/** Returns faults in a manifest's workflows and schedules, by path. `others` finds the other plugins. */
 export function manifestFaults(manifest: ManifestV3, others: FindPlugin = () => 'anything'): Fault[] {
   const own = knownPlugin(manifest);
   const find: FindPlugin = (id) => (id === manifest.id ? own : others(id));
@@ -59,7 +59,7 @@ function workflowFaults(written: object, pluginId: string, find: FindPlugin): Fa
   }
 }
 
-/** A plan whose shape is wrong is told by the manifest's own check. */
+/** Skips plans of a wrong shape, which the manifest's own check reports. */
 function planFaults(written: unknown, at: string): Fault[] {
   const { data: plan } = PluginSchedule.safeParse(written);
   const fault = plan && scheduleFault(plan);

@@ -5,13 +5,13 @@ const RUN_SECONDS = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 6 * 3600, 24 * 
 const MOST_WORKFLOWS = 200;
 const MOST_PLUGINS = 200;
 
-/** What an operator watches of runs and jobs. @spec Metrics: workflow daemon */
+/** Metrics of runs and jobs. @spec Metrics: workflow daemon */
 export interface WorkflowMetrics {
-  /** Counts a run that ended, and how long it took. */
+  /** Counts an ended run and observes its duration. */
   runEnded(workflowId: string, status: string, durationSeconds: number): void;
   jobStarted(): void;
   jobEnded(): void;
-  /** How many runs wait for a plugin that is away. */
+  /** Sets the number of runs that wait for an unavailable plugin. */
   waitForPlugin(pluginId: string, runs: number): void;
 }
 
@@ -45,7 +45,7 @@ export function createWorkflowMetrics({ registry }: Metrics): WorkflowMetrics {
     registers,
   });
   const knownPlugin = boundedLabel(MOST_PLUGINS);
-  // A run may bring a definition of its own, with any id.
+  // Bounded, because inline definitions can have any id.
   const known = boundedLabel(MOST_WORKFLOWS);
   return {
     runEnded(workflowId, status, seconds) {

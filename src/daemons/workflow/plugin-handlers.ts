@@ -5,14 +5,14 @@ import type { LoadedPlugin, PluginRegistry } from '../../plugins/index.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import type { DeclaredHandler, Handlers } from './domain/steps/kinds/handlers.ts';
 
-/** The lines that a handler logs, by the request id of its call. */
+/** Forwards log lines of handlers, by the request id of their call. */
 export interface LogTee {
-  /** The logger to give to plugins' runtime. */
+  /** Logger for the plugin runtime. */
   logger: Logger;
   listen(requestId: string, take: (level: string, message: string) => void): () => void;
 }
 
-/** A logger whose lines of plugin code are also handed to whoever listens for their call. */
+/** Wraps a logger: lines of plugin code also go to the listener of their call. */
 export function createLogTee(target: Logger): LogTee {
   const listeners = new Map<string, (level: string, message: string) => void>();
 
@@ -40,7 +40,7 @@ export function createLogTee(target: Logger): LogTee {
   };
 }
 
-/** Plugins' commands and jobs, as steps call them. */
+/** Exposes the commands and jobs of plugins to steps. */
 export function pluginHandlers(runtime: PluginRuntime, tee: LogTee): Handlers {
   return {
     pluginOf: (name) => parts(name).id,

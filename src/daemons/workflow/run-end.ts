@@ -7,7 +7,10 @@ import type { JobCounts } from './domain/engine/engine-ports.ts';
 import { traceRun } from './domain/run/run-trace.ts';
 import type { WorkflowMetrics } from './metrics.ts';
 
-/** Counts and logs a run or job that ended, and emits the analytics event of a run. @spec Metrics; Analytics events: workflow.run.completed, workflow.run.failed */
+/**
+ * Counts and logs an ended run or job, and emits the analytics event of a run.
+ * @spec Metrics; Analytics events: workflow.run.completed, workflow.run.failed
+ */
 export async function reportRunEnd(
   run: RunRecord,
   jobs: JobCounts | undefined,
@@ -27,7 +30,7 @@ export async function reportRunEnd(
     tracer: Tracer | undefined;
   },
 ): Promise<void> {
-  // Stored times may be hours apart in the wrong order when the clock was set back meanwhile.
+  // The end can precede the start when the clock was set back.
   const durationMs = Math.max(0, (run.finishedAt ?? clock.now()) - (run.startedAt ?? run.createdAt));
   traceRun(tracer, run, durationMs);
   metrics.runEnded(run.workflowId, run.status, durationMs / 1000);
@@ -55,7 +58,7 @@ export async function reportRunEnd(
   }
 }
 
-/** A job is no workflow run, and a run that a caller cancelled has neither completed nor failed. */
+/** Returns the event of a run. Jobs have none, nor do cancelled runs, which neither completed nor failed. */
 function eventOf({ kind, status }: RunRecord): string | undefined {
   if (kind === 'job' || status === 'cancelled') return undefined;
   return status === 'succeeded' ? 'workflow.run.completed' : 'workflow.run.failed';

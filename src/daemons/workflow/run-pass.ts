@@ -7,7 +7,7 @@ import { interruptedOf } from './domain/steps/interrupted.ts';
 import type { Handlers } from './domain/steps/kinds/handlers.ts';
 import { pluginAwayOf } from './domain/steps/plugin-away.ts';
 
-/** Makes one pass through a workflow's function, wherever its plugin runs. Throws what kept it from running to an end. */
+/** Replays a workflow's function, wherever its plugin runs. Throws errors that kept it from running to an end. */
 export async function runPass(
   handlers: Handlers,
   { code, run, requestId, spanId, input, pass, timeoutMs, signal, alone, log }: PassCall,
@@ -48,7 +48,7 @@ export async function runPass(
   );
 }
 
-/** The runs of this service, for the functions that it runs itself. */
+/** Step access for functions that run in this service. */
 export function localSteps(passes: PassDesk): StepAccess {
   return {
     begin: async (_scope, { runId, token }) => passes.require(runId, token).begin(),

@@ -1,19 +1,19 @@
 import type { ManifestV3 } from '../../contracts/index.ts';
 import { isRecord } from '../../kit/is-record.ts';
 
-/** Limit for one plugin, with the schedules of its workflows: all are planned anew whenever a plugin changes. */
+/** Maximum schedules of a plugin, those of its workflows included: all are planned again on each plugin change. */
 export const MAX_PLUGIN_SCHEDULES = 200;
 
-/** What of a plugin is within the limit of its schedules. */
+/** The parts of a plugin within its schedule limit. */
 export interface ScheduleLimit {
-  /** The places of workflows that are refused with their schedules. */
+  /** Indexes of workflows that are refused with their schedules. */
   refusedWorkflows: ReadonlySet<number>;
-  /** How many of the manifest's own `schedules` count. */
+  /** Number of the manifest's own `schedules` within the limit. */
   schedules: number;
   faults: Array<{ path: string; message: string }>;
 }
 
-/** Counts the schedules of a manifest in their order, those of its workflows first. */
+/** Counts the schedules of a manifest in order, those of its workflows first. */
 export function scheduleLimit({
   workflows,
   schedules,

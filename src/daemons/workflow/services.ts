@@ -39,7 +39,7 @@ import { localSteps, runPass } from './run-pass.ts';
 import { stepKinds } from './step-kinds.ts';
 import { workflowFileStamps } from './workflow-files.ts';
 
-/** A daemon that is restarted finds its predecessor still writing its last answers. */
+/** Maximum wait for the lock: after a restart, the predecessor may still be writing. */
 const LOCK_WAIT_MS = seconds(5);
 const LEASE_MS = seconds(30);
 
@@ -59,12 +59,12 @@ export interface WorkflowServices extends DaemonServices {
   triggers: Triggers;
   watch: RunWatch;
   clock: Clock;
-  /** Lets steps under way finish, within `workflow.drainMs`; nothing more is taken up. */
+  /** Lets in-flight steps finish, within `workflow.drainMs`; no further run is claimed. */
   drain(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Opens `workflow.db`, of which this daemon is the only owner, and lays out the parts. Throws CONFLICT when another one has it. */
+/** Opens `workflow.db` as its only owner and builds the services. Throws CONFLICT when another process owns it. */
 export async function workflowServices(resources: Resources): Promise<WorkflowServices> {
   const { dataDir, logger } = resources;
   const lock = await acquireOwnerLock({
@@ -261,7 +261,8 @@ function childStarter(
           trigger: 'child',
           parent: {
             id: parent.id,
-            // A crash between the start of a child and its note in the parent must not start a second one.
+            // Same id for each try of an attempt: a crash before the parent records its child must not start a second
+            // one.
             stepId: failures === 0 ? stepId : `${stepId}#${failures + 1}`,
             depth: parent.depth,
           },

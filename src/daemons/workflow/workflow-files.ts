@@ -12,7 +12,7 @@ export interface FoundFiles {
   faults: WorkflowFault[];
 }
 
-/** Reads the definitions that the config's `workflows` patterns find: YAML or JSON, one a file. */
+/** Reads the definitions that match the config's `workflows` patterns: YAML or JSON, one per file. */
 export async function readWorkflowFiles(projectDir: string, patterns: string[]): Promise<FoundFiles> {
   const files = await filesOf(projectDir, patterns);
   const found: FoundDefinition[] = [];
@@ -30,7 +30,7 @@ export async function readWorkflowFiles(projectDir: string, patterns: string[]):
   return { found, faults };
 }
 
-/** Describes each definition file; the text of one that is written anew changes. */
+/** Returns a stamp per definition file, which changes when the file is rewritten. */
 export async function workflowFileStamps(
   projectDir: string,
   patterns: string[],
@@ -43,7 +43,7 @@ function filesOf(projectDir: string, patterns: string[]): Promise<string[]> {
   return glob(patterns, { cwd: projectDir, absolute: true, expandDirectories: false });
 }
 
-/** `workflows/ship.yaml:12:5` as the source of a fault. */
+/** Adds the position to the source of a fault, as in `workflows/ship.yaml:12:5`. */
 function inFile(source: string, { path, message, line, column, text }: TextFault): WorkflowFault {
   if (line === undefined) return { source, path, message };
   return { source: `${source}:${line}:${column}`, path, message, ...(text ? { text } : {}) };

@@ -4,11 +4,11 @@ import type { Logger } from '../../../kit/logger.ts';
 import type { WorkflowStore } from '../../../store/ports/index.ts';
 
 const INTERVAL_MS = minutes(1);
-/** What one transaction looks at and deletes: runs' own writes come in between. */
+/** Batch size per transaction, so that writes of active runs can interleave. */
 const RUNS_A_STEP = 200;
 const KEYS_A_STEP = 1000;
 
-/** Forgets runs that ended long ago, a few at a time, and then the definitions that none is left of. */
+/** Prunes runs past their retention in batches, then definitions that no run refers to. */
 export function startHousekeeping(deps: {
   store: Pick<WorkflowStore, 'prune' | 'pruneKeys' | 'pruneDefinitions'>;
   clock: Clock;
@@ -31,7 +31,7 @@ export function startHousekeeping(deps: {
         after = looked.next;
       }
       while (!stopped && (await store.pruneKeys({ now, limit: KEYS_A_STEP })) === KEYS_A_STEP);
-      // Whatever still refers to one that was not used since was started before, and so has been looked at.
+      // Only older runs can refer to a definition unused since then, and all of those were scanned above.
       while (!stopped && (await store.pruneDefinitions({ usedBefore: finishedBefore, inUse })) > 0);
     } catch (error) {
       logger.diagnostic({

@@ -2,7 +2,7 @@ import { type Entity, isFinal, PART_STATES, RUN_STATES, TRANSITIONS } from './st
 
 const code = (text: string): string => `\`${text}\``;
 
-/** One line for all transitions that differ in their first state alone. */
+/** Formats transitions; those that differ only in `from` share a line. */
 function linesOf(entity: Entity): string[] {
   const alike = Map.groupBy(TRANSITIONS[entity], ({ to, by, when }) => JSON.stringify([to, by, when]));
   return [...alike.values()].map((group) => {
@@ -22,7 +22,7 @@ function statesLine(states: ReadonlyArray<Parameters<typeof isFinal>[0]>): strin
 
 const section = (title: string, parts: string[]): string => [`## ${title}`, ...parts].join('\n\n');
 
-/** docs/workflow-states.md, from the table; a test keeps the file alike. */
+/** Generates docs/workflow-states.md from the table; a test keeps the file up to date. */
 export function statesPage(): string {
   const [job, step] = [linesOf('job'), linesOf('step')];
   const both = job.filter((line) => step.includes(line));

@@ -1,20 +1,21 @@
 import { PartStatus, RunStatus } from '../../../contracts/index.ts';
 
 /**
- * The state machine of runs, jobs and steps as data. Every status change calls `move`; the page
- * docs/workflow-states.md is printed from this table. @spec Workflow run
+ * State machine of runs, jobs and steps as data. Every status change calls `move`; docs/workflow-states.md is generated
+ * from this table.
+ * @spec Workflow run
  */
 
 export const RUN_STATES = RunStatus.options;
 export type RunState = RunStatus;
 
-/** Of a job, and of a step. */
+/** States of jobs and steps. */
 export const PART_STATES = PartStatus.options;
 export type PartState = PartStatus;
 
 /**
- * Who may change a status. `caller`: whoever owns the run, through the API. `engine`: the daemon that holds the run's
- * fence. `recovery`: a daemon at its start, over what a dead one left.
+ * Actors that may change a status. `caller`: the run's owner, through the API. `engine`: the daemon that holds the
+ * run's fence. `recovery`: a daemon at its start, after a crash of its predecessor.
  */
 export type Actor = 'caller' | 'engine' | 'recovery';
 
@@ -25,7 +26,7 @@ export interface Transition<State extends string = string> {
   from: State;
   to: State;
   by: Actor;
-  /** What makes it happen. */
+  /** Condition of the transition, as shown in the docs. */
   when: string;
 }
 
@@ -108,7 +109,7 @@ const RUN: ReadonlyArray<Transition<RunState>> = [
   })),
 ];
 
-/** How jobs and steps alike are cancelled with their run. */
+/** Cancellations that jobs and steps share. */
 const PART_CANCELLED: ReadonlyArray<Transition<PartState>> = [
   ...(['running', 'waiting'] as const).map((from) => ({
     from,
@@ -245,7 +246,7 @@ export function mayMove(entity: Entity, from: string, to: string, by: Actor): bo
   return ALLOWED.has(`${entity} ${from} ${to} ${by}`);
 }
 
-/** The new state; throws when the table does not have the transition: that is a fault of ours, never of a caller. */
+/** Returns the new state. Throws for a transition outside the table: an internal error, never the caller's. */
 export function move<E extends Entity>(entity: E, from: StateOf<E>, to: StateOf<E>, by: Actor): StateOf<E> {
   if (!mayMove(entity, from, to, by))
     throw new Error(`A ${entity} cannot go from ${from} to ${to} by ${by}.`);
@@ -254,7 +255,7 @@ export function move<E extends Entity>(entity: E, from: StateOf<E>, to: StateOf<
 
 const FINAL: ReadonlySet<string> = new Set(['succeeded', 'failed', 'timed_out', 'cancelled', 'skipped']);
 
-/** Whether nothing changes it any more. */
+/** Whether the state is final. */
 export function isFinal(state: RunState | PartState): boolean {
   return FINAL.has(state);
 }

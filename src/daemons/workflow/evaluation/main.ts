@@ -15,9 +15,9 @@ import {
 } from '../domain/definition/templates.ts';
 import type { TaskMessage, TaskReply, ThreadStart } from './protocol.ts';
 
-/** Evaluates expressions, and checks inputs, that may take long: its starter limits its memory and ends it when its time is up. */
+/** Evaluates expressions and checks inputs that may take long; the parent thread limits its memory and time. */
 
-/** Under half a second; what a list of that many items takes is a small part of the thread's memory. */
+/** Takes under half a second; a list of that many items uses a small part of the thread's memory. */
 const MOST_UNITS = 4_000_000;
 const REMEMBERED_CHARS = 2 * 1024 * 1024;
 
@@ -30,7 +30,7 @@ function compiledOf(written: Written): Evaluable<unknown> {
   const known = compiled.get(text);
   if (known) return known;
   const { kind, value, path } = written;
-  // It was compiled before by whoever sent it, so there are no issues.
+  // The sender has compiled it already, so there are no issues.
   const what =
     kind === 'template' ? compileTemplate(value, path, []) : compileCondition(value as string, path, []);
   compiled.set(text, what);
@@ -77,6 +77,6 @@ async function answer({ id, task }: TaskMessage): Promise<TaskReply> {
 
 let last: Promise<void> = Promise.resolve();
 parentPort!.on('message', (message: TaskMessage) => {
-  // One after the other: the shared number names the task that is at work.
+  // Tasks run one at a time, because `current` names a single task.
   last = last.then(async () => parentPort!.postMessage(await answer(message)));
 });

@@ -12,6 +12,6 @@ export type TaskReply = { id: number } & (
 );
 
 export interface ThreadStart {
-  /** One number, shared: the id of the task that the thread works on, 0 between tasks. */
+  /** Shared number: id of the task in progress, 0 between tasks. */
   current: Int32Array;
 }

@@ -13,7 +13,7 @@ export interface Waiting {
   reject(error: Error): void;
 }
 
-/** Wall-clock time of one task; in real time, also under a clock that tests move. */
+/** Time limit of a task, in real time even when tests move the clock. */
 const TIME_LIMIT_MS = 1000;
 const LOOK_MS = 100;
 const MEMORY_MB = 256;
@@ -25,8 +25,8 @@ export interface EvaluationThread {
 }
 
 /**
- * A thread that works on one task after the other. One that takes too long, or more memory than there is, fails; the
- * thread ends with it, and what was sent behind it comes back through `lost`.
+ * Starts a thread that runs tasks one at a time. A task that exceeds its time or memory fails and ends the thread; the
+ * tasks queued behind it are returned as `lost`.
  */
 export function startEvaluationThread(events: {
   onFree(): void;
@@ -53,7 +53,7 @@ export function startEvaluationThread(events: {
       end((task) => limit(task, `it took longer than ${TIME_LIMIT_MS} ms`));
   }
 
-  /** The task at work fails, or the first one where the thread died as it read that. */
+  /** Fails the current task, or the first one if the thread died while reading it. */
   function end(failure: (task: ConfinedTask) => Error): void {
     if (isGone) return;
     isGone = true;

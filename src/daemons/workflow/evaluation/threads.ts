@@ -4,13 +4,13 @@ import { createFairQueue } from '../../../kit/fair-queue.ts';
 import type { ConfinedThreads } from '../domain/definition/evaluator.ts';
 import { type EvaluationThread, startEvaluationThread, type Waiting } from './thread.ts';
 
-/** While one works on what takes its time, there is another. */
+/** A second thread serves other tasks while the first runs a long one. */
 const MOST_THREADS = 2;
-/** Tasks that one thread has been sent: the next is there when it is done with one. */
+/** Maximum tasks sent to one thread, so that it starts the next without a round trip. */
 const MOST_SENT = 8;
 const IDLE_MS = minutes(1);
 
-/** Threads for expressions: the first task starts one, and an idle minute ends them. */
+/** Thread pool for expressions: the first task starts a thread, and an idle minute ends it. */
 export function createEvaluationThreads(clock: Clock = systemClock): ConfinedThreads {
   const threads = new Set<EvaluationThread>();
   const waiting = createFairQueue<Waiting>();
@@ -30,7 +30,7 @@ export function createEvaluationThreads(clock: Clock = systemClock): ConfinedThr
     return thread;
   }
 
-  /** The least busy thread: an idle one before a new one, and that before one with work. */
+  /** Returns the least busy thread: an idle one, else a new one, else one with room. */
   function threadWithRoom(): EvaluationThread | undefined {
     const [best] = [...threads].sort((a, b) => a.load - b.load);
     if (best?.load === 0) return best;

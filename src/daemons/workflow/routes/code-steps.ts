@@ -10,7 +10,7 @@ import type { WorkflowServices } from '../services.ts';
 
 const auth = 'caller';
 
-/** What functions say that run elsewhere: in a container, on a host. Who has the pass's token speaks for it. */
+/** Steps of functions on remote backends (containers, hosts), authorized by the token of their replay. */
 export function codeStepRoutes(http: Http, { passes }: WorkflowServices): void {
   mount(http, beginCodeReplay, { auth }, async ({ body: { runId, token } }) => {
     await passes.require(runId, token).begin();

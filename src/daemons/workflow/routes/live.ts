@@ -8,28 +8,28 @@ export interface LiveSource<Item extends { id: number }> {
   watch: RunWatch;
   clock: Clock;
   runId: string;
-  /** What comes after a cursor. */
+  /** Returns the items after a cursor. */
   page(cursor: string | undefined): Promise<Page<Item>>;
-  /** Whether the run is over: the stream ends after its last item. */
+  /** Whether the run has ended; the stream then ends after its last item. */
   isOver(): Promise<boolean>;
 }
 
-/** A change of another process is seen too. */
+/** Poll interval, for changes by other processes. */
 const LOOK_EVERY_MS = 1000;
 
 export function wantsStream(request: FastifyRequest): boolean {
   return request.headers.accept?.includes('text/event-stream') === true;
 }
 
-/** Where a client that lost its stream goes on. */
+/** Returns where a reconnecting client resumes: `Last-Event-ID`, else the cursor. */
 export function resumeAt(request: FastifyRequest, cursor: string | undefined): string | undefined {
   const last = request.headers['last-event-id'];
   return typeof last === 'string' && last !== '' ? last : cursor;
 }
 
 /**
- * Everything after the cursor, then what comes, until the run is over (event `end`). Each has its id, so a client that
- * reconnects misses nothing and sees nothing twice.
+ * Yields items after the cursor until the run has ended (event `end`). Each item carries its id, so that a reconnecting
+ * client neither misses nor repeats one.
  */
 export async function* followRun<Item extends { id: number }>(
   { watch, clock, runId, page, isOver }: LiveSource<Item>,
@@ -48,12 +48,12 @@ export async function* followRun<Item extends { id: number }>(
   try {
     while (!signal.aborted) {
       changed = false;
-      // Asked before the last page is read: what was written before the end is on it.
+      // Read before the page, so that the last page includes everything written before the end.
       const over = await isOver();
       for (let more = true; more; ) {
         const { items, nextCursor } = await page(at);
         yield items.map((item) => ({ id: String(item.id), data: JSON.stringify(item) }));
-        // What a filter left out is behind us too: a page may be empty and not the last.
+        // A filter can leave a page empty although more follow: the cursor advances past filtered items.
         at = nextCursor ?? items.at(-1)?.id.toString() ?? at;
         more = nextCursor !== null;
       }

@@ -23,11 +23,11 @@ import { followRun, type LiveSource, resumeAt, wantsStream } from './live.ts';
 import { idempotencyKeyOf, starterOf } from './starter.ts';
 
 const auth = 'caller';
-/** Each looks into the store once a second and with every change of its run. */
+/** Maximum open streams: each reads the store once a second and on every change of its run. */
 const MOST_STREAMS = 400;
 const PAGE = 500;
 
-/** Where a run is: its start, its state, its steps, its end. @spec Workflow daemon; REST API: workflows */
+/** Routes to start, read, cancel and rerun runs. @spec Workflow daemon; REST API: workflows */
 export function runRoutes(http: Http, { desk, definitions }: WorkflowServices): void {
   mount(http, startRun, { auth }, async ({ body, caller, request }) => ({
     run: await desk.start(
@@ -53,7 +53,7 @@ export function runRoutes(http: Http, { desk, definitions }: WorkflowServices): 
   }));
 }
 
-/** What is said to a run: signals, approvals, decisions. @spec docs/workflows.md "HTTP" */
+/** Routes for signals, approvals and decisions. @spec docs/workflows.md "HTTP" */
 export function answerRoutes(http: Http, { desk, decisions }: WorkflowServices): void {
   const accepted = { accepted: true } as const;
   mount(http, decideApproval, { auth }, async ({ params: { runId, stepId }, body, caller }) => {
@@ -75,7 +75,7 @@ export function answerRoutes(http: Http, { desk, decisions }: WorkflowServices):
   });
 }
 
-/** What a run says: log lines and events, page by page or live. @spec docs/workflows.md "HTTP" */
+/** Routes for the log lines and events of a run, in pages or as a live stream. @spec docs/workflows.md "HTTP" */
 export function streamRoutes(http: Http, { desk, watch, clock }: WorkflowServices): void {
   const streams = createEventStreams(http, { what: 'runs', count: MOST_STREAMS });
 

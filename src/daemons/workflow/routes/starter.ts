@@ -13,12 +13,12 @@ export function starterOf(caller: Caller, request: FastifyRequest): Starter {
   };
 }
 
-/** The field of the body, or the header of that name. Throws VALIDATION_ERROR where the two name different keys. */
+/** Returns the key from the body or the `Idempotency-Key` header. Throws VALIDATION_ERROR when they differ. */
 export function idempotencyKeyOf(
   body: { idempotencyKey?: string | undefined },
   request: FastifyRequest,
 ): string | undefined {
-  // Node joins what comes twice.
+  // Node joins repeated headers into one string.
   const header = request.headers['idempotency-key'] as string | undefined;
   if (header !== undefined && (header.length === 0 || header.length > 256))
     throw new PlatformError('VALIDATION_ERROR', 'Idempotency-Key must have 1 to 256 characters.');

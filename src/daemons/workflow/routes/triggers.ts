@@ -5,10 +5,10 @@ import type { WorkflowServices } from '../services.ts';
 import { starterOf } from './starter.ts';
 
 const auth = 'caller';
-/** Whom the gateway says it speaks for: a host id counts with the service key alone. */
+/** Prefix of the gateway's host id for deliveries; a host id is accepted only with the service key. */
 const WEBHOOK_CALLER = 'webhook:';
 
-/** What the gateway asks on behalf of deliveries. @spec docs/workflows.md "Started by a webhook" */
+/** Routes that the gateway calls for webhook deliveries. @spec docs/workflows.md "Started by a webhook" */
 export function triggerRoutes(http: Http, { triggers }: WorkflowServices): void {
   mount(http, listTriggers, { auth }, ({ caller }) => {
     requireGateway(caller);

@@ -2,12 +2,9 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 import { RunnerFailure } from '../failure.ts';
 
-/**
- * A sequential strand of a workflow function: its trunk, or one of the branches that `ctx.all` runs
- * concurrently.
- */
+/** A sequential strand of a workflow function: its trunk, or a branch that `ctx.all` runs concurrently. */
 export interface Branch {
-  /** '' for the trunk, `1-0` for the first branch of the first `all`, `1-0.2-1` within that. */
+  /** Empty for the trunk, `1-0` for the first branch of the first `all`, `1-0.2-1` within that. */
   id: string;
   /** Number of steps reached so far. */
   place: number;
@@ -44,8 +41,7 @@ export const runInStep = <T>(branch: Branch, inStep: string, work: () => T): T =
 export const currentBranch = (trunk: Branch): Branch => place.getStore()?.branch ?? trunk;
 
 /**
- * The current branch. Throws inside a step: a nested step would run again with each attempt, and be recorded
- * twice.
+ * Returns the current branch. Throws inside a step: a nested step would repeat with each attempt and be recorded twice.
  */
 export function branchFor(trunk: Branch, what: string): Branch {
   const found = place.getStore();
@@ -59,7 +55,7 @@ export function branchFor(trunk: Branch, what: string): Branch {
   return found?.branch ?? trunk;
 }
 
-/** `charge`, `charge:2` for the second step of that name, `charge@1-0` in a branch. */
+/** Step id: `charge`, `charge:2` for the second step of that name, `charge@1-0` in a branch. */
 export function stepId(branch: Branch, name: string): string {
   const nth = (branch.names.get(name) ?? 0) + 1;
   branch.names.set(name, nth);
@@ -75,7 +71,7 @@ export function draw(seed: string, branch: Branch): Buffer {
 
 export const isInStep = (): boolean => place.getStore()?.inStep != null;
 
-/** A step that was begun while its branch waited for another one. */
+/** Error for a step that was started while its branch awaits another one. */
 export function sideBySide(busyWith: string, id: string): RunnerFailure {
   return new RunnerFailure(
     'VALIDATION_ERROR',

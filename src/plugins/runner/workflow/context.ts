@@ -58,7 +58,7 @@ export function createWorkflowContext(
     if (item instanceof LazyStep) {
       const id = stepId(parent, item.name);
       const request = requests.get(item)!;
-      // Only a pass can do what the function's own steps do.
+      // Steps with a function of their own need a replay to run, so they are not joint.
       const asked: StepRequest = request.run ? request : { ...request, joint: true };
       return (branch) => item.startAs(() => begin(item, branch, id, asked));
     }

@@ -12,7 +12,7 @@ import type { StepInfo } from '../../../contracts/workflow-context.ts';
 export interface PassLink {
   pass: ReplayContext;
   signal: AbortSignal;
-  /** Tells that the function begins. */
+  /** Reports that the function begins. */
   begin(): Promise<unknown>;
   recall(after: number): Promise<RecalledSteps>;
   enter(step: EnterStep): Promise<StepAnswer>;
@@ -25,7 +25,7 @@ export interface StepRequest {
   uses: string;
   with: Record<string, unknown>;
   options: object;
-  /** It is an item of `ctx.all` by itself. */
+  /** The step itself is an item of `ctx.all`. */
   joint?: true;
   /** The retry option is inherited from the workflow's defaults. */
   inheritsRetry?: true;

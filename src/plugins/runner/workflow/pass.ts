@@ -22,10 +22,7 @@ const OVER = new Set(['CONFLICT', 'WORKFLOW_DEFINITION_CHANGED']);
 
 export type Pass = ReturnType<typeof createPass>;
 
-/**
- * One replay of a function: branches advance while results are known or work is possible, and it is suspended
- * when all of them wait.
- */
+/** One replay of a function: branches advance while they can, and the replay is suspended when all of them wait. */
 export function createPass(link: PassLink) {
   const { pass, signal } = link;
   const halted = Promise.withResolvers<
@@ -71,10 +68,7 @@ export function createPass(link: PassLink) {
     return !isOver && turns.held > 0 && turns.held === active;
   }
 
-  /**
-   * Resolves once all earlier completions were delivered. A waiting step may be among them; the watch reports
-   * it.
-   */
+  /** Resolves once all earlier completions were delivered. A waiting step may be among them; the watch reports it. */
   async function awaitTurn(order: number, branch: Branch): Promise<void> {
     const turn = turns.wait(order, branch);
     void turns.give().then(() => waiting.size === 0 && endStray());
@@ -101,7 +95,7 @@ export function createPass(link: PassLink) {
     }
   }
 
-  /** The branch has ended or is suspended. */
+  /** Removes a branch that has ended or is suspended. */
   function leave(): void {
     if (--active === 0) void halt({ end: 'suspended' });
     else if (waiting.size === 0) endStray();
@@ -166,7 +160,7 @@ export function createPass(link: PassLink) {
     }
   }
 
-  /** Requests the step until it has ended, running its function when asked to. */
+  /** Requests the step until it has ended, and runs its function when the run's answer says so. */
   async function outlast(
     branch: Branch,
     step: EnterStep,
@@ -219,7 +213,7 @@ export function createPass(link: PassLink) {
   return {
     trunk,
     halted: halted.promise,
-    /** Asks at once for the steps of earlier passes, before the function comes to them one by one. */
+    /** Fetches the steps of earlier replays in advance, before the function reaches them one by one. */
     async recall(): Promise<void> {
       for (let after: number | null = 0; after !== null; ) {
         const from: number = after;
@@ -228,7 +222,7 @@ export function createPass(link: PassLink) {
         after = page.next;
       }
     },
-    /** A recalled step that the function has not come to. */
+    /** A recalled step that the function has not reached. */
     missed: () => recalled.missed(),
     take,
     /** Runs branches concurrently until all have ended. Rejects with the first failure in branch order. */

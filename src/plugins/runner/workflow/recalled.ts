@@ -1,6 +1,6 @@
 import type { EnterStep, RecalledStep, StepAnswer } from '../../../contracts/index.ts';
 
-/** Steps of earlier passes that this pass has recalled and the function has not reached yet. */
+/** Steps of earlier replays that this replay has recalled and the function has not reached yet. */
 export class Recalled {
   readonly #steps = new Map<string, RecalledStep>();
 

@@ -28,8 +28,8 @@ export interface StepFault {
 }
 
 /**
- * Converts any value thrown by a step's function. An error may set `errorClass` and `retryAfterMs`, directly
- * or in its details.
+ * Converts a value thrown by a step's function. An error may set `errorClass` and `retryAfterMs`, directly or in its
+ * details.
  */
 export function faultOf(thrown: unknown): StepFault {
   const own = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as Record<string, unknown>;

@@ -63,7 +63,7 @@ export class Turns {
     this.#isOver = true;
   }
 
-  /** Waits until the branch, and what it woke, cannot advance further. */
+  /** Waits until the branch, and the branches it woke, cannot advance further. */
   async #rest(): Promise<void> {
     await nextTurn();
     if (this.#going === null) return;

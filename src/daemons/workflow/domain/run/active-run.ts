@@ -34,46 +34,46 @@ export interface ActiveRunDeps extends JournalDeps, RunRecorderDeps {
   slots: FairSlots;
   evaluator: Evaluator;
   pluginWaits: PluginWaits;
-  /** It was ready before this boot. */
+  /** The run was ready before this boot. */
   isFromBefore: boolean;
-  /** Those of these runs that have ended. */
+  /** Returns those of the given runs that have ended. */
   finishedRuns(ids: readonly string[]): Promise<RunRecord[]>;
-  /** Ids of the children of a run that have not ended. */
+  /** Returns the ids of a run's unfinished children. */
   openChildren(runId: string): Promise<string[]>;
-  /** Durable once it resolves; false where that failed. */
+  /** Cancels a child; durable once resolved. Resolves to false when the cancel failed. */
   cancelChild(runId: string): Promise<boolean>;
-  /** How long the clean-up of a run that is being ended may take, unless its definition says. */
+  /** Default clean-up limit of an ending run, in ms; `cleanUpTimeoutMs` of the definition overrides it. */
   cleanUpMs: number;
-  /** How long a clean-up waits for a plugin at most. */
+  /** Maximum wait of a clean-up for a plugin, in ms. */
   maxPluginWaitMs: number;
-  /** What runs the functions of workflows in code. */
+  /** Runs the functions of code workflows. */
   passes: PassDesk;
 }
 
-/** What came for a run: an entry of its inbox, or the ends of children. */
+/** News for a run: an inbox entry, or ids of children that have ended. */
 export interface RunNews {
   entry?: InboxRecord;
   endedChildren?: Iterable<string>;
 }
 
-/** A run in memory, driven until it ends or nothing of it is in the air. */
+/** A run in memory, advanced until it ends or has no work in flight. */
 export interface ActiveRun {
   readonly run: RunRecord;
   readonly left: Promise<Departure>;
-  /** Something came while it was being parked: it must be looked at again. */
+  /** News arrived while the run was being parked, so the engine must check it again. */
   readonly wasPokedLate: boolean;
-  /** Infinity while it waits for no time. */
+  /** Time until the next wake-up, in ms; Infinity without one. */
   wakesInMs(): number;
   jobs(): { total: number; failed: number };
-  /** Something came, or may have: look again. */
+  /** Delivers possible news and advances the run. */
   poke(news?: RunNews): void;
-  /** Plugins were read anew: tries again what waits for one. */
+  /** Retries waits for plugins after a plugin reload. */
   pluginsChanged(): void;
-  /** Durable once it resolves; false when it has ended, or was parked, meanwhile. */
+  /** Cancels the run; durable once resolved. False when the run has ended, was parked or is being cancelled. */
   cancel(): Promise<boolean>;
-  /** Lets go of it as it is: what is in the air is aborted, nothing more is written. */
+  /** Drops the run: aborts in-flight work and writes nothing more. */
   abandon(): void;
-  /** Starts nothing more; once nothing is in the air it is parked, to be taken up by the next daemon. */
+  /** Starts nothing more and parks the run when its in-flight work settles; the next daemon resumes it. */
   drain(): void;
 }
 
@@ -112,7 +112,7 @@ export function createActiveRun(
     ...{ groups, recorder, scopes, evaluations, steps, state },
     ...{ journal, deadlines, limit, code },
   });
-  /** Entries that were in the inbox once: one that was read with the run may be told of again after a step took it. */
+  /** Inbox entries seen so far: an entry loaded with the run may be announced again after a step consumed it. */
   const seen = new Set(loaded.inbox.map(({ n }) => n));
   for (const n of seen) journal.saw(n);
   let parking = false;
@@ -139,7 +139,7 @@ export function createActiveRun(
     void commit();
   }
 
-  /** Ends or parks the run when nothing of it is in the air. */
+  /** Ends or parks the run when it has no work in flight. */
   function conclude() {
     const parts = allJobs();
     if (parts.some(({ steps, passing }) => passing || steps.some(isInAir))) return;
@@ -156,7 +156,7 @@ export function createActiveRun(
       if (state.ending) return cleanUp.park();
       return recorder.setRun('waiting', 'engine', run.wakeAt === null ? undefined : { wakeAt: run.wakeAt });
     }
-    // Code that had no step left to be told by ends as it would have.
+    // Code without another step never learns of the cancellation, so the run ends with its own result.
     const wasUntold = workflow.code && ['succeeded', 'failed'].includes(parts[0]?.record.status ?? '');
     if (state.ending && !wasUntold) {
       end();
@@ -201,10 +201,10 @@ export function createActiveRun(
 
   const wakes = (): number[] => wakesOf(allJobs(), { run, state, cleanUp, code, deadlines });
 
-  /** Until the first of its waits ends: not always the one whose wall-clock time comes first. */
+  /** Time to the first wake-up, in ms. Deadlines ignore clock changes, so the earliest `wakeAt` is not always first. */
   const wakesInMs = (): number => Math.min(...wakes().map(deadlines.leftMs));
 
-  /** Writes what happened, then starts the steps that are to begin: each depends on what came before it. */
+  /** Writes all changes before it launches steps, since each step depends on earlier results being durable. */
   async function commit() {
     const begun = state.launches;
     state.launches = [];
@@ -248,7 +248,7 @@ export function createActiveRun(
       code?.stop(part, SHUT_DOWN);
       for (const step of part.steps) {
         step.abort?.abort(SHUT_DOWN);
-        // A slot that is held by work in the air is given back when that has come back.
+        // In-flight work releases its slot when it settles.
         if (step.abort === null || step.slot === 'asked') steps.freeSlot(step);
       }
     }
@@ -256,7 +256,7 @@ export function createActiveRun(
     gone.resolve(how);
   }
 
-  /** What waits for a plugin is due. */
+  /** Makes all waits for plugins due now. */
   function tryPlugins(): void {
     deps.pluginWaits.remove(run.id);
     for (const { record, wait } of allJobs().flatMap(({ steps: all }) => all))

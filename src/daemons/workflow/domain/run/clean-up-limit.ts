@@ -2,27 +2,24 @@ import type { Clock } from '../../../../kit/clock.ts';
 import type { Deadlines } from '../../../../kit/deadlines.ts';
 import type { StepPart } from './run-parts.ts';
 
-/** The stored times of one limit: of a run, or of a job. */
+/** Stored times of the clean-up limit of a run or job. */
 export interface LimitTimes {
   endingAt: number | null;
   endingHeldAt: number | null;
 }
 
-/** What a clean-up waits for that takes none of its time; `others`: an operator, children that are being ended, or its turn. */
+/** Waits that pause the clean-up timer. `others`: an operator's decision, children being cancelled, or a queue. */
 export type Hold = 'plugin' | 'others' | null;
 
 export interface CleanUpLimitDeps {
   clock: Clock;
   deadlines: Deadlines;
   limitMs: number;
-  /** The longest wait for a plugin. */
+  /** Maximum wait for a plugin, in ms. */
   maxPluginWaitMs: number;
 }
 
-/**
- * The time limit of clean-ups. It is stored, and stands still while a clean-up is held up by others.
- * @spec docs/decisions/0170
- */
+/** Time limit of clean-ups. It is stored, and paused while a clean-up is held up. @spec docs/decisions/0170 */
 export class CleanUpLimit {
   readonly limitMs: number;
   readonly maxPluginWaitMs: number;
@@ -36,13 +33,13 @@ export class CleanUpLimit {
     this.maxPluginWaitMs = deps.maxPluginWaitMs;
   }
 
-  /** Whether the clean-up has taken all of its time. That stays so, wherever the clock is set. */
+  /** Whether the limit has passed. Stays true when the clock is set back. */
   isOver(times: LimitTimes, hold: Hold): boolean {
     if (!this.#over.has(times) && this.#isPast(times, hold)) this.#over.add(times);
     return this.#over.has(times);
   }
 
-  /** When the limit passes if nothing changes; null: it does not, or it has passed. */
+  /** Returns when the limit passes if nothing changes; null when it has not started, is paused or has passed. */
   endsAt(times: LimitTimes, hold: Hold): number | null {
     const { endingAt, endingHeldAt } = times;
     if (endingAt === null || this.#over.has(times)) return null;
@@ -50,7 +47,7 @@ export class CleanUpLimit {
     return hold === 'plugin' ? endingHeldAt + this.maxPluginWaitMs : null;
   }
 
-  /** Begins, stops and resumes the count. True when the times have changed. */
+  /** Starts, pauses or resumes the timer. True when the stored times changed. */
   count(times: LimitTimes, hold: Hold): boolean {
     if (this.#over.has(times)) return false;
     const now = this.#deps.clock.now();
@@ -73,21 +70,21 @@ export class CleanUpLimit {
   }
 }
 
-/** Whether one of the steps is held up. */
+/** Returns the wait that pauses the clean-up of these steps; null when none does. */
 export function holdOf(steps: readonly StepPart[]): Hold {
   if (steps.some((step) => awaitsOthers(step) || isQueued(step))) return 'others';
   return steps.some(awaitsPlugin) ? 'plugin' : null;
 }
 
-/** A child that the clean-up itself has started is a part of it. */
+/** Excludes children started by the clean-up itself: their time counts towards its limit. */
 const awaitsOthers = ({ wait, stopped }: StepPart): boolean =>
   wait?.for === 'decision' || (wait?.for === 'child' && stopped !== null);
 
-/** For a slot, or for a process of its plugin. */
+/** Whether the step is queued for a slot or for a process of its plugin. */
 const isQueued = ({ slot, abort, record, step, wasAway }: StepPart): boolean =>
   slot === 'asked' ||
   (abort !== null && record.attemptAt === null && step.kind.reportsBegin === true && !wasAway);
 
-/** Also while it is tried whether the plugin is back. */
+/** Whether the step waits for its plugin, or retries it after such a wait. */
 const awaitsPlugin = ({ wait, wasAway, record }: StepPart): boolean =>
   wait?.for === 'plugin' || (wasAway && record.status === 'running');

@@ -20,7 +20,10 @@ export interface CleanUpDeps {
   code: Pick<CodeDriver, 'hold'> | null;
 }
 
-/** The phase in which a run is ended from outside, with the limit of its own. @spec docs/workflows.md "Cancelling and clean-up" */
+/**
+ * Clean-up phase of a run that was cancelled or timed out, with its own time limit.
+ * @spec docs/workflows.md "Cancelling and clean-up"
+ */
 export class CleanUp {
   readonly #deps: CleanUpDeps;
 
@@ -35,13 +38,13 @@ export class CleanUp {
     recorder.setRun('cancelling', by, how === 'timed_out' ? { reason: 'timeout' } : undefined);
   }
 
-  /** The run has taken all of the time for its clean-up: what is left of it is stopped. */
+  /** Whether the clean-up limit has passed; the remaining steps are then stopped. */
   isOverdue(jobs: readonly JobPart[]): boolean {
     const { run, state, limit } = this.#deps;
     return state.ending !== null && limit.isOver(run, this.#holdOf(jobs));
   }
 
-  /** The time of the run's clean-up counts, or of those of its jobs. */
+  /** Starts, pauses or resumes the clean-up timer of the run, or those of its jobs. */
   count(jobs: readonly JobPart[]): void {
     const { run, state, limit, journal } = this.#deps;
     if (!state.ending) {
@@ -50,7 +53,7 @@ export class CleanUp {
     } else if (limit.count(run, this.#holdOf(jobs))) journal.touch('run');
   }
 
-  /** When the limits pass. */
+  /** Times at which the limits pass. */
   endings(jobs: readonly JobPart[]): Array<number | null> {
     const { run, state, limit } = this.#deps;
     if (state.ending) return [limit.endsAt(run, this.#holdOf(jobs))];
@@ -64,7 +67,7 @@ export class CleanUp {
     return { isOverdue, limitMs: limit.limitMs, pluginWaitMs };
   }
 
-  /** Nothing of it is in the air. */
+  /** Records that the run waits and has no work in flight. */
   park(): void {
     const { run, journal } = this.#deps;
     journal.touch('run');

@@ -4,7 +4,7 @@ import { isFailure, type JobPart, stepIdOf } from './run-parts.ts';
 export interface CleanUpOutcome {
   isOverdue: boolean;
   limitMs: number;
-  /** What it waited for until then was a plugin, for as long as that may take. */
+  /** Maximum plugin wait in ms, if the clean-up exceeded it; else null. */
   pluginWaitMs: number | null;
 }
 
@@ -12,11 +12,11 @@ export interface EndedRun {
   ending: RunEnding;
   parts: readonly JobPart[];
   cleanUp: CleanUpOutcome;
-  /** The time limit of the run. */
+  /** Time limit of the run, in ms. */
   timeoutMs: number | undefined;
 }
 
-/** The error of a run that was ended from outside: that its time was up, and what went wrong with its clean-up. */
+/** Returns the error of a cancelled or timed-out run: the timeout, and any failure of its clean-up. */
 export function endingError({ ending, timeoutMs, ...run }: EndedRun): RunError | null {
   const cleanUp = cleanUpError(run);
   if (ending === 'cancelled') return cleanUp;
@@ -44,7 +44,7 @@ function cleanUpError({
   }
   for (const { record, steps } of parts) {
     const error = record.error === null ? null : (JSON.parse(record.error) as RunError);
-    // That its time was up says nothing of its clean-up.
+    // A timeout of the job is not a failure of its clean-up.
     if (error && error.details.reason !== 'timeout') return error;
     const bad = steps.find(isFailure);
     if (bad)

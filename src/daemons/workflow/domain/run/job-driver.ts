@@ -36,19 +36,19 @@ export interface JobDriverDeps {
   state: RunState;
   journal: RunJournal;
   deadlines: Deadlines;
-  /** Of the clean-up of a job that is being ended. */
+  /** Clean-up limit of an ending job. */
   limit: CleanUpLimit;
-  /** Drives the one job of a workflow in code. */
+  /** Drives the only job of a code workflow. */
   code: CodeDriver | null;
 }
 
-/** The life of a job: what it needs, its combinations, its steps in order, its end. */
+/** Drives jobs: dependencies, matrix combinations, steps in order, and the end. */
 export function createJobDriver(deps: JobDriverDeps) {
   const { groups, recorder, scopes, evaluations, steps, state, journal, deadlines, limit, code } = deps;
   const { setJob } = recorder;
   const { scopeOf } = scopes;
 
-  /** Goes on with a job as far as it can. */
+  /** Advances a job as far as possible. */
   function advanceJob(part: JobPart) {
     if (part.record.status === 'interrupted') setJob(part, 'running');
     const { timeoutMs } = part.job;
@@ -90,9 +90,9 @@ export function createJobDriver(deps: JobDriverDeps) {
     });
   }
 
-  /** Ends the steps of a job that is being ended, in their order, but for those whose `if` holds when it is cancelled. */
+  /** Ends the steps of an ending job in order; steps whose `if` holds on cancel run as clean-up. */
   function cleanUp(part: JobPart, how: RunEnding): void {
-    // That of a run has a limit for all of its jobs.
+    // When the run itself ends, its own limit covers all jobs.
     if (!state.ending && limit.isOver(part.record, holdOf(part.steps))) {
       stopJob(part, how);
       return;
@@ -116,7 +116,7 @@ export function createJobDriver(deps: JobDriverDeps) {
     endJob(part, how);
   }
 
-  /** Whether a step or job is one that cleans up; undefined while a thread works on it. */
+  /** Whether a step or job runs as clean-up; undefined while a thread evaluates its `if`. */
   function holdsOnCancel(part: object, condition: Condition, job: JobPart): boolean | undefined {
     try {
       return evaluations.ask(part, condition, () => scopeOf(job, 'cancelled'))?.value;
@@ -125,7 +125,7 @@ export function createJobDriver(deps: JobDriverDeps) {
     }
   }
 
-  /** Ends all of a job, its clean-up too. */
+  /** Stops a job, including its clean-up. */
   function stopJob(part: JobPart, how: RunEnding): void {
     part.record.ending ??= how;
     code?.stop(part, reasonOf(how));
@@ -144,20 +144,22 @@ export function createJobDriver(deps: JobDriverDeps) {
     else setJob(part, how, error);
   }
 
-  /** Ends a group of a run whose clean-up did not end in time. */
+  /** Stops a job of a run whose clean-up exceeded its limit. */
   function stopGroup(group: JobGroup, how: RunEnding): void {
     group.parts ??= [newJobPart(group.job, group.job.id, null)];
     for (const part of group.parts) if (!isFinal(part.record.status)) stopJob(part, how);
   }
 
-  /** A job of a run that is being ended goes on if its `if` holds then; any other ends. False while that is not known. */
+  /**
+   * Whether a job ends with its run: jobs whose `if` holds on cancel continue. Undefined while a thread evaluates it.
+   */
   function endsWithRun(group: JobGroup, part: JobPart): boolean | undefined {
     if (!state.ending || part.record.ending) return false;
     const goesOn = holdsOnCancel(group.job, group.job.condition, part);
     return goesOn === undefined ? undefined : !goesOn;
   }
 
-  /** Goes on with all combinations of a job. */
+  /** Advances all matrix combinations of a job. */
   function advanceGroup(group: JobGroup): void {
     if (group.parts === null && !unfold(group)) return;
     for (let changed = true; changed; ) {
@@ -194,7 +196,7 @@ export function createJobDriver(deps: JobDriverDeps) {
     }
   }
 
-  /** Decides whether the job runs, and in which combinations. False while what that depends on is not known. */
+  /** Decides whether the job runs, and expands its matrix. False while a dependency or an evaluation is pending. */
   function unfold(group: JobGroup): boolean {
     const { job } = group;
     const results = job.needs.map((id) => resultOf(groups.get(id)!));
@@ -225,7 +227,7 @@ export function createJobDriver(deps: JobDriverDeps) {
         group.parts = [single];
         setJob(single, 'skipped');
       }
-      // Those that wait for their turn would be unknown to a service that takes the run up again.
+      // Stores pending combinations too, so that a service that resumes the run knows them.
       if (all) for (const part of group.parts) journal.touch(part);
     } catch (error) {
       group.parts = [single];
@@ -234,7 +236,7 @@ export function createJobDriver(deps: JobDriverDeps) {
     return true;
   }
 
-  /** Throws where the matrices of a small definition unfold to more than a run may be. */
+  /** Throws when expanded matrices exceed MOST_STEPS, which a small definition can reach. */
   function requireRoom(more: number): void {
     const known = [...groups.values()].reduce(
       (sum, { job, parts }) => sum + (parts?.length ?? 0) * job.steps.length,

@@ -10,7 +10,7 @@ export interface OpenChildrenDeps {
   state: RunState;
   clock: Clock;
   logger: Logger;
-  /** Ids of the children of a run that have not ended. */
+  /** Returns the ids of a run's unfinished children. */
   openChildren(runId: string): Promise<string[]>;
   cancelChild(runId: string): void;
 }
@@ -18,8 +18,9 @@ export interface OpenChildrenDeps {
 const PAUSE_AFTER_FAILURE_MS = seconds(1);
 
 /**
- * The children of a run that is being ended, looked up once its jobs have ended: also those that its steps do not know of since
- * a crash, or no longer wait for. The run ends after them. @spec docs/decisions/0171
+ * Unfinished children of an ending run, which ends after them. They are read from the store: after a crash, or without
+ * a wait, its steps may not know them.
+ * @spec docs/decisions/0171
  */
 export class OpenChildren {
   readonly #deps: OpenChildrenDeps;
@@ -34,7 +35,7 @@ export class OpenChildren {
     return this.#open !== null && this.#open.size > 0;
   }
 
-  /** Whether all have ended; undefined while that is looked up. */
+  /** Whether all children have ended; undefined while the store is read. */
   haveEnded(jobs: readonly JobPart[]): boolean | undefined {
     if (!jobs.some(({ steps }) => steps.some(mayHaveChild))) return true;
     const { endedChildren } = this.#deps.state;

@@ -12,20 +12,20 @@ export interface RunEvaluationsDeps {
   journal: RunJournal;
   recorder: RunRecorder;
   state: RunState;
-  /** It was ready before this boot, so that an earlier one may have died of its expressions. */
+  /** The run was ready before this boot, so an earlier boot may have crashed on its expressions. */
   isFromBefore: boolean;
 }
 
-/** What the expressions of a run came to, as far as the course of the run depends on it. */
+/** Evaluates the expressions that decide the course of a run. */
 export interface RunEvaluations {
   /**
-   * The value for a part of the run, always the same. Undefined while it is worked on: then `advance` is called once it
-   * is known. Throws TemplateError.
+   * Returns the value for a part of the run, always the same. Undefined while a thread evaluates it; `advance` is
+   * called when the value is known. Throws TemplateError.
    */
   ask<Value>(part: object, what: Evaluable<Value>, scope: () => Scope): { value: Value } | undefined;
-  /** A value for this once, when it is known at once. Throws TemplateError. */
+  /** Evaluates once; undefined when a thread is needed. Throws TemplateError. */
   now<Value>(what: Evaluable<Value>, scope: Scope): { value: Value } | undefined;
-  /** A value for this once, begun when the run is marked as being at it. Undefined when another boot holds the run by now. */
+  /** Evaluates once, after the run is marked as in flight. Undefined when another boot owns the run. */
   confined<Value>(what: Evaluable<Value>, scope: Scope): Promise<{ value: Value } | undefined>;
   readonly isPending: boolean;
 }
@@ -37,19 +37,19 @@ export function createRunEvaluations(deps: RunEvaluationsDeps): RunEvaluations {
   const answers = new WeakMap<object, Map<object, Answer>>();
   let pending = 0;
 
-  /** Of a run from before this boot nothing is evaluated in place until a mark of it is durable. */
+  /** Evaluates nothing in place for a run from before this boot: its in-flight mark must be durable first. */
   function now<Value>(what: Evaluable<Value>, scope: Scope): { value: Value } | undefined {
     return isFromBefore && what.expressions.length > 0 ? undefined : evaluator.now(what, scope);
   }
 
-  /** What may bring the service down begins only once the run is known to be at it. */
+  /** An expression can crash the service, so evaluation starts only after the in-flight mark is durable. */
   async function confined<Value>(
     what: Evaluable<Value>,
     scope: Scope,
   ): Promise<{ value: Value } | undefined> {
     recorder.enterFlight();
     try {
-      // The write of what led here, which follows in this turn, takes the mark along.
+      // Waits a microtask, so that the caller's own write includes the mark.
       await null;
       if (!(await journal.flush())) return undefined;
       const known = isFromBefore ? evaluator.now(what, scope) : undefined;

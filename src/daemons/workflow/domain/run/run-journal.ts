@@ -18,30 +18,30 @@ export interface JournalDeps {
   store: Pick<RunStore, 'write'>;
   clock: Clock;
   logger: Logger;
-  /** After each write: what was promoted, and that there is something new to read. */
+  /** Called after each write, to offer promoted runs and notify readers. */
   written(run: RunRecord, result: WriteResult): void;
 }
 
-/** What happens to a run, gathered and written in order, each write carrying the run's fence. */
+/** Write buffer of a run: changes are written in order, each write with the run's fence token. */
 export interface RunJournal {
   touch(part: 'run' | JobPart | StepPart): void;
   attempt(attempt: AttemptRecord): void;
   event(event: Omit<EventRecord, 'at'>): void;
-  /** The text is redacted as it is in the platform's log. */
+  /** Redacts the message like the platform log. */
   log(line: Omit<LogLineRecord, 'at'>): void;
   take(n: number, by: string): void;
-  /** The holder knows this entry of the inbox. */
+  /** Records that the owner has seen this inbox entry. */
   saw(n: number): void;
-  /** True once everything so far is durable; false when somebody else holds the run by now. */
+  /** Resolves to true once all changes so far are durable; false when another owner holds the run. */
   flush(): Promise<boolean>;
-  /** Gives up what could not be written yet. */
+  /** Discards unwritten changes. */
   abandon(): void;
-  /** Nothing is durable of this run under our fence yet. */
+  /** No write has claimed the run under this fence yet. */
   readonly isClaiming: boolean;
 }
 
 const LONGEST_PAUSE_MS = 5000;
-/** Lines of a run that are kept with it, from one time it is taken up to the next; a loop that logs would fill the disk. */
+/** Maximum log lines stored per claim of a run: a loop that logs would fill the disk. */
 const MOST_LINES = 10_000;
 
 export function createRunJournal(run: RunRecord, { store, clock, logger, written }: JournalDeps): RunJournal {
@@ -92,7 +92,7 @@ export function createRunJournal(run: RunRecord, { store, clock, logger, written
     return write;
   }
 
-  /** A store that cannot write (no room, a lock) is asked again: what happened must not be forgotten. */
+  /** Retries with backoff while the store cannot write (disk full, locked): no change may be lost. */
   async function persist(write: RunWrite): Promise<boolean> {
     for (let pause = 250; !abandoned; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       try {

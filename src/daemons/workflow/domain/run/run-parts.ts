@@ -7,36 +7,36 @@ import { isFinal } from '../states.ts';
 import type { StepFailure } from '../steps/retry-policy.ts';
 import type { StepKind } from '../steps/step-kind.ts';
 
-/** Steps of one run: each is held in memory while the run is driven, and looked at whenever one ends. */
+/** Maximum steps of a run: all are in memory while it is active, and each advance visits all of them. */
 export const MOST_STEPS = 10_000;
 
-/** A step in memory: its record, and what is in the air of it. */
+/** A step in memory: its record and its in-flight work. */
 export interface StepPart {
   record: StepRecord;
   step: CompiledStep;
   job: JobPart;
-  /** Its output and error, parsed. */
+  /** Parsed from the record, like `error`. */
   output: JsonValue;
   error: RunError | null;
   wait: StepWait | null;
-  /** Aborts the attempt in the air. */
+  /** Aborts the attempt in flight; null without one. */
   abort: AbortController | null;
   slot: 'none' | 'asked' | 'held';
-  /** Takes the request for a slot back. */
+  /** Withdraws the request for a slot. */
   withdraw: (() => void) | null;
-  /** The end of its child is being looked up. */
+  /** A lookup of its child's end is in flight. */
   looking: boolean;
-  /** Processes that were lost under it since the run was taken up. */
+  /** Processes lost under the step since the run was claimed. */
   losses: number;
-  /** The child that had not ended when it was looked up. */
+  /** Id of the child that was unfinished at its latest lookup. */
   openChild: string | null;
-  /** Its plugin was away at the latest attempt, and its work has not begun since. */
+  /** Its plugin was unavailable at the latest attempt, and no work has begun since. */
   wasAway: boolean;
-  /** What the attempt under way is given; undefined until a thread has worked it out. */
+  /** Evaluated input of the current attempt; undefined until a thread has evaluated it. */
   given: Record<string, JsonValue> | StepFailure | undefined;
-  /** It is being ended from outside: what was in the air of it comes to nothing. */
+  /** How its run or job ends this step; a failure of its in-flight work is then ignored. */
   stopped: RunEnding | null;
-  /** Does the work in place of its kind: for steps that only the run's own code can do. */
+  /** Replaces the kind's `run`, for steps that only the run's own code can perform. */
   perform: StepKind['run'] | null;
 }
 
@@ -46,13 +46,13 @@ export interface JobPart {
   matrix: Record<string, JsonValue>;
   steps: StepPart[];
   outputs: Record<string, JsonValue>;
-  /** A step of it failed that may not fail. */
+  /** A step without `continueOnError` failed. */
   failed: boolean;
-  /** The code that finds its steps is at work, or about to be. */
+  /** A replay of its code is in flight or about to start. */
   passing: boolean;
 }
 
-/** All combinations of one job; null until what it needs has ended. */
+/** Matrix combinations of a job; `parts` is null until its dependencies have ended. */
 export interface JobGroup {
   job: CompiledJob;
   parts: JobPart[] | null;
@@ -60,10 +60,10 @@ export interface JobGroup {
 
 export type RunParts = Map<string, JobGroup>;
 
-/** What a definition says of the parts of its runs. */
+/** Fields of a compiled workflow that determine the parts of its runs. */
 export type Outline = Pick<CompiledWorkflow, 'jobs' | 'code'>;
 
-/** The parts of a run as stored, over its definition. Steps that were never touched have no row. */
+/** Builds the parts of a run from its definition and stored rows. Untouched steps have no row. */
 export function partsOf(workflow: Outline, { jobs, steps }: Pick<LoadedRun, 'jobs' | 'steps'>): RunParts {
   const stored = new Map(steps.map((step) => [`${step.jobKey} ${step.index}`, step]));
   const groups: RunParts = new Map();
@@ -84,7 +84,7 @@ function place(key: string): number {
   return Number(key.split(':')[1] ?? 0);
 }
 
-/** A combination of a job that was not there before. */
+/** Creates a new combination of a job. */
 export function newJobPart(job: CompiledJob, key: string, matrix: Record<string, JsonValue> | null): JobPart {
   const record: JobRecord = {
     key,
@@ -184,12 +184,12 @@ export function isInAir({ abort, looking, slot }: StepPart): boolean {
   return abort !== null || looking || slot === 'asked';
 }
 
-/** `<job>.<step>`: how the outside names a step. */
+/** Public name of a step: `<job>.<step>`. */
 export function stepIdOf({ job, step }: StepPart): string {
   return `${job.record.key}.${step.id}`;
 }
 
-/** How a job with all its combinations ended; null while one has not. */
+/** Returns the result of a job over all combinations; null while one is unfinished. */
 export function resultOf({ job, parts }: JobGroup): PartStatus | null {
   if (parts === null || !parts.every(({ record }) => isFinal(record.status))) return null;
   const states = parts.map(({ record }) => record.status);
@@ -199,7 +199,7 @@ export function resultOf({ job, parts }: JobGroup): PartStatus | null {
   return states.every((status) => status === 'skipped') ? 'skipped' : 'succeeded';
 }
 
-/** The outputs of a job: of a matrix those of every combination that ended well, later ones winning. */
+/** Returns the outputs of a job; for a matrix, merged over successful combinations, later ones winning. */
 function outputsOf(group: JobGroup | undefined): Record<string, JsonValue> {
   return Object.assign({}, ...(group?.parts ?? []).map(({ outputs }) => outputs));
 }
@@ -228,7 +228,7 @@ export function stepsScope({ steps }: JobPart): Scope['steps'] {
   );
 }
 
-/** Every combination of the lists of a matrix, the first list varying slowest. */
+/** Returns every combination of a matrix's lists, the first list varying slowest. */
 export function combinations(matrix: Record<string, JsonValue>): Array<Record<string, JsonValue>> {
   let all: Array<Record<string, JsonValue>> = [{}];
   for (const [name, values] of Object.entries(matrix)) {

@@ -13,9 +13,9 @@ import { traceAttempt } from './run-trace.ts';
 export interface RunRecorderDeps {
   clock: Clock;
   deadlines: Deadlines;
-  /** The largest output of a step, in characters of JSON. */
+  /** Maximum output of a step, in characters of JSON. */
   mostOutput: number;
-  /** Where the spans of attempts go. */
+  /** Receives the spans of attempts. */
   tracer?: Tracer | undefined;
   jobStarted(): void;
   jobEnded(): void;
@@ -23,13 +23,15 @@ export interface RunRecorderDeps {
 
 export type RunRecorder = ReturnType<typeof createRunRecorder>;
 
-/** What an attempt waits for; other waits are between two attempts. */
+/** Waits that are part of an attempt; other waits lie between two attempts. */
 const WAITS_OUTSIDE: ReadonlySet<string> = new Set(['time', 'signal', 'approval', 'child']);
 
-/** Characters of JSON that the steps of a run hand on, all together: they are in memory while it is driven. */
+/** Maximum total output of a run's steps, in characters of JSON: all are in memory while the run is active. */
 const MOST_KEPT_CHARS = 32 * 1024 * 1024;
 
-/** Takes down what becomes of a run and its parts: every status goes through the table of states, into the journal, with its event. */
+/**
+ * Records status changes of a run and its parts: each is checked against the state table and written with its event.
+ */
 export function createRunRecorder(
   { run, steps }: Pick<LoadedRun, 'run' | 'steps'>,
   journal: RunJournal,
@@ -41,7 +43,7 @@ export function createRunRecorder(
   const inFlight = new Set<JobPart>();
   let flights = 0;
 
-  /** Work outside of steps begins: should the service die with it, the run is one of those that may be to blame. */
+  /** Marks work outside of steps as in flight: if the service crashes during it, the run is a suspect. */
   function enterFlight(): void {
     flights++;
     noteFlights();
@@ -179,7 +181,7 @@ export function createRunRecorder(
     setStep(part, 'waiting', { for: wait!.for, ...data });
   }
 
-  /** Jobs that are left as they are fly no more. */
+  /** Removes the run's jobs from the in-flight metric when the run leaves memory. */
   function settleCounts(): void {
     for (const _ of inFlight) deps.jobEnded();
     inFlight.clear();

@@ -7,7 +7,7 @@ import { type JobPart, needsScope, type RunParts, stepsScope } from './run-parts
 
 export type RunScopes = ReturnType<typeof createRunScopes>;
 
-/** What the expressions of a run see, at each of its places. */
+/** Builds the scopes in which a run's expressions are evaluated. */
 export function createRunScopes(run: RunRecord, workflow: CompiledWorkflow, groups: RunParts) {
   const input: JsonValue = JSON.parse(run.input);
   const runScope = {
@@ -36,8 +36,8 @@ export function createRunScopes(run: RunRecord, workflow: CompiledWorkflow, grou
     part.record.ending ? 'cancelled' : part.failed ? 'failure' : 'success';
 
   /**
-   * The output of the run: what its code returned, or what the definition says, else the outputs of the jobs that have
-   * some. Undefined while a thread works on it.
+   * Returns the run's output: the result of its code, the definition's `outputs`, or else the outputs of all jobs that
+   * have some. Undefined while a thread evaluates it.
    */
   function outputOf(evaluations: RunEvaluations): { value: JsonValue } | undefined {
     const ids = [...groups.keys()];

@@ -3,25 +3,25 @@ import { PlatformError } from '../../../../kit/errors.ts';
 import type { InboxRecord } from '../../../../store/ports/index.ts';
 import type { StepPart } from './run-parts.ts';
 
-/** How the engine is left by a run. `lost`: somebody else holds it by now. */
+/** How a run left the engine. `lost`: another owner holds it. */
 export type Departure = 'ended' | 'parked' | 'lost' | 'abandoned';
 
-/** What the parts of a run in memory have in common. */
+/** State shared by the components of a run in memory. */
 export interface RunState {
   departure: Departure | null;
-  /** The run is being ended from outside: nothing of it but its clean-up goes on. */
+  /** How the run is being ended from outside; only its clean-up continues. */
   ending: RunEnding | null;
-  /** Nothing more is started. */
+  /** No new work starts. */
   draining: boolean;
-  /** What came and was not used yet. */
+  /** Unused inbox entries. */
   inbox: InboxRecord[];
-  /** Children that are said to have ended, and were not looked up since. */
+  /** Children reported as ended and not looked up since. */
   endedChildren: Set<string>;
-  /** Steps to be started once what happened so far is durable. */
+  /** Steps to launch once all changes so far are durable. */
   launches: StepPart[];
-  /** Looks at the run anew. */
+  /** Advances the run. */
   advance(): void;
-  /** Advances once for all steps that settle together: each advance visits all steps of the run. */
+  /** Advances once for all steps that settle together, since each advance visits all steps of the run. */
   advanceSoon(): void;
 }
 
@@ -38,13 +38,13 @@ export function coalesced(work: () => void): () => void {
   };
 }
 
-/** Why what is in the air is aborted. */
+/** Abort reasons of in-flight work. */
 export const TIMED_OUT = new PlatformError('EXECUTION_TIMEOUT', 'The step did not end in time.');
 export const RUN_TIMED_OUT = new PlatformError(
   'EXECUTION_TIMEOUT',
   'The run or its job did not end in time.',
 );
 export const CANCELLED = new PlatformError('EXECUTION_ERROR', 'The run was cancelled.');
-/** Why a step of a run or job that ends as this is aborted. */
+/** Returns the abort reason for a step whose run or job ends this way. */
 export const reasonOf = (how: RunEnding): PlatformError => (how === 'cancelled' ? CANCELLED : RUN_TIMED_OUT);
 export const SHUT_DOWN = new PlatformError('SERVICE_UNAVAILABLE', 'The workflow service is stopping.');

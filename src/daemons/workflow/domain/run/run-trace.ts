@@ -4,18 +4,18 @@ import type { RunRecord } from '../../../../store/ports/index.ts';
 import type { StepFailure } from '../steps/retry-policy.ts';
 import { type StepPart, stepIdOf } from './run-parts.ts';
 
-/** 16 hex digits made of what the span is of, so that a daemon that takes a run up again goes on with the same ones. */
+/** Derives a span id of 16 hex digits, so that a daemon that resumes the run uses the same ids. */
 function spanOf(...parts: Array<string | number>): string {
   return hash('sha256', parts.join('\n')).slice(0, 16);
 }
 
-/** The span of a run: the parent of its steps'. */
+/** Span id of a run: the parent of its steps' spans. */
 export const runSpan = (runId: string): string => spanOf(runId);
-/** The span of one attempt of a step: the parent of what it calls. */
+/** Span id of one attempt of a step: the parent of its calls. */
 export const attemptSpan = (runId: string, stepId: string, attempt: number): string =>
   spanOf(runId, stepId, attempt);
 
-/** Tells the span of an attempt that has ended. */
+/** Reports the span of an ended attempt. */
 export function traceAttempt(
   tracer: Tracer | undefined,
   run: RunRecord,
@@ -43,7 +43,7 @@ export function traceAttempt(
   });
 }
 
-/** Tells the span of a run that has ended: from its start, which queueing came before. */
+/** Reports the span of an ended run; time in the queue is excluded. */
 export function traceRun(tracer: Tracer | undefined, run: RunRecord, durationMs: number): void {
   tracer?.ended({
     traceId: run.traceId,

@@ -15,7 +15,7 @@ export interface RunWakesDeps {
   deadlines: Deadlines;
 }
 
-/** The times at which a run goes on by itself. Limits that have passed are none: they would come again and again. */
+/** Returns the times at which a run wakes by itself. Passed limits are excluded: they would fire repeatedly. */
 export function wakesOf(jobs: readonly JobPart[], deps: RunWakesDeps): number[] {
   const { run, state, cleanUp, code, deadlines } = deps;
   const times = jobs.flatMap((part) => [
@@ -31,7 +31,7 @@ function timeoutOf({ record, job }: JobPart): number | null {
   return counts && !isFinal(record.status) ? record.startedAt! + job.timeoutMs! : null;
 }
 
-/** One of code that is due has told so already: its function takes it up when it comes to it. */
+/** Due steps of code are excluded: they were reported already, and the function consumes each on reaching it. */
 function wakeOf({ record: { status, wakeAt }, step }: StepPart, deadlines: Deadlines): number | null {
   if (status !== 'waiting' || wakeAt === null) return null;
   return isOwnStep(step) && deadlines.isPast(wakeAt) ? null : wakeAt;

@@ -1,7 +1,7 @@
 import { WaitReason } from '../../../../contracts/index.ts';
 import type { JobPart } from './run-parts.ts';
 
-/** What a run waits for as a whole: of its steps' waits the first in the order of `WaitReason`. */
+/** Returns why the run as a whole waits: the first of its steps' waits in the order of `WaitReason`. */
 export function waitReasonOf(jobs: readonly JobPart[]): WaitReason | null {
   const waits = new Set(
     jobs.flatMap(({ steps }) =>

@@ -4,7 +4,7 @@ import { CronPattern } from 'croner';
 const MONTH_LENGTHS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const SUNDAY = 0;
 const SATURDAY = 6;
-/** Croner's bit for the last of a weekday in its month; the bits below it are the first to the fifth. */
+/** Croner's bit for the last such weekday of a month; the lower bits are the first to the fifth. */
 const LAST_OF_MONTH = 32;
 
 /** A day of a month. `length` is the number of its days, `first` the weekday of its first day, 0 for Sunday. */
@@ -15,8 +15,8 @@ interface Day {
 }
 
 /**
- * Whether any year has a day that matches the cron line: none matches `0 0 30 2 *`. The calendar contains each month with each
- * first weekday, so the result does not depend on the time. Throws croner's errors for invalid lines.
+ * Whether any day can match the cron line, independent of the current date; none matches `0 0 30 2 *`. Throws croner's
+ * errors for invalid lines.
  * @spec docs/decisions/0177
  */
 export function namesDay(cron: string): boolean {
@@ -68,7 +68,7 @@ function lastWeekdayOf(at: Day): number {
   return weekday === SATURDAY ? length - 1 : length;
 }
 
-/** Undefined for a day that the month does not have. */
+/** Returns the weekday nearest to a day of the month; undefined when the month lacks that day. */
 function nearestWeekday(day: number, at: Day): number | undefined {
   const { length } = at;
   if (day > length) return undefined;

@@ -3,14 +3,14 @@ import type { JsonValue, KeyedRun, RunRecord } from '../../../../store/ports/ind
 import { canonicalJson } from '../definition/compile-common.ts';
 
 /**
- * What a caller asked for, as it was sent: a repeat asks for the same whatever was deployed meanwhile. `retry` and
- * `timeoutMs` of a job say how it is run, not what, and do not count.
+ * A start request as sent, so that a repeat matches whatever was deployed meanwhile. `retry` and `timeoutMs` of a job
+ * are excluded: they do not change the work.
  */
 export interface AskedStart {
   kind: RunRecord['kind'];
-  /** A registered workflow, or the handler of a job. */
+  /** Id of a registered workflow, or handler of a job. */
   workflowId?: string | undefined;
-  /** A definition sent along. */
+  /** Inline definition of the request. */
   definition?: unknown;
   input: JsonValue;
   runAt: number | null;
@@ -19,15 +19,15 @@ export interface AskedStart {
 
 export interface Idempotency {
   key: string;
-  /** Null where the key itself names what is started: a planned time, a delivery. */
+  /** Null when the key itself identifies the start: a planned time or a webhook delivery. */
   asked: AskedStart | null;
 }
 
-/** Begins every digest of this form. Those without it are of versions that hashed the definition. */
+/** Prefix of current digests. Digests without it come from older versions, which hashed the definition. */
 const FORM = '2:';
 const OF_KEY_ALONE = `${FORM}key`;
 
-/** Whether the key was used for the same request; undefined where a version before stored it in a form that cannot tell. */
+/** Whether the key was used for the same request; undefined when the digest of an older version cannot tell. */
 export function isRepeat(known: KeyedRun, idempotency: Idempotency): boolean | undefined {
   if (known.digest.startsWith(FORM)) return known.digest === digestOf(idempotency);
   const asSent = { hash: '', checked: idempotency.asked?.input ?? null };
@@ -39,8 +39,8 @@ export function digestOf({ asked }: Idempotency): string {
 }
 
 /**
- * Whether the key was stored by an earlier version for the same request. Its digest held the hash of the definition, which
- * the run still names, and the input with its defaults. `checked` and `hash` are those of the request as it is read now.
+ * Whether an older version stored the key for the same request. Its digest covers the definition's hash and the input
+ * with defaults; `hash` and `checked` are those of the current request.
  */
 export function isEarlierForm(
   { digest, run }: KeyedRun,
@@ -55,7 +55,7 @@ export function isEarlierForm(
   return isNamed && digest === hashOf({ hash: run.definitionHash, input: checked, runAt, priority, kind });
 }
 
-/** Equal for equal values, whatever the order of their keys. */
+/** Hashes a value independently of its key order. */
 export function hashOf(asked: object): string {
   return createHash('sha256').update(canonicalJson(asked)).digest('base64url');
 }

@@ -4,7 +4,7 @@ import type { NewRun, StartOptions } from '../../../../store/ports/index.ts';
 type KeyedRun = Pick<NewRun, 'workflowId' | 'concurrencyLimit'>;
 type Limit = 'concurrent' | 'perDay' | 'perMonth' | 'key';
 
-/** What a start beyond a limit is answered. */
+/** Returns the error of a start that exceeds a limit. */
 export function overLimit(
   limit: Limit,
   run: NewRun,
@@ -30,7 +30,7 @@ export function overLimit(
   );
 }
 
-/** `concurrency.strategy: reject`, at a start and when the time of a planned run comes. */
+/** Returns the error of `concurrency.strategy: reject`, at a start or when a planned run is due. */
 export function keyTaken({ workflowId, concurrencyLimit: limit }: KeyedRun): PlatformError {
   return new PlatformError(
     'CONCURRENT_LIMIT_EXCEEDED',

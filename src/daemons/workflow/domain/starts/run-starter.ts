@@ -13,13 +13,13 @@ import type { Engine } from '../engine/engine-ports.ts';
 import { digestOf, type Idempotency, isEarlierForm, isRepeat } from './idempotency.ts';
 import { overLimit } from './over-limit.ts';
 
-/** On whose behalf, and in which trace, a run is started. */
+/** Identity and trace context of a start. */
 export interface Starter {
   tenantId: string;
   hostId: string;
   requestId: string;
   traceId: string;
-  /** The span it is started from. */
+  /** Span of the request that starts the run. */
   parentSpanId?: string | undefined;
 }
 
@@ -37,11 +37,13 @@ export interface StartRequest {
 }
 
 export interface RunStarter {
-  /** Durable once it resolves. Throws VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED, CONCURRENT_LIMIT_EXCEEDED. */
+  /**
+   * Starts a run; durable once resolved. Throws VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED, CONCURRENT_LIMIT_EXCEEDED.
+   */
   start(request: StartRequest, starter: Starter): Promise<RunRecord>;
   /**
-   * Starts what `request` makes, once for its key. A repeat finds its run also where the request would be refused by now:
-   * its workflow may be gone, or take other inputs.
+   * Starts the request once per key. A repeat returns its run even if the request would be refused now, for example
+   * because its workflow was removed.
    */
   startOnce(
     idempotency: Idempotency | undefined,
@@ -50,14 +52,14 @@ export interface RunStarter {
   ): Promise<RunRecord>;
 }
 
-/** Holds an input, or the payload of a signal, against the schema in a workflow's code. Throws VALIDATION_ERROR. */
+/** Validates a run's input, or a signal's payload, with the schema in the workflow's code. Throws VALIDATION_ERROR. */
 export type CheckCodeInput = (
   code: CompiledCode,
   value: JsonValue,
   options: { tenantId: string; signal?: string },
 ) => Promise<void>;
 
-/** A workflow that starts itself would never end. */
+/** Maximum nesting of runs: a workflow that starts itself would never end. */
 const MOST_DEPTH = 16;
 
 export function createRunStarter(deps: {

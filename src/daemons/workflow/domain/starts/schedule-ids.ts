@@ -4,8 +4,8 @@ import type { ScheduleDefinition } from '../../../../contracts/index.ts';
 type Plan = Pick<ScheduleDefinition, 'id' | 'cron' | 'timezone'> & { workflow?: string };
 
 /**
- * The ids of plans, in their order: each plan's own id, or a hash of what makes it this plan. Its place would be another
- * one as soon as a plan before it came or went, and what is known of it, such as a pause, would go to its neighbour.
+ * Returns an id for each plan: its own, or a hash of its fields. An index would shift when plans are added or removed,
+ * and move a pause to another plan.
  */
 export function scheduleIds(owner: string, plans: readonly Plan[]): string[] {
   const seen = new Map<string, number>();
@@ -22,7 +22,7 @@ function hashOf({ cron, timezone, workflow = '' }: Plan): string {
   return createHash('sha256').update([fields, timezone, workflow].join('\n')).digest('hex').slice(0, 8);
 }
 
-/** The places of plans whose own id another one before them has. */
+/** Returns the indexes of plans whose id an earlier plan has. */
 export function repeatedIds(plans: ReadonlyArray<{ id?: unknown }>): number[] {
   const ids = plans.map(({ id }) => id);
   return [...ids.keys()].filter((place) => ids[place] !== undefined && ids.indexOf(ids[place]) < place);

@@ -2,18 +2,20 @@ import { Cron } from 'croner';
 import { messageOf } from '../../../../kit/errors.ts';
 import { namesDay } from './cron-days.ts';
 
-/** A plan as croner reads it, time zone changes included. */
+/** Cron line and IANA time zone of a schedule; croner applies daylight saving changes. */
 interface Plan {
   cron: string;
   timezone: string;
 }
 
-/** The first planned time after `after`; null when there is none. */
+/** Returns the first planned time after `after`; null when there is none. */
 export function nextTime({ cron, timezone }: Plan, after: number): number | null {
   return new Cron(cron, { timezone, paused: true }).nextRun(new Date(after))?.getTime() ?? null;
 }
 
-/** What is wrong with a plan; null when nothing is. Croner takes up to seconds to find that a plan never comes. */
+/**
+ * Returns the fault of a plan, or null. Calls `namesDay`, since croner takes seconds to find that a plan never fires.
+ */
 export function scheduleFault(plan: Plan): { key: 'cron' | 'timezone'; message: string } | null {
   try {
     new Intl.DateTimeFormat('en', { timeZone: plan.timezone });
@@ -34,7 +36,7 @@ export function scheduleFault(plan: Plan): { key: 'cron' | 'timezone'; message: 
   };
 }
 
-/** The last planned time up to now. */
+/** Returns the last planned time up to now; null when there is none. */
 export function previousTime({ cron, timezone }: Plan, now: number): number | null {
   const [last] = new Cron(cron, { timezone, paused: true }).previousRuns(1, new Date(now + 1)) ?? [];
   return last?.getTime() ?? null;

@@ -18,37 +18,37 @@ import type { RunStarter, Starter } from './run-starter.ts';
 import { scheduleIds } from './schedule-ids.ts';
 import { nextTime, previousTime } from './schedule-times.ts';
 
-/** Schedules of files and plugins belong to the tenant of a machine with one. */
+/** Owner of schedules from files and plugins: the tenant of a single-tenant machine. */
 const TENANT = 'default';
-/** With `catchUp: none` a time this old still counts as now: the service may just have been busy. */
+/** Age up to which a time is on time under `catchUp: none`: the service may have been busy. */
 const ON_TIME_MS = minutes(1);
-/** A clock that goes back by more was set; less is how clocks are kept. */
+/** A clock that goes back further was set; smaller steps are clock corrections. */
 const SET_BACK_MS = seconds(1);
-/** `catchUp: all` starts so many runs at most. */
+/** Maximum runs that `catchUp: all` starts for one schedule. */
 const MOST_CAUGHT_UP = 100;
 
 export interface Schedules {
-  /** Makes the schedules of the registered workflows, and those of plugins, the ones in force. */
+  /** Replaces the active schedules with those of registered workflows and of plugins. */
   sync(ofPlugins: PluginSchedules): Promise<void>;
-  /** Serves what is due; answers when the next one is. */
+  /** Serves due schedules; resolves to the next due time. */
   serve(now: number): Promise<number | null>;
   list(tenantId: string): Promise<Schedule[]>;
-  /** Throw NOT_FOUND. */
+  /** Pauses a schedule. Throws NOT_FOUND, as do `resume` and `trigger`. */
   pause(tenantId: string, id: string): Promise<Schedule>;
   resume(tenantId: string, id: string): Promise<Schedule>;
   trigger(tenantId: string, id: string, starter: Starter): Promise<WorkflowRun>;
 }
 
-/** The plans of loaded plugins' manifests. */
+/** Schedules from the manifests of loaded plugins. */
 export interface PluginSchedules {
   found: readonly FoundSchedule[];
-  /** Loaded plugins by id: true, or false for one with a faulty plan. */
+  /** Loaded plugins by id; false for a plugin with a faulty plan. */
   loaded: ReadonlyMap<string, boolean>;
 }
 
-/** A plan of a plugin's manifest. */
+/** A schedule of a plugin's manifest. */
 export interface FoundSchedule {
-  /** `<plugin>:<name>`. */
+  /** Id of the schedule: `<plugin>:<name>`. */
   id: string;
   plan: PluginSchedule;
 }
@@ -63,7 +63,7 @@ export interface SchedulesDeps {
   logger: Logger;
 }
 
-/** Time plans, as rows with the next time each; croner knows time zones and their changes. */
+/** Cron schedules, stored as rows with their next time; croner handles time zones. */
 export function createSchedules(deps: SchedulesDeps): Schedules {
   const { store, runs, starter, definitions, clock, random, logger } = deps;
   let ofPlugins: PluginSchedules = { found: [], loaded: new Map() };
@@ -86,7 +86,7 @@ export function createSchedules(deps: SchedulesDeps): Schedules {
         workflow: definitions.require(schedule.workflowId),
         input: JSON.parse(schedule.input),
         trigger: 'schedule',
-        // The same time is served once, even when the service dies between the start and the note of it.
+        // Serves each planned time once, even if the service crashes before it records the start.
         ...(slot === null ? {} : { idempotency: { key: `schedule ${schedule.id} ${slot}`, asked: null } }),
       },
       who,
@@ -106,7 +106,7 @@ export function createSchedules(deps: SchedulesDeps): Schedules {
           served = { ...served, lastAt: slot };
           continue;
         }
-        // `queue`: it stays due until the run before has ended.
+        // `queue`: the schedule stays due until its previous run has ended.
         await store.served(id, { nextAt: slot, lastAt: null, lastRunId: served.lastRunId });
         return;
       }
@@ -126,7 +126,7 @@ export function createSchedules(deps: SchedulesDeps): Schedules {
     await store.served(id, { nextAt: nextTime(schedule, now), ...served });
   }
 
-  /** Until when the run before kept others from starting: what waited for it was not missed. */
+  /** Returns when the previous run stopped blocking: times that waited for it were not missed. */
   async function heldBackUntil(runId: string | null, now: number): Promise<number> {
     const run = runId === null ? undefined : await runs.find(null, runId);
     return run ? (run.finishedAt ?? now) : 0;
@@ -166,13 +166,13 @@ export function createSchedules(deps: SchedulesDeps): Schedules {
     const planned: Parameters<ScheduleStore['sync']>[0] = [];
     for (const record of [...wanted, ...ofManifests]) {
       planned.push({ ...record, nextAt: nextTime(record, clock.now()) });
-      // One that comes once in decades takes croner some milliseconds.
+      // Yields between plans: croner takes milliseconds for a plan that fires once in decades.
       await nextTurn();
     }
     await store.sync(planned, owners, clock.now());
   }
 
-  /** One at a time, so that the latest is the one that stays in force. */
+  /** Serializes calls, so that the latest one stays in force. */
   function sync(given: PluginSchedules): Promise<void> {
     ofPlugins = given;
     const syncGiven = (): Promise<void> => syncNow(given);
@@ -187,7 +187,7 @@ export function createSchedules(deps: SchedulesDeps): Schedules {
       lookedAt = now;
       if (wasSetBack) await sync(ofPlugins);
       for (const schedule of await store.due(now)) await serveOne(schedule, now);
-      // One that waits for the run before stays due: it is looked at with the next look, and asks for none of its own.
+      // Schedules blocked by their previous run stay due: the next tick retries them without a wake-up of their own.
       return store.nextAt(now);
     },
     list: async (tenantId) => (await store.list(tenantId)).map(viewSchedule),
@@ -230,7 +230,7 @@ function system(random: Random): Starter {
   };
 }
 
-/** Of the times up to now those that a run is started for, oldest first. None of them could be served before `heldBackUntil`. */
+/** Returns the due times to start runs for, oldest first. No time could be served before `heldBackUntil`. */
 function slotsToServe(schedule: ScheduleRecord, now: number, heldBackUntil: number): number[] {
   const { nextAt, catchUp } = schedule;
   if (nextAt === null) return [];
@@ -240,7 +240,7 @@ function slotsToServe(schedule: ScheduleRecord, now: number, heldBackUntil: numb
     latest = slot;
     slots.push(slot);
     if (slots.length > MOST_CAUGHT_UP) {
-      // After a long rest of a plan by the second there may be millions.
+      // After a long downtime, a plan that fires every second may have missed millions.
       latest = previousTime(schedule, now) ?? slot;
       break;
     }

@@ -21,7 +21,7 @@ const LIMITS = new Set(['QUOTA_EXCEEDED', 'CONCURRENT_LIMIT_EXCEEDED', 'RATE_LIM
 /** Webhooks that start workflows. @spec docs/workflows.md "Started by a webhook" */
 export interface Triggers {
   list(): TriggeringWebhook[];
-  /** Throws what passes by itself (limits, a store that cannot write); what never will is told as `refused`. */
+  /** Throws transient errors (limits, a store that cannot write); permanent ones are returned as `refused`. */
   start(delivery: DeliveredEvent, starter: Starter): Promise<DeliveryStarts>;
 }
 
@@ -33,7 +33,7 @@ export function createTriggers(deps: {
 }): Triggers {
   const { definitions, starter, evaluator, logger } = deps;
 
-  /** An expression that fails does so for this payload each time. */
+  /** Converts a failed expression to a permanent fault: it would fail for this payload each time. */
   async function evaluated<Value>(
     what: Evaluable<Value>,
     delivery: DeliveredEvent,
@@ -126,20 +126,20 @@ export function createTriggers(deps: {
   };
 }
 
-/** What names a delivery among those of its namespace. */
+/** Returns the idempotency key of a delivery within its namespace. */
 function keyOf({ webhookId, deliveryId, pluginId, event, instanceId }: DeliveredEvent): string {
   if (deliveryId === undefined) return `webhook/${webhookId}`;
   const named = JSON.stringify([pluginId, event, instanceId, deliveryId]);
   return `delivery/${createHash('sha256').update(named).digest('base64url')}`;
 }
 
-/** Whether it goes by itself, so that the delivery is worth sending again. */
+/** Whether the error is transient, so that the delivery is worth retrying. */
 function passes(error: PlatformError): boolean {
   if (isTurnedAwayByKey(error)) return false;
   return LIMITS.has(error.code) || error.status >= 500;
 }
 
-/** `concurrency.strategy: reject` asks for no second run while the first goes on: the sender did nothing wrong. */
+/** Whether `concurrency.strategy: reject` refused the start, which is expected and no fault of the sender. */
 function isTurnedAwayByKey({ code, details }: PlatformError): boolean {
   return code === 'CONCURRENT_LIMIT_EXCEEDED' && 'workflowId' in details;
 }

@@ -16,7 +16,7 @@ export interface AttemptInputDeps {
   clock: Clock;
 }
 
-/** What an attempt is given: its input and key, evaluated, and its context. */
+/** Builds the input of an attempt: evaluated values, idempotency key and context. */
 export function createAttemptInput({ run, journal, scopes, evaluations, clock }: AttemptInputDeps) {
   const { scopeOf, stateOf } = scopes;
 
@@ -36,7 +36,7 @@ export function createAttemptInput({ run, journal, scopes, evaluations, clock }:
         hostId: run.hostId,
         requestId: run.requestId,
         traceId: run.traceId,
-        // Steps that are done in place call nobody.
+        // Computed lazily: steps that run in place make no calls.
         get spanId() {
           return attemptSpan(run.id, stepIdOf(part), attempts);
         },
@@ -74,7 +74,7 @@ export function createAttemptInput({ run, journal, scopes, evaluations, clock }:
     }
   }
 
-  /** The same in a thread. The key is durable before the work begins. Undefined when another boot holds the run. */
+  /** Evaluates in a thread. The key is durable before the work begins. Undefined when another boot owns the run. */
   async function givenLater(part: StepPart): Promise<Record<string, JsonValue> | StepFailure | undefined> {
     const { record, step } = part;
     const scope = scopeOf(part.job, stateOf(part.job));

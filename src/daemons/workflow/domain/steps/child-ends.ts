@@ -11,19 +11,19 @@ export interface ChildEndsDeps {
   journal: RunJournal;
   clock: Clock;
   logger: Logger;
-  /** Those of these runs that have ended. */
+  /** Returns those of the given runs that have ended. */
   finishedRuns(ids: readonly string[]): Promise<RunRecord[]>;
-  /** Durable once it resolves; false where that failed. */
+  /** Cancels a child; durable once resolved. Resolves to false when the cancel failed. */
   cancelChild(runId: string): Promise<boolean>;
-  /** The child of a step has ended. */
+  /** Settles the step of an ended child. */
   settle(part: StepPart, child: RunRecord): void;
 }
 
 const PAUSE_AFTER_FAILURE_MS = seconds(1);
 
 /**
- * Looks up how children ended: one read for all that are due. A child that was found unfinished is looked up again only
- * when it is said to have ended, so that a run with thousands of children costs one look each.
+ * Looks up ended children, with one read for all pending lookups. An unfinished child is looked up again only after its
+ * end is reported, so thousands of children cost one lookup each.
  */
 export class ChildEnds {
   readonly #deps: ChildEndsDeps;
@@ -44,18 +44,18 @@ export class ChildEnds {
     if (this.#due.length === 1) queueMicrotask(() => void this.#ask());
   }
 
-  /** The step timed out. A child that has ended by now settles the step; any other is cancelled and cleans up. */
+  /** Handles a step's timeout: an ended child settles the step; any other is cancelled and cleans up. */
   expire(part: StepPart): void {
     if (!this.#isOpen(part)) this.look(part);
     else if (!this.#deps.state.draining && !part.looking) void this.#cancel(part);
   }
 
-  /** It was open when looked up, and no end has been reported since. */
+  /** Whether the child was unfinished at its lookup, and no end has been reported since. */
   #isOpen({ wait, openChild }: StepPart): boolean {
     return openChild !== null && openChild === wait?.runId && !this.#deps.state.endedChildren.has(openChild);
   }
 
-  /** Marks the wait after the cancel is durable: after a crash in between the step is due again. */
+  /** Cancels the child durably before it marks the wait: after a crash in between, the step is due again. */
   async #cancel(part: StepPart): Promise<void> {
     const { state, clock, journal } = this.#deps;
     part.looking = true;
@@ -77,7 +77,7 @@ export class ChildEnds {
     const parts = this.#due;
     this.#due = [];
     const found = await this.#read(parts.map(({ wait }) => wait!.runId!));
-    // Still looked up meanwhile, so that the run is not parked without them.
+    // `looking` stays set during the pause, so that the run is not parked.
     if (!found) await new Promise<void>((resolve) => clock.after(PAUSE_AFTER_FAILURE_MS, resolve));
     const ended = found && new Map(found.map((run) => [run.id, run]));
     for (const part of parts) {

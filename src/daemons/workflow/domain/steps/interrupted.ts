@@ -2,8 +2,9 @@ import { PlatformError } from '../../../../kit/errors.ts';
 import { StepFailure } from './retry-policy.ts';
 
 /**
- * The process that the work ran in was lost, and another call of it may be at fault: as after a crash of the service, nobody
- * knows how far the work came. @spec docs/decisions/0101
+ * The process of the work was lost, perhaps because of another call in it. As after a crash of the service, the
+ * progress of the work is unknown.
+ * @spec docs/decisions/0101
  */
 export class Interrupted extends StepFailure {
   constructor(message: string, details: Record<string, unknown> = {}) {
@@ -11,16 +12,16 @@ export class Interrupted extends StepFailure {
   }
 }
 
-/** The thrown value as an interruption; undefined when it says something else. */
+/** Converts a thrown value that means an interruption; undefined for any other. */
 export function interruptedOf(thrown: unknown): Interrupted | undefined {
   if (!(thrown instanceof PlatformError) || thrown.details.interrupted !== true) return undefined;
   return new Interrupted(thrown.message, thrown.details);
 }
 
-/** What ends a process from outside: an operator, or the kernel for want of memory. */
+/** Signals sent from outside: by an operator, or by the kernel when memory runs out. */
 const SENT: ReadonlySet<unknown> = new Set(['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP']);
 
-/** Whether the work is hardly at fault for the end of its process. */
+/** Whether the process was killed from outside, so that the work is probably not the cause. */
 export function wasKilled({ error: { details } }: StepFailure): boolean {
   return details.reason === 'signal' && SENT.has(details.signal);
 }

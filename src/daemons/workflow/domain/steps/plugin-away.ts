@@ -1,12 +1,12 @@
 import { PlatformError } from '../../../../kit/errors.ts';
 import { StepFailure, toStepFailure } from './retry-policy.ts';
 
-/** Why a call never reached its handler, in the `reason` of an error's details. */
+/** Values of `details.reason` for calls that never reached their handler. */
 const NOT_LOADED: ReadonlySet<unknown> = new Set(['not_loaded', 'folder_gone']);
 
 /**
- * A plugin that is not loaded, or whose code does not load: disabled, moved, or deployed with a fault. The handler has not
- * begun. @spec docs/decisions/0100
+ * A plugin that is not loaded, or whose code fails to load: disabled, moved or broken. The handler has not begun.
+ * @spec docs/decisions/0100
  */
 export class PluginAway extends StepFailure {
   readonly pluginId: string;
@@ -17,7 +17,7 @@ export class PluginAway extends StepFailure {
   }
 }
 
-/** The thrown value as such a failure; undefined when it says something else. */
+/** Converts a thrown value that means an unavailable plugin; undefined for any other. */
 export function pluginAwayOf(thrown: unknown, pluginId: string): PluginAway | undefined {
   if (!(thrown instanceof PlatformError)) return undefined;
   const { code, details } = thrown;

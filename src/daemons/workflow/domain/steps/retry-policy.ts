@@ -11,10 +11,13 @@ import type { Random } from '../../../../kit/random.ts';
 import { redactJson, redactText } from '../../../../kit/redact.ts';
 import { TemplateError } from '../definition/templates.ts';
 
-/** The other side may ask for any pause, and mean to stop the run with it. */
+/** Maximum delay that a `Retry-After` may request: any longer one would stall the run. */
 const LONGEST_ASKED_MS = days(1);
 
-/** Why an attempt of a step failed, secrets masked. `retryAfterMs` is what the other side asked for, a day at most. @spec Errors: workflow retries */
+/**
+ * Failure of an attempt, secrets masked. `retryAfterMs` is requested by the other side, at most a day.
+ * @spec Errors: workflow retries
+ */
 export class StepFailure extends Error {
   readonly errorClass: ErrorClass;
   readonly error: RunError;
@@ -57,7 +60,9 @@ const CLASS_OF_CODE: Partial<Record<PlatformCode, ErrorClass>> = {
   HOST_NOT_FOUND: 'not_found',
 };
 
-/** What was thrown, classed. A code that says nothing of the cause (EXECUTION_ERROR, a plugin's own) is `code`. */
+/**
+ * Converts a thrown value to a classified failure. Codes without a cause (EXECUTION_ERROR, plugin codes) are `code`.
+ */
 export function toStepFailure(thrown: unknown): StepFailure {
   if (thrown instanceof StepFailure) return thrown;
   const { code, message, details, headers } = toPlatformError(thrown);
@@ -76,7 +81,7 @@ export function toStepFailure(thrown: unknown): StepFailure {
   );
 }
 
-/** An attempt whose time was up. */
+/** Returns the failure of an attempt that timed out. */
 export function stepTimeout({ timeoutMs }: { timeoutMs: number }): StepFailure {
   return new StepFailure('timeout', {
     code: 'EXECUTION_TIMEOUT',
@@ -85,7 +90,7 @@ export function stepTimeout({ timeoutMs }: { timeoutMs: number }): StepFailure {
   });
 }
 
-/** An expression that failed, or a value that a step cannot take. */
+/** Converts the error of an expression, or of a value that a step cannot accept. */
 export function evaluationFailure(error: unknown): StepFailure {
   if (error instanceof StepFailure) return error;
   const isLimit = error instanceof TemplateError && error.isLimit;
@@ -93,19 +98,19 @@ export function evaluationFailure(error: unknown): StepFailure {
   return new StepFailure('validation', { code, message: messageOf(error), details: {} });
 }
 
-/** The class of an error that a handler returned, by its code; a code of the plugin's own is `code`. */
+/** Returns the class of an error that a handler returned, by its code; a plugin's own codes are `code`. */
 export function classOfCode(code: string | undefined): ErrorClass {
   return (code && CLASS_OF_CODE[code as PlatformCode]) || 'code';
 }
 
-/** The policy of a step. Its own is consent to repeat the step; an inherited one is not. */
+/** Retry policy of a step. Its own policy is consent to repeat the step; an inherited one is not. */
 export interface StepRetry {
   policy: RetryPolicy;
   on: readonly ErrorClass[];
   isOwn: boolean;
 }
 
-/** The policy that applies: a step's own, which covers what its handler throws too, or the one it inherits. */
+/** Returns the policy that applies: the step's own, which also covers errors of its handler, or the inherited one. */
 export function retryOf(
   own: RetryPolicy | undefined,
   inherited: RetryPolicy | undefined,
@@ -116,13 +121,13 @@ export function retryOf(
 
 export interface RetryQuestion {
   failure: StepFailure;
-  /** Attempts made. */
+  /** Attempts so far. */
   attempts: number;
   firstStartedAt: number;
   now: number;
 }
 
-/** Milliseconds until the next attempt; null when there is none. */
+/** Returns the delay until the next attempt, in ms; null when there is none. */
 export function retryDelay(
   retry: StepRetry | undefined,
   { failure, attempts, firstStartedAt, now }: RetryQuestion,

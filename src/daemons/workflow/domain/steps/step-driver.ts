@@ -26,21 +26,21 @@ export interface StepDriverDeps extends AttemptInputDeps {
   logger: Logger;
   slots: FairSlots;
   pluginWaits: PluginWaits;
-  /** Those of these runs that have ended. */
+  /** Returns those of the given runs that have ended. */
   finishedRuns(ids: readonly string[]): Promise<RunRecord[]>;
-  /** Durable once it resolves; false where that failed. */
+  /** Cancels a child; durable once resolved. Resolves to false when the cancel failed. */
   cancelChild(runId: string): Promise<boolean>;
 }
 
 export type StepDriver = ReturnType<typeof createStepDriver>;
 
-/** After an abort a step has this long to come back; then it goes on without it. */
+/** Time for a step to settle after an abort; then its work is abandoned. */
 const ABORT_GRACE_MS = seconds(10);
 
-/** Processes that a step may lose before it counts as the one at fault. */
+/** Lost processes after which the step itself counts as the cause. */
 const MAX_LOSSES = 3;
 
-/** The life of a step: its start, its attempts, its waits, its end. */
+/** Drives steps: start, attempts, waits and end. */
 export function createStepDriver(deps: StepDriverDeps) {
   const { run, journal, recorder, scopes, evaluations, state, clock, deadlines, random, slots } = deps;
   const { setStep, endAttempt, succeed, failStep, park } = recorder;
@@ -50,7 +50,7 @@ export function createStepDriver(deps: StepDriverDeps) {
   const { waitForPlugin, parkForPlugin } = createPluginParking(deps);
   const { callOf, givenNow, givenLater, noteBegun } = createAttemptInput(deps);
 
-  /** Goes on with a step as far as it can. */
+  /** Advances a step as far as possible. */
   function advanceStep(part: StepPart, job: JobPart) {
     const { record, step } = part;
     if (isFinal(record.status) || part.abort !== null || part.looking) return;
@@ -68,11 +68,11 @@ export function createStepDriver(deps: StepDriverDeps) {
     }
     if (step.kind.mode === 'effect') startEffect(part);
     else runInPlace(part);
-    // What is in the inbox already must not be waited for.
+    // An entry that is already in the inbox ends the wait at once.
     if (part.wait) tryWake(part);
   }
 
-  /** An attempt is made: what it is given is worked out now where that is cheap. */
+  /** Begins an attempt, and evaluates its input in place where that is cheap. */
   function beginAttempt(part: StepPart): void {
     const { record, step } = part;
     setStep(part, 'running', { attempt: record.attempts + 1 });
@@ -87,7 +87,7 @@ export function createStepDriver(deps: StepDriverDeps) {
     if (part.given !== undefined && !step.kind.reportsBegin) noteBegun(part);
   }
 
-  /** Runs what is done in place, unless its input needs a thread. */
+  /** Runs an `instant` or `wait` step in place, unless its input needs a thread. */
   function runInPlace(part: StepPart): void {
     beginAttempt(part);
     if (part.given === undefined) {
@@ -114,7 +114,7 @@ export function createStepDriver(deps: StepDriverDeps) {
     park(part, wait, until === null || byWallClock ? until : deadlines.note(until));
   }
 
-  /** Starts an effect, or asks for the slot it needs. */
+  /** Starts an effect, or requests the slot it needs. */
   function startEffect(part: StepPart): void {
     part.record.readyAt ??= clock.now();
     if (state.draining || part.slot === 'asked') return;
@@ -138,7 +138,7 @@ export function createStepDriver(deps: StepDriverDeps) {
     state.launches.push(part);
   }
 
-  /** The next attempt waits to begin, from now on. */
+  /** Resets the times of the attempt: it is queued from now on. */
   function queue({ record }: StepPart): void {
     record.queuedAt = clock.now();
     record.attemptAt = null;
@@ -153,7 +153,7 @@ export function createStepDriver(deps: StepDriverDeps) {
     if (had === 'held') slots.release(run.tenantId);
   }
 
-  /** A step that was to begin, of a run that is let go of. */
+  /** Clears the attempt of a step and releases its slot. */
   function drop(part: StepPart): void {
     part.abort = null;
     freeSlot(part);
@@ -188,7 +188,7 @@ export function createStepDriver(deps: StepDriverDeps) {
     state.advanceSoon();
   }
 
-  /** The time of an attempt: it begins with the work, not while that is queued. */
+  /** Timer of an attempt: it starts with the work, so time in the queue does not count. */
   function timeOf(part: StepPart, controller: AbortController): { begin(): void; end(): void } {
     let stopTimeout: (() => void) | undefined;
     let stopFlush = NOTHING;
@@ -200,9 +200,9 @@ export function createStepDriver(deps: StepDriverDeps) {
         if (part.record.attemptAt !== null) return;
         noteBegun(part);
         journal.touch(part);
-        // Most have ended by then, and their start is written with their end.
+        // Short attempts have ended by then, and one write covers their start and end.
         stopFlush = clock.after(BEGUN_FLUSH_MS, () => void journal.flush());
-        // The limit of its clean-up counts from now on.
+        // The clean-up timer, paused while the step was queued, resumes now.
         if (part.job.record.ending ?? state.ending) state.advance();
       },
       end() {
@@ -212,7 +212,7 @@ export function createStepDriver(deps: StepDriverDeps) {
     };
   }
 
-  /** Rejects some time after the abort: a step that does not listen is left behind. */
+  /** Rejects a grace period after the abort: work that ignores its signal is abandoned. */
   function afterAbort(signal: AbortSignal): Promise<never> {
     return new Promise((_, reject) => {
       const wait = (): void => {
@@ -267,7 +267,7 @@ export function createStepDriver(deps: StepDriverDeps) {
     });
   }
 
-  /** As after a crash: what may run again does, anything else asks for a decision. */
+  /** Handles a lost process like a crash: repeatable steps run again, others wait for an operator's decision. */
   function interrupt(part: StepPart, why: Interrupted): void {
     const { record, step } = part;
     part.losses++;
@@ -277,14 +277,14 @@ export function createStepDriver(deps: StepDriverDeps) {
     else setStep(part, 'interrupted');
   }
 
-  /** Aborts what is in the air of a step that is to end with its run or job. */
+  /** Aborts the in-flight work of a step that ends with its run or job. */
   function stopStep(part: StepPart, how: RunEnding): void {
     part.stopped ??= how;
     part.abort?.abort(reasonOf(how));
     if (part.slot === 'asked') freeSlot(part);
   }
 
-  /** Ends a step with its run or job, once nothing of it is in the air and the child that it waits for has ended. */
+  /** Ends a step with its run or job, once it has no work in flight and its child has ended. */
   function endStep(part: StepPart, how: RunEnding, isOverdue = false): void {
     const child = part.wait?.for === 'child' ? part.wait.runId : undefined;
     if (child !== undefined && !childrenStopped.has(child)) {
@@ -301,13 +301,13 @@ export function createStepDriver(deps: StepDriverDeps) {
     setStep(part, status === 'waiting' || status === 'running' ? how : 'cancelled');
   }
 
-  /** A step that a crash caught in mid-air: may it run again? */
+  /** Resumes a step that was in flight at a crash; if a repeat may be harmful, an operator decides. */
   function goOn(part: StepPart) {
     const { step, record } = part;
     const away = step.kind.away?.(step.uses);
-    // Its manifest says whether it may run again.
+    // Only the manifest of the missing plugin says whether the step may run again.
     if (away && record.idempotencyKey === null) return waitForPlugin(part, away, { interrupted: true });
-    // Its key is durable before its work begins, and so is the time of the beginning where the engine knows that.
+    // The key is durable before the work begins, and so is the start time unless the kind reports its begin.
     const lacksKey = step.idempotencyKey !== null && record.idempotencyKey === null;
     const hasBegun = !lacksKey && (record.attemptAt !== null || step.kind.reportsBegin);
     const repeats =
@@ -318,7 +318,7 @@ export function createStepDriver(deps: StepDriverDeps) {
     journal.log({ level: 'warn', message, job: record.jobKey, step: step.id });
   }
 
-  /** Whether a second run of the step has no second effect. */
+  /** Whether a repeat of the step has no second effect. */
   function harmless({ step, record }: StepPart): boolean {
     if (record.idempotencyKey !== null) return true;
     return step.idempotent ?? step.kind.isIdempotent(step.uses, step.rawWith);

@@ -2,7 +2,7 @@ import type { StepWait } from '../../../../contracts/index.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import type { PluginAway } from './plugin-away.ts';
 
-/** What a step knows of its run. */
+/** Run data available to a step. */
 export interface StepRun {
   id: string;
   tenantId: string;
@@ -10,60 +10,60 @@ export interface StepRun {
   hostId: string;
   requestId: string;
   traceId: string;
-  /** The span of this attempt. */
+  /** Span id of this attempt. */
   spanId: string;
   depth: number;
 }
 
 export interface StepCall {
   run: StepRun;
-  /** `<job>.<step>`. */
+  /** Public name of the step: `<job>.<step>`. */
   stepId: string;
-  /** 1 for the first. */
+  /** Number of the attempt, from 1. */
   attempt: number;
-  /** Attempts that failed before: those that a crash interrupted do not count. */
+  /** Failed attempts so far; attempts interrupted by a crash do not count. */
   failures: number;
   uses: string;
-  /** Its `with`, evaluated. */
+  /** Evaluated `with` of the step. */
   input: Record<string, JsonValue>;
   idempotencyKey: string | null;
   timeoutMs: number;
-  /** Aborts when the run is cancelled or time is up. */
+  /** Aborts when the run is cancelled or the step times out. */
   signal: AbortSignal;
-  /** A process was lost under the step: its work shares no process any more. */
+  /** The work shares no process, because one was lost under the step. */
   alone: boolean;
-  /** To be called when the work begins, by a kind that `reportsBegin`. */
+  /** Called when the work begins, by kinds with `reportsBegin`. */
   begun(): void;
   now: number;
   log(level: string, message: string): void;
 }
 
-/** The beginning of longer work is durable after so long: a crash then counts it as in flight. */
+/** Delay before the start of an attempt is written; from then on, a crash counts it as in flight. */
 export const BEGUN_FLUSH_MS = 50;
 
-/** `byWallClock`: `until` names a date, and moves with a clock that is set; else it ends a duration. */
+/** `byWallClock`: `until` is a date and follows clock changes; else it is the end of a duration. */
 export type StepOutcome =
   | { output: JsonValue }
   | { wait: StepWait; until: number | null; byWallClock?: boolean };
 
 /**
- * One kind of step. `instant`: computed in place, the same every time, nothing to be seen outside. `wait`: says what to
- * wait for. `effect`: does something; its start is durable before it begins, unless a second run does no harm.
+ * A kind of step. `instant`: deterministic, computed in place, without side effects. `wait`: returns a wait. `effect`:
+ * its start is durable before it begins, unless a repeat is harmless.
  */
 export interface StepKind {
   readonly name: string;
   readonly mode: 'instant' | 'wait' | 'effect';
-  /** Whether it takes one of the slots for running steps. */
+  /** Whether it takes a slot of the limit on running steps. */
   readonly takesSlot: boolean;
   readonly defaultTimeoutMs: number;
-  /** The work may be queued first: its time begins when `begun` is called. */
+  /** The work may be queued first: its timeout starts when `begun` is called. */
   readonly reportsBegin?: true;
-  /** What is wrong with the `with` of a definition, as far as it is known before expressions are evaluated. */
+  /** Returns faults in the `with` of a definition, as far as they are known before evaluation. */
   check(input: Record<string, JsonValue>): Array<{ path: string[]; message: string }>;
-  /** Why it cannot run now, though it may later: its plugin is not loaded. */
+  /** Returns why the step cannot run now but may later: its plugin is not loaded. */
   away?(uses: string): PluginAway | undefined;
-  /** Whether it may be run a second time after it was interrupted in mid-air. */
+  /** Whether it may run again after an interruption in flight. */
   isIdempotent(uses: string, input: Record<string, JsonValue>): boolean;
-  /** Throws StepFailure, or anything. `instant` and `wait` answer at once. */
+  /** Throws StepFailure or any other error. `instant` and `wait` return synchronously. */
   run(call: StepCall): StepOutcome | Promise<StepOutcome>;
 }

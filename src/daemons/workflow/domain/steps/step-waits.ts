@@ -11,19 +11,19 @@ interface StepWaitsDeps
   > {
   /** Begins the next attempt. */
   startEffect(part: StepPart): void;
-  /** After an interruption: its next attempt, or the wait for a decision. */
+  /** Resumes an interrupted step: begins its next attempt, or waits for a decision. */
   goOn(part: StepPart): void;
-  /** Ends an attempt that failed: another one follows where the step's policy allows it. */
+  /** Fails an attempt; another one follows if the step's retry policy allows it. */
   failAttempt(part: StepPart, failure: StepFailure, status: 'failed' | 'timed_out'): void;
 }
 
-/** What ends the wait of a step: a time, a signal, an approval, a decision, a child, the return of its plugin. */
+/** Ends the waits of steps: for a time, signal, approval, decision, child or plugin. */
 export function createStepWaits(deps: StepWaitsDeps) {
   const { journal, recorder, state, deadlines, startEffect, goOn, failAttempt } = deps;
   const children = new ChildEnds({ ...deps, settle: settleChild });
   const { endAttempt, succeed, failStep } = recorder;
 
-  /** Whether what a step waits for has come; then it has gone on. */
+  /** Resumes a step whose wait is over. */
   function tryWake(part: StepPart) {
     const { wait, record } = part;
     const isDue = record.wakeAt !== null && deadlines.isPast(record.wakeAt);
@@ -101,7 +101,7 @@ export function createStepWaits(deps: StepWaitsDeps) {
       message: `The workflow "${child.workflowId}" (run ${child.id}) ended as ${child.status}.`,
       details: { runId: child.id, status: child.status, error: child.error && JSON.parse(child.error) },
     });
-    // Whoever cancelled the child does not want it to run again.
+    // A cancelled child is not retried: its cancellation was deliberate.
     if (child.status !== 'cancelled') return failAttempt(part, failure, 'failed');
     endAttempt(part, 'failed', failure);
     failStep(part, failure);
@@ -110,7 +110,7 @@ export function createStepWaits(deps: StepWaitsDeps) {
   return { tryWake };
 }
 
-/** The step's time was up before its child had ended. */
+/** Failure of a step whose timeout passed before its child ended. */
 function childTimeout({ step: { timeoutMs } }: StepPart, { id, workflowId, status }: RunRecord): StepFailure {
   return new StepFailure('timeout', {
     code: 'EXECUTION_TIMEOUT',

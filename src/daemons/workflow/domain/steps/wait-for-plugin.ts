@@ -14,11 +14,11 @@ export interface PluginParkingDeps {
   pluginWaits: Pick<PluginWaits, 'add'>;
 }
 
-/** Parks steps whose plugin is away. */
+/** Parks steps whose plugin is unavailable. */
 export function createPluginParking(deps: PluginParkingDeps) {
   const { run, clock, deadlines, recorder, pluginWaits } = deps;
 
-  /** Until the plugins are read anew; where that may show nothing, also until a time. */
+  /** Waits for the next plugin reload. A plugin that is loaded but fails to start is also retried after a pause. */
   function waitForPlugin(part: StepPart, away: PluginAway, more: { interrupted?: true }): void {
     const { pluginId, message } = away;
     part.wasAway = true;
@@ -28,7 +28,7 @@ export function createPluginParking(deps: PluginParkingDeps) {
     recorder.park(part, { for: 'plugin', name: pluginId, message, ...more }, wakeAt, { plugin: pluginId });
   }
 
-  /** The attempt that found its plugin away does not count: its work never began. */
+  /** Uncounts the attempt that found its plugin unavailable: its work never began. */
   function parkForPlugin(part: StepPart, away: PluginAway): void {
     const { record } = part;
     record.attempts--;

@@ -5,12 +5,12 @@ import { type PluginAway, pluginAwayOf } from '../plugin-away.ts';
 import { StepFailure } from '../retry-policy.ts';
 import type { StepKind } from '../step-kind.ts';
 
-/** The longest limit that a definition can give, and so none. */
+/** Longest limit that a definition accepts, treated as no limit. */
 const NO_LIMIT_MS = days(366);
 const PURE = { takesSlot: false, defaultTimeoutMs: NO_LIMIT_MS, isIdempotent: () => true } as const;
 type Issue = { path: string[]; message: string };
 
-/** Sets outputs: what stands in `with`, evaluated. */
+/** Sets outputs to the evaluated `with`. */
 export const setStep: StepKind = {
   ...PURE,
   name: 'set',
@@ -36,7 +36,7 @@ export const waitStep: StepKind = {
   },
 };
 
-/** Waits for somebody to approve. */
+/** Waits for an approval. */
 export const approvalStep: StepKind = {
   ...PURE,
   name: 'approval',
@@ -48,7 +48,7 @@ export const approvalStep: StepKind = {
   }),
 };
 
-/** Waits for a signal of that name; one that came before counts. */
+/** Waits for a named signal; a signal received earlier counts. */
 export const signalStep: StepKind = {
   ...PURE,
   name: 'signal',
@@ -65,8 +65,8 @@ export const signalStep: StepKind = {
 
 export interface ChildStarter {
   /**
-   * Starts the child of a step, or finds the one that the step started before; returns its run id. After each failed
-   * attempt (`failures`) it is another one.
+   * Starts the child run of a step, or finds the one it started before; returns its id. After each failed attempt
+   * (`failures`) a new child starts.
    */
   startChild(call: {
     parent: {
@@ -85,7 +85,7 @@ export interface ChildStarter {
   }): Promise<string>;
 }
 
-/** Runs another workflow and waits for its end; its output is the step's. The step's time is that of the child too. */
+/** Runs another workflow, waits for its end and returns its output. The step's timeout covers the child. */
 export function workflowStep(children: ChildStarter): StepKind {
   return {
     ...PURE,
@@ -125,7 +125,7 @@ function invalid(message: string): StepFailure {
   return new StepFailure('validation', { code: 'VALIDATION_ERROR', message, details: {} });
 }
 
-/** The last moment that a date can name: beyond it a time can be neither kept nor shown. */
+/** Latest time that a Date can represent, in ms since the epoch. */
 const END_OF_TIME = 8.64e15;
 
 function later(now: number, value: JsonValue | undefined, name: string): number {

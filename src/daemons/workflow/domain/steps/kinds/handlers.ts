@@ -13,7 +13,7 @@ import { type PluginAway, pluginAwayOf } from '../plugin-away.ts';
 import { classOfCode, StepFailure } from '../retry-policy.ts';
 import type { StepCall, StepKind } from '../step-kind.ts';
 
-/** A handler as a manifest declares it. */
+/** A handler declared in a manifest. */
 export interface DeclaredHandler {
   pluginId: string;
   handler: HandlerRefText;
@@ -36,16 +36,16 @@ export interface HandlerCall {
   parentSpanId: string;
   timeoutMs: number;
   signal: AbortSignal;
-  /** No other call shares its process. */
+  /** The call shares its process with no other call. */
   alone: boolean;
-  /** Called when the handler begins: until then the call may wait for a process of its plugin. */
+  /** Called when the handler begins; before that, the call may be queued for a process of its plugin. */
   begun(): void;
-  /** Takes the lines that the handler logs. */
+  /** Receives the handler's log lines. */
   log(level: string, message: string): void;
 }
 
 export interface Handlers {
-  /** The plugin that a step or job names. */
+  /** Returns the plugin id in the name of a step or job handler. */
   pluginOf(name: string): string;
   /** Throws PLUGIN_NOT_FOUND, INVALID_HANDLER. */
   command(uses: string): DeclaredHandler;
@@ -54,7 +54,7 @@ export interface Handlers {
   execute(call: HandlerCall): Promise<CommandResult>;
 }
 
-/** How a step names a job handler: background jobs are runs of one such step. */
+/** Prefix of job handlers in `uses`: a background job is a run with one such step. */
 export const JOB_PREFIX = 'job:';
 const DEFAULT_TIMEOUT_MS = minutes(5);
 
@@ -133,7 +133,7 @@ async function execute(
   } catch (error) {
     const known = pluginAwayOf(error, declared.pluginId) ?? interruptedOf(error);
     if (known) throw known;
-    // What a handler throws is a step that failed; what kept it from running keeps its own code. @spec STEP_FAILED
+    // An error of the handler becomes STEP_FAILED; an error before it ran keeps its code. @spec STEP_FAILED
     if (error instanceof PlatformError && error.code === 'EXECUTION_ERROR')
       throw handlerFailure(
         { code: 'STEP_FAILED', message: error.message, details: error.details },
@@ -149,7 +149,9 @@ function resultFailure({ error, exitCode }: CommandResult): StepFailure {
   return handlerFailure(told, error?.code);
 }
 
-/** A handler may class its own failure: `errorClass` and `retryAfterMs` of the details; else its code tells the class. */
+/**
+ * Builds the failure of a handler. Its details may set `errorClass` and `retryAfterMs`; else its code gives the class.
+ */
 function handlerFailure(error: RunError, code: unknown): StepFailure {
   const said = ErrorClass.safeParse(error.details.errorClass);
   const retryAfter = error.details.retryAfterMs;

@@ -23,27 +23,26 @@ export interface HttpReply {
   body: string;
 }
 
-/** Makes the request, with the guards of plugins' fetch: no loopback, link-local or private address unless allowed. */
+/** Sends a request under the guards of plugin fetch: no loopback, link-local or private address unless allowed. */
 export type HttpCall = (
   request: HttpRequest,
   options: { tenantId: string; signal: AbortSignal },
 ) => Promise<HttpReply>;
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-/** Those that may be sent twice by HTTP's own rules. */
+/** Idempotent methods by HTTP's definition. */
 const SAFE_TO_REPEAT = new Set(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS']);
 const KEYS = ['method', 'url', 'headers', 'body', 'redirect', 'expect'];
 const EXCERPT_CHARS = 2048;
-/** Response headers that hold credentials: outputs are stored, and shown to all who may read the run. */
+/** Response headers with credentials, dropped because outputs are stored and shown to readers of the run. */
 const CREDENTIAL_HEADERS = new Set([
   ...['set-cookie', 'set-cookie2', 'cookie', 'authorization', 'proxy-authorization'],
   ...['authentication-info', 'proxy-authentication-info'],
 ]);
 
 /**
- * Calls a URL: `with: {method, url, headers, body, redirect, expect}`. A body that is no text is sent as JSON. The output
- * is `{status, url, headers, body}`, without headers that hold credentials, the body parsed when it is JSON. Statuses from 400 on fail, classed; `expect` lists
- * those that do not. With an idempotency key it is sent as `Idempotency-Key`.
+ * Calls a URL and outputs `{status, url, headers, body}`, with JSON bodies parsed and credential headers removed.
+ * Statuses from 400 fail unless `expect` lists them. An idempotency key is sent as `Idempotency-Key`.
  */
 export function httpStep(call: HttpCall, now: () => number): StepKind {
   return {
@@ -78,7 +77,7 @@ function isLiteral(value: JsonValue | undefined): boolean {
   return typeof value === 'string' && !value.includes('{{');
 }
 
-/** The URL for logs and messages: without its query and credentials. */
+/** Returns the URL for logs and messages, without query, fragment and credentials. */
 function shownUrl(url: string): string {
   return url.replace(/[?#].*$/s, '').replace(/^([\w+.-]+:\/\/)[^/]*@/, '$1');
 }
@@ -115,7 +114,7 @@ function requestOf({ input, idempotencyKey }: StepCall): HttpRequest {
   };
 }
 
-/** What HTTP cannot carry is no trouble of the network, and does not get better by being tried again. */
+/** Rejects invalid headers as a validation error: as a network error they would be retried. */
 function requireHeader(name: string, value: string): void {
   try {
     validateHeaderName(name);
@@ -157,7 +156,7 @@ function failureOf(
   now: number,
 ): StepFailure {
   const { body: said = null } = output;
-  // Masked while it has names: its text has none.
+  // Redacts the object and not its text, since redaction goes by key names.
   const body = typeof said === 'object' && said !== null ? JSON.stringify(redactJson(said)) : String(said);
   return new StepFailure(
     classOf(reply.status),
@@ -170,7 +169,7 @@ function failureOf(
   );
 }
 
-/** `Retry-After` in seconds or as a date; null when there is none that makes sense. */
+/** Parses `Retry-After`, in seconds or as a date, to ms; null when missing or invalid. */
 function retryAfterOf(header: string | undefined, now: number): number | null {
   if (header === undefined) return null;
   if (/^\d+$/.test(header.trim())) return Number(header) * 1000;
