@@ -39,7 +39,7 @@ test('events of a real call are listed, counted with bars, and followed', { time
   });
   const { stdout } = await start('event', 'stats').done;
   expect(stdout).toMatch(/^order\.paid +2 {2}█{40}$/m);
-  expect(stdout).toContain('4 in all');
+  expect(stdout).toContain('4 in total');
   expect((await svc('events', 'list', '--since', 'lately')).code).toBe(2);
 
   const following = start('events', 'tail', '--type', 'order.sent', '--json');

@@ -160,7 +160,7 @@ test('a certificate that is not trusted is told as that, with what to do', async
     message: expect.stringMatching(/The certificate of the gateway at .+ is not trusted: self-signed/),
     details: { reason: 'DEPTH_ZERO_SELF_SIGNED_CERT', hint: expect.stringContaining('NODE_EXTRA_CA_CERTS') },
   });
-  expect((await runSvc(folder, call)).stderr).toContain('hint NODE_EXTRA_CA_CERTS=');
+  expect((await runSvc(folder, call)).stderr).toContain('hint Set NODE_EXTRA_CA_CERTS=');
   expect((await runSvc(folder, [...call, '--json'], { NODE_EXTRA_CA_CERTS: cert })).json.ok).toBe(true);
 });
 

@@ -147,9 +147,9 @@ test('dev has the services read a folder anew when it changes, and tells what is
   await dev.until(/"reloaded":false,"faults":\[[^\n]* does not exist/);
   await rename(`${folder}-away`, folder);
   await writeFiles(folder, greeter('1.3.0'));
-  await dev.until(/is gone;[\s\S]*"reloaded":true,"id":"@acme\/greeter"/);
+  await dev.until(/does not exist\.[\s\S]*"reloaded":true,"id":"@acme\/greeter"/);
   await writeFiles(folder, { 'h.js': 'export const other = 1;' });
-  await dev.until(/is gone;[\s\S]*"reloaded":true[\s\S]*"reloaded":false,[^\n]*has no export/);
+  await dev.until(/does not exist\.[\s\S]*"reloaded":true[\s\S]*"reloaded":false,[^\n]*has no export/);
   expect(await dev.interrupt()).toBe(130);
 });
 

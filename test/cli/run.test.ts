@@ -145,7 +145,7 @@ test('properties that make no flag are given by --input, also from a file', asyn
   await writeFile(join(cwd, 'input.json'), '[1,2]');
   for (const input of ['[1,2]', '@input.json']) expect(await inputOf({ input }, flags, cwd)).toEqual([1, 2]);
   await expect(inputOf({ input: '@none.json' }, flags, cwd)).rejects.toThrow(
-    /^--input: none\.json is not valid JSON .*ENOENT/,
+    /^--input: none\.json is not valid JSON: .*ENOENT/,
   );
   await expect(inputOf({ input: '[1]', when: 1 }, flags, cwd)).rejects.toThrow(/must be a JSON object/);
   await expect(inputOf({ any: '{' }, flags, cwd)).rejects.toThrow(/--any: must be JSON/);

@@ -170,7 +170,7 @@ test.each([
       error = thrown as PlatformError;
     }
     expect(error).toMatchObject({ code: 'VALIDATION_ERROR', details: { source: shown } });
-    expect(error?.message).toContain('holds credentials');
+    expect(error?.message).toContain('contains credentials');
     expect(JSON.stringify([error?.message, error?.details])).not.toContain('s3cret');
   },
 );

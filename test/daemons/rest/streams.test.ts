@@ -215,7 +215,7 @@ test('a process that sends more than it was asked for is ended', async () => {
   await expect(response.text()).rejects.toThrow();
   await expect
     .poll(() => rest.logs.lines.map(({ message }) => String(message)).join('\n'))
-    .toContain('sent more of a stream than was requested');
+    .toContain('sent more of a stream than it was asked for');
   expect((await open(rest, 'bytes')).status).toBe(200);
 });
 
