@@ -77,7 +77,7 @@ test('a file is validated with every fault and its line, without a platform that
   await writeFile(join(cwd, 'bad.yaml'), `${text('bad', '1').replace('set', 'htp')}    stepz: 1\n`);
   const { code, stderr } = await runSvc(cwd, ['workflows', 'validate', 'bad.yaml']);
   expect(code).not.toBe(0);
-  expect(stderr).toContain('bad.yaml has 2 faults');
+  expect(stderr).toContain('bad.yaml has 2 problems');
   expect(stderr).toMatch(/bad\.yaml:6:\d+ .*htp/);
   expect(stderr).toMatch(/bad\.yaml:7:\d+ .*stepz/);
   const absent = await runSvc(cwd, ['workflows', 'validate', 'absent.yaml', '--json']);
