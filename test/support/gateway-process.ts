@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { packageRoot } from '../../src/kit/paths.ts';
 import { tempDir } from './daemon.ts';
 import { ADMIN_TOKEN } from './gateway.ts';
+import { freePort } from './ports.ts';
 
 export interface KillableGateway {
   url: string;
@@ -42,13 +42,4 @@ export async function createKillableGateway(config: object): Promise<KillableGat
         body: JSON.stringify({ plugin: { id: '@acme/tools' }, handler: `handlers.js#${handler}`, ...body }),
       }),
   };
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }
