@@ -2,6 +2,7 @@ import { createServer, isIPv6 } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Http, LISTEN_BACKLOG } from '../http/index.ts';
 import { codeOf, messageOf, PlatformError } from '../kit/errors.ts';
+import { listeningHandle } from '../kit/node-internals.ts';
 import type { Listener } from './process-protocol.ts';
 
 /** Resolves with the bound port. Throws CONFLICT when it is in use. */
@@ -24,7 +25,7 @@ export async function listen(
 
 /** The server's native handle: transferring the server itself would make the receiver accept connections. */
 export function listenerOf({ server }: Http): Listener | undefined {
-  return (server as { _handle?: Listener })._handle;
+  return listeningHandle(server);
 }
 
 function cannotListen(

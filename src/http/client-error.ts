@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { HEADERS, PLATFORM_CODES, type PlatformCode } from '../contracts/index.ts';
 import { codeOf, errorBody, PlatformError } from '../kit/errors.ts';
+import { hasBegunResponse } from '../kit/node-internals.ts';
 import type { Random } from '../kit/random.ts';
 import { saneId } from '../kit/trace.ts';
 import { refuseUpgrade } from './raw-upgrade-error.ts';
@@ -30,8 +31,7 @@ function answerClientError(error: Error, socket: Socket, requestId: string): voi
   }
   // A response that has begun must not be interleaved with ours. destroySoon() flushes it first: it may be a refusal of
   // the same bad framing.
-  const { _httpMessage } = socket as { _httpMessage?: { _headerSent: boolean } };
-  if (_httpMessage?._headerSent) {
+  if (hasBegunResponse(socket)) {
     socket.destroySoon();
     return;
   }

@@ -1,5 +1,6 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { pendingRequest } from '../kit/node-internals.ts';
 
 /** Progress of a connection at the last check. */
 interface Progress {
@@ -45,9 +46,4 @@ function cutStalled(server: Server, connections: ReadonlyMap<Socket, Progress>, 
 /** Whether more of the body is expected and being read. */
 function isAwaited(request: IncomingMessage | undefined): boolean {
   return request !== undefined && !request.complete && request.readableFlowing === true;
-}
-
-/** The request whose response is in preparation. */
-function pendingRequest(socket: Socket): IncomingMessage | undefined {
-  return (socket as { _httpMessage?: ServerResponse | null })._httpMessage?.req;
 }

@@ -2,6 +2,7 @@ import { realpathSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 import process from 'node:process';
+import { pipePrototype } from '../../kit/node-internals.ts';
 
 type Connect = (this: object, request: unknown, address: unknown, ...rest: unknown[]) => unknown;
 type Lock = (target: object, name: string, value: unknown) => void;
@@ -18,10 +19,9 @@ const realPathOf = realpathSync.native;
  */
 export function guardPipes(channel: Socket, lock: Lock): void {
   const { permission } = process;
-  const handle = (channel as unknown as { _handle?: object })._handle;
-  if (!permission || handle?.constructor.name !== 'Pipe') return;
+  const prototype = pipePrototype(channel);
+  if (!permission || !prototype) return;
   const mayRead = permission.has.bind(permission, 'fs.read');
-  const prototype = Object.getPrototypeOf(handle) as Record<string, unknown>;
   for (const name of ['connect', 'connect2']) {
     const connect = prototype[name] as Connect | undefined;
     if (!connect) continue;

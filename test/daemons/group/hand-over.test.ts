@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { stopReading } from '../../../src/daemons/group/hand-over.ts';
+import { takeUnread } from '../../../src/daemons/group/hand-over.ts';
 
 test('what came is taken along, what comes stays unread for the next process', async () => {
   const server = createServer().listen(0, '127.0.0.1');
@@ -17,7 +17,7 @@ test('what came is taken along, what comes stays unread for the next process', a
 
   client.write('early');
   await once(socket, 'readable');
-  expect(stopReading(socket).toString()).toBe('early');
+  expect(takeUnread(socket).toString()).toBe('early');
   client.write('later');
   await sleep(50);
   expect([socket.bytesRead, socket.readableLength]).toEqual(['early'.length, 0]);

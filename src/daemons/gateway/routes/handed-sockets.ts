@@ -2,7 +2,7 @@ import { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Http, refuseUpgrade } from '../../../http/index.ts';
 import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
-import { stopReading } from '../../group/hand-over.ts';
+import { takeUnread } from '../../group/hand-over.ts';
 import type { ProcessGroup } from '../../group/process-group.ts';
 import type { Principal } from '../domain/identity/authenticator.ts';
 import type { Upgrade, UpgradeHandler } from './sockets.ts';
@@ -47,7 +47,7 @@ function packed(path: string, upgrade: Upgrade): { handed: HandedUpgrade; socket
   const { request, head, caller, requestId, traceId, spanId, ip } = upgrade;
   const socket = upgrade.socket as Socket;
   // What came while the token was being looked at; the rest is for the first process to read.
-  const more = stopReading(socket);
+  const more = takeUnread(socket);
   const handed: HandedUpgrade = {
     path,
     url: request.url ?? path,
