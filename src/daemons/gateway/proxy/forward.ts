@@ -15,7 +15,7 @@ import {
   type UpstreamClient,
   type UpstreamHandler,
   upstreamError,
-} from './upstream-client.ts';
+} from './upstream/index.ts';
 
 export interface ForwarderDeps {
   client: UpstreamClient;

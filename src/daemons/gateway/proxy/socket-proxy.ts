@@ -14,7 +14,7 @@ import { createRequestHeaders } from './request-headers.ts';
 import { DROPPED_FROM_ANSWERS } from './response-headers.ts';
 import { openTunnel, type Tunnel } from './tunnel.ts';
 import { clientHead, relayRefusal, requestUpgrade } from './upgrade.ts';
-import { upstreamError } from './upstream-client.ts';
+import { upstreamError } from './upstream/index.ts';
 import type { Upstream } from './upstreams.ts';
 
 export interface SocketProxyDeps {

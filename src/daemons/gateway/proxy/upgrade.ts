@@ -1,7 +1,7 @@
 import { connect as connectPlain, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
-import { UpstreamTimeoutError } from './upstream-client.ts';
+import { UpstreamTimeoutError } from './upstream/index.ts';
 
 export interface UpgradeRequest {
   origin: string;

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { createPeers } from '../../../src/daemons/peers.ts';
-import { settled } from '../../support/settled.ts';
-import { startUpstream } from './support/echo-upstream.ts';
-import { exchangeBytes, rawGet } from './support/raw-http.ts';
-import { CI_HEADERS, CI_TOKEN, startGateway } from './support/start-gateway.ts';
+import { createPeers } from '../../../../../src/daemons/peers.ts';
+import { settled } from '../../../../support/settled.ts';
+import { startUpstream } from '../../support/echo-upstream.ts';
+import { exchangeBytes, rawGet } from '../../support/raw-http.ts';
+import { CI_HEADERS, CI_TOKEN, startGateway } from '../../support/start-gateway.ts';
 
 const CI_PAIR: [string, string] = ['authorization', `Bearer ${CI_TOKEN}`];
 const staticTokens = { [CI_TOKEN]: { hostId: 'ci', namespaceId: 'acme' } };

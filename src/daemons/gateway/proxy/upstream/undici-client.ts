@@ -1,6 +1,6 @@
 import type { Agent, Dispatcher } from 'undici';
-import { seconds } from '../../../kit/duration.ts';
-import type { UpstreamClient, UpstreamHandler, UpstreamRequest } from './upstream-client.ts';
+import { seconds } from '../../../../kit/duration.ts';
+import type { UpstreamClient, UpstreamHandler, UpstreamRequest } from './client.ts';
 
 export interface UndiciClientOptions {
   /** The shortest time-out of a call, which bounds how long connecting may take. */

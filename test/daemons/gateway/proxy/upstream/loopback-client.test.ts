@@ -1,10 +1,10 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createPeers } from '../../../src/daemons/peers.ts';
-import { answerWhileSending } from '../../support/late-body.ts';
-import { exchangeBytes } from './support/raw-http.ts';
-import { CI_HEADERS, CI_TOKEN, startGateway } from './support/start-gateway.ts';
+import { createPeers } from '../../../../../src/daemons/peers.ts';
+import { answerWhileSending } from '../../../../support/late-body.ts';
+import { exchangeBytes } from '../../support/raw-http.ts';
+import { CI_HEADERS, CI_TOKEN, startGateway } from '../../support/start-gateway.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
 

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { codeOf, PlatformError } from '../../../kit/errors.ts';
+import { codeOf, PlatformError } from '../../../../kit/errors.ts';
 
 /** One request to an upstream. */
 export interface UpstreamRequest {
@@ -17,7 +17,7 @@ export interface UpstreamRequest {
   timeoutMs: number;
 }
 
-/** What becomes of it: one head, data, one end; or one error at any point. Nothing follows `onEnd` and `onError`. */
+/** Receives one head, data and one end; or one error at any point. Nothing follows `onEnd` and `onError`. */
 export interface UpstreamHandler {
   onHead(status: number, rawHeaders: readonly string[]): void;
   /** False: pause until `resume`. */
@@ -46,28 +46,9 @@ export class UpstreamTimeoutError extends Error {
   }
 }
 
-/** Chooses by where the upstream is: `near` for plain HTTP on this machine, `far` for all else. */
-export function createUpstreamClient(near: UpstreamClient, far: UpstreamClient): UpstreamClient {
-  const chosen = new Map<string, UpstreamClient>();
-
-  function choose(origin: string): UpstreamClient {
-    const { protocol, hostname } = new URL(origin);
-    const local = hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
-    const client = protocol === 'http:' && local ? near : far;
-    chosen.set(origin, client);
-    return client;
-  }
-  return {
-    send: (request, handler) => (chosen.get(request.origin) ?? choose(request.origin)).send(request, handler),
-    async close() {
-      await Promise.all([near.close(), far.close()]);
-    },
-  };
-}
-
 const TIMEOUTS = new Set(['UPSTREAM_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_CONNECT_TIMEOUT']);
 
-/** What a client is told of an upstream's failure: 504 when it was silent, else 502. */
+/** The answer for an upstream's failure: 504 when it was silent, else 502. */
 export function upstreamError(name: string, error: Error): PlatformError {
   if (error instanceof PlatformError) return error;
   if (TIMEOUTS.has(codeOf(error) ?? '')) {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createResponseParser } from '../../../src/daemons/gateway/proxy/response-parser.ts';
+import { ResponseParser } from '../../../../../src/daemons/gateway/proxy/upstream/response-parser.ts';
 
 interface Seen {
   status: number;
@@ -13,7 +13,7 @@ interface Seen {
 /** Reads one answer given in these pieces; `closed` ends the connection behind them. */
 function read(pieces: Buffer[], method = 'GET', closed = false): Seen {
   const seen: Seen = { status: 0, headers: [], body: '', ended: 0, reusable: null };
-  const parser = createResponseParser({
+  const parser = new ResponseParser({
     onHead: (status, headers) => Object.assign(seen, { status, headers }),
     onData: (chunk) => {
       seen.body += chunk.toString('latin1');

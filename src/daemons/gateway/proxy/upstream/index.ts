@@ -1,0 +1,17 @@
+import { ChoosingClient } from './choose-client.ts';
+import type { UpstreamClient } from './client.ts';
+import { LoopbackClient } from './loopback-client.ts';
+import { createUndiciClient } from './undici-client.ts';
+
+export {
+  type UpstreamCall,
+  type UpstreamClient,
+  type UpstreamHandler,
+  UpstreamTimeoutError,
+  upstreamError,
+} from './client.ts';
+
+/** `timeoutMs`: the shortest time-out of a call. */
+export function createUpstreamClient(timeoutMs: number): UpstreamClient {
+  return new ChoosingClient(new LoopbackClient({ timeoutMs }), createUndiciClient({ timeoutMs }));
+}

@@ -1,0 +1,127 @@
+import { seconds } from '../../../../kit/duration.ts';
+import { type UpstreamCall, type UpstreamClient, UpstreamTimeoutError } from './client.ts';
+import { type ConnectionEvents, type Exchange, UpstreamConnection } from './connection.ts';
+
+export interface LoopbackClientOptions {
+  /** The shortest time-out of a call; deadlines are checked four times in it. */
+  timeoutMs: number;
+}
+
+/** Shorter than the minute for which our daemons keep idle connections, so that this side closes first. */
+const IDLE_TIMEOUT_MS = seconds(20);
+/** Methods that may be sent again when a kept-alive connection turns out to be closing. */
+const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS']);
+const MAX_SWEEP_MS = 1000;
+const MIN_SWEEP_MS = 10;
+
+/**
+ * Calls over kept-alive sockets of its own, for plain HTTP to daemons on this machine: half of what undici costs a request.
+ * No pipelining and no limit of its own: there are as many connections as calls at once, which the clients' connections bound.
+ */
+export class LoopbackClient implements UpstreamClient {
+  readonly #pools = new Map<string, ConnectionPool>();
+  readonly #sweeper: NodeJS.Timeout;
+
+  constructor({ timeoutMs }: LoopbackClientOptions) {
+    const sweepMs = Math.max(MIN_SWEEP_MS, Math.min(MAX_SWEEP_MS, timeoutMs / 4));
+    this.#sweeper = setInterval(() => this.#sweep(), sweepMs);
+    this.#sweeper.unref();
+  }
+
+  send(request: Exchange['request'], handler: Exchange['handler']): UpstreamCall {
+    const exchange: Exchange = {
+      request,
+      handler,
+      deadline: 0,
+      begun: false,
+      answered: false,
+      connection: undefined,
+    };
+    this.#poolOf(request.origin).send(exchange);
+    return {
+      resume: () => exchange.connection?.resume(),
+      abort: () => exchange.connection?.destroy(),
+    };
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#sweeper);
+    for (const pool of this.#pools.values()) pool.close();
+    this.#pools.clear();
+  }
+
+  #poolOf(origin: string): ConnectionPool {
+    let pool = this.#pools.get(origin);
+    if (!pool) {
+      pool = new ConnectionPool(origin);
+      this.#pools.set(origin, pool);
+    }
+    return pool;
+  }
+
+  #sweep(): void {
+    const now = performance.now();
+    for (const pool of this.#pools.values()) pool.sweep(now);
+  }
+}
+
+/** The connections to one origin. */
+class ConnectionPool implements ConnectionEvents {
+  readonly #host: string;
+  readonly #port: number;
+  readonly #idle: UpstreamConnection[] = [];
+  readonly #open = new Set<UpstreamConnection>();
+
+  constructor(origin: string) {
+    const { hostname, port } = new URL(origin);
+    this.#host = hostname.replace(/^\[|\]$/g, '');
+    this.#port = Number(port || 80);
+  }
+
+  send(exchange: Exchange): void {
+    this.#dispatch(exchange, this.#idle.pop() ?? this.#connect());
+  }
+
+  /** Ends exchanges whose time is over, and connections that were idle for too long. */
+  sweep(now: number): void {
+    for (const connection of this.#open) {
+      const { exchange } = connection;
+      if (!exchange || exchange.answered || exchange.deadline > now) continue;
+      connection.destroy();
+      exchange.handler.onError(new UpstreamTimeoutError());
+    }
+    while (this.#idle[0] && now - this.#idle[0].idleSince > IDLE_TIMEOUT_MS) this.#idle[0].destroy();
+  }
+
+  close(): void {
+    for (const connection of this.#open) connection.destroy();
+  }
+
+  onIdle(connection: UpstreamConnection): void {
+    connection.idleSince = performance.now();
+    this.#idle.push(connection);
+  }
+
+  onLost(connection: UpstreamConnection, exchange: Exchange | undefined, error: Error): void {
+    this.#open.delete(connection);
+    const index = this.#idle.lastIndexOf(connection);
+    if (index !== -1) this.#idle.splice(index, 1);
+    if (!exchange) return;
+    const { request, begun, answered, handler } = exchange;
+    // The other side closed an idle connection while this request was on its way: it was never processed.
+    const mayRepeat = !begun || (!answered && !request.body && REPEATABLE.has(request.method));
+    if (connection.used && mayRepeat) this.#dispatch(exchange, this.#connect());
+    else handler.onError(error);
+  }
+
+  #connect(): UpstreamConnection {
+    const connection = new UpstreamConnection(this.#host, this.#port, this);
+    this.#open.add(connection);
+    return connection;
+  }
+
+  #dispatch(exchange: Exchange, connection: UpstreamConnection): void {
+    exchange.deadline = performance.now() + exchange.request.timeoutMs;
+    connection.send(exchange);
+  }
+}
