@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http';
 import type { Degradation, PlatformConfig, ServiceName } from '../contracts/index.ts';
 import type { Authenticate, Http, StandardRoutes } from '../http/index.ts';
 import type { Analytics } from '../kit/analytics.ts';
@@ -73,6 +74,8 @@ export interface DaemonDefinition<Services extends DaemonServices = DaemonServic
   defaultPort: number;
   services: (resources: Resources) => Services | Promise<Services>;
   routes: ReadonlyArray<(http: Http, services: Services) => void>;
+  /** Its own request listener, which passes native endpoints on to Fastify; default: Fastify gets every request. */
+  listener?: (http: Http, services: Services) => RequestListener;
   standard?: Partial<Omit<StandardRoutes, 'isDraining' | 'degradations'>>;
   /** Called once the server listens. */
   ready?: (services: Services, resources: Resources) => void | Promise<void>;

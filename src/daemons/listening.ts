@@ -1,8 +1,8 @@
-import { createServer, isIPv6 } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, isIPv6, type ListenOptions } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Http, LISTEN_BACKLOG } from '../http/index.ts';
 import { codeOf, messageOf, PlatformError } from '../kit/errors.ts';
-import { listeningHandle } from '../kit/node-internals.ts';
 import type { Listener } from './process-protocol.ts';
 
 /** Resolves with the bound port. Throws CONFLICT when it is in use. */
@@ -16,6 +16,8 @@ export async function listen(
     // Sets these options only if needed, to keep Node's defaults.
     const how = { ...(reusePort ? { reusePort } : {}), ...(handle ? { handle } : {}) };
     await http.listen({ host, port, backlog: LISTEN_BACKLOG, ...how });
+    if (host === 'localhost')
+      await listenOnOtherLoopback(http, { backlog: LISTEN_BACKLOG, reusePort: reusePort === true });
   } catch (error) {
     throw cannotListen(error, address, name);
   }
@@ -23,9 +25,23 @@ export async function listen(
   return typeof bound === 'object' && bound ? bound.port : port;
 }
 
-/** The server's native handle: transferring the server itself would make the receiver accept connections. */
-export function listenerOf({ server }: Http): Listener | undefined {
-  return listeningHandle(server);
+const LOOPBACK = ['127.0.0.1', '::1'];
+
+/**
+ * Takes connections on the other address of `localhost`: Node listens on the first that the name resolves to. Best effort,
+ * as a machine may have one address alone, or another program on the port.
+ */
+async function listenOnOtherLoopback({ server }: Http, options: ListenOptions): Promise<void> {
+  const bound = server.address() as AddressInfo;
+  const other = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
+    server.emit('connection', socket),
+  );
+  const host = LOOPBACK.find((address) => address !== bound.address);
+  other.on('error', () => {}).listen({ ...options, host, port: bound.port });
+  await once(other, 'listening').then(
+    () => server.once('close', () => other.close()),
+    () => undefined,
+  );
 }
 
 function cannotListen(

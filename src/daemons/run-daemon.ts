@@ -12,6 +12,7 @@ import { codeOf, messageOf, type PlatformError } from '../kit/errors.ts';
 import { serviceKey } from '../kit/keys.ts';
 import { createLogger, type Logger, type LogLevel } from '../kit/logger.ts';
 import { createMetrics, type Metrics } from '../kit/metrics.ts';
+import { listeningHandle } from '../kit/node-internals.ts';
 import type { LineOutput } from '../kit/output.ts';
 import { keepSecret } from '../kit/redact.ts';
 import { type Environment, secretValues } from '../kit/secret-ref.ts';
@@ -21,7 +22,7 @@ import { createGroup } from './group/create-group.ts';
 import { sharedLimiters } from './group/shared-limiters.ts';
 import { shareMetrics } from './group/shared-metrics.ts';
 import type { PrimaryChannel } from './group/sibling.ts';
-import { listen, listenerOf, requireFree, urlHost } from './listening.ts';
+import { listen, requireFree, urlHost } from './listening.ts';
 import type { DaemonStart, Listener } from './process-protocol.ts';
 import { createStoreMetrics } from './store-metrics.ts';
 
@@ -148,6 +149,8 @@ export async function startDaemon<Services extends DaemonServices>(
   try {
     services = await definition.services(resources);
     const { bodyLimitBytes, trustedProxies } = definition;
+    const { listener: createListener } = definition;
+    const built = services;
     http = createHttp({
       service: name,
       logger,
@@ -157,6 +160,7 @@ export async function startDaemon<Services extends DaemonServices>(
       tracer,
       createLimiter,
       drainMs: config[name].drainMs,
+      listener: createListener && ((made) => createListener(made, built)),
       authenticate:
         services.authenticate ??
         upstreamIdentity({
@@ -211,7 +215,7 @@ export async function startDaemon<Services extends DaemonServices>(
     outcome: 'succeeded',
     evidence: { url, pid: process.pid },
   });
-  const listener = group.role === 'alone' ? listenerOf(http) : undefined;
+  const listener = group.role === 'alone' ? listeningHandle(http.server) : undefined;
   return { name, url, port: bound.port, services, logger, listener, close };
 }
 

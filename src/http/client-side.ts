@@ -12,7 +12,7 @@ export interface ClientSide {
 export type ClientSideOf = (request: IncomingMessage) => ClientSide;
 
 /**
- * Derives the client's address for requests that bypass Fastify (upgrades), by the same rules: `X-Forwarded-*` headers are
+ * Derives the client's address for requests that Fastify does not serve, by the same rules: `X-Forwarded-*` headers are
  * trusted only from configured proxies.
  */
 export function createClientSide(trustedProxies: readonly string[]): ClientSideOf {
@@ -29,24 +29,8 @@ export function createClientSide(trustedProxies: readonly string[]): ClientSideO
   };
 }
 
-/** Resolves the client address from the remote address and `X-Forwarded-For`, without a request object. */
-export function createClientAddress(
-  trustedProxies: readonly string[],
-): (remoteAddress: string, forwardedFor: string | undefined) => string {
-  const trusts = trustIn(trustedProxies);
-  return (remoteAddress, forwardedFor) =>
-    forwardedFor !== undefined && trusts(remoteAddress, 0)
-      ? proxyAddr(requestFrom(remoteAddress, forwardedFor), trusts)
-      : remoteAddress;
-}
-
 function trustIn(proxies: readonly string[]): (address: string, distance: number) => boolean {
   return proxies.length > 0 ? proxyAddr.compile([...proxies]) : () => false;
-}
-
-/** The minimal request that proxy-addr reads. */
-function requestFrom(remoteAddress: string, forwardedFor: string): IncomingMessage {
-  return { headers: { 'x-forwarded-for': forwardedFor }, socket: { remoteAddress } } as never;
 }
 
 /** The entry added by the nearest proxy. Earlier entries are untrusted. */

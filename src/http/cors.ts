@@ -1,11 +1,16 @@
+import type { IncomingMessage } from 'node:http';
 import type { Http } from './server.ts';
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** CORS headers as a flat list, for responses that bypass Fastify; null: none. */
-    corsHeaders: string[] | null;
-  }
+/** The answer to the `Origin` of a request. */
+export interface CorsVerdict {
+  /** Flat list of names and values for the response. */
+  headers: string[];
+  /** The browser asks whether the page may send another request: this one goes no further. */
+  isPreflight: boolean;
 }
+
+/** Null for a request that no page sends. */
+export type JudgeOrigin = (request: IncomingMessage) => CorsVerdict | null;
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
 const REQUEST_HEADERS =
@@ -14,32 +19,39 @@ const EXPOSED =
   'x-request-id, x-webhook-id, retry-after, ratelimit-limit, ratelimit-remaining, ratelimit-reset';
 const PREFLIGHT_SECONDS = '600';
 
-/** Adds CORS headers for the configured origins. Cookies are not used, so `Allow-Credentials` is never sent. */
-export function allowOrigins(http: Http, origins: readonly string[]): void {
-  http.decorateRequest('corsHeaders', null);
-  if (origins.length === 0) return;
+/** Prevents caches from serving the response to another origin. */
+const OTHER_ORIGIN: CorsVerdict = { headers: ['vary', 'origin'], isPreflight: false };
+
+/**
+ * Judges requests by their `Origin`; null if no origin is allowed. Cookies are not used, so `Allow-Credentials` is never
+ * sent.
+ */
+export function createOriginJudge(origins: readonly string[]): JudgeOrigin | null {
+  if (origins.length === 0) return null;
   const allowed = new Set(origins.map((origin) => origin.replace(/\/$/, '')));
+  return ({ method, headers }) => {
+    const { origin } = headers;
+    if (origin === undefined) return null;
+    if (!allowed.has(origin)) return OTHER_ORIGIN;
+    return {
+      headers: [
+        ...['access-control-allow-origin', origin],
+        ...['vary', 'origin'],
+        ...['access-control-expose-headers', EXPOSED],
+      ],
+      isPreflight: method === 'OPTIONS' && headers['access-control-request-method'] !== undefined,
+    };
+  };
+}
+
+/** Adds the headers to answers of Fastify, and answers preflights of every path. */
+export function allowOrigins(http: Http, judge: JudgeOrigin): void {
   http.addHook('onRequest', (request, reply, done) => {
-    const { origin } = request.headers;
-    if (origin === undefined) return done();
-    if (!allowed.has(origin)) {
-      // Prevents caches from serving the response to another origin.
-      request.corsHeaders = ['vary', 'origin'];
-      reply.header('vary', 'origin');
-      return done();
-    }
-    const headers = [
-      'access-control-allow-origin',
-      origin,
-      'vary',
-      'origin',
-      'access-control-expose-headers',
-      EXPOSED,
-    ];
-    request.corsHeaders = headers;
+    const verdict = judge(request.raw);
+    if (!verdict) return done();
+    const { headers } = verdict;
     for (let i = 0; i < headers.length; i += 2) reply.header(headers[i]!, headers[i + 1]);
-    if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined)
-      return done();
+    if (!verdict.isPreflight) return done();
     reply
       .code(204)
       .header('access-control-allow-methods', METHODS)

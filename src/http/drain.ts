@@ -1,3 +1,5 @@
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { STOP_DEADLINES } from '../kit/stop-deadlines.ts';
 import type { Http } from './server.ts';
@@ -10,13 +12,13 @@ const POLL_MS = 10;
 const QUIET_POLLS = 4;
 /** Max time to accept during a drain. libuv accepts one connection per turn, and turns are slow under load. */
 const MAX_ACCEPTING_MS = 6000;
-export const REAP_MS = 25;
+const REAP_MS = 25;
 const DRAIN_MS = 8000;
 
 const drainMsOf = ({ kit }: Http): number => kit.drainMs ?? DRAIN_MS;
 
 /** Ms left for open requests. Event streams never end by themselves; clients reconnect. */
-export function drainLeftMs(http: Http): number {
+function drainLeftMs(http: Http): number {
   return Math.min(drainMsOf(http), http.kit.drainEndsAt - performance.now());
 }
 
@@ -26,8 +28,11 @@ export function drainLeftMs(http: Http): number {
  */
 export function drainOnClose(http: Http): void {
   const { server } = http;
-  server.on('connection', () => {
+  const open = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
     http.kit.connections++;
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
   });
   http.addHook('preClose', async () => {
     http.kit.draining = true;
@@ -35,7 +40,7 @@ export function drainOnClose(http: Http): void {
     http.kit.drainEndsAt = performance.now() + drainMsOf(http) + STOP_DEADLINES.httpCutMs;
     await untilBacklogEmpty(http);
     // Node closes connections that are idle at close; those that become idle later stay open until the keep-alive timeout.
-    const reap = setInterval(() => server.closeIdleConnections(), REAP_MS);
+    const reap = setInterval(() => closeIdle(server, open), REAP_MS);
     const cut = setTimeout(() => server.closeAllConnections(), drainLeftMs(http));
     server.once('close', () => {
       clearInterval(reap);
@@ -46,6 +51,12 @@ export function drainOnClose(http: Http): void {
     if (http.kit.draining) reply.header('connection', 'close');
     done(null, payload);
   });
+}
+
+/** Node does not count a connection as idle before its first request. */
+function closeIdle(server: Server, open: ReadonlySet<Socket>): void {
+  server.closeIdleConnections();
+  for (const socket of open) if (socket.bytesRead === 0) socket.destroySoon();
 }
 
 /** Resolves once the backlog is empty: no new requests, or more connections than it holds. */

@@ -1,9 +1,8 @@
 export type { AnsweredRequest } from './account.ts';
 export * from './client.ts';
-export { type ClientSide, type ClientSideOf, createClientAddress, createClientSide } from './client-side.ts';
+export { type ClientSide, type ClientSideOf, createClientSide } from './client-side.ts';
 export * from './cors.ts';
 export { LISTEN_BACKLOG } from './drain.ts';
-export * from './early.ts';
 export * from './encodings.ts';
 export * from './error-body.ts';
 export * from './event-streams.ts';
@@ -15,7 +14,6 @@ export * from './linger.ts';
 export * from './mount.ts';
 export type { OpenApiDocument } from './openapi.ts';
 export * from './patient-client.ts';
-export * from './plain/index.ts';
 export * from './raw-error.ts';
 export * from './raw-upgrade-error.ts';
 export * from './reply-stream.ts';

@@ -1,4 +1,4 @@
-import type { Server, ServerOptions } from 'node:http';
+import { createServer, type Server, type ServerOptions } from 'node:http';
 import { LIMITS } from '../contracts/index.ts';
 import type { Random } from '../kit/random.ts';
 import { createClientErrorAnswer, refuseTunnels } from './client-error.ts';
@@ -13,6 +13,20 @@ export const SERVER_LIMITS: ServerOptions = {
   // Node would answer with an empty body; `requireHost` sends an error body.
   requireHostHeader: false,
 };
+
+/** A server without a request listener, with the limits of the platform. */
+export function createProtocolServer(): Server {
+  const server: Server = createServer({
+    ...SERVER_LIMITS,
+    keepAliveTimeout: LIMITS.keepAliveMs,
+    requestTimeout: LIMITS.requestTimeoutMs,
+    // Unsupported upgrades (h2c, unserved sockets) are ignored, as HTTP allows.
+    // Older Node versions emit `upgrade` for them.
+    shouldUpgradeCallback: (request) =>
+      request.headers.upgrade?.toLowerCase() === 'websocket' && server.listenerCount('upgrade') > 0,
+  });
+  return server;
+}
 
 /** Handles expectations, CONNECT and stalled bodies, which Node would answer itself. Requests go to the `request` listener. */
 export function keepProtocol(server: Server, random: Random, bodyIdleMs: number = LIMITS.bodyIdleMs): void {

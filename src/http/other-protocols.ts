@@ -1,16 +1,15 @@
+import type { RequestListener } from 'node:http';
 import type { Random } from '../kit/random.ts';
-import { takeEarly } from './early.ts';
 import { sendRawError } from './raw-error.ts';
 import { idsOf } from './request-ids.ts';
 import { protocolFault } from './request-line.ts';
-import type { Http } from './server.ts';
+import type { HttpKit } from './server.ts';
 
-/** Answers requests of other protocols before Fastify, which fails on unknown methods. */
-export function refuseOtherProtocols(http: Http, random: Random): void {
-  const { kit } = http;
-  takeEarly(http, (request, response) => {
+/** Answers requests of other protocols, because Fastify fails on unknown methods. Passes all others to `serve`. */
+export function refuseOtherProtocols(kit: HttpKit, random: Random, serve: RequestListener): RequestListener {
+  return (request, response) => {
     const fault = protocolFault(request);
-    if (!fault) return false;
+    if (!fault) return serve(request, response);
     const startedAt = performance.now();
     kit.lastRequestAt = startedAt;
     const ids = idsOf(request.headers, random);
@@ -24,6 +23,5 @@ export function refuseOtherProtocols(http: Http, random: Random): void {
       tenantId: '',
       traceparent: request.headers.traceparent,
     });
-    return true;
-  });
+  };
 }

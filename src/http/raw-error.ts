@@ -3,12 +3,13 @@ import { HEADERS } from '../contracts/index.ts';
 import { errorBody, type PlatformError } from '../kit/errors.ts';
 import { endUnread } from './linger.ts';
 
-/** Sends an error body on a response taken from Fastify (`reply.hijack`). `extra`: more headers, as a flat list. */
+/** Sends an error body without Fastify. `extra`: more headers, as a flat list. `isLast`: closes the connection after it. */
 export function sendRawError(
   res: ServerResponse,
   error: PlatformError,
   requestId: string,
   extra: readonly string[] | null = null,
+  isLast = false,
 ): void {
   if (res.headersSent || res.destroyed) return;
   const body = Buffer.from(JSON.stringify(errorBody(error)));
@@ -17,6 +18,7 @@ export function sendRawError(
     ...[HEADERS.requestId, requestId, 'x-content-type-options', 'nosniff'],
     ...Object.entries(error.headers).flat(),
     ...(extra ?? []),
+    ...(isLast && error.headers.connection === undefined ? ['connection', 'close'] : []),
   ]);
   if (res.req.complete) res.end(body);
   else endUnread(res.req, res, body);

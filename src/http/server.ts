@@ -1,6 +1,5 @@
-import type { IncomingMessage, Server } from 'node:http';
+import type { IncomingMessage, RequestListener } from 'node:http';
 import fastify, {
-  type FastifyHttpOptions,
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
@@ -23,7 +22,7 @@ import { drainOnClose } from './drain.ts';
 import { refuseEncodedBodies } from './encodings.ts';
 import { continueWhenWanted } from './expectations.ts';
 import type { CheckHost } from './host-check.ts';
-import { keepProtocol, SERVER_LIMITS } from './keep-protocol.ts';
+import { createProtocolServer, keepProtocol } from './keep-protocol.ts';
 import type { MountedEndpoint } from './openapi.ts';
 import { refuseOtherProtocols } from './other-protocols.ts';
 import { setTrace } from './request-ids.ts';
@@ -35,6 +34,9 @@ import { sendError } from './send-error.ts';
 
 /** Default limit of a request body. */
 const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
+
+/** Of every router: two that read one path in two ways would let a request past a check. */
+export const ROUTER_OPTIONS = { maxParamLength: 2048, ignoreTrailingSlash: false };
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -50,10 +52,6 @@ declare module 'fastify' {
   }
   interface FastifyInstance {
     kit: HttpKit;
-  }
-  interface FastifyContextConfig {
-    /** The route calls `kit.account` itself, which saves two listeners per request. */
-    accountsItself?: boolean;
   }
 }
 
@@ -95,7 +93,7 @@ export interface HttpKit {
   checkHost?: CheckHost | undefined;
   /** Mounted endpoints, for OpenAPI. */
   endpoints: MountedEndpoint[];
-  /** All routes of the server, including those without an endpoint. */
+  /** All routes of the server, including those without an endpoint and those that its own request listener serves. */
   routes: RegisteredRoute[];
 }
 
@@ -117,6 +115,8 @@ export interface HttpOptions extends Omit<HttpKit, KitState | 'createLimiter'> {
   bodyLimitBytes?: number;
   /** Max time between two chunks of a body; default 30 s. */
   bodyIdleMs?: number;
+  /** Makes the listener that decides which requests Fastify gets, by `http.routing`; default: it gets all. */
+  listener?: ((http: Http) => RequestListener) | undefined;
 }
 
 /**
@@ -130,22 +130,15 @@ function noCompiler(): never {
 /** Creates a Fastify server with request ids, error bodies, access log, metrics and limits. */
 export function createHttp(options: HttpOptions): Http {
   const { logger, random } = options;
-  const settings: FastifyHttpOptions<Server> = {
+  const server = createProtocolServer();
+  const http: Http = fastify({
+    serverFactory: () => server,
     logger: false,
     genReqId: (request: IncomingMessage) => saneId(request.headers[HEADERS.requestId], random),
     bodyLimit: options.bodyLimitBytes ?? BODY_LIMIT_BYTES,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    routerOptions: { maxParamLength: 2048, ignoreTrailingSlash: false },
-    keepAliveTimeout: LIMITS.keepAliveMs,
-    http: {
-      ...SERVER_LIMITS,
-      // Unsupported upgrades (h2c, unserved sockets) are ignored, as HTTP allows.
-      // Older Node versions emit `upgrade` for them.
-      shouldUpgradeCallback: (request) =>
-        request.headers.upgrade?.toLowerCase() === 'websocket' && http.server.listenerCount('upgrade') > 0,
-    },
-    requestTimeout: LIMITS.requestTimeoutMs,
+    routerOptions: ROUTER_OPTIONS,
     ...(options.trustedProxies?.length ? { trustProxy: [...options.trustedProxies] } : {}),
     rewriteUrl: originForm,
     schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
@@ -158,8 +151,7 @@ export function createHttp(options: HttpOptions): Http {
       sendError(error, request, reply, logger);
       account(request, reply.statusCode);
     },
-  };
-  const http: Http = fastify(settings);
+  });
   const accountAnswered = createAccount(options);
   const account = (request: FastifyRequest, status: number): void =>
     accountAnswered(answeredOf(request, status));
@@ -175,7 +167,7 @@ export function createHttp(options: HttpOptions): Http {
   http.decorate('kit', { ...options, ...state, createLimiter, account, accountAnswered });
   http.addHook('onRoute', (route) => {
     const { method, url } = route;
-    if (!route.config?.accountsItself) route.onResponse = withAccounting(route.onResponse, account);
+    route.onResponse = withAccounting(route.onResponse, account);
     // Fastify adds HEAD to each GET route.
     for (const name of [method].flat())
       if (name !== 'HEAD') http.kit.routes.push({ method: name, path: url });
@@ -211,11 +203,12 @@ export function createHttp(options: HttpOptions): Http {
   http.setNotFoundHandler((_request, reply) =>
     reply.code(204).header('allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS').send(),
   );
-  refuseOtherProtocols(http, random);
-  keepProtocol(http.server, random, options.bodyIdleMs);
+  keepProtocol(server, random, options.bodyIdleMs);
   refuseEncodedBodies(http);
   continueWhenWanted(http);
   drainOnClose(http);
+  const serve = options.listener?.(http) ?? http.routing;
+  server.on('request', refuseOtherProtocols(http.kit, random, serve));
   return http;
 }
 

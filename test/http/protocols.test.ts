@@ -101,9 +101,9 @@ describe('"Expect: 100-continue" with a declared length over the limit is 413 wi
   });
 
   test.each([
-    ['past the framework', []],
-    ['through the framework', ['x-forwarded-for: 10.0.0.1', 'x-forwarded-for: 10.0.0.2']],
-  ])('on deliveries %s, whose limit is maxBodyBytes', async (_way, more) => {
+    ['without forwarded addresses', []],
+    ['with two forwarded addresses', ['x-forwarded-for: 10.0.0.1', 'x-forwarded-for: 10.0.0.2']],
+  ])('on deliveries %s, whose limit is maxBodyBytes', async (_what, more) => {
     const gateway = await startGateway();
     const send = (bytes: number) =>
       ask(gateway, `POST ${DELIVERY} HTTP/1.1`, expecting(bytes, 'x-svc-namespace: default', ...more));

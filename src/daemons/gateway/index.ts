@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { allowOrigins, type Http } from '../../http/index.ts';
 import { defineDaemon } from '../define-daemon.ts';
 import { rereadRoutes } from '../plugin-runtime/reread.ts';
+import { gatewayEdge } from './edge/edge.ts';
 import { authRoutes } from './routes/auth.ts';
 import { clientRoutes } from './routes/clients.ts';
 import { docsRoutes } from './routes/docs.ts';
@@ -12,12 +13,9 @@ import { internalDispatchRoutes } from './routes/internal-dispatch.ts';
 import { nativeMethodRoutes } from './routes/native-methods.ts';
 import { pluginPackageRoutes } from './routes/plugin-package.ts';
 import { pluginWebhookRoutes } from './routes/plugin-webhooks.ts';
-import { proxyRoutes } from './routes/proxy.ts';
-import { socketRoutes } from './routes/sockets.ts';
 import { tokenRoutes } from './routes/tokens.ts';
 import { webhookAdminRoutes } from './routes/webhook-admin.ts';
 import { webhookDeliveriesRoutes } from './routes/webhook-deliveries.ts';
-import { webhookDeliveryRoutes } from './routes/webhook-delivery.ts';
 import { webhookStreamRoutes } from './routes/webhook-stream.ts';
 import { type GatewayServices, gatewayServices } from './services.ts';
 
@@ -26,6 +24,7 @@ export const gateway = defineDaemon({
   name: 'gateway',
   defaultPort: 4000,
   services: gatewayServices,
+  listener: gatewayEdge,
   routes: [
     corsRules,
     authRoutes,
@@ -42,11 +41,8 @@ export const gateway = defineDaemon({
     webhookAdminRoutes,
     webhookDeliveriesRoutes,
     webhookStreamRoutes,
-    webhookDeliveryRoutes,
     docsRoutes,
-    socketRoutes,
     nativeMethodRoutes,
-    proxyRoutes,
   ],
   /** Runs deliveries that an earlier process accepted, once other services know this gateway's address. */
   ready: ({ dispatcher }) => dispatcher.runBacklog(),
@@ -61,8 +57,8 @@ export const gateway = defineDaemon({
   },
 });
 
-function corsRules(http: Http, { corsOrigins }: Pick<GatewayServices, 'corsOrigins'>): void {
-  allowOrigins(http, corsOrigins);
+function corsRules(http: Http, { judgeOrigin }: Pick<GatewayServices, 'judgeOrigin'>): void {
+  if (judgeOrigin) allowOrigins(http, judgeOrigin);
 }
 
 function containerSocketRoutes(

@@ -1,4 +1,4 @@
-import { type Authenticate, createClientSide } from '../../http/index.ts';
+import { type Authenticate, createClientSide, createOriginJudge } from '../../http/index.ts';
 import { PlatformError } from '../../kit/errors.ts';
 import { version } from '../../kit/paths.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
@@ -12,6 +12,7 @@ import { createEnrolments } from './domain/hosts/enrolments.ts';
 import { createHosts } from './domain/hosts/hosts.ts';
 import { clearStaleSessions } from './domain/hosts/sessions.ts';
 import { startHousekeeping } from './domain/housekeeping.ts';
+import { actingNamespace } from './domain/identity/acting-namespace.ts';
 import { type Admins, createAdmins } from './domain/identity/admins.ts';
 import { createAttemptLimits } from './domain/identity/attempt-limits.ts';
 import { type Authenticator, createAuthenticator, type Principal } from './domain/identity/authenticator.ts';
@@ -26,12 +27,13 @@ import { createTokenExchange } from './domain/identity/token-exchange.ts';
 import { createMergedDescription } from './domain/merged-description.ts';
 import { createPluginRouteLookup, type PluginRouteLookup } from './domain/plugin-route-lookup.ts';
 import { createPublicRoutes } from './domain/public-routes.ts';
-import { createRequestLimits, type LimitRequests } from './domain/request-limits.ts';
+import { countedOf, createRequestLimits, type LimitRequests } from './domain/request-limits.ts';
 import { createRouteTimeouts } from './domain/route-timeouts.ts';
 import type { WebhookDispatcher } from './domain/webhooks/dispatcher.ts';
 import { inboxDegradations } from './domain/webhooks/inbox-degradations.ts';
 import { ServiceUse } from './domain/webhooks/service-use.ts';
 import { createLoadMetrics, upstreamRequestCounter } from './metrics.ts';
+import type { UpgradeHandler } from './proxy/client-upgrade.ts';
 import { createForwarder } from './proxy/forward.ts';
 import { createSocketProxy } from './proxy/socket-proxy.ts';
 import { createUpstreamClient } from './proxy/upstream/index.ts';
@@ -39,9 +41,6 @@ import { upstreamDescriptions } from './proxy/upstream-descriptions.ts';
 import { createUpstreams } from './proxy/upstreams.ts';
 import { createRemoteExecution, type RemoteExecution, remoteServices } from './remote-execution.ts';
 import { answerRelayed, relayedBackends } from './remote-relay.ts';
-import { actingNamespace } from './routes/acting-namespace.ts';
-import { countedOf } from './routes/counted.ts';
-import type { UpgradeHandler } from './routes/sockets.ts';
 import { subjectOf } from './routes/subject.ts';
 import { lockStore } from './store-lock.ts';
 import { webhookServices } from './webhook-services.ts';
@@ -141,7 +140,7 @@ async function build(
     ...identity,
     authenticate: limited(identity, limitRequests),
     limitRequests,
-    corsOrigins: config.gateway.cors.origins,
+    judgeOrigin: createOriginJudge(config.gateway.cors.origins),
     upstreams: known,
     mergedDescription: createMergedDescription({
       sources: upstreamDescriptions(known, internalSecret, config.gateway.publicPluginRoutes),
@@ -248,9 +247,9 @@ function limited(
   return async (request, reply) => {
     const caller = await authenticator.authenticate(subjectOf(request));
     refuseContainers(caller);
-    const told = (await limitRequests?.(countedOf(request.raw, caller, request.ip))) ?? [];
+    const told = (await limitRequests?.(countedOf(request.headers, caller, request.ip))) ?? [];
     for (let i = 0; i < told.length; i += 2) reply?.header(told[i]!, told[i + 1]);
-    return actingNamespace(request.raw, caller, admins);
+    return actingNamespace(request.headers, caller, admins);
   };
 }
 

@@ -1,8 +1,10 @@
-import type { PlatformConfig } from '../../../contracts/index.ts';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Caller, PlatformConfig } from '../../../contracts/index.ts';
 import { rateLimited } from '../../../http/index.ts';
 import { minutes } from '../../../kit/duration.ts';
 import { PlatformError } from '../../../kit/errors.ts';
 import type { CreateLimiter, RateVerdict, SharedLimiter } from '../../../kit/rate-limiter.ts';
+import { tokenText } from './identity/bearer.ts';
 
 /** Identities that a request counts against. */
 export interface Counted {
@@ -19,6 +21,16 @@ export type LimitHeaders = string[];
  * Counts one request; null without limits. Throws RATE_LIMIT_EXCEEDED; asynchronous with several processes.
  */
 export type LimitRequests = (request: Counted) => LimitHeaders | null | Promise<LimitHeaders | null>;
+
+/** What an authenticated request from the address `ip` counts against. */
+export function countedOf(
+  { authorization }: IncomingHttpHeaders,
+  { namespaceId }: Caller,
+  ip: string,
+): Counted {
+  const token = authorization === undefined ? `(none) ${ip}` : tokenText(authorization);
+  return { token, namespaceId, ip };
+}
 
 interface Rule {
   limiter: SharedLimiter;

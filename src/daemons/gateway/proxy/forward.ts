@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { type Readable, Transform } from 'node:stream';
 import type { Caller } from '../../../contracts/index.ts';
-import { continueIfExpected, endUnread, sendRawError, unknownTransferCoding } from '../../../http/index.ts';
+import { continueIfExpected, endUnread, unknownTransferCoding } from '../../../http/index.ts';
 import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
 import { traceparentOf } from '../../../kit/trace.ts';
 import { atTurnEnd } from '../../../kit/turn-end.ts';
 import type { TimeoutFor } from '../domain/route-timeouts.ts';
 import type { CountUpstreamRequest } from '../metrics.ts';
-import { account, type ProxiedCall } from './proxied-call.ts';
+import { account, answerError, type ProxiedCall } from './proxied-call.ts';
 import { createRequestHeaders } from './request-headers.ts';
 import { type ResponseHead, responseHead } from './response-headers.ts';
 import {
@@ -146,10 +146,13 @@ class Answer implements UpstreamHandler {
     if (this.over) return;
     this.over = true;
     this.upstreamCall?.abort();
-    const { response, requestId } = this.call;
+    const { response } = this.call;
+    if (!response.headersSent) {
+      answerError(this.call, error, this.extra);
+      return;
+    }
     // Half an answer must not look whole: its framing stays unfinished.
-    if (response.headersSent) response.destroy();
-    else sendRawError(response, error, requestId, this.extra);
+    response.destroy();
     account(this.call, response.statusCode);
   }
 

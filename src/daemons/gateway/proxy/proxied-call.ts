@@ -1,21 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { HTTPMethods } from 'fastify';
 import type { Caller } from '../../../contracts/index.ts';
-import type { ClientSide, HttpKit, RequestIds } from '../../../http/index.ts';
+import { type ClientSide, type HttpKit, type RequestIds, sendRawError } from '../../../http/index.ts';
+import type { PlatformError } from '../../../kit/errors.ts';
 import type { Upstream } from './upstreams.ts';
 
 /** TRACE would show a page what headers we add; CONNECT is no request to an upstream. */
-export const PROXIED_METHODS: readonly HTTPMethods[] = [
-  'GET',
-  'HEAD',
-  'POST',
-  'PUT',
-  'PATCH',
-  'DELETE',
-  'OPTIONS',
-];
+export const PROXIED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
-/** A request on its way to an upstream, whether the framework has seen it or not. */
+/** A request on its way to an upstream. */
 export interface ProxiedCall extends RequestIds {
   kit: HttpKit;
   request: IncomingMessage;
@@ -26,9 +18,9 @@ export interface ProxiedCall extends RequestIds {
   /** `performance.now()` at the request line. */
   startedAt: number;
   client: ClientSide;
-  /** What its answer tells pages of other origins, flat; null: nothing. */
+  /** Headers for pages of other origins, flat; null: none. */
   corsHeaders: readonly string[] | null;
-  /** Null until it is known who calls. */
+  /** Null until the call is authenticated. */
   caller: Caller | null;
 }
 
@@ -45,4 +37,10 @@ export function account(call: ProxiedCall, status: number): void {
     tenantId: call.caller?.namespaceId ?? '',
     traceparent: call.request.headers.traceparent,
   });
+}
+
+/** Answers with an error and counts it; while the gateway drains, the connection ends with it. `extra`: more headers, flat. */
+export function answerError(call: ProxiedCall, error: PlatformError, extra: readonly string[] | null): void {
+  sendRawError(call.response, error, call.requestId, extra, call.kit.draining);
+  account(call, error.status);
 }

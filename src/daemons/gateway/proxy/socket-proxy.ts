@@ -9,7 +9,7 @@ import { traceparentOf } from '../../../kit/trace.ts';
 import type { Principal } from '../domain/identity/authenticator.ts';
 import type { Revocations } from '../domain/identity/revocations.ts';
 import type { CountUpstreamRequest } from '../metrics.ts';
-import type { Upgrade } from '../routes/sockets.ts';
+import type { ClientUpgrade } from './client-upgrade.ts';
 import { createRequestHeaders } from './request-headers.ts';
 import { DROPPED_FROM_ANSWERS } from './response-headers.ts';
 import { openTunnel, type Tunnel } from './tunnel.ts';
@@ -30,7 +30,7 @@ export interface SocketProxyDeps {
 
 export interface ProxySocket {
   /** Asks the upstream for the upgrade on the caller's behalf and joins the sockets; the status the client got. */
-  join(upstream: Upstream, upgrade: Upgrade): Promise<number>;
+  join(upstream: Upstream, upgrade: ClientUpgrade): Promise<number>;
   closeAll(): void;
 }
 
@@ -82,7 +82,7 @@ export function createSocketProxy(deps: SocketProxyDeps): ProxySocket {
     if (revocations.isRevoked(caller)) tunnel.close(REVOKED, 'revoked');
   }
 
-  async function ask(upstream: Upstream, { request, caller, requestId, traceId, spanId }: Upgrade) {
+  async function ask(upstream: Upstream, { request, caller, requestId, traceId, spanId }: ClientUpgrade) {
     const clientSide = deps.clientSideOf(request);
     const headers = headersFor({
       rawHeaders: request.rawHeaders,
@@ -125,7 +125,7 @@ export function createSocketProxy(deps: SocketProxyDeps): ProxySocket {
     },
   };
 
-  async function joined(upstream: Upstream, upgrade: Upgrade): Promise<number> {
+  async function joined(upstream: Upstream, upgrade: ClientUpgrade): Promise<number> {
     const { socket: client, head, caller, requestId } = upgrade;
     const answer = await ask(upstream, upgrade);
     count(upstream.name, answer.status);

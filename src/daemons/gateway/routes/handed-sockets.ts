@@ -5,7 +5,7 @@ import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
 import { takeUnread } from '../../group/hand-over.ts';
 import type { ProcessGroup } from '../../group/process-group.ts';
 import type { Principal } from '../domain/identity/authenticator.ts';
-import type { Upgrade, UpgradeHandler } from './sockets.ts';
+import type { ClientUpgrade, UpgradeHandler } from '../proxy/client-upgrade.ts';
 
 const TOPIC = 'socket';
 
@@ -15,7 +15,7 @@ export interface HandedSocketsServices {
 }
 
 /** An upgrade as it travels; the socket itself travels beside it. */
-interface HandedUpgrade extends Omit<Upgrade, 'request' | 'socket' | 'head' | 'caller'> {
+interface HandedUpgrade extends Omit<ClientUpgrade, 'request' | 'socket' | 'head' | 'caller'> {
   path: string;
   url: string;
   headers: IncomingMessage['headers'];
@@ -43,7 +43,7 @@ export function handedSocketRoutes(_http: Http, { group, ownSockets }: HandedSoc
   }
 }
 
-function packed(path: string, upgrade: Upgrade): { handed: HandedUpgrade; socket: Socket } {
+function packed(path: string, upgrade: ClientUpgrade): { handed: HandedUpgrade; socket: Socket } {
   const { request, head, caller, requestId, traceId, spanId, ip } = upgrade;
   const socket = upgrade.socket as Socket;
   // What came while the token was being looked at; the rest is for the first process to read.

@@ -10,8 +10,8 @@ import { createHostSession, type HostSession, type Wire } from '../domain/hosts/
 import type { HostSessions } from '../domain/hosts/sessions.ts';
 import type { Authenticator } from '../domain/identity/authenticator.ts';
 import type { Revocations } from '../domain/identity/revocations.ts';
+import type { ClientUpgrade, UpgradeHandler } from '../proxy/client-upgrade.ts';
 import { createFrameBoundary } from '../proxy/frame-boundary.ts';
-import type { Upgrade, UpgradeHandler } from './sockets.ts';
 
 export interface HostSocketServices {
   ownSockets: Map<string, UpgradeHandler>;
@@ -51,7 +51,7 @@ export function hostSocketRoutes(http: Http, services: HostSocketServices): void
   });
   let isDraining = false;
 
-  function connect(upgrade: Upgrade, socket: WebSocket): void {
+  function connect(upgrade: ClientUpgrade, socket: WebSocket): void {
     const { caller, requestId, traceId } = upgrade;
     const session = createHostSession({
       sessionId: `session_${kit.random.uuid()}`,
@@ -126,7 +126,7 @@ function wireOf(socket: WebSocket): Wire {
 }
 
 /** ws takes a frame length in any form; a session that is closed ignores what ws still reads. */
-function checkFrames(socket: Upgrade['socket'], session: HostSession): void {
+function checkFrames(socket: ClientUpgrade['socket'], session: HostSession): void {
   const boundary = createFrameBoundary(HOST_SOCKET.messageBytes);
   const check = (chunk: Buffer): void => {
     const fault = boundary.push(chunk);

@@ -10,11 +10,11 @@ import {
 import { type Http, mount } from '../../../http/index.ts';
 import type { Enrolments } from '../domain/hosts/enrolments.ts';
 import type { Hosts } from '../domain/hosts/hosts.ts';
+import { actingNamespace } from '../domain/identity/acting-namespace.ts';
 import type { Admins } from '../domain/identity/admins.ts';
 import type { AttemptLimits } from '../domain/identity/attempt-limits.ts';
 import type { Authenticator } from '../domain/identity/authenticator.ts';
 import { authorizationOf, bearerToken } from '../domain/identity/bearer.ts';
-import { actingNamespace } from './acting-namespace.ts';
 import { subjectOf } from './subject.ts';
 
 export interface HostRoutesServices {
@@ -57,5 +57,5 @@ async function registrantNamespace(request: FastifyRequest, services: HostRoutes
   }
   const caller: Caller = await authenticator.authenticate(subjectOf(request));
   admins.require(caller);
-  return actingNamespace(request.raw, caller, admins).namespaceId;
+  return actingNamespace(request.headers, caller, admins).namespaceId;
 }

@@ -29,7 +29,7 @@ const BODY_LIMIT_BYTES = 64 * 1024 * 1024;
 /** Executions for other daemons and for containers; never by a Bearer token alone. @spec Authentication 6 */
 export function internalDispatchRoutes(http: Http, services: InternalDispatchServices): void {
   const dispatchers = new WeakMap<FastifyRequest, Dispatcher>();
-  // A scope of its own, as the hook would otherwise run for each proxied call too.
+  // A scope of its own: the hook is for this route alone.
   http.register((own, _options, done) => {
     // Before the body is read: a stranger must not make us parse 64 MB.
     own.addHook('onRequest', async (request) => {

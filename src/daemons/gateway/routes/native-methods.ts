@@ -5,8 +5,8 @@ import { type Upstream, upstreamFor } from '../proxy/upstreams.ts';
 
 /**
  * A path of the gateway's own that lies below an upstream's prefix, called by a method that it does not take: 405 here,
- * instead of whatever the upstream says of a path that is not its own. Mounted after all of the gateway's own routes,
- * and as routes, so that proxied calls pay nothing for the question.
+ * instead of whatever the upstream says of a path that is not its own. Mounted after all of the gateway's own routes;
+ * the router then finds these before the upstream's prefix.
  */
 export function nativeMethodRoutes(http: Http, { upstreams }: { upstreams: readonly Upstream[] }): void {
   const own = http.kit.routes.filter(({ path }) => upstreamFor(upstreams, path) !== undefined);

@@ -31,8 +31,6 @@ export interface Subject {
 }
 
 export interface Authenticator {
-  /** The caller of a cached token; undefined: call `authenticate`. */
-  recall(rawHeaders: readonly string[]): Principal | undefined;
   /**
    * Authenticates the caller; synchronous for a cached token. Throws or rejects with UNAUTHORIZED, and logs
    * the reason.
@@ -106,10 +104,6 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   }
 
   return {
-    recall(rawHeaders) {
-      const header = authorizationOf(rawHeaders);
-      return typeof header === 'string' ? remember(header) : undefined;
-    },
     authenticate(subject) {
       const header = authorizationOf(subject.rawHeaders);
       if (header === undefined) throw refused('MISSING_AUTHORIZATION', subject);

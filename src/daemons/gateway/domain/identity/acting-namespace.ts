@@ -1,15 +1,15 @@
-import type { IncomingMessage } from 'node:http';
-import { type Caller, HEADERS, NamespaceId } from '../../../contracts/index.ts';
-import { PlatformError } from '../../../kit/errors.ts';
-import type { Admins } from '../domain/identity/admins.ts';
+import type { IncomingHttpHeaders } from 'node:http';
+import { type Caller, HEADERS, NamespaceId } from '../../../../contracts/index.ts';
+import { PlatformError } from '../../../../kit/errors.ts';
+import type { Admins } from './admins.ts';
 
 /** The caller as it acts: an administrator may name another namespace in `x-svc-namespace`; for others that is 403. */
 export function actingNamespace<Who extends Caller>(
-  request: IncomingMessage,
+  headers: IncomingHttpHeaders,
   caller: Who,
   admins: Admins,
 ): Who {
-  const asked = request.headers[HEADERS.namespace];
+  const asked = headers[HEADERS.namespace];
   if (asked === undefined || asked === caller.namespaceId) return caller;
   const named = NamespaceId.safeParse(asked);
   if (!named.success) {

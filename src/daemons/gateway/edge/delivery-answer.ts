@@ -1,0 +1,47 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { HEADERS } from '../../../contracts/index.ts';
+import { endUnread } from '../../../http/index.ts';
+import type { DeliveryAnswer } from '../domain/webhooks/delivery.ts';
+
+/**
+ * Writes the answer to a delivery and calls `answered` once it is written, or the connection is gone. Throws when one of
+ * its headers cannot be sent.
+ */
+export function answerDelivery(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, headers, body, answered }: DeliveryAnswer,
+  requestId: string,
+  isDraining: boolean,
+): void {
+  const text = JSON.stringify(body);
+  const bytes = Buffer.byteLength(text);
+  const head = [
+    ...['content-type', 'application/json; charset=utf-8', 'content-length', String(bytes)],
+    ...[HEADERS.requestId, requestId, 'x-content-type-options', 'nosniff'],
+  ];
+  for (const name in headers) head.push(name, headers[name]!);
+  const isUnread = !request.complete;
+  if (isUnread || isDraining) head.push('connection', 'close');
+  response.writeHead(status, head);
+  if (isUnread) endUnread(request, response, text);
+  // ASCII leaves in one write with the head.
+  else response.end(text, bytes === text.length ? 'latin1' : 'utf8');
+  onceWritten(request, response, answered);
+}
+
+/** Node writes an answer at once, unless earlier requests of the connection are not answered yet: then it has no socket. */
+function onceWritten(request: IncomingMessage, response: ServerResponse, written: () => void): void {
+  const { socket } = request;
+  if (response.socket || socket.destroyed) {
+    written();
+    return;
+  }
+  // One for each request that the client pipelined.
+  socket.setMaxListeners(0);
+  socket.once('close', written);
+  response.once('finish', () => {
+    socket.off('close', written);
+    written();
+  });
+}

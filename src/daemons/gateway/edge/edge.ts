@@ -1,0 +1,90 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { deliverToInstance, deliverWebhook } from '../../../contracts/index.ts';
+import { type Http, type JudgeOrigin, originForm } from '../../../http/index.ts';
+import type { WebhookDelivery } from '../domain/webhooks/delivery.ts';
+import { PROXIED_METHODS } from '../proxy/proxied-call.ts';
+import { Deliveries } from './deliveries.ts';
+import { ProxiedCalls, type ProxiedCallsServices } from './proxied-calls.ts';
+import { type EdgeRoute, EdgeRouter } from './router.ts';
+import { Upgrades, type UpgradesServices } from './upgrades.ts';
+
+export interface EdgeServices extends ProxiedCallsServices, UpgradesServices {
+  delivery: WebhookDelivery;
+  /** Null where pages of no other origin may call. */
+  judgeOrigin: JudgeOrigin | null;
+}
+
+/**
+ * The only way into the gateway: one router decides what each request is. Deliveries, proxied calls and WebSocket upgrades
+ * are served here, all other requests by Fastify.
+ */
+export function gatewayEdge(http: Http, services: EdgeServices): RequestListener {
+  const edge = new Edge(http, services);
+  // Once Fastify has all routes: a path of the gateway's own must never go to an upstream.
+  http.addHook('onReady', async () => edge.addRoutes());
+  http.addHook('preClose', async () => services.proxySocket.closeAll());
+  return edge.serve;
+}
+
+class Edge {
+  readonly #http: Http;
+  readonly #services: EdgeServices;
+  readonly #router = new EdgeRouter();
+  readonly #deliveries: Deliveries;
+  readonly #proxiedCalls: ProxiedCalls;
+
+  constructor(http: Http, services: EdgeServices) {
+    const { kit, server } = http;
+    this.#http = http;
+    this.#services = services;
+    this.#deliveries = new Deliveries(kit, services);
+    this.#proxiedCalls = new ProxiedCalls(kit, services);
+    server.on('upgrade', new Upgrades(kit, this.#router, services).serve);
+  }
+
+  readonly serve = (request: IncomingMessage, response: ServerResponse): void => {
+    request.url = originForm(request);
+    const match = this.#router.find(request.method!, request.url);
+    switch (match?.route.kind) {
+      case 'delivery':
+        this.#deliveries.serve(request, response, match);
+        break;
+      case 'proxied':
+        this.#serveProxied(request, response, match.route);
+        break;
+      default:
+        this.#http.routing(request, response);
+    }
+  };
+
+  #serveProxied(
+    request: IncomingMessage,
+    response: ServerResponse,
+    route: EdgeRoute & { kind: 'proxied' },
+  ): void {
+    const verdict = this.#services.judgeOrigin?.(request);
+    // Fastify answers preflights, of whatever path.
+    if (verdict?.isPreflight) this.#http.routing(request, response);
+    else this.#proxiedCalls.serve(request, response, route, verdict?.headers ?? null);
+  }
+
+  addRoutes(): void {
+    const { routes } = this.#http.kit;
+    for (const { method, path } of routes)
+      this.#router.add(method === 'GET' ? ['GET', 'HEAD'] : [method], { kind: 'native', pattern: path });
+    for (const { method, path } of [deliverWebhook, deliverToInstance])
+      this.#add([method], { kind: 'delivery', pattern: path });
+    for (const upstream of this.#services.upstreams) {
+      for (const prefix of upstream.prefixes) {
+        for (const pattern of [prefix || '/', `${prefix}/*`])
+          this.#add(PROXIED_METHODS, { kind: 'proxied', pattern, upstream });
+      }
+    }
+  }
+
+  /** Also to the routes that Fastify knows of when it answers 404 or 405. */
+  #add(methods: readonly string[], route: EdgeRoute): void {
+    this.#router.add(methods, route);
+    for (const method of methods) this.#http.kit.routes.push({ method, path: route.pattern });
+  }
+}

@@ -1,0 +1,122 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ANONYMOUS_HOST, type Caller } from '../../../contracts/index.ts';
+import { type ClientSideOf, type HttpKit, idsOf, pathOf, requireValidRequest } from '../../../http/index.ts';
+import { toPlatformError } from '../../../kit/errors.ts';
+import type { MaybePromise } from '../../../kit/maybe-promise.ts';
+import { actingNamespace } from '../domain/identity/acting-namespace.ts';
+import type { Admins } from '../domain/identity/admins.ts';
+import type { Authenticator } from '../domain/identity/authenticator.ts';
+import { authorizationOf } from '../domain/identity/bearer.ts';
+import type { IsPublicRoute } from '../domain/public-routes.ts';
+import { countedOf, type LimitHeaders, type LimitRequests } from '../domain/request-limits.ts';
+import type { Forward } from '../proxy/forward.ts';
+import { answerError, type ProxiedCall } from '../proxy/proxied-call.ts';
+import type { Upstream } from '../proxy/upstreams.ts';
+
+export interface ProxiedCallsServices {
+  authenticator: Authenticator;
+  admins: Admins;
+  limitRequests: LimitRequests | null;
+  forward: Forward;
+  /** Null unless `gateway.publicPluginRoutes` is on. */
+  isPublicRoute: IsPublicRoute | null;
+  clientSideOf: ClientSideOf;
+}
+
+/** The caller of a public route without a token. @spec docs/gateway.md "Routes without a token" */
+const ANONYMOUS: Caller = { hostId: ANONYMOUS_HOST, namespaceId: 'default' };
+
+/**
+ * Calls of paths at or below an upstream's prefix: authenticates, limits, forwards. Each step is synchronous when it can
+ * be, as a promise costs the hot path. Bodies stream through unparsed. @spec Authentication 1: no routing without it
+ */
+export class ProxiedCalls {
+  readonly #kit: HttpKit;
+  readonly #services: ProxiedCallsServices;
+
+  constructor(kit: HttpKit, services: ProxiedCallsServices) {
+    this.#kit = kit;
+    this.#services = services;
+  }
+
+  /** `corsHeaders`: what the answer tells pages of other origins. */
+  serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { upstream, pattern }: { upstream: Upstream; pattern: string },
+    corsHeaders: readonly string[] | null,
+  ): void {
+    const kit = this.#kit;
+    const startedAt = performance.now();
+    kit.lastRequestAt = startedAt;
+    const { requestId, traceId, spanId } = idsOf(request.headers, kit.random);
+    const call: ProxiedCall = {
+      kit,
+      request,
+      response,
+      upstream,
+      route: pattern,
+      startedAt,
+      requestId,
+      traceId,
+      spanId,
+      client: this.#services.clientSideOf(request),
+      corsHeaders,
+      caller: null,
+    };
+    try {
+      requireValidRequest(request, kit.checkHost);
+      const caller = this.#callerOf(call);
+      if (caller instanceof Promise)
+        caller.then((known) => this.#limit(call, known)).catch((error) => this.#refuse(call, error));
+      else this.#limit(call, caller)?.catch((error) => this.#refuse(call, error));
+    } catch (error) {
+      this.#refuse(call, error);
+    }
+  }
+
+  #callerOf(call: ProxiedCall): MaybePromise<Caller> {
+    if (this.#needsNoToken(call)) return ANONYMOUS;
+    const { request, requestId, traceId, client } = call;
+    const { rawHeaders } = request;
+    return this.#services.authenticator.authenticate({ rawHeaders, requestId, traceId, ip: client.ip });
+  }
+
+  /** A token that was sent counts, also where none is needed: a wrong one is 401 as everywhere. */
+  #needsNoToken({ request, upstream }: ProxiedCall): boolean {
+    const { isPublicRoute } = this.#services;
+    if (!isPublicRoute || upstream.name !== 'rest') return false;
+    if (authorizationOf(request.rawHeaders) !== undefined) return false;
+    return isPublicRoute(request.method!, pathOf(request.url!));
+  }
+
+  /** A promise where several processes have to be asked about a limit. */
+  #limit(call: ProxiedCall, caller: Caller): Promise<void> | undefined {
+    call.caller = caller;
+    const { headers } = call.request;
+    const limits = this.#services.limitRequests?.(countedOf(headers, caller, call.client.ip)) ?? null;
+    if (limits instanceof Promise) return limits.then((known) => this.#forward(call, caller, known));
+    this.#forward(call, caller, limits);
+    return undefined;
+  }
+
+  #forward(call: ProxiedCall, caller: Caller, limits: LimitHeaders | null): void {
+    const { forward, admins } = this.#services;
+    const acting = actingNamespace(call.request.headers, caller, admins);
+    forward(call, acting, joined(call.corsHeaders, limits));
+  }
+
+  #refuse(call: ProxiedCall, thrown: unknown): void {
+    const error = toPlatformError(thrown);
+    if (error.status >= 500) {
+      const { requestId, traceId } = call;
+      const cause = error.cause ?? error;
+      this.#kit.logger.error(`A proxied call failed: ${error.message}`, { requestId, traceId, error: cause });
+    }
+    answerError(call, error, call.corsHeaders);
+  }
+}
+
+function joined(left: readonly string[] | null, right: readonly string[] | null): readonly string[] | null {
+  return left && right ? [...left, ...right] : (left ?? right);
+}

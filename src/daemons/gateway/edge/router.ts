@@ -1,0 +1,35 @@
+import findMyWay, { type HTTPMethod } from 'find-my-way';
+import { ROUTER_OPTIONS } from '../../../http/index.ts';
+import type { Upstream } from '../proxy/upstreams.ts';
+
+/** What serves a request. `pattern` names it in metrics and logs, as a raw path may carry secrets. */
+export type EdgeRoute =
+  | { kind: 'native'; pattern: string }
+  | { kind: 'delivery'; pattern: string }
+  | { kind: 'proxied'; pattern: string; upstream: Upstream };
+
+export interface EdgeMatch {
+  route: EdgeRoute;
+  params: Readonly<Record<string, string | undefined>>;
+}
+
+const NO_QUERY = {};
+
+/** Decides what a request is, by the rules of Fastify's router: a static part wins over a parameter, a parameter over a wildcard. */
+export class EdgeRouter {
+  readonly #routes = findMyWay({ ...ROUTER_OPTIONS, querystringParser: () => NO_QUERY });
+
+  add(methods: readonly string[], route: EdgeRoute): void {
+    this.#routes.on([...methods] as HTTPMethod[], route.pattern, unused, route);
+  }
+
+  /** `url`: a request target in origin form. Undefined for an unknown path, and for one that cannot be decoded. */
+  find(method: string, url: string): EdgeMatch | undefined {
+    const found = this.#routes.find(method as HTTPMethod, url);
+    return found ? { route: found.store as EdgeRoute, params: found.params } : undefined;
+  }
+}
+
+function unused(): never {
+  throw new Error('Requests are served by their route, not by the router.');
+}

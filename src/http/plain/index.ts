@@ -1,2 +1,0 @@
-export type { PlainExchange, TakePlain } from './connection.ts';
-export { takePlainRequests } from './connections.ts';
