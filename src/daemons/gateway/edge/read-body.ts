@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { PlatformError } from '../../../kit/errors.ts';
 
 /** Joined as they come: a megabyte in chunks of one byte took 490 MB, as each holds on to what it came in. Now 30. */
-const MOST_CHUNKS = 256;
+const MAX_CHUNKS = 256;
 
 /**
  * The raw bytes of a body, as sent, at most `limitBytes`. Throws PAYLOAD_TOO_LARGE as soon as the limit is known
@@ -19,7 +19,7 @@ export function readBody(request: IncomingMessage, limitBytes: number): Promise<
       if (settled) return;
       size += chunk.length;
       chunks.push(chunk);
-      if (chunks.length === MOST_CHUNKS) {
+      if (chunks.length === MAX_CHUNKS) {
         joined.push(Buffer.concat(chunks));
         chunks = [];
       }
