@@ -11,7 +11,7 @@ const ALONE = [
   'test/daemons/metrics.test.ts',
   'test/daemons/redaction.test.ts',
   'test/daemons/rest/analytics.test.ts',
-  'test/kit/logger.test.ts',
+  'test/kit/telemetry/logger.test.ts',
   'test/plugins/sandbox.test.ts',
 ];
 

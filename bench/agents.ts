@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { GatewayServices } from '../src/daemons/gateway/services.ts';
-import { systemClock } from '../src/kit/clock.ts';
-import { createHostKeys } from '../src/kit/host-proof.ts';
-import { systemRandom } from '../src/kit/random.ts';
+import { createHostKeys } from '../src/kit/security/host-proof.ts';
+import { systemRandom } from '../src/kit/security/random.ts';
+import { systemClock } from '../src/kit/time/clock.ts';
 import { startBenchGateway } from './support/bench-gateway.ts';
 import { type BenchResult, round } from './support/result.ts';
 

@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ExecutionRequest, Permissions, PlatformConfig } from '../src/contracts/index.ts';
-import { systemClock } from '../src/kit/clock.ts';
-import { silentLogger } from '../src/kit/logger.ts';
-import { systemRandom } from '../src/kit/random.ts';
+import { systemRandom } from '../src/kit/security/random.ts';
+import { silentLogger } from '../src/kit/telemetry/logger.ts';
+import { systemClock } from '../src/kit/time/clock.ts';
 import { createWorkerBackend, sandboxInForce, type WorkerBackend } from '../src/plugins/index.ts';
 import { type BenchResult, quantile, round } from './support/result.ts';
 

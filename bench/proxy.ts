@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SignJWT } from 'jose';
-import { packageRoot } from '../src/kit/paths.ts';
+import { packageRoot } from '../src/kit/files/paths.ts';
 import { generateLoad, type LoadReport } from './support/load.ts';
 import { type PacedReport, pacedLoad } from './support/paced-load.ts';
 import { cpuUsOf, rssMbOf } from './support/process-usage.ts';

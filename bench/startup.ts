@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
-import { packageRoot } from '../src/kit/paths.ts';
+import { packageRoot } from '../src/kit/files/paths.ts';
 import { type BenchResult, median, round } from './support/result.ts';
 
 const execute = promisify(execFile);

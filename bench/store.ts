@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '../src/kit/clock.ts';
-import { days } from '../src/kit/duration.ts';
-import { silentLogger } from '../src/kit/logger.ts';
-import { systemRandom } from '../src/kit/random.ts';
+import { systemRandom } from '../src/kit/security/random.ts';
+import { silentLogger } from '../src/kit/telemetry/logger.ts';
+import { systemClock } from '../src/kit/time/clock.ts';
+import { days } from '../src/kit/time/duration.ts';
 import type { NewDelivery } from '../src/store/ports/index.ts';
 import { openDatabase, sqliteGatewayStore } from '../src/store/sqlite/index.ts';
 

@@ -11,13 +11,13 @@ import { createRunStarter, type RunStarter } from '../src/daemons/workflow/domai
 import { setStep } from '../src/daemons/workflow/domain/steps/kinds/builtins.ts';
 import type { StepKind } from '../src/daemons/workflow/domain/steps/step-kind.ts';
 import { createEvaluationThreads } from '../src/daemons/workflow/evaluation/threads.ts';
-import { systemClock } from '../src/kit/clock.ts';
-import { days } from '../src/kit/duration.ts';
-import { silentLogger } from '../src/kit/logger.ts';
-import { systemRandom } from '../src/kit/random.ts';
+import { systemRandom } from '../src/kit/security/random.ts';
+import { silentLogger } from '../src/kit/telemetry/logger.ts';
+import { systemClock } from '../src/kit/time/clock.ts';
+import { days } from '../src/kit/time/duration.ts';
 import type { RunRecord } from '../src/store/ports/index.ts';
 import { openDatabase, sqliteWorkflowStore, WORKFLOW_FILE } from '../src/store/sqlite/index.ts';
-import { WORKFLOW_MIGRATIONS } from '../src/store/sqlite/workflow-schema.ts';
+import { WORKFLOW_MIGRATIONS } from '../src/store/sqlite/workflow/schema.ts';
 import { otherEngines } from './support/other-engines.ts';
 import { type BenchResult, quantile, round } from './support/result.ts';
 import { startWorkflowDaemon } from './support/workflow-daemon.ts';

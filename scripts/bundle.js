@@ -20,16 +20,16 @@ const BUNDLES = [
       cli: 'src/cli/main.ts',
       daemon: 'src/daemons/main.ts',
       evaluator: 'src/daemons/workflow/evaluation/main.ts',
-      telemetry: 'src/store/sqlite/telemetry-worker.ts',
+      telemetry: 'src/store/sqlite/telemetry/worker.ts',
       testing: 'src/testing/index.ts',
-      textIndex: 'src/store/sqlite/text-index/worker.ts',
-      vectors: 'src/store/sqlite/vectors-worker.ts',
+      textIndex: 'src/store/sqlite/svc/text-index/worker.ts',
+      vectors: 'src/store/sqlite/state/vectors-worker.ts',
     },
     split: true,
     external: NATIVE,
   },
   { input: { runner: 'src/plugins/runner/main.ts' }, external: NATIVE },
-  { input: { committer: 'src/store/sqlite/committer/main.ts' }, external: NATIVE },
+  { input: { committer: 'src/store/sqlite/svc/committer/main.ts' }, external: NATIVE },
   { input: { sdk: 'src/sdk/index.ts' }, external: [] },
   { input: { contracts: 'src/contracts/index.ts' }, external: ['zod'] },
 ];
@@ -85,8 +85,10 @@ const COMMAND = [
 
 /** Modules loaded first by services and commands: the configuration and its dependencies. */
 const BASE = [
-  ...['clock', 'config', 'duration', 'errors', 'json', 'nearest'].map((name) => `kit/${name}`),
-  ...['env', 'find', 'merge', 'parse', 'problems', 'profile'].map((name) => `kit/config/${name}`),
+  ...['data/json', 'data/nearest', 'errors/errors', 'time/clock', 'time/duration'].map(
+    (name) => `kit/${name}`,
+  ),
+  ...['config', 'env', 'find', 'merge', 'parse', 'problems', 'profile'].map((name) => `kit/config/${name}`),
   ...['adapters', 'common', 'config', 'endpoint', 'errors', 'host-target', 'ids', 'limits'].map(
     (name) => `contracts/${name}`,
   ),
@@ -96,6 +98,8 @@ const PACKAGES_OF_COMMAND = /[\\/]node_modules[\\/](?:chalk|commander)[\\/]/;
 
 /** Groups modules into chunks: each separate file costs a third of a millisecond, and a command would load fifty. */
 function chunkGroups(root) {
+  const missing = [...COMMAND, ...BASE].filter((file) => !existsSync(join(root, file)));
+  if (missing.length > 0) throw new Error(`scripts/bundle.js lists modules that do not exist: ${missing.join(', ')}`);
   const isOne = (id, names) => names.includes(relative(root, id).split(sep).join('/'));
   return {
     includeDependenciesRecursively: false,

@@ -8,8 +8,8 @@ import { createCrashPlatform } from '../bench/support/crash-platform.ts';
 import { CRASH_SCENARIOS, type CrashScenario } from '../bench/support/crash-scenarios.ts';
 import { median } from '../bench/support/result.ts';
 import { upgradeRun } from '../bench/support/upgrade-run.ts';
-import { messageOf } from '../src/kit/errors.ts';
-import { packageRoot } from '../src/kit/paths.ts';
+import { messageOf } from '../src/kit/errors/errors.ts';
+import { packageRoot } from '../src/kit/files/paths.ts';
 
 const UPGRADES = 5;
 const rounds = Number(process.argv[2] ?? 20);

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { packageRoot } from '../src/kit/paths.ts';
+import { packageRoot } from '../src/kit/files/paths.ts';
 
 export const DECISIONS = join(packageRoot, 'docs/decisions');
 

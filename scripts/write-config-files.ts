@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { configurationPage, manifestPage } from '../src/contracts/descriptions/reference-page.ts';
 import { workflowSchema } from '../src/daemons/workflow/workflow-schema.ts';
 import { asJsonFile, configFileSchema, defaultConfig } from '../src/kit/config/files.ts';
-import { packageRoot } from '../src/kit/paths.ts';
+import { packageRoot } from '../src/kit/files/paths.ts';
 import { manifestSchema } from '../src/plugins/manifest-schema.ts';
 
 const folder = join(packageRoot, 'config');

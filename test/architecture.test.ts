@@ -10,12 +10,12 @@ test('imports go one way: contracts <- kit <- store, http, plugins <- agent, dae
 });
 
 test.each([
-  ['contracts/webhook-admin.ts', '../kit/errors.ts'],
+  ['contracts/webhook-admin.ts', '../kit/errors/errors.ts'],
   ['contracts/webhook-admin.ts', 'fastify'],
   ['contracts/webhook-admin.ts', 'node:fs'],
-  ['sdk/index.ts', '../kit/errors.ts'],
+  ['sdk/index.ts', '../kit/errors/errors.ts'],
   ['sdk/index.ts', '../plugins/registry.ts'],
-  ['kit/logger.ts', '../http/server.ts'],
+  ['kit/telemetry/logger.ts', '../../http/server.ts'],
   ['store/sqlite/database.ts', '../../plugins/registry.ts'],
   ['http/mount.ts', '../store/ports/index.ts'],
   ['plugins/registry.ts', '../http/client.ts'],
@@ -30,14 +30,14 @@ test.each([
   ['daemons/state/domain/entries.ts', 'better-sqlite3'],
   ['daemons/state/domain/entries.ts', '../../../store/sqlite/index.ts'],
   ['studio/app.ts', '../http/server.ts'],
-  ['kit/paths.ts', '../../test/support/daemon.ts'],
-  ['somewhere/else.ts', '../kit/errors.ts'],
+  ['kit/files/paths.ts', '../../../test/support/daemon.ts'],
+  ['somewhere/else.ts', '../kit/errors/errors.ts'],
 ])('%s may not import %s', (file, specifier) => {
   expect(forbidden(file, specifier)).toBeTypeOf('string');
 });
 
 test.each([
-  ['kit/errors.ts', '../contracts/index.ts'],
+  ['kit/errors/errors.ts', '../../contracts/index.ts'],
   ['daemons/start-by-name.ts', './rest/index.ts'],
   ['daemons/rest/routes/plugins.ts', '../domain/plugin-routes.ts'],
   ['daemons/rest/domain/plugin-routes.ts', '../../../plugins/execution.ts'],

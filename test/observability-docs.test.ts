@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { PLATFORM_CODES } from '../src/contracts/index.ts';
-import { packageRoot } from '../src/kit/paths.ts';
+import { packageRoot } from '../src/kit/files/paths.ts';
 import { SOURCE_ROOT, sourceFiles } from './support/import-rules.ts';
 
 const CODE = /'([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)'/g;
@@ -37,9 +37,9 @@ const COMPUTED: Record<string, () => string[]> = {
     [...read('daemons/workflow/domain/starts/schedules.ts').matchAll(/note\([^']*'([A-Z_]+)'/g)].map(
       ([, c]) => c!,
     ),
-  'daemons/gateway/domain/webhooks/authentication.ts: refusal.fault.toUpperCase()': () =>
+  'daemons/gateway/domain/webhooks/verify/authentication.ts: refusal.fault.toUpperCase()': () =>
     [
-      ...part('daemons/gateway/domain/webhooks/signature.ts', 'type SignatureFault', ';').matchAll(
+      ...part('daemons/gateway/domain/webhooks/verify/signature.ts', 'type SignatureFault', ';').matchAll(
         /'(\w+)'/g,
       ),
     ].map(([, fault]) => fault!.toUpperCase()),
@@ -72,7 +72,7 @@ function usedCodes(): Map<string, Set<string>> {
   };
   for (const file of sourceFiles(SOURCE_ROOT)) {
     if (
-      file === 'kit/logger.ts' ||
+      file === 'kit/telemetry/logger.ts' ||
       file.startsWith('contracts/') ||
       file.startsWith('store/sqlite/telemetry')
     )

@@ -11,8 +11,8 @@ import {
   submitJob,
 } from '../src/contracts/index.ts';
 import { workflow } from '../src/daemons/workflow/index.ts';
-import { loadConfig } from '../src/kit/config.ts';
-import { PlatformError } from '../src/kit/errors.ts';
+import { loadConfig } from '../src/kit/config/config.ts';
+import { PlatformError } from '../src/kit/errors/errors.ts';
 import { greeter, pluginFolder, startMarketplace, writeFiles } from './daemons/marketplace/support.ts';
 import { send, startRest, untilLoad } from './daemons/rest/support.ts';
 import { startTestDaemon, tempDir } from './support/daemon.ts';

@@ -3,7 +3,7 @@ import { cp, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { SERVICE_NAMES } from '../src/contracts/index.ts';
-import { packageRoot } from '../src/kit/paths.ts';
+import { packageRoot } from '../src/kit/files/paths.ts';
 import { tempDir } from './support/daemon.ts';
 import { freePort } from './support/ports.ts';
 import { userEnvironment } from './support/user-environment.ts';

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { provisionWebhook } from '../src/contracts/index.ts';
-import { packageRoot } from '../src/kit/paths.ts';
+import { packageRoot } from '../src/kit/files/paths.ts';
 import { writeFiles } from './daemons/marketplace/support.ts';
 import { tempDir } from './support/daemon.ts';
 import { startGateway } from './support/gateway.ts';

@@ -4,8 +4,8 @@ import { gateway } from '../../src/daemons/gateway/index.ts';
 import type { GatewayServices } from '../../src/daemons/gateway/services.ts';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { type RunningDaemon, startDaemon } from '../../src/daemons/run-daemon.ts';
-import { systemClock } from '../../src/kit/clock.ts';
-import { systemRandom } from '../../src/kit/random.ts';
+import { systemRandom } from '../../src/kit/security/random.ts';
+import { systemClock } from '../../src/kit/time/clock.ts';
 
 export interface BenchGatewayOptions {
   /** Project folder. */

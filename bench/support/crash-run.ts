@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { provisionWebhook } from '../../src/contracts/index.ts';
 import { createClient } from '../../src/http/client.ts';
-import { packageRoot } from '../../src/kit/paths.ts';
+import { packageRoot } from '../../src/kit/files/paths.ts';
 
 export interface CrashRunOptions {
   /** Deliveries with unique ids, half to a sync and half to an async webhook. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { openDatabase } from '../../src/store/sqlite/index.ts';
-import { GATEWAY_MIGRATIONS } from '../../src/store/sqlite/schema.ts';
+import { GATEWAY_MIGRATIONS } from '../../src/store/sqlite/svc/schema.ts';
 
 /** Schema version before delivery lists existed, to measure an upgrade. */
 const OLD_SCHEMA_VERSION = 7;

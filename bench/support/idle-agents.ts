@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { WebSocket } from 'ws';
 import { type GatewayFrame, HOST_PROTOCOL } from '../../src/contracts/index.ts';
-import { answerChallenge, type HostKeys } from '../../src/kit/host-proof.ts';
+import { answerChallenge, type HostKeys } from '../../src/kit/security/host-proof.ts';
 
 /** Connects many idle agents: `idle-agents.ts <gateway> <file of hosts>`. Each line on stdin triggers a heartbeat of all. */
 const [url, file] = process.argv.slice(2);

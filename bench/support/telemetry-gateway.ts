@@ -5,11 +5,11 @@ import { PlatformConfig } from '../../src/contracts/index.ts';
 import { gateway } from '../../src/daemons/gateway/index.ts';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { startDaemon } from '../../src/daemons/run-daemon.ts';
-import { silentAnalytics } from '../../src/kit/analytics.ts';
-import { systemClock } from '../../src/kit/clock.ts';
-import { createMetrics } from '../../src/kit/metrics.ts';
-import { bufferedOutput } from '../../src/kit/output.ts';
-import { systemRandom } from '../../src/kit/random.ts';
+import { systemRandom } from '../../src/kit/security/random.ts';
+import { silentAnalytics } from '../../src/kit/telemetry/analytics.ts';
+import { createMetrics } from '../../src/kit/telemetry/metrics.ts';
+import { bufferedOutput } from '../../src/kit/telemetry/output.ts';
+import { systemClock } from '../../src/kit/time/clock.ts';
 
 /** The gateway before the upstream in `argv[2]`, with telemetry `on` or `off` (`argv[3]`); logs to stdout. */
 const [, , upstream, mode, token] = process.argv as string[];

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { packageRoot } from '../../src/kit/paths.ts';
+import { packageRoot } from '../../src/kit/files/paths.ts';
 import { type CrashPlatform, createCrashPlatform } from './crash-platform.ts';
 
 export interface UpgradeReport {

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { packageRoot } from '../../src/kit/paths.ts';
+import { packageRoot } from '../../src/kit/files/paths.ts';
 import { freePort, isInstalled, started } from './proxies/front-ends.ts';
 
 const run = promisify(execFile);

@@ -2,9 +2,9 @@ import { PlatformConfig } from '../../src/contracts/index.ts';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { startDaemon } from '../../src/daemons/run-daemon.ts';
 import { workflow } from '../../src/daemons/workflow/index.ts';
-import { EVENT_LINE } from '../../src/kit/analytics.ts';
-import { systemClock } from '../../src/kit/clock.ts';
-import { systemRandom } from '../../src/kit/random.ts';
+import { systemRandom } from '../../src/kit/security/random.ts';
+import { EVENT_LINE } from '../../src/kit/telemetry/analytics.ts';
+import { systemClock } from '../../src/kit/time/clock.ts';
 
 /** Messages to the parent process. */
 export type ServiceMessage = { url: string } | { ended: string[] };

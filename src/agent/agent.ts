@@ -1,11 +1,11 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HOST_CLOSE, type HostPlugin, PlatformConfig } from '../contracts/index.ts';
-import type { Clock } from '../kit/clock.ts';
-import { seconds } from '../kit/duration.ts';
-import { messageOf, PlatformError } from '../kit/errors.ts';
-import type { Logger } from '../kit/logger.ts';
-import type { Random } from '../kit/random.ts';
+import { messageOf, PlatformError } from '../kit/errors/errors.ts';
+import type { Random } from '../kit/security/random.ts';
+import type { Logger } from '../kit/telemetry/logger.ts';
+import type { Clock } from '../kit/time/clock.ts';
+import { seconds } from '../kit/time/duration.ts';
 import {
   createWorkerBackend,
   type LoadedPlugin,

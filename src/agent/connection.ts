@@ -11,12 +11,12 @@ import {
   type HostPlugin,
   type PartFrame,
 } from '../contracts/index.ts';
-import { type Clock, every } from '../kit/clock.ts';
-import { seconds } from '../kit/duration.ts';
-import { messageOf } from '../kit/errors.ts';
-import { answerChallenge } from '../kit/host-proof.ts';
-import type { Logger } from '../kit/logger.ts';
-import { version } from '../kit/paths.ts';
+import { messageOf } from '../kit/errors/errors.ts';
+import { version } from '../kit/files/paths.ts';
+import { answerChallenge } from '../kit/security/host-proof.ts';
+import type { Logger } from '../kit/telemetry/logger.ts';
+import { type Clock, every } from '../kit/time/clock.ts';
+import { seconds } from '../kit/time/duration.ts';
 import { createFrameJoiner, createOutbox } from '../plugins/index.ts';
 import type { AgentExecutions, Link } from './executions.ts';
 import type { AgentIdentity } from './identity.ts';

@@ -5,9 +5,9 @@ import {
   HOST_SOCKET,
   type HostExecution,
 } from '../contracts/index.ts';
-import { createBoundedCache } from '../kit/bounded-cache.ts';
-import { PlatformError, toPlatformError } from '../kit/errors.ts';
-import type { Logger } from '../kit/logger.ts';
+import { PlatformError, toPlatformError } from '../kit/errors/errors.ts';
+import { createBoundedCache } from '../kit/limits/bounded-cache.ts';
+import type { Logger } from '../kit/telemetry/logger.ts';
 import {
   createStreamCredit,
   type ExecutionBackend,

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { codeOf, messageOf, PlatformError } from '../kit/errors.ts';
-import { replacePrivateFile } from '../kit/replace-file.ts';
-import { userConfigFolder } from '../kit/user-folder.ts';
+import { codeOf, messageOf, PlatformError } from '../kit/errors/errors.ts';
+import { replacePrivateFile } from '../kit/files/replace-file.ts';
+import { userConfigFolder } from '../kit/files/user-folder.ts';
 
 /** Stored registration of a machine. The private key and the secret never leave it. */
 const AgentIdentity = z.object({

@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, readdir, realpath, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path';
 import type { HostPlugin } from '../contracts/index.ts';
 import { openStream } from '../http/client.ts';
-import { minutes } from '../kit/duration.ts';
-import { PlatformError } from '../kit/errors.ts';
-import type { Logger } from '../kit/logger.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
+import type { Logger } from '../kit/telemetry/logger.ts';
+import { minutes } from '../kit/time/duration.ts';
 import { integrityOf, type LoadedPlugin, unpackFolder } from '../plugins/index.ts';
 
 const DOWNLOAD_TIMEOUT_MS = minutes(1);

@@ -1,8 +1,8 @@
 import { arch, hostname, platform, release } from 'node:os';
 import { registerHost } from '../contracts/index.ts';
 import { createClient } from '../http/client.ts';
-import { createHostKeys } from '../kit/host-proof.ts';
-import { version } from '../kit/paths.ts';
+import { version } from '../kit/files/paths.ts';
+import { createHostKeys } from '../kit/security/host-proof.ts';
 import { type AgentIdentity, writeIdentity } from './identity.ts';
 
 export interface Registration {

@@ -1,5 +1,5 @@
 import { isPlatformCode } from '../contracts/index.ts';
-import { PlatformError } from '../kit/errors.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
 
 /** Converts an error reported by the gateway. */
 export function remoteError(error: {

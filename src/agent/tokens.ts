@@ -1,8 +1,8 @@
 import { exchangeToken, refreshToken } from '../contracts/index.ts';
 import { createClient } from '../http/client.ts';
-import type { Clock } from '../kit/clock.ts';
-import { minutes } from '../kit/duration.ts';
-import { PlatformError } from '../kit/errors.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
+import type { Clock } from '../kit/time/clock.ts';
+import { minutes } from '../kit/time/duration.ts';
 import type { AgentIdentity } from './identity.ts';
 
 /** Renewal lead time before expiry. @spec Limits: agent token refresh lead */

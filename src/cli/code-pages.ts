@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isPlatformCode } from '../contracts/index.ts';
-import { packageRoot } from '../kit/paths.ts';
+import { packageRoot } from '../kit/files/paths.ts';
 import { EXIT, EXIT_BY_CODE } from './exit-codes.ts';
 
 /** Documentation of one code. */

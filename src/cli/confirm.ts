@@ -1,4 +1,4 @@
-import { PlatformError } from '../kit/errors.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
 import type { CommandContext } from './context.ts';
 import { harmlessLines, spelledOut } from './harmless.ts';
 

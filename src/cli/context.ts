@@ -1,6 +1,6 @@
 import type { Client } from '../http/client.ts';
-import type { Clock } from '../kit/clock.ts';
-import { type Environment, type LoadedConfig, loadConfig } from '../kit/config.ts';
+import { type Environment, type LoadedConfig, loadConfig } from '../kit/config/config.ts';
+import type { Clock } from '../kit/time/clock.ts';
 import { createGatewayClient } from './gateway-client.ts';
 import type { GlobalFlags } from './globals.ts';
 import { type DataFolder, dataFolder } from './supervisor/data-folder.ts';

@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Environment } from '../kit/config.ts';
-import { isRecord } from '../kit/is-record.ts';
-import { userConfigFolder } from '../kit/user-folder.ts';
+import type { Environment } from '../kit/config/config.ts';
+import { isRecord } from '../kit/data/is-record.ts';
+import { userConfigFolder } from '../kit/files/user-folder.ts';
 import { writePrivateFile } from './supervisor/data-folder.ts';
 
 /** The gateway selected by `svc login`, per project; outside of projects, per user. */

@@ -6,7 +6,7 @@ import {
   readDefinition,
   type TextFault,
 } from '../daemons/workflow/domain/definition/definition-text.ts';
-import { PlatformError } from '../kit/errors.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
 
 export interface DefinitionFile {
   definition: unknown;

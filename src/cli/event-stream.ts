@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ErrorBody, HEADERS } from '../contracts/index.ts';
-import { messageOf } from '../kit/errors.ts';
-import { serverSentEvents } from '../kit/server-sent-events.ts';
+import { messageOf } from '../kit/errors/errors.ts';
+import { serverSentEvents } from '../kit/streams/server-sent-events.ts';
 import type { CommandContext } from './context.ts';
 import { openGatewayStream } from './gateway-client.ts';
 

@@ -1,5 +1,5 @@
 import type { PlatformCode } from '../contracts/index.ts';
-import type { PlatformError } from '../kit/errors.ts';
+import type { PlatformError } from '../kit/errors/errors.ts';
 
 /** @spec docs/errors.md "Exit codes of the command line" */
 export const EXIT = {

@@ -1,4 +1,4 @@
-import { version } from '../kit/paths.ts';
+import { version } from '../kit/files/paths.ts';
 import type { CommandEntry } from './command-table/entry.ts';
 import { NOUNS } from './command-table/nouns.ts';
 import { COMMANDS, verbsOf } from './command-table.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { messageOf } from '../kit/errors.ts';
+import { messageOf } from '../kit/errors/errors.ts';
 import { UsageError } from './parse-args.ts';
 
 /** Parses a JSON flag: JSON text, `@<file>`, or `-` for stdin. Throws UsageError for invalid JSON. */

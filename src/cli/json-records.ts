@@ -1,4 +1,4 @@
-import { isRecord } from '../kit/is-record.ts';
+import { isRecord } from '../kit/data/is-record.ts';
 import type { AnyCommand } from './define-command.ts';
 
 /** How records are completed for programs. */

@@ -1,7 +1,7 @@
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
-import { version } from '../kit/paths.ts';
-import { userCacheFolder } from '../kit/user-folder.ts';
+import { version } from '../kit/files/paths.ts';
+import { userCacheFolder } from '../kit/files/user-folder.ts';
 import { COMMANDS, findCommand, isNoun, nounOf, verbsOf } from './command-table.ts';
 import { splitWords } from './globals.ts';
 import { harmless } from './harmless.ts';

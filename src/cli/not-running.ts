@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { PlatformError } from '../kit/errors.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
 import type { CommandContext } from './context.ts';
 
 type Place = Pick<CommandContext, 'platform' | 'folder'>;

@@ -1,6 +1,6 @@
 import type { CommandResult, Envelope } from '../contracts/index.ts';
-import { PlatformError, toPlatformError } from '../kit/errors.ts';
-import { isRecord } from '../kit/is-record.ts';
+import { isRecord } from '../kit/data/is-record.ts';
+import { PlatformError, toPlatformError } from '../kit/errors/errors.ts';
 import { type AnyCommand, STREAMED, successEnvelope } from './define-command.ts';
 import { harmless, harmlessData, harmlessLines, jsonText } from './harmless.ts';
 import { completeRecords } from './json-records.ts';

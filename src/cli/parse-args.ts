@@ -1,5 +1,5 @@
 import { Command as Commander, CommanderError, Option } from 'commander';
-import { PlatformError } from '../kit/errors.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
 import { type Argument, argumentsOf, kebab } from './command-arguments.ts';
 import { commandHelp, explain, flagForm } from './command-help.ts';
 import type { AnyCommand } from './define-command.ts';

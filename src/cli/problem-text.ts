@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import * as kit from '../kit/schema-problems.ts';
+import * as kit from '../kit/data/schema-problems.ts';
 
 /** Describes what is wrong with an argument and what is valid. */
 export function problemText(issue: z.core.$ZodIssue): string {

@@ -1,5 +1,5 @@
-import { systemClock } from '../kit/clock.ts';
-import { toPlatformError } from '../kit/errors.ts';
+import { toPlatformError } from '../kit/errors/errors.ts';
+import { systemClock } from '../kit/time/clock.ts';
 import { type CommandContext, createContext } from './context.ts';
 import type { AnyCommand } from './define-command.ts';
 import { EXIT, exitCodeOf } from './exit-codes.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Environment } from '../kit/config.ts';
-import { userConfigFolder } from '../kit/user-folder.ts';
+import type { Environment } from '../kit/config/config.ts';
+import { userConfigFolder } from '../kit/files/user-folder.ts';
 import { writePrivateFile } from './supervisor/data-folder.ts';
 
 /** Login to one gateway: tokens without the client secret. */

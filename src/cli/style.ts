@@ -1,5 +1,5 @@
 import { Chalk, type ChalkInstance } from 'chalk';
-import type { Environment } from '../kit/config.ts';
+import type { Environment } from '../kit/config/config.ts';
 import { oneLine } from './harmless.ts';
 import { columnsOf, widthOf, wrap } from './wrap.ts';
 

@@ -1,4 +1,4 @@
-import { nearest } from '../kit/nearest.ts';
+import { nearest } from '../kit/data/nearest.ts';
 import type { CommandEntry } from './command-table/entry.ts';
 import { UsageError } from './parse-args.ts';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, isIPv6, type ListenOptions } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Http, LISTEN_BACKLOG } from '../http/index.ts';
-import { codeOf, messageOf, PlatformError } from '../kit/errors.ts';
+import { codeOf, messageOf, PlatformError } from '../kit/errors/errors.ts';
 import type { Listener } from './process-protocol.ts';
 
 /** Resolves with the bound port. Throws CONFLICT when it is in use. */

@@ -1,5 +1,5 @@
 import { ANONYMOUS_HOST, type Caller } from '../contracts/index.ts';
-import { PlatformError } from '../kit/errors.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
 
 /**
  * Requires a host in `gateway.admins`, also in development: an installed plugin runs as the platform's user, which is

@@ -1,5 +1,5 @@
 import type { ServiceName } from '../contracts/index.ts';
-import { PlatformError } from '../kit/errors.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
 
 /** Addresses of the other services, as sent and updated by the supervisor. */
 export interface Peers {

@@ -1,7 +1,7 @@
 import type { PlatformCode, PlatformConfig, ServiceName } from '../contracts/index.ts';
-import { messageOf, PlatformError, toPlatformError } from '../kit/errors.ts';
-import type { KeyMaterial } from '../kit/keys.ts';
-import type { LogLevel } from '../kit/logger.ts';
+import { messageOf, PlatformError, toPlatformError } from '../kit/errors/errors.ts';
+import type { KeyMaterial } from '../kit/security/keys.ts';
+import type { LogLevel } from '../kit/telemetry/logger.ts';
 import type { SandboxStatus } from '../plugins/index.ts';
 import type { OperatorCredentials } from './define-daemon.ts';
 import type { Frame } from './group/link.ts';

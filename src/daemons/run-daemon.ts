@@ -7,16 +7,16 @@ import {
   standardRoutes,
   upstreamIdentity,
 } from '../http/index.ts';
-import { type Analytics, createAnalytics } from '../kit/analytics.ts';
-import { codeOf, messageOf, type PlatformError } from '../kit/errors.ts';
-import { serviceKey } from '../kit/keys.ts';
-import { createLogger, type Logger, type LogLevel } from '../kit/logger.ts';
-import { createMetrics, type Metrics } from '../kit/metrics.ts';
-import { listeningHandle } from '../kit/node-internals.ts';
-import type { LineOutput } from '../kit/output.ts';
-import { keepSecret } from '../kit/redact.ts';
-import { type Environment, secretValues } from '../kit/secret-ref.ts';
-import type { OtlpTarget } from '../kit/tracer.ts';
+import { type Environment, secretValues } from '../kit/config/secret-ref.ts';
+import { codeOf, messageOf, type PlatformError } from '../kit/errors/errors.ts';
+import { listeningHandle } from '../kit/process/node-internals.ts';
+import { serviceKey } from '../kit/security/keys.ts';
+import { type Analytics, createAnalytics } from '../kit/telemetry/analytics.ts';
+import { createLogger, type Logger, type LogLevel } from '../kit/telemetry/logger.ts';
+import { createMetrics, type Metrics } from '../kit/telemetry/metrics.ts';
+import type { LineOutput } from '../kit/telemetry/output.ts';
+import { keepSecret } from '../kit/telemetry/redact.ts';
+import type { OtlpTarget } from '../kit/telemetry/tracer.ts';
 import type { DaemonDefinition, DaemonServices, Resources } from './define-daemon.ts';
 import { createGroup } from './group/create-group.ts';
 import { sharedLimiters } from './group/shared-limiters.ts';
@@ -95,7 +95,12 @@ export async function startDaemon<Services extends DaemonServices>(
   };
   const analytics = options.analytics ?? createAnalytics({ output, clock, random });
   const tracer = options.otlp
-    ? (await import('../kit/otlp.ts')).createOtlpTracer({ ...options.otlp, service: name, clock, logger })
+    ? (await import('../kit/telemetry/otlp.ts')).createOtlpTracer({
+        ...options.otlp,
+        service: name,
+        clock,
+        logger,
+      })
     : undefined;
   const group = createGroup({
     ...options,

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Gauge } from 'prom-client';
 import type { ServiceName } from '../contracts/index.ts';
-import type { Metrics } from '../kit/metrics.ts';
+import type { Metrics } from '../kit/telemetry/metrics.ts';
 
 /** Databases reported by each service. */
 const FILES: Partial<Record<ServiceName, readonly string[]>> = {

@@ -1,7 +1,7 @@
-import type { Logger } from '../kit/logger.ts';
-import type { Metrics } from '../kit/metrics.ts';
-import { parentSpanOf } from '../kit/trace.ts';
-import type { Tracer } from '../kit/tracer.ts';
+import type { Logger } from '../kit/telemetry/logger.ts';
+import type { Metrics } from '../kit/telemetry/metrics.ts';
+import { parentSpanOf } from '../kit/telemetry/trace.ts';
+import type { Tracer } from '../kit/telemetry/tracer.ts';
 
 /** Facts about an answered request, for metrics, log and traces. */
 export interface AnsweredRequest {

@@ -2,10 +2,10 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { HEADERS, PLATFORM_CODES, type PlatformCode } from '../contracts/index.ts';
-import { codeOf, errorBody, PlatformError } from '../kit/errors.ts';
-import { hasBegunResponse } from '../kit/node-internals.ts';
-import type { Random } from '../kit/random.ts';
-import { saneId } from '../kit/trace.ts';
+import { codeOf, errorBody, PlatformError } from '../kit/errors/errors.ts';
+import { hasBegunResponse } from '../kit/process/node-internals.ts';
+import type { Random } from '../kit/security/random.ts';
+import { saneId } from '../kit/telemetry/trace.ts';
 import { refuseUpgrade } from './raw-upgrade-error.ts';
 import { protocolFault } from './request-line.ts';
 

@@ -1,6 +1,6 @@
 import type { CallInput, Endpoint, PlatformCode, ReplyOf } from '../contracts/index.ts';
 import { isPlatformCode } from '../contracts/index.ts';
-import { codeOf, PlatformError } from '../kit/errors.ts';
+import { codeOf, PlatformError } from '../kit/errors/errors.ts';
 
 /** undici error codes of timeouts. */
 const TIMEOUTS = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);

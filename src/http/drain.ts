@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { STOP_DEADLINES } from '../kit/stop-deadlines.ts';
+import { STOP_DEADLINES } from '../kit/time/stop-deadlines.ts';
 import type { Http } from './server.ts';
 
 /** Kernel backlog of the listener. With Node's 511, a burst of connections waits for a retransmit of one second. */

@@ -1,6 +1,6 @@
 import type { FastifyError } from 'fastify';
 import type { PlatformCode } from '../contracts/index.ts';
-import { codeOf, PlatformError, toRemoteError } from '../kit/errors.ts';
+import { codeOf, PlatformError, toRemoteError } from '../kit/errors/errors.ts';
 
 const TRANSPORT_FAULTS: Record<string, [PlatformCode, string]> = {
   FST_ERR_CTP_BODY_TOO_LARGE: ['PAYLOAD_TOO_LARGE', 'The request body exceeds the limit of this endpoint.'],

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../contracts/index.ts';
-import { errorBody, messageOf, PlatformError, toRemoteError } from '../kit/errors.ts';
-import { createFairShares } from '../kit/fair-shares.ts';
-import { type WrittenEvent, writtenEvent } from '../kit/server-sent-events.ts';
+import { errorBody, messageOf, PlatformError, toRemoteError } from '../kit/errors/errors.ts';
+import { createFairShares } from '../kit/limits/fair-shares.ts';
+import { type WrittenEvent, writtenEvent } from '../kit/streams/server-sent-events.ts';
 import { abortOnDisconnect, createReplyStream } from './reply-stream.ts';
 import type { Http } from './server.ts';
 

@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { HEADERS } from '../contracts/index.ts';
-import { errorBody, PlatformError } from '../kit/errors.ts';
-import type { Random } from '../kit/random.ts';
-import { saneId } from '../kit/trace.ts';
+import { errorBody, PlatformError } from '../kit/errors/errors.ts';
+import type { Random } from '../kit/security/random.ts';
+import { saneId } from '../kit/telemetry/trace.ts';
 import { protocolFault } from './request-line.ts';
 import type { Http } from './server.ts';
 

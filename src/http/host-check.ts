@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net';
-import { PlatformError } from '../kit/errors.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
 
 /** Throws FORBIDDEN for an unexpected `Host` header. */
 export type CheckHost = (host: string | undefined) => void;

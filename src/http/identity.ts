@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import { ANONYMOUS_HOST, type Caller, HEADERS, NamespaceId } from '../contracts/index.ts';
-import { PlatformError } from '../kit/errors.ts';
-import { safeEqual, serviceKey } from '../kit/keys.ts';
-import type { Logger } from '../kit/logger.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
+import { safeEqual, serviceKey } from '../kit/security/keys.ts';
+import type { Logger } from '../kit/telemetry/logger.ts';
 import { isLoopbackHost } from './host-check.ts';
 import type { Authenticate } from './server.ts';
 

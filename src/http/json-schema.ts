@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { createNumbering } from '../kit/numbering.ts';
+import { createNumbering } from '../kit/data/numbering.ts';
 
 type JsonSchema = Record<string, unknown>;
 

@@ -1,6 +1,6 @@
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import { LIMITS } from '../contracts/index.ts';
-import type { Random } from '../kit/random.ts';
+import type { Random } from '../kit/security/random.ts';
 import { createClientErrorAnswer, refuseTunnels } from './client-error.ts';
 import { deferContinue, refuseExpectations } from './expectations.ts';
 import { cutStalledBodies } from './stalled-body.ts';

@@ -8,11 +8,11 @@ import {
   type ReplyInput,
   type Validated,
 } from '../contracts/index.ts';
-import { minutes } from '../kit/duration.ts';
-import { PlatformError } from '../kit/errors.ts';
-import type { RateVerdict, SharedLimiter } from '../kit/rate-limiter.ts';
-import { keysAt } from '../kit/schema-keys.ts';
-import { problemsOf } from '../kit/schema-problems.ts';
+import { keysAt } from '../kit/data/schema-keys.ts';
+import { problemsOf } from '../kit/data/schema-problems.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
+import type { RateVerdict, SharedLimiter } from '../kit/limits/rate-limiter.ts';
+import { minutes } from '../kit/time/duration.ts';
 import type { Http } from './server.ts';
 
 /** A limiter shared by several endpoints. */

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import type { Random } from '../kit/random.ts';
+import type { Random } from '../kit/security/random.ts';
 import { sendRawError } from './raw-error.ts';
 import { idsOf } from './request-ids.ts';
 import { protocolFault } from './request-line.ts';

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { HEADERS } from '../contracts/index.ts';
-import { errorBody, type PlatformError } from '../kit/errors.ts';
+import { errorBody, type PlatformError } from '../kit/errors/errors.ts';
 import { endUnread } from './linger.ts';
 
 /** Sends an error body without Fastify. `extra`: more headers, as a flat list. `isLast`: closes the connection after it. */

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { HEADERS } from '../contracts/index.ts';
-import { errorBody, type PlatformError } from '../kit/errors.ts';
+import { errorBody, type PlatformError } from '../kit/errors/errors.ts';
 
 /** Refuses an upgrade with an error body and closes the socket. Written by hand, because an upgrade has no response object. */
 export function refuseUpgrade(socket: Duplex, error: PlatformError, requestId: string): void {

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { HEADERS } from '../contracts/index.ts';
-import type { Random } from '../kit/random.ts';
-import { newSpanId, saneId, spanIdOf, traceIdOf } from '../kit/trace.ts';
+import type { Random } from '../kit/security/random.ts';
+import { newSpanId, saneId, spanIdOf, traceIdOf } from '../kit/telemetry/trace.ts';
 
 /** Ids of a request in logs, traces and responses. */
 export interface RequestIds {

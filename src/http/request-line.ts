@@ -1,5 +1,5 @@
 import { type IncomingMessage, METHODS } from 'node:http';
-import { PlatformError } from '../kit/errors.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
 import type { CheckHost } from './host-check.ts';
 import { deliveryPathFault, pathFault, pathOf } from './request-path.ts';
 

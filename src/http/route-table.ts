@@ -1,4 +1,4 @@
-import { PlatformError } from '../kit/errors.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
 
 /** A registered route. */
 export interface RegisteredRoute {

@@ -7,15 +7,15 @@ import fastify, {
   type RouteOptions,
 } from 'fastify';
 import { type Caller, HEADERS, LIMITS, type ServiceName } from '../contracts/index.ts';
-import type { Clock } from '../kit/clock.ts';
-import { PlatformError } from '../kit/errors.ts';
-import { findCostProblem } from '../kit/json-cost.ts';
-import type { Logger } from '../kit/logger.ts';
-import type { Metrics } from '../kit/metrics.ts';
-import type { Random } from '../kit/random.ts';
-import { type CreateLimiter, localLimiters } from '../kit/rate-limiter.ts';
-import { saneId } from '../kit/trace.ts';
-import type { Tracer } from '../kit/tracer.ts';
+import { findCostProblem } from '../kit/data/json-cost.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
+import { type CreateLimiter, localLimiters } from '../kit/limits/rate-limiter.ts';
+import type { Random } from '../kit/security/random.ts';
+import type { Logger } from '../kit/telemetry/logger.ts';
+import type { Metrics } from '../kit/telemetry/metrics.ts';
+import { saneId } from '../kit/telemetry/trace.ts';
+import type { Tracer } from '../kit/telemetry/tracer.ts';
+import type { Clock } from '../kit/time/clock.ts';
 import { type Account, type AnsweredRequest, createAccount } from './account.ts';
 import { createClientErrorAnswer } from './client-error.ts';
 import { drainOnClose } from './drain.ts';

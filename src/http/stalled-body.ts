@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { pendingRequest } from '../kit/node-internals.ts';
+import { pendingRequest } from '../kit/process/node-internals.ts';
 
 /** Progress of a connection at the last check. */
 interface Progress {

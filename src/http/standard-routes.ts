@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { apiHealth, type Degradation, type Endpoint, type Health, health } from '../contracts/index.ts';
-import { PlatformError } from '../kit/errors.ts';
-import { isBuilt, packageRoot, version } from '../kit/paths.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
+import { isBuilt, packageRoot, version } from '../kit/files/paths.ts';
 import { mount } from './mount.ts';
 import type { Http } from './server.ts';
 

@@ -1,5 +1,5 @@
-import { isRecord } from '../kit/is-record.ts';
-import { ownValue } from '../kit/own-value.ts';
+import { isRecord } from '../kit/data/is-record.ts';
+import { ownValue } from '../kit/data/own-value.ts';
 
 /**
  * Work limit: schemas visited, values and keys copied, and 100 characters of text each count one; about 20

@@ -1,5 +1,5 @@
 import { HostKind, type ManifestV3, type Permissions } from '../contracts/index.ts';
-import { PlatformError } from '../kit/errors.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
 
 /**
  * Permissions that a manifest declares for a handler under a host, one per declaration; empty: not declared.

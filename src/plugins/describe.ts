@@ -8,8 +8,8 @@ import {
   Permissions,
   type SchemaToDescribe,
 } from '../contracts/index.ts';
-import { PlatformError } from '../kit/errors.ts';
-import type { Random } from '../kit/random.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
+import type { Random } from '../kit/security/random.ts';
 import type { ExecutionBackend } from './execution.ts';
 import type { EvaluateManifest } from './registry/manifest-module.ts';
 

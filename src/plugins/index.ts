@@ -1,4 +1,4 @@
-export { createTokenBucket } from '../kit/token-bucket.ts';
+export { createTokenBucket } from '../kit/limits/token-bucket.ts';
 export { type ContainerBackend, createContainerBackend } from './backends/container/index.ts';
 export type { ContainerAccess } from './backends/container/spec.ts';
 export { createFrameJoiner, type FrameJoiner } from './backends/host/frame-joiner.ts';

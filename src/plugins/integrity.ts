@@ -4,9 +4,9 @@ import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { ManifestV3 } from '../contracts/index.ts';
-import { systemClock } from '../kit/clock.ts';
-import { seconds } from '../kit/duration.ts';
-import { PlatformError } from '../kit/errors.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
+import { systemClock } from '../kit/time/clock.ts';
+import { seconds } from '../kit/time/duration.ts';
 import { staysBehind } from './package-files.ts';
 
 /** Size limits of an installed plugin, including its dependencies. */

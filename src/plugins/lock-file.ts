@@ -1,8 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LockFile } from '../contracts/index.ts';
-import { codeOf, messageOf, PlatformError } from '../kit/errors.ts';
-import { replacePrivateFile } from '../kit/replace-file.ts';
+import { codeOf, messageOf, PlatformError } from '../kit/errors/errors.ts';
+import { replacePrivateFile } from '../kit/files/replace-file.ts';
 
 const NAME = 'marketplace.lock.json';
 const EMPTY: LockFile = { version: 1, revision: 0, plugins: {} };

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { isRecord } from '../kit/is-record.ts';
+import { isRecord } from '../kit/data/is-record.ts';
 import { readUntrustedFile } from './untrusted-file.ts';
 
 /** Services read the file at each reload; the limit bounds that time. */

@@ -1,5 +1,5 @@
 import type { ManifestV3, Permissions } from '../contracts/index.ts';
-import { isRecord } from '../kit/is-record.ts';
+import { isRecord } from '../kit/data/is-record.ts';
 
 /** A permission set and its position in the manifest. */
 export interface PermissionPlace {

@@ -1,6 +1,6 @@
 import type { LockEntry } from '../contracts/index.ts';
-import { PlatformError } from '../kit/errors.ts';
-import { nearest } from '../kit/nearest.ts';
+import { nearest } from '../kit/data/nearest.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
 import { type IntegrityOf, integrityOf, manifestDigest } from './integrity.ts';
 import { readLockFile } from './lock-file.ts';
 import { findFolders } from './registry/folders.ts';

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { codeOf } from '../kit/errors.ts';
+import { codeOf } from '../kit/errors/errors.ts';
 
 /**
  * Reads a file of untrusted origin. Rejects links, which would reveal their target, and pipes, which would

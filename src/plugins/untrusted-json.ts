@@ -1,5 +1,5 @@
 import { LIMITS } from '../contracts/index.ts';
-import { findCostProblem } from '../kit/json-cost.ts';
+import { findCostProblem } from '../kit/data/json-cost.ts';
 
 /**
  * Parses JSON that plugin code may have written. Throws SyntaxError above 512 levels, 500,000 values or

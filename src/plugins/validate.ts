@@ -7,7 +7,7 @@ import {
   PluginSchedule,
   WorkflowDefinition,
 } from '../contracts/index.ts';
-import { PlatformError } from '../kit/errors.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
 import type { PluginDescriber } from './describe.ts';
 import { checkHandlerFiles, handlerRefs, jsonSchemaRefs, zodRefs } from './registry/handler-files.ts';
 import { faultsAgainst, readManifest } from './registry/manifest-file.ts';

@@ -1,6 +1,6 @@
 import { HEADERS, provisionWebhook, sendSample, type WebhookHandlerDecl } from '../contracts/index.ts';
 import { createClient } from '../http/index.ts';
-import { PlatformError } from '../kit/errors.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
 import type { TestServices } from './services.ts';
 import type { DeliveryAnswer, DeliveryOptions } from './types.ts';
 

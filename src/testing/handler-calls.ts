@@ -5,10 +5,10 @@ import {
   NamespaceId,
   type WebhookHandlerDecl,
 } from '../contracts/index.ts';
-import { deliveryPath } from '../daemons/gateway/domain/webhooks/delivery-path.ts';
+import { deliveryPath } from '../daemons/gateway/domain/webhooks/receive/delivery-path.ts';
 import { commandCall, requireCommand } from '../daemons/plugin-runtime/commands.ts';
 import type { PluginCall } from '../daemons/plugin-runtime/runtime.ts';
-import { PlatformError } from '../kit/errors.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
 import type { LoadedPlugin } from '../plugins/index.ts';
 import type { TestServices } from './services.ts';
 import type { CallerOptions, CommandOptions, ValidatorRequest, WebhookOptions } from './types.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PlatformError } from '../kit/errors.ts';
-import { packageRoot } from '../kit/paths.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
+import { packageRoot } from '../kit/files/paths.ts';
 
 /**
  * Throws SANDBOX_ERROR for unsupported Node versions. Without this check the process would crash with SIGSEGV, because the

@@ -1,6 +1,6 @@
 import { readFile, realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { PlatformError } from '../kit/errors.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
 import type { LoadedPlugin, PluginRegistry } from '../plugins/index.ts';
 
 /** Folder of the plugin under test, and its id as read from its files. */

@@ -7,9 +7,9 @@ import { createPeers } from '../daemons/peers.ts';
 import { rest } from '../daemons/rest/index.ts';
 import { type RunningDaemon, startDaemon } from '../daemons/run-daemon.ts';
 import { state } from '../daemons/state/index.ts';
-import type { ManualClock } from '../kit/clock.ts';
-import type { KeyMaterial } from '../kit/keys.ts';
-import { type Random, systemRandom } from '../kit/random.ts';
+import type { KeyMaterial } from '../kit/security/keys.ts';
+import { type Random, systemRandom } from '../kit/security/random.ts';
+import type { ManualClock } from '../kit/time/clock.ts';
 import { permissionSets, type StubFetch } from '../plugins/index.ts';
 import type { TestLog } from './types.ts';
 

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { manualClock } from '../kit/clock.ts';
+import { manualClock } from '../kit/time/clock.ts';
 import type { LoadedPlugin } from '../plugins/index.ts';
 import { createDeliveries } from './deliveries.ts';
 import { HandlerCalls } from './handler-calls.ts';

@@ -11,8 +11,8 @@ import {
   startRun,
 } from '../contracts/index.ts';
 import { createClient, serviceHeaders } from '../http/index.ts';
-import type { Clock } from '../kit/clock.ts';
-import { PlatformError } from '../kit/errors.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
+import type { Clock } from '../kit/time/clock.ts';
 import type { TestHost } from './host-types.ts';
 import type { TestServices } from './services.ts';
 import type { CallerOptions } from './types.ts';

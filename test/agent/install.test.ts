@@ -4,7 +4,7 @@ import { mkdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { writeIdentity } from '../../src/agent/index.ts';
-import { createHostKeys } from '../../src/kit/host-proof.ts';
+import { createHostKeys } from '../../src/kit/security/host-proof.ts';
 import { runSvc } from '../cli/svc.ts';
 import { tempDir } from '../support/daemon.ts';
 import { identityOf } from './support.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { GatewayServices } from '../../src/daemons/gateway/services.ts';
-import { seconds } from '../../src/kit/duration.ts';
+import { seconds } from '../../src/kit/time/duration.ts';
 import { ADMIN_TOKEN } from '../support/gateway.ts';
 import { registerTestHost } from '../support/host-agent.ts';
 import { createElsewhere, networkMissing } from './network.ts';

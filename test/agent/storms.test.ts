@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { GatewayServices } from '../../src/daemons/gateway/services.ts';
-import { createHostKeys } from '../../src/kit/host-proof.ts';
+import { createHostKeys } from '../../src/kit/security/host-proof.ts';
 import { childrenOf } from '../daemons/gateway/support/start-processes.ts';
 import { ADMIN_TOKEN, startGateway, type TestGateway } from '../support/gateway.ts';
 import { createKillableGateway } from '../support/gateway-process.ts';

@@ -7,10 +7,10 @@ import { type AgentIdentity, type AgentOptions, startAgent, writeIdentity } from
 import type { CommandResult } from '../../src/contracts/index.ts';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { state } from '../../src/daemons/state/index.ts';
-import { systemClock } from '../../src/kit/clock.ts';
-import { createLogger } from '../../src/kit/logger.ts';
-import { entryFile } from '../../src/kit/paths.ts';
-import { systemRandom } from '../../src/kit/random.ts';
+import { entryFile } from '../../src/kit/files/paths.ts';
+import { systemRandom } from '../../src/kit/security/random.ts';
+import { createLogger } from '../../src/kit/telemetry/logger.ts';
+import { systemClock } from '../../src/kit/time/clock.ts';
 import {
   captureLogs,
   startTestDaemon,

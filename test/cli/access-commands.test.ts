@@ -3,7 +3,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { exchangeToken } from '../../src/contracts/index.ts';
-import { entryFile } from '../../src/kit/paths.ts';
+import { entryFile } from '../../src/kit/files/paths.ts';
 import { statusWith } from '../daemons/gateway/support/login.ts';
 import { startGateway } from '../daemons/gateway/support/start-gateway.ts';
 import { TEST_OPERATOR, tempDir } from '../support/daemon.ts';

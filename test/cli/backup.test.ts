@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { beforeAll, expect, test } from 'vitest';
 import { type BackupManifest, DATA_PREFIX } from '../../src/cli/commands/backup/manifest.ts';
-import { decodeHeader, encodeHeader } from '../../src/kit/tar/header.ts';
+import { decodeHeader, encodeHeader } from '../../src/kit/files/tar/header.ts';
 import { DATA_FILES } from '../../src/store/sqlite/data-files.ts';
 import { tempDir } from '../support/daemon.ts';
 import { sharedPlatform, type TestPlatform, testPlatform } from './platform.ts';

@@ -10,7 +10,7 @@ import { splitWords } from '../../src/cli/globals.ts';
 import { described, nounHelp } from '../../src/cli/help.ts';
 import { formatRecord } from '../../src/cli/log-format.ts';
 import { createStyle, table } from '../../src/cli/style.ts';
-import { entryFile, version } from '../../src/kit/paths.ts';
+import { entryFile, version } from '../../src/kit/files/paths.ts';
 import { tempDir } from '../support/daemon.ts';
 import { userEnvironment } from '../support/user-environment.ts';
 

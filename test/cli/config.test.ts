@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { packageRoot } from '../../src/kit/paths.ts';
+import { packageRoot } from '../../src/kit/files/paths.ts';
 import { tempDir } from '../support/daemon.ts';
 import { runSvc } from './svc.ts';
 

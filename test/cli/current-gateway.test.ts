@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createClientCredentials } from '../../src/contracts/index.ts';
-import { entryFile } from '../../src/kit/paths.ts';
+import { entryFile } from '../../src/kit/files/paths.ts';
 import { tempDir } from '../support/daemon.ts';
 import { startGateway } from '../support/gateway.ts';
 

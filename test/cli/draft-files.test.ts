@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { savedLogins } from '../../src/cli/saved-logins.ts';
 import { writePrivateFile } from '../../src/cli/supervisor/data-folder.ts';
-import { draftPathOf } from '../../src/kit/draft-path.ts';
+import { draftPathOf } from '../../src/kit/files/draft-path.ts';
 import { tempDir } from '../support/daemon.ts';
 
 test('a link or a pipe that another user put where a draft could be is neither written through nor waited for', async () => {

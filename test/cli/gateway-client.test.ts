@@ -8,7 +8,7 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { lightFetch } from '../../src/cli/light-fetch.ts';
-import { entryFile } from '../../src/kit/paths.ts';
+import { entryFile } from '../../src/kit/files/paths.ts';
 import { tempDir } from '../support/daemon.ts';
 import { runSvc } from './svc.ts';
 

@@ -5,7 +5,7 @@ import { renderDeclaredFailure, renderError, renderHelp, renderResult } from '..
 import { createStyle } from '../../src/cli/style.ts';
 import type { SupervisorStatus } from '../../src/cli/supervisor/control-protocol.ts';
 import { createUi } from '../../src/cli/ui.ts';
-import { PlatformError } from '../../src/kit/errors.ts';
+import { PlatformError } from '../../src/kit/errors/errors.ts';
 
 const coloured = createStyle({}, { FORCE_COLOR: '1' });
 /** Clears the screen, sets the title, hides what follows, turns it round, and takes a character back. */

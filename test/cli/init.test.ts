@@ -4,7 +4,7 @@ import { cp, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { entryFile } from '../../src/kit/paths.ts';
+import { entryFile } from '../../src/kit/files/paths.ts';
 import { tempDir } from '../support/daemon.ts';
 import { testPlatform } from './platform.ts';
 import { runSvc } from './svc.ts';

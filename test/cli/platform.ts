@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
-import { entryFile, packageRoot } from '../../src/kit/paths.ts';
+import { entryFile, packageRoot } from '../../src/kit/files/paths.ts';
 import type { AnyJson } from '../support/any-json.ts';
 import { tempDir } from '../support/daemon.ts';
 import { FREE_PORTS } from '../support/ports.ts';

@@ -3,7 +3,7 @@ import { readdir, readFile, realpath, symlink, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { packageRoot } from '../../src/kit/paths.ts';
+import { packageRoot } from '../../src/kit/files/paths.ts';
 import { resolveGrants } from '../../src/plugins/sandbox/grants.ts';
 import { tempDir } from '../support/daemon.ts';
 import { runPluginTests } from '../support/plugin-tests.ts';

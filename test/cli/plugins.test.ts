@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { marketplace } from '../../src/daemons/marketplace/index.ts';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { rest } from '../../src/daemons/rest/index.ts';
-import { entryFile } from '../../src/kit/paths.ts';
+import { entryFile } from '../../src/kit/files/paths.ts';
 import { greeter, pluginFolder, writeFiles } from '../daemons/marketplace/support.ts';
 import { startTestDaemon, tempDir } from '../support/daemon.ts';
 import { ADMIN_TOKEN, startGateway } from '../support/gateway.ts';

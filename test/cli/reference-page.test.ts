@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { readExplanations } from '../../src/cli/code-pages.ts';
 import { referencePage } from '../../src/cli/reference-page.ts';
 import { PLATFORM_CODES } from '../../src/contracts/index.ts';
-import { packageRoot } from '../../src/kit/paths.ts';
+import { packageRoot } from '../../src/kit/files/paths.ts';
 import { SOURCE_ROOT, sourceFiles } from '../support/import-rules.ts';
 
 test('docs/cli.md is made of the commands; mend it with `npm run generate`', async () => {

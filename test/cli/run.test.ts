@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { flagsOf, inputOf } from '../../src/cli/commands/run/flags.ts';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { rest } from '../../src/daemons/rest/index.ts';
-import { entryFile } from '../../src/kit/paths.ts';
+import { entryFile } from '../../src/kit/files/paths.ts';
 import { startTestDaemon, tempDir } from '../support/daemon.ts';
 import { ADMIN_TOKEN, startGateway } from '../support/gateway.ts';
 

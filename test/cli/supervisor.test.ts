@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { findSupervisor } from '../../src/cli/supervisor/control-client.ts';
 import { dataFolder } from '../../src/cli/supervisor/data-folder.ts';
 import { SERVICE_NAMES } from '../../src/contracts/index.ts';
-import { codeOf } from '../../src/kit/errors.ts';
+import { codeOf } from '../../src/kit/errors/errors.ts';
 import { isAlive } from '../support/is-alive.ts';
 import {
   buildLauncher,

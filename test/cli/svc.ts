@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { entryFile } from '../../src/kit/paths.ts';
+import { entryFile } from '../../src/kit/files/paths.ts';
 import type { AnyJson } from '../support/any-json.ts';
 import { userEnvironment } from '../support/user-environment.ts';
 

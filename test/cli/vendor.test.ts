@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { Finding } from '../../src/cli/commands/doctor/check.ts';
-import { version } from '../../src/kit/paths.ts';
+import { version } from '../../src/kit/files/paths.ts';
 import { tempDir } from '../support/daemon.ts';
 import { runSvc } from './svc.ts';
 

@@ -6,7 +6,7 @@ import { verify as verifyGithub } from '@octokit/webhooks-methods';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Stripe } from 'stripe';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { entryFile } from '../../src/kit/paths.ts';
+import { entryFile } from '../../src/kit/files/paths.ts';
 import { tempDir } from '../support/daemon.ts';
 import { ADMIN_TOKEN, type TestGateway } from '../support/gateway.ts';
 import { secretOf, send, startSenders } from '../support/webhook-senders.ts';

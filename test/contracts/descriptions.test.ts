@@ -6,7 +6,7 @@ import { type Descriptions, walkSchema } from '../../src/contracts/descriptions/
 import { MANIFEST_DESCRIPTIONS } from '../../src/contracts/descriptions/manifest.ts';
 import { configurationPage, manifestPage } from '../../src/contracts/descriptions/reference-page.ts';
 import { configFileSchema } from '../../src/kit/config/files.ts';
-import { packageRoot } from '../../src/kit/paths.ts';
+import { packageRoot } from '../../src/kit/files/paths.ts';
 import { manifestSchema } from '../../src/plugins/manifest-schema.ts';
 
 const SCHEMAS: Array<[name: string, schema: object, descriptions: Descriptions]> = [

@@ -8,8 +8,8 @@ import { createPeers } from '../../src/daemons/peers.ts';
 import { rest } from '../../src/daemons/rest/index.ts';
 import { state } from '../../src/daemons/state/index.ts';
 import { workflow } from '../../src/daemons/workflow/index.ts';
-import { boundedLabel } from '../../src/kit/metrics.ts';
-import { packageRoot } from '../../src/kit/paths.ts';
+import { packageRoot } from '../../src/kit/files/paths.ts';
+import { boundedLabel } from '../../src/kit/telemetry/metrics.ts';
 import { startTestDaemon } from '../support/daemon.ts';
 
 const PROJECT = join(import.meta.dirname, '../fixtures/projects/telemetry');

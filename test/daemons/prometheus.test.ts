@@ -10,7 +10,7 @@ import { createPeers } from '../../src/daemons/peers.ts';
 import { rest } from '../../src/daemons/rest/index.ts';
 import { state } from '../../src/daemons/state/index.ts';
 import { workflow } from '../../src/daemons/workflow/index.ts';
-import { packageRoot } from '../../src/kit/paths.ts';
+import { packageRoot } from '../../src/kit/files/paths.ts';
 import { startTestDaemon, tempDir } from '../support/daemon.ts';
 import { freePort } from '../support/ports.ts';
 

@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { makeSecret } from '../../src/daemons/gateway/domain/webhooks/new-secret.ts';
+import { makeSecret } from '../../src/daemons/gateway/domain/webhooks/verify/new-secret.ts';
 import { gateway } from '../../src/daemons/gateway/index.ts';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { rest } from '../../src/daemons/rest/index.ts';
-import { serviceKey } from '../../src/kit/keys.ts';
-import { systemRandom } from '../../src/kit/random.ts';
+import { serviceKey } from '../../src/kit/security/keys.ts';
+import { systemRandom } from '../../src/kit/security/random.ts';
 import { startTestDaemon, TEST_KEYS, TEST_OPERATOR } from '../support/daemon.ts';
 import { startOtlpReceiver } from '../support/otlp.ts';
 

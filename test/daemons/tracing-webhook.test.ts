@@ -6,8 +6,8 @@ import { createPeers } from '../../src/daemons/peers.ts';
 import { state } from '../../src/daemons/state/index.ts';
 import { workflow } from '../../src/daemons/workflow/index.ts';
 import { createClient } from '../../src/http/index.ts';
-import { manualClock } from '../../src/kit/clock.ts';
-import { otlpTarget } from '../../src/kit/tracer.ts';
+import { otlpTarget } from '../../src/kit/telemetry/tracer.ts';
+import { manualClock } from '../../src/kit/time/clock.ts';
 import { startTestDaemon } from '../support/daemon.ts';
 import { type ReceivedSpan, startOtlpReceiver } from '../support/otlp.ts';
 

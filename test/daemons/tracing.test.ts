@@ -4,8 +4,8 @@ import { gateway } from '../../src/daemons/gateway/index.ts';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { rest } from '../../src/daemons/rest/index.ts';
 import { state } from '../../src/daemons/state/index.ts';
-import { manualClock } from '../../src/kit/clock.ts';
-import { otlpTarget } from '../../src/kit/tracer.ts';
+import { otlpTarget } from '../../src/kit/telemetry/tracer.ts';
+import { manualClock } from '../../src/kit/time/clock.ts';
 import { startTestDaemon, tempDir } from '../support/daemon.ts';
 import { startOtlpReceiver } from '../support/otlp.ts';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { days } from '../../src/kit/duration.ts';
+import { days } from '../../src/kit/time/duration.ts';
 import { createTestHost } from '../../src/testing/index.ts';
 
 const PLUGINS = join(import.meta.dirname, '../../examples/plugins');

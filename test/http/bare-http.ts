@@ -1,9 +1,9 @@
 import { onTestFinished } from 'vitest';
 import { createHttp, type Http, type HttpOptions } from '../../src/http/index.ts';
-import { systemClock } from '../../src/kit/clock.ts';
-import { silentLogger } from '../../src/kit/logger.ts';
-import { createMetrics } from '../../src/kit/metrics.ts';
-import { systemRandom } from '../../src/kit/random.ts';
+import { systemRandom } from '../../src/kit/security/random.ts';
+import { silentLogger } from '../../src/kit/telemetry/logger.ts';
+import { createMetrics } from '../../src/kit/telemetry/metrics.ts';
+import { systemClock } from '../../src/kit/time/clock.ts';
 
 /** The platform's HTTP server without a daemon, listening with what `mount` gives it; closed at the end of the test. */
 export async function listenBare(

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { STOP_DEADLINES } from '../../src/kit/stop-deadlines.ts';
+import { STOP_DEADLINES } from '../../src/kit/time/stop-deadlines.ts';
 import { listenBare } from './bare-http.ts';
 
 const DRAIN_MS = 200;

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { packageRoot } from '../../src/kit/paths.ts';
+import { packageRoot } from '../../src/kit/files/paths.ts';
 
 /** What `npm pack` puts into the package. */
 interface Packed {

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { entryFile } from '../../src/kit/paths.ts';
+import { entryFile } from '../../src/kit/files/paths.ts';
 import { splitStreams } from '../../src/plugins/backends/container/attached.ts';
 import { CONTAINER_ENGINES, containersOf, useEngine } from '../support/containers.ts';
 import { tempDir } from '../support/daemon.ts';

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { type ExecutionRequest, PlatformConfig } from '../../src/contracts/index.ts';
-import { systemClock } from '../../src/kit/clock.ts';
-import { createLogger } from '../../src/kit/logger.ts';
+import { createLogger } from '../../src/kit/telemetry/logger.ts';
+import { systemClock } from '../../src/kit/time/clock.ts';
 import {
   type ContainerAccess,
   createContainerBackend,

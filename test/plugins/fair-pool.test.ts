@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { manualClock } from '../../src/kit/clock.ts';
+import { manualClock } from '../../src/kit/time/clock.ts';
 import { eventually, failureOf, startBackend, type TestBackendOptions } from './support.ts';
 
 /** A backend whose calls run until they are told to end, each noted when it began. */

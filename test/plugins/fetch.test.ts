@@ -2,7 +2,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { PlatformError } from '../../src/kit/errors.ts';
+import { PlatformError } from '../../src/kit/errors/errors.ts';
 import { createFetchService, type FetchServiceOptions } from '../../src/plugins/services/fetch.ts';
 import { checkedLookup, refusePrivateAddress } from '../../src/plugins/services/guarded-dispatcher.ts';
 import { requireHost } from '../../src/plugins/services/network-permission.ts';

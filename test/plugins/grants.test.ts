@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { Permissions, PlatformConfig } from '../../src/contracts/index.ts';
-import { systemRandom } from '../../src/kit/random.ts';
+import { systemRandom } from '../../src/kit/security/random.ts';
 import { createDescriber, loadPlugins, projectSecrets, validatePlugin } from '../../src/plugins/index.ts';
 import { resolveGrants } from '../../src/plugins/sandbox/grants.ts';
 import { tempDir } from '../support/daemon.ts';

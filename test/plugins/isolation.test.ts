@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { PlatformError } from '../../src/kit/errors.ts';
+import type { PlatformError } from '../../src/kit/errors/errors.ts';
 import { tempDir } from '../support/daemon.ts';
 import { isAlive } from '../support/is-alive.ts';
 import {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { manualClock } from '../../src/kit/clock.ts';
-import { createLogger } from '../../src/kit/logger.ts';
+import { createLogger } from '../../src/kit/telemetry/logger.ts';
+import { manualClock } from '../../src/kit/time/clock.ts';
 import { createLiveCalls } from '../../src/plugins/backends/worker/live-calls.ts';
 import type { PlatformCallContext, StreamSink } from '../../src/plugins/index.ts';
 import { captureLogs } from '../support/daemon.ts';

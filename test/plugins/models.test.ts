@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 import { expect, test } from 'vitest';
 import { AdaptersConfig } from '../../src/contracts/index.ts';
-import { type ManualClock, manualClock, systemClock } from '../../src/kit/clock.ts';
-import { systemRandom } from '../../src/kit/random.ts';
+import { systemRandom } from '../../src/kit/security/random.ts';
+import { type ManualClock, manualClock, systemClock } from '../../src/kit/time/clock.ts';
 import { openAiEmbedder, openAiModel } from '../../src/plugins/models/openai.ts';
 import { completion, type ModelServer, startModelServer, streamOf } from '../support/openai-server.ts';
 import { failureOf } from './support.ts';

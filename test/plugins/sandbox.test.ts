@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { Permissions } from '../../src/contracts/index.ts';
-import { systemClock } from '../../src/kit/clock.ts';
-import { silentLogger } from '../../src/kit/logger.ts';
+import { silentLogger } from '../../src/kit/telemetry/logger.ts';
+import { systemClock } from '../../src/kit/time/clock.ts';
 import { createWorkerBackend, sandboxInForce } from '../../src/plugins/index.ts';
 import { probeBwrap } from '../../src/plugins/sandbox/bwrap.ts';
 import { grantedNames, scrubEnvironment } from '../../src/plugins/sandbox/environment.ts';

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { systemRandom } from '../../src/kit/random.ts';
+import { systemRandom } from '../../src/kit/security/random.ts';
 import { createDescriber, validatePlugin } from '../../src/plugins/index.ts';
 import { tempDir } from '../support/daemon.ts';
 import { requestFor, SANDBOXES, startBackend } from './support.ts';

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { type ExecutionRequest, Permissions, PlatformConfig } from '../../src/contracts/index.ts';
-import { systemClock } from '../../src/kit/clock.ts';
-import type { PlatformError } from '../../src/kit/errors.ts';
-import { createLogger } from '../../src/kit/logger.ts';
-import { systemRandom } from '../../src/kit/random.ts';
+import type { PlatformError } from '../../src/kit/errors/errors.ts';
+import { systemRandom } from '../../src/kit/security/random.ts';
+import { createLogger } from '../../src/kit/telemetry/logger.ts';
+import { systemClock } from '../../src/kit/time/clock.ts';
 import {
   createPlatformServices,
   createWorkerBackend,

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { manualClock } from '../../src/kit/clock.ts';
-import { findOwnCostProblem } from '../../src/kit/json-cost.ts';
-import { createTokenBucket } from '../../src/kit/token-bucket.ts';
+import { findOwnCostProblem } from '../../src/kit/data/json-cost.ts';
+import { createTokenBucket } from '../../src/kit/limits/token-bucket.ts';
+import { manualClock } from '../../src/kit/time/clock.ts';
 import { createLineReader } from '../../src/plugins/line-reader.ts';
 import { resultFrame } from '../../src/plugins/runner/result.ts';
 import { parseUntrusted } from '../../src/plugins/untrusted-json.ts';

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { manualClock } from '../../src/kit/clock.ts';
+import { manualClock } from '../../src/kit/time/clock.ts';
 import { lostProcess } from '../../src/plugins/backends/worker/exit-reason.ts';
 import { isAlive } from '../support/is-alive.ts';
 import { eventually, FIXTURES, failureOf, requestFor, SANDBOXES, startBackend } from './support.ts';
@@ -241,8 +241,8 @@ describe.each(SANDBOXES)('under the sandbox "%s"', (sandbox) => {
   test('plugin processes die with a daemon that is killed, even when they block', async () => {
     const script = `
       const { createWorkerBackend } = await import('${new URL('../../src/plugins/index.ts', import.meta.url)}');
-      const { systemClock } = await import('${new URL('../../src/kit/clock.ts', import.meta.url)}');
-      const { silentLogger } = await import('${new URL('../../src/kit/logger.ts', import.meta.url)}');
+      const { systemClock } = await import('${new URL('../../src/kit/time/clock.ts', import.meta.url)}');
+      const { silentLogger } = await import('${new URL('../../src/kit/telemetry/logger.ts', import.meta.url)}');
       const backend = createWorkerBackend({
         config: { maxProcesses: 2, memoryMb: 256, idleMs: 60000, sandbox: '${sandbox}' },
         services: {}, logger: silentLogger, clock: systemClock, dataDir: '/nowhere/.svc',

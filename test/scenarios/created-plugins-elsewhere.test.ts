@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { state } from '../../src/daemons/state/index.ts';
-import { packageRoot } from '../../src/kit/paths.ts';
+import { packageRoot } from '../../src/kit/files/paths.ts';
 import { startTestAgent } from '../agent/support.ts';
 import { engineMissing, type TestEngine } from '../plugins/engine.ts';
 import { useEngine } from '../support/containers.ts';

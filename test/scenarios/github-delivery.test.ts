@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import examples from '@octokit/webhooks-examples' with { type: 'json' };
 import { sign } from '@octokit/webhooks-methods';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { packageRoot } from '../../src/kit/paths.ts';
+import { packageRoot } from '../../src/kit/files/paths.ts';
 import type { AnyJson } from '../support/any-json.ts';
 import { createPlatform, type Platform } from '../support/platform.ts';
 

@@ -4,7 +4,7 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createCrashPlatform } from '../../bench/support/crash-platform.ts';
 import { CRASH_SCENARIOS } from '../../bench/support/crash-scenarios.ts';
 import { upgradeRun } from '../../bench/support/upgrade-run.ts';
-import { packageRoot } from '../../src/kit/paths.ts';
+import { packageRoot } from '../../src/kit/files/paths.ts';
 
 /** `npm run crash-test` in short: every way once. */
 

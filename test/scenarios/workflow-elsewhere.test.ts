@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { postCancelRun, startRun } from '../../src/contracts/index.ts';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { state } from '../../src/daemons/state/index.ts';
-import { minutes } from '../../src/kit/duration.ts';
+import { minutes } from '../../src/kit/time/duration.ts';
 import { startTestAgent } from '../agent/support.ts';
 import { writeCodePlugin } from '../daemons/workflow/support/code.ts';
 import { startWorkflow } from '../daemons/workflow/support/workflow.ts';

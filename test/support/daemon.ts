@@ -11,10 +11,10 @@ import type {
 import { createPeers, type Peers } from '../../src/daemons/peers.ts';
 import { type RunningDaemon, startDaemon } from '../../src/daemons/run-daemon.ts';
 import { createClient, serviceHeaders } from '../../src/http/index.ts';
-import { type ManualClock, manualClock } from '../../src/kit/clock.ts';
-import type { KeyMaterial } from '../../src/kit/keys.ts';
-import { systemRandom } from '../../src/kit/random.ts';
-import type { OtlpTarget } from '../../src/kit/tracer.ts';
+import type { KeyMaterial } from '../../src/kit/security/keys.ts';
+import { systemRandom } from '../../src/kit/security/random.ts';
+import type { OtlpTarget } from '../../src/kit/telemetry/tracer.ts';
+import { type ManualClock, manualClock } from '../../src/kit/time/clock.ts';
 
 /** A folder of one's own that goes with the test. */
 export async function tempDir(): Promise<string> {

@@ -10,7 +10,7 @@ import {
   registerHost,
 } from '../../src/contracts/index.ts';
 import { createClient } from '../../src/http/index.ts';
-import { answerChallenge, createHostKeys, type HostKeys } from '../../src/kit/host-proof.ts';
+import { answerChallenge, createHostKeys, type HostKeys } from '../../src/kit/security/host-proof.ts';
 
 type Target = { url: string };
 

@@ -1,5 +1,5 @@
-import { systemClock } from '../../src/kit/clock.ts';
-import { systemRandom } from '../../src/kit/random.ts';
+import { systemRandom } from '../../src/kit/security/random.ts';
+import { systemClock } from '../../src/kit/time/clock.ts';
 import type { DeliveryEnd, NewDelivery } from '../../src/store/ports/index.ts';
 
 const random = systemRandom();

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { isBuilt, packageRoot } from '../../src/kit/paths.ts';
+import { isBuilt, packageRoot } from '../../src/kit/files/paths.ts';
 import { userEnvironment } from './user-environment.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import type { KeptEvent, KeptLog, TelemetryStore } from '../../src/store/ports/telemetry.ts';
-import { sqliteTelemetryStore } from '../../src/store/sqlite/telemetry.ts';
+import { sqliteTelemetryStore } from '../../src/store/sqlite/telemetry/store.ts';
 
 /** The writing side of a folder's `telemetry.db`, closed when the test ends. */
 export async function openTelemetry(dataDir: string): Promise<TelemetryStore> {

@@ -5,9 +5,9 @@ import { PlatformConfig } from '../../../src/contracts/index.ts';
 import { gateway } from '../../../src/daemons/gateway/index.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
 import { startDaemon } from '../../../src/daemons/run-daemon.ts';
-import { systemClock } from '../../../src/kit/clock.ts';
-import { bufferedOutput } from '../../../src/kit/output.ts';
-import { systemRandom } from '../../../src/kit/random.ts';
+import { systemRandom } from '../../../src/kit/security/random.ts';
+import { bufferedOutput } from '../../../src/kit/telemetry/output.ts';
+import { systemClock } from '../../../src/kit/time/clock.ts';
 
 /** Our gateway with all features and access logging. `argv`: upstream, JWT secret, static token, data folder, processes. */
 const [, , upstream, jwtSecret, staticToken, dataDir, processes] = process.argv as string[];

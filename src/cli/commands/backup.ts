@@ -1,9 +1,9 @@
 import { existsSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join, resolve, sep } from 'node:path';
 import { z } from 'zod';
-import { formatBytes } from '../../kit/bytes.ts';
-import { PlatformError } from '../../kit/errors.ts';
-import { version } from '../../kit/paths.ts';
+import { formatBytes } from '../../kit/data/bytes.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import { version } from '../../kit/files/paths.ts';
 import { DATA_FILES } from '../../store/sqlite/data-files.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand, ok } from '../define-command.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { messageOf, PlatformError, toPlatformError } from '../../kit/errors.ts';
+import { messageOf, PlatformError, toPlatformError } from '../../kit/errors/errors.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand } from '../define-command.ts';
 import type { Style } from '../style.ts';

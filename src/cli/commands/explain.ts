@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nearest } from '../../kit/nearest.ts';
+import { nearest } from '../../kit/data/nearest.ts';
 import { type Explanation, readExplanations } from '../code-pages.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import { UsageError } from '../parse-args.ts';

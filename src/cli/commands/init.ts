@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { CONFIG_FILE } from '../../kit/config.ts';
-import { systemRandom } from '../../kit/random.ts';
+import { CONFIG_FILE } from '../../kit/config/config.ts';
+import { systemRandom } from '../../kit/security/random.ts';
 import { choose } from '../confirm.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import { pairs } from '../style.ts';

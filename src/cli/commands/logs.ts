@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { queryLogs, SERVICE_NAMES } from '../../contracts/index.ts';
-import { PlatformError } from '../../kit/errors.ts';
-import { isRecord } from '../../kit/is-record.ts';
-import { LOG_LEVELS } from '../../kit/logger.ts';
-import { nearest } from '../../kit/nearest.ts';
+import { isRecord } from '../../kit/data/is-record.ts';
+import { nearest } from '../../kit/data/nearest.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import { LOG_LEVELS } from '../../kit/telemetry/logger.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand, streamed } from '../define-command.ts';
 import { followStored } from '../kept-stream.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { PlatformError } from '../../kit/errors.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import { writeBundle } from './report/bundle.ts';
 import { contentsOf } from './report/contents.ts';

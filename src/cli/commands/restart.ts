@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { SERVICE_NAMES, ServiceName } from '../../contracts/index.ts';
-import { nearest } from '../../kit/nearest.ts';
-import { version } from '../../kit/paths.ts';
+import { nearest } from '../../kit/data/nearest.ts';
+import { version } from '../../kit/files/paths.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import { notRunning } from '../not-running.ts';
 import { UsageError } from '../parse-args.ts';

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, rmSync, statfsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
-import { formatBytes } from '../../kit/bytes.ts';
-import { PlatformError } from '../../kit/errors.ts';
+import { formatBytes } from '../../kit/data/bytes.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
 import { CancelledError, confirm } from '../confirm.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand, ok } from '../define-command.ts';

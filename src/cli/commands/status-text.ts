@@ -1,4 +1,4 @@
-import { formatDuration } from '../../kit/duration.ts';
+import { formatDuration } from '../../kit/time/duration.ts';
 import type { Style } from '../style.ts';
 import type { SandboxStatus } from '../supervisor/control-protocol.ts';
 import type { Counted, RemoteStatus, StatusResult } from './status-result.ts';

@@ -1,4 +1,4 @@
-import { formatDuration } from '../../kit/duration.ts';
+import { formatDuration } from '../../kit/time/duration.ts';
 import { type Style, table } from '../style.ts';
 import type { ServiceState, ServiceStatus } from '../supervisor/control-protocol.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listHosts, listPlugins, type PluginRecord, SERVICE_NAMES } from '../../contracts/index.ts';
 import type { Client } from '../../http/client.ts';
-import { version } from '../../kit/paths.ts';
+import { version } from '../../kit/files/paths.ts';
 import { allPages, pageQueryOf } from '../all-pages.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand, ok } from '../define-command.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { toStartFailure } from '../../daemons/process-protocol.ts';
-import { loadConfig } from '../../kit/config.ts';
-import { PlatformError } from '../../kit/errors.ts';
-import { systemRandom } from '../../kit/random.ts';
+import { loadConfig } from '../../kit/config/config.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import { systemRandom } from '../../kit/security/random.ts';
 import { defineCommand, streamed } from '../define-command.ts';
 import type { SupervisorReport } from '../supervisor/control-protocol.ts';
 import { type RunningSupervisor, runSupervisor } from '../supervisor/run-supervisor.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemClock } from '../../kit/clock.ts';
+import { systemClock } from '../../kit/time/clock.ts';
 import { type CommandContext, createContext } from '../context.ts';
 import type { GlobalFlags } from '../globals.ts';
 import { createStyle } from '../style.ts';

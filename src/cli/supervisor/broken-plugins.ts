@@ -9,7 +9,7 @@ export async function brokenPlugins(url: string | null, internalSecret: string):
   if (url === null) return [];
   try {
     // Loaded on demand: `svc status` also uses this file and needs no key.
-    const { serviceKey } = await import('../../kit/keys.ts');
+    const { serviceKey } = await import('../../kit/security/keys.ts');
     const headers = { [HEADERS.serviceKey]: serviceKey(internalSecret) };
     const { items } = listPlugins.reply.parse(await getJson(url + listPlugins.path, headers));
     return brokenOf(items);

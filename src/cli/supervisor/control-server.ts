@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { ServiceName } from '../../contracts/index.ts';
-import { errorBody, PlatformError, toPlatformError } from '../../kit/errors.ts';
+import { errorBody, PlatformError, toPlatformError } from '../../kit/errors/errors.ts';
 import { CONTROL, type SupervisorStatus } from './control-protocol.ts';
 import type { DataFolder } from './data-folder.ts';
 import { nodeHttp } from './node-http.ts';

@@ -10,8 +10,8 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { draftPathOf } from '../../kit/draft-path.ts';
-import { messageOf, PlatformError } from '../../kit/errors.ts';
+import { messageOf, PlatformError } from '../../kit/errors/errors.ts';
+import { draftPathOf } from '../../kit/files/draft-path.ts';
 
 /** Paths in `.svc/`. @spec docs/architecture.md "What is on disk" */
 export interface DataFolder {

@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
-import { messageOf } from '../../kit/errors.ts';
+import { messageOf } from '../../kit/errors/errors.ts';
 import { harmless } from '../harmless.ts';
 
 const MAX_BYTES = 10 * 1024 * 1024;

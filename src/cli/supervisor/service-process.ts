@@ -10,10 +10,10 @@ import {
   type PeerUrls,
   type ToDaemon,
 } from '../../daemons/process-protocol.ts';
-import type { Environment } from '../../kit/config.ts';
-import { PlatformError } from '../../kit/errors.ts';
-import { lineBlocks } from '../../kit/line-blocks.ts';
-import { entryFile } from '../../kit/paths.ts';
+import type { Environment } from '../../kit/config/config.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import { entryFile } from '../../kit/files/paths.ts';
+import { lineBlocks } from '../../kit/streams/line-blocks.ts';
 import type { SandboxStatus } from '../../plugins/index.ts';
 import { dataFolder } from './data-folder.ts';
 

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { createGunzip } from 'node:zlib';
-import { messageOf } from '../../kit/errors.ts';
-import { isRecord } from '../../kit/is-record.ts';
-import { readTar } from '../../kit/tar/read.ts';
+import { isRecord } from '../../kit/data/is-record.ts';
+import { messageOf } from '../../kit/errors/errors.ts';
+import { readTar } from '../../kit/files/tar/read.ts';
 
 const MANIFEST = 'package/package.json';
 const MAX_MANIFEST_BYTES = 1024 * 1024;

@@ -1,6 +1,6 @@
 import { lstat, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { publicParts } from '../../kit/paths.ts';
+import { publicParts } from '../../kit/files/paths.ts';
 
 /** Path of the Node binary, read by bin/svc if the Node on PATH is too old. `npm install` keeps this folder. */
 const NODE_PATH_FILE = join('.cache', 'svc-node');

@@ -12,9 +12,9 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { PlatformError } from '../../kit/errors.ts';
-import { packageRoot } from '../../kit/paths.ts';
-import { type TarSource, tarOf } from '../../kit/tar/write.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import { packageRoot } from '../../kit/files/paths.ts';
+import { type TarSource, tarOf } from '../../kit/files/tar/write.ts';
 import { resolveDependencies } from '../../plugins/index.ts';
 
 interface PackageJson extends Record<string, unknown> {

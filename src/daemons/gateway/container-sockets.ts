@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ExecutionRequest, LIMITS } from '../../contracts/index.ts';
 import { keepProtocolAlone, SERVER_LIMITS, sendRawError } from '../../http/index.ts';
-import { PlatformError, toPlatformError } from '../../kit/errors.ts';
-import { safeEqual } from '../../kit/keys.ts';
-import type { Logger } from '../../kit/logger.ts';
-import type { Random } from '../../kit/random.ts';
-import { saneId } from '../../kit/trace.ts';
+import { PlatformError, toPlatformError } from '../../kit/errors/errors.ts';
+import { safeEqual } from '../../kit/security/keys.ts';
+import type { Random } from '../../kit/security/random.ts';
+import type { Logger } from '../../kit/telemetry/logger.ts';
+import { saneId } from '../../kit/telemetry/trace.ts';
 import { requireCallbackRight } from './domain/hosts/callback-rights.ts';
 
 /** Length limit of a Unix socket's address, including the closing zero: 108 on Linux, 104 on macOS. */

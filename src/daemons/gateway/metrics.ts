@@ -1,6 +1,6 @@
 import { Counter, Gauge } from 'prom-client';
-import { seriesBy } from '../../kit/metric-series.ts';
-import type { Metrics } from '../../kit/metrics.ts';
+import { seriesBy } from '../../kit/telemetry/metric-series.ts';
+import type { Metrics } from '../../kit/telemetry/metrics.ts';
 
 /** `status` is the upstream's, or `error` without a response. */
 export type CountUpstreamRequest = (upstream: string, status: number | 'error') => void;

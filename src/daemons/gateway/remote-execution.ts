@@ -1,5 +1,5 @@
 import type { ExecutionRequest, HostTarget, PlatformConfig } from '../../contracts/index.ts';
-import { messageOf } from '../../kit/errors.ts';
+import { messageOf } from '../../kit/errors/errors.ts';
 import {
   type ContainerAccess,
   createContainerBackend,

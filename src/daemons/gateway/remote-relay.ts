@@ -1,6 +1,6 @@
 import type { CommandResult, ExecutionRequest, HostTarget } from '../../contracts/index.ts';
-import { hours, seconds } from '../../kit/duration.ts';
-import { PlatformError } from '../../kit/errors.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import { hours, seconds } from '../../kit/time/duration.ts';
 import { cancelled, type ExecutionBackend, type StreamSink } from '../../plugins/index.ts';
 import type { Member, PrimaryProcess, SiblingProcess } from '../group/process-group.ts';
 import type { RemoteBackends } from '../plugin-runtime/backends.ts';

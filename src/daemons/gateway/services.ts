@@ -1,6 +1,6 @@
 import { type Authenticate, createClientSide, createOriginJudge } from '../../http/index.ts';
-import { PlatformError } from '../../kit/errors.ts';
-import { version } from '../../kit/paths.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import { version } from '../../kit/files/paths.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import { type OwnerLock, sqliteGatewayStore } from '../../store/sqlite/index.ts';
 import type { Resources } from '../define-daemon.ts';
@@ -29,9 +29,9 @@ import { createPluginRouteLookup, type PluginRouteLookup } from './domain/plugin
 import { createPublicRoutes } from './domain/public-routes.ts';
 import { countedOf, createRequestLimits, type LimitRequests } from './domain/request-limits.ts';
 import { createRouteTimeouts } from './domain/route-timeouts.ts';
-import type { WebhookDispatcher } from './domain/webhooks/dispatcher.ts';
-import { inboxDegradations } from './domain/webhooks/inbox-degradations.ts';
-import { ServiceUse } from './domain/webhooks/service-use.ts';
+import type { WebhookDispatcher } from './domain/webhooks/dispatch/dispatcher.ts';
+import { inboxDegradations } from './domain/webhooks/dispatch/inbox-degradations.ts';
+import { ServiceUse } from './domain/webhooks/dispatch/service-use.ts';
 import { createLoadMetrics, upstreamRequestCounter } from './metrics.ts';
 import type { UpgradeHandler } from './proxy/client-upgrade.ts';
 import { createForwarder } from './proxy/forward.ts';

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { seconds } from '../../kit/duration.ts';
+import { seconds } from '../../kit/time/duration.ts';
 import { acquireOwnerLock, type OwnerLock } from '../../store/sqlite/index.ts';
 import type { ProcessGroup } from '../group/process-group.ts';
 

@@ -1,31 +1,31 @@
 import { type CommandResult, HandlerRef, type ValidatorHostContext } from '../../contracts/index.ts';
-import { PlatformError } from '../../kit/errors.ts';
-import { createSeal } from '../../kit/keys.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import { createSeal } from '../../kit/security/keys.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { ProcessGroup } from '../group/process-group.ts';
 import { createReread } from '../plugin-runtime/reread.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
-import { createWebhookAdmin } from './domain/webhooks/admin.ts';
-import { createWebhookDeliveries } from './domain/webhooks/deliveries.ts';
-import { createWebhookDelivery } from './domain/webhooks/delivery.ts';
+import { createWebhookAdmin } from './domain/webhooks/admin/admin.ts';
+import { createWebhookDeliveries } from './domain/webhooks/admin/deliveries.ts';
+import { createWebhookPauses, type WebhookPauses } from './domain/webhooks/admin/pauses.ts';
+import { createWebhookSamples } from './domain/webhooks/admin/samples.ts';
 import {
   InboxDispatcher,
   type WebhookDispatcher,
   type WebhookDispatcherDeps,
-} from './domain/webhooks/dispatcher.ts';
-import { type CallHandler, createHandlerCall } from './domain/webhooks/handler-call.ts';
-import { markInterrupted, watchInterrupted } from './domain/webhooks/interrupted.ts';
-import { NeededServices } from './domain/webhooks/needed-services.ts';
-import { createWebhookPauses, type WebhookPauses } from './domain/webhooks/pauses.ts';
-import { RefusalSamples } from './domain/webhooks/refusal-samples.ts';
-import { createResigning } from './domain/webhooks/resigning.ts';
-import { createWebhookSamples } from './domain/webhooks/samples.ts';
-import { createWebhookSecrets } from './domain/webhooks/secrets.ts';
-import type { ServiceUse } from './domain/webhooks/service-use.ts';
-import { createSiblingDispatcher, serveSiblings } from './domain/webhooks/sibling-dispatcher.ts';
-import { createWebhookTargets, type DeclaredWebhook } from './domain/webhooks/targets.ts';
-import { createWebhookVerifier } from './domain/webhooks/verifier.ts';
+} from './domain/webhooks/dispatch/dispatcher.ts';
+import { type CallHandler, createHandlerCall } from './domain/webhooks/dispatch/handler-call.ts';
+import { markInterrupted, watchInterrupted } from './domain/webhooks/dispatch/interrupted.ts';
+import { NeededServices } from './domain/webhooks/dispatch/needed-services.ts';
+import type { ServiceUse } from './domain/webhooks/dispatch/service-use.ts';
+import { createSiblingDispatcher, serveSiblings } from './domain/webhooks/dispatch/sibling-dispatcher.ts';
+import { createWebhookDelivery } from './domain/webhooks/receive/delivery.ts';
+import { RefusalSamples } from './domain/webhooks/receive/refusal-samples.ts';
+import { createWebhookTargets, type DeclaredWebhook } from './domain/webhooks/receive/targets.ts';
+import { createResigning } from './domain/webhooks/verify/resigning.ts';
+import { createWebhookSecrets } from './domain/webhooks/verify/secrets.ts';
+import { createWebhookVerifier } from './domain/webhooks/verify/verifier.ts';
 import { deliveryCounter, unrecordedCounter } from './metrics.ts';
 import { withWorkflows } from './workflow-starts.ts';
 

@@ -1,12 +1,12 @@
 import { type DeliveredEvent, HEADERS, listTriggers, startByDelivery } from '../../contracts/index.ts';
 import { createClient, serviceHeaders } from '../../http/index.ts';
-import { traceparent } from '../../kit/trace.ts';
+import { traceparent } from '../../kit/telemetry/trace.ts';
 import type { GatewayStore, NewDelivery } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
-import { deliverySpan } from './domain/webhooks/delivery-span.ts';
-import type { CallHandler } from './domain/webhooks/handler-call.ts';
-import { createWebhookTriggers } from './domain/webhooks/triggers.ts';
-import { startingWorkflows } from './domain/webhooks/workflows.ts';
+import { deliverySpan } from './domain/webhooks/dispatch/delivery-span.ts';
+import type { CallHandler } from './domain/webhooks/dispatch/handler-call.ts';
+import { startingWorkflows } from './domain/webhooks/dispatch/workflow-starts.ts';
+import { createWebhookTriggers } from './domain/webhooks/dispatch/workflow-triggers.ts';
 
 const LIST_TIMEOUT_MS = 2000;
 const START_TIMEOUT_MS = 5000;

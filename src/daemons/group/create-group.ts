@@ -1,5 +1,5 @@
 import type { ServiceName } from '../../contracts/index.ts';
-import type { Logger } from '../../kit/logger.ts';
+import type { Logger } from '../../kit/telemetry/logger.ts';
 import { createPrimary, type Primary, type PrimaryOptions } from './primary.ts';
 import { type LoneProcess, loneProcess, type SiblingProcess } from './process-group.ts';
 import { createSibling, type PrimaryChannel } from './sibling.ts';

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { stopReading } from '../../kit/node-internals.ts';
+import { stopReading } from '../../kit/process/node-internals.ts';
 
 /**
  * Prepares a socket for transfer to another process, and returns data already read. `pause()` is not enough:

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { PlatformError } from '../../kit/errors.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
 import { type ErrorMessage, fromErrorMessage, toErrorMessage } from '../process-protocol.ts';
 
 /** Messages between two processes of a service. */

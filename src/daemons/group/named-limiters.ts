@@ -1,4 +1,4 @@
-import type { LimiterOptions, RateVerdict, SharedLimiter } from '../../kit/rate-limiter.ts';
+import type { LimiterOptions, RateVerdict, SharedLimiter } from '../../kit/limits/rate-limiter.ts';
 
 /** Common field of all limiter messages. */
 interface AboutLimiter {

@@ -1,4 +1,3 @@
-import type { Clock } from '../../kit/clock.ts';
 import {
   type CreateLimiter,
   createCounts,
@@ -6,7 +5,8 @@ import {
   type RateVerdict,
   type SharedLimiter,
   SlidingCount,
-} from '../../kit/rate-limiter.ts';
+} from '../../kit/limits/rate-limiter.ts';
+import type { Clock } from '../../kit/time/clock.ts';
 import type {
   BackQuestion,
   FullQuestion,

@@ -1,5 +1,5 @@
-import type { Clock } from '../../kit/clock.ts';
-import { type CreateLimiter, localLimiters } from '../../kit/rate-limiter.ts';
+import { type CreateLimiter, localLimiters } from '../../kit/limits/rate-limiter.ts';
+import type { Clock } from '../../kit/time/clock.ts';
 import { primaryLimiters } from './primary-limiters.ts';
 import type { ProcessGroup } from './process-group.ts';
 import { siblingLimiters } from './sibling-limiters.ts';

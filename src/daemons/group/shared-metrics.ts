@@ -1,4 +1,4 @@
-import { type Metrics, type MetricsSnapshot, sumMetrics } from '../../kit/metrics.ts';
+import { type Metrics, type MetricsSnapshot, sumMetrics } from '../../kit/telemetry/metrics.ts';
 import type { Member, PrimaryProcess, ProcessGroup, SiblingProcess } from './process-group.ts';
 
 /** Makes `/metrics` of any process report all processes. @spec Metrics; docs/decisions/0037 */

@@ -1,5 +1,4 @@
-import type { Clock } from '../../kit/clock.ts';
-import type { PlatformError } from '../../kit/errors.ts';
+import type { PlatformError } from '../../kit/errors/errors.ts';
 import {
   type CreateLimiter,
   createWindows,
@@ -7,7 +6,8 @@ import {
   type RateVerdict,
   type SharedLimiter,
   type Window,
-} from '../../kit/rate-limiter.ts';
+} from '../../kit/limits/rate-limiter.ts';
+import type { Clock } from '../../kit/time/clock.ts';
 import type {
   BackQuestion,
   FullQuestion,

@@ -1,10 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { ServiceName } from '../../contracts/index.ts';
-import { lineBlocks } from '../../kit/line-blocks.ts';
-import type { Logger } from '../../kit/logger.ts';
-import type { LineOutput } from '../../kit/output.ts';
-import { entryFile } from '../../kit/paths.ts';
+import { entryFile } from '../../kit/files/paths.ts';
+import { lineBlocks } from '../../kit/streams/line-blocks.ts';
+import type { Logger } from '../../kit/telemetry/logger.ts';
+import type { LineOutput } from '../../kit/telemetry/output.ts';
 import type { SandboxStatus } from '../../plugins/index.ts';
 import { nodeFlagsOf } from '../node-flags.ts';
 import type { DaemonStart, FromSibling, PeerUrls, ToSibling } from '../process-protocol.ts';

@@ -1,5 +1,5 @@
-import { systemClock } from '../../kit/clock.ts';
-import { seconds } from '../../kit/duration.ts';
+import { systemClock } from '../../kit/time/clock.ts';
+import { seconds } from '../../kit/time/duration.ts';
 import { projectSecrets } from '../../plugins/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime/runtime.ts';

@@ -1,8 +1,8 @@
 import type { createRemoteJWKSet, JSONWebKeySet, JWTVerifyGetKey } from 'jose';
-import type { Clock } from '../../kit/clock.ts';
-import { minutes, seconds } from '../../kit/duration.ts';
-import { messageOf, PlatformError } from '../../kit/errors.ts';
-import type { Logger } from '../../kit/logger.ts';
+import { messageOf, PlatformError } from '../../kit/errors/errors.ts';
+import type { Logger } from '../../kit/telemetry/logger.ts';
+import type { Clock } from '../../kit/time/clock.ts';
+import { minutes, seconds } from '../../kit/time/duration.ts';
 
 /** Older keys are fetched again in the background, so that calls do not wait for the issuer. */
 const REFRESH_MS = minutes(9);

@@ -7,9 +7,9 @@ import {
   OAUTH_HOST_PREFIX,
   type OAuthIssuer,
 } from '../../contracts/index.ts';
-import type { Clock } from '../../kit/clock.ts';
-import { PlatformError } from '../../kit/errors.ts';
-import type { Logger } from '../../kit/logger.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import type { Logger } from '../../kit/telemetry/logger.ts';
+import type { Clock } from '../../kit/time/clock.ts';
 import { createIssuerKeys } from './issuer-keys.ts';
 
 /** The caller of an issuer's token, with the host id `oauth:<subject>`. */

@@ -1,6 +1,6 @@
 import type { HostTarget, PlatformConfig } from '../../contracts/index.ts';
-import { PlatformError } from '../../kit/errors.ts';
-import { ownValue } from '../../kit/own-value.ts';
+import { ownValue } from '../../kit/data/own-value.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
 import {
   createPlatformServices,
   createWorkerBackend,

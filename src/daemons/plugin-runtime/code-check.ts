@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { messageOf } from '../../kit/errors.ts';
-import type { Logger } from '../../kit/logger.ts';
+import { messageOf } from '../../kit/errors/errors.ts';
+import type { Logger } from '../../kit/telemetry/logger.ts';
 import {
   codeFaults,
   type LoadedPlugin,

@@ -1,6 +1,6 @@
 import type { CommandDecl, CommandResult } from '../../contracts/index.ts';
-import { PlatformError } from '../../kit/errors.ts';
-import { nearest } from '../../kit/nearest.ts';
+import { nearest } from '../../kit/data/nearest.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
 import type { Invocation, LoadedPlugin, PluginRegistry } from '../../plugins/index.ts';
 import type { PluginRuntime } from './runtime.ts';
 

@@ -1,6 +1,6 @@
 import type { AnalyticsEvent, CommandResult, ExecutionRequest, ManifestV3 } from '../../contracts/index.ts';
-import { codeOf } from '../../kit/errors.ts';
-import { newSpanId } from '../../kit/trace.ts';
+import { codeOf } from '../../kit/errors/errors.ts';
+import { newSpanId } from '../../kit/telemetry/trace.ts';
 import type { Resources } from '../define-daemon.ts';
 import { createHandlerNames } from './handler-names.ts';
 import { createExecutionMetrics } from './metrics.ts';

@@ -1,8 +1,8 @@
 import { type CommandResult, HEADERS, internalDispatch, type PlatformConfig } from '../../contracts/index.ts';
 import { createPatientClient, type PatientReply, parseReply, serviceHeaders } from '../../http/index.ts';
-import { seconds } from '../../kit/duration.ts';
-import { PlatformError } from '../../kit/errors.ts';
-import { traceparent } from '../../kit/trace.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import { traceparent } from '../../kit/telemetry/trace.ts';
+import { seconds } from '../../kit/time/duration.ts';
 import type { ExecutionBackend, StreamSink } from '../../plugins/index.ts';
 import type { Resources } from '../define-daemon.ts';
 

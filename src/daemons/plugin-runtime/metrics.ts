@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
-import { seriesBy } from '../../kit/metric-series.ts';
-import type { Metrics } from '../../kit/metrics.ts';
+import { seriesBy } from '../../kit/telemetry/metric-series.ts';
+import type { Metrics } from '../../kit/telemetry/metrics.ts';
 
 const DURATION_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000];
 

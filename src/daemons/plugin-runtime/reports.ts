@@ -1,4 +1,4 @@
-import type { LogLevel } from '../../kit/logger.ts';
+import type { LogLevel } from '../../kit/telemetry/logger.ts';
 import {
   adaptersAskedFor,
   type LoadedPlugin,

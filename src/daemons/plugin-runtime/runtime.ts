@@ -1,6 +1,6 @@
 import { type CommandResult, type ExecutionRequest, LIMITS, type ManifestV3 } from '../../contracts/index.ts';
-import { every, systemClock } from '../../kit/clock.ts';
-import { ownValue } from '../../kit/own-value.ts';
+import { ownValue } from '../../kit/data/own-value.ts';
+import { every, systemClock } from '../../kit/time/clock.ts';
 import {
   createDescriber,
   createIntegrityCache,

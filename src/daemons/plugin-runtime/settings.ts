@@ -1,6 +1,6 @@
 import type { ManifestV3, PlatformConfig } from '../../contracts/index.ts';
-import { messageOf } from '../../kit/errors.ts';
-import { ownValue } from '../../kit/own-value.ts';
+import { ownValue } from '../../kit/data/own-value.ts';
+import { messageOf } from '../../kit/errors/errors.ts';
 import {
   type LoadedPlugin,
   type PluginDescriber,

@@ -1,5 +1,5 @@
-import { systemClock } from '../../kit/clock.ts';
-import type { Logger } from '../../kit/logger.ts';
+import type { Logger } from '../../kit/telemetry/logger.ts';
+import { systemClock } from '../../kit/time/clock.ts';
 
 export interface SourceWatch {
   /** Resolves once every change on disk has been reported. */

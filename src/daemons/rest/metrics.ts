@@ -1,5 +1,5 @@
 import { Counter, Histogram } from 'prom-client';
-import type { Metrics } from '../../kit/metrics.ts';
+import type { Metrics } from '../../kit/telemetry/metrics.ts';
 
 const LABELS = ['service', 'domain', 'operation', 'outcome'] as const;
 const DURATION_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000];

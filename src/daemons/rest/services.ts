@@ -1,11 +1,11 @@
 import { readFile, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Client, createClient } from '../../http/index.ts';
-import { minutes } from '../../kit/duration.ts';
-import type { Logger } from '../../kit/logger.ts';
+import type { Logger } from '../../kit/telemetry/logger.ts';
+import { minutes } from '../../kit/time/duration.ts';
 import { isInside, type PluginRegistry } from '../../plugins/index.ts';
-import { readTelemetryCounts } from '../../store/sqlite/telemetry-counts.ts';
-import { createTelemetryReader, type TelemetryReader } from '../../store/sqlite/telemetry-reader.ts';
+import { readTelemetryCounts } from '../../store/sqlite/telemetry/counts.ts';
+import { createTelemetryReader, type TelemetryReader } from '../../store/sqlite/telemetry/reader.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createOAuthVerifier, type VerifyOAuth } from '../oauth/verifier.ts';
 import {

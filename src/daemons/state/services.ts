@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { upstreamIdentity } from '../../http/index.ts';
-import { seconds } from '../../kit/duration.ts';
+import { seconds } from '../../kit/time/duration.ts';
 import type { StateStore } from '../../store/ports/index.ts';
 import {
   acquireOwnerLock,

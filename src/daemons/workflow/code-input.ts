@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { PlatformError } from '../../kit/errors.ts';
-import type { Logger } from '../../kit/logger.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import type { Logger } from '../../kit/telemetry/logger.ts';
 import type { LoadedPlugin } from '../../plugins/index.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { invalidInput } from './domain/definition/compile-common.ts';

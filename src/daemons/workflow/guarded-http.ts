@@ -1,7 +1,7 @@
 import { LIMITS } from '../../contracts/index.ts';
-import type { Clock } from '../../kit/clock.ts';
-import { days } from '../../kit/duration.ts';
-import { PlatformError } from '../../kit/errors.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import type { Clock } from '../../kit/time/clock.ts';
+import { days } from '../../kit/time/duration.ts';
 import { createFetchService } from '../../plugins/services/fetch.ts';
 import type { HttpCall } from './domain/steps/kinds/http.ts';
 

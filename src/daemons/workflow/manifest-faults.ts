@@ -4,7 +4,7 @@ import {
   PluginSchedule,
   type WorkflowFault,
 } from '../../contracts/index.ts';
-import { messageOf, PlatformError } from '../../kit/errors.ts';
+import { messageOf, PlatformError } from '../../kit/errors/errors.ts';
 import { compileCode } from './domain/definition/compile-code.ts';
 import { compileDefinition } from './domain/definition/compile-definition.ts';
 import type { ToldIssue } from './domain/definition/definition-faults.ts';

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
-import { boundedLabel, type Metrics } from '../../kit/metrics.ts';
+import { boundedLabel, type Metrics } from '../../kit/telemetry/metrics.ts';
 
 const RUN_SECONDS = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 6 * 3600, 24 * 3600];
 const MOST_WORKFLOWS = 200;

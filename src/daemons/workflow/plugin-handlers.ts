@@ -1,6 +1,6 @@
-import { PlatformError } from '../../kit/errors.ts';
-import type { LogFields, Logger, LogLevel } from '../../kit/logger.ts';
-import { LOG_LEVELS } from '../../kit/logger.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import type { LogFields, Logger, LogLevel } from '../../kit/telemetry/logger.ts';
+import { LOG_LEVELS } from '../../kit/telemetry/logger.ts';
 import type { LoadedPlugin, PluginRegistry } from '../../plugins/index.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import type { DeclaredHandler, Handlers } from './domain/steps/kinds/handlers.ts';

@@ -1,5 +1,5 @@
 import { PluginSchedule } from '../../contracts/index.ts';
-import type { Logger } from '../../kit/logger.ts';
+import type { Logger } from '../../kit/telemetry/logger.ts';
 import type { LoadedPlugin } from '../../plugins/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';

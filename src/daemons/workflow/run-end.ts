@@ -1,7 +1,7 @@
-import type { Analytics } from '../../kit/analytics.ts';
-import type { Clock } from '../../kit/clock.ts';
-import type { Logger } from '../../kit/logger.ts';
-import type { Tracer } from '../../kit/tracer.ts';
+import type { Analytics } from '../../kit/telemetry/analytics.ts';
+import type { Logger } from '../../kit/telemetry/logger.ts';
+import type { Tracer } from '../../kit/telemetry/tracer.ts';
+import type { Clock } from '../../kit/time/clock.ts';
 import type { JobRecord, RunRecord, WorkflowStore } from '../../store/ports/index.ts';
 import type { JobCounts } from './domain/engine/engine-ports.ts';
 import { traceRun } from './domain/run/run-trace.ts';

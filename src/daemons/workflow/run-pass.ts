@@ -1,5 +1,5 @@
 import { ReplayEnd } from '../../contracts/index.ts';
-import { PlatformError } from '../../kit/errors.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
 import type { StepAccess } from '../../plugins/index.ts';
 import type { PassCall, PassDesk } from './domain/code/pass-desk.ts';
 import { CODE_JOB } from './domain/definition/compile-code.ts';

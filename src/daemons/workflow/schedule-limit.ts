@@ -1,5 +1,5 @@
 import type { ManifestV3 } from '../../contracts/index.ts';
-import { isRecord } from '../../kit/is-record.ts';
+import { isRecord } from '../../kit/data/is-record.ts';
 
 /** Maximum schedules of a plugin, those of its workflows included: all are planned again on each plugin change. */
 export const MAX_PLUGIN_SCHEDULES = 200;

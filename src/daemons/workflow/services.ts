@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { LIMITS } from '../../contracts/index.ts';
-import type { Clock } from '../../kit/clock.ts';
-import { days, seconds } from '../../kit/duration.ts';
-import { PlatformError } from '../../kit/errors.ts';
-import { oomKills } from '../../kit/oom-kills.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import { oomKills } from '../../kit/process/oom-kills.ts';
+import type { Clock } from '../../kit/time/clock.ts';
+import { days, seconds } from '../../kit/time/duration.ts';
 import type { WorkflowStore } from '../../store/ports/index.ts';
 import { acquireOwnerLock, sqliteWorkflowStore, WORKFLOW_FILE } from '../../store/sqlite/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';

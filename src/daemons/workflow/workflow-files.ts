@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { glob } from 'tinyglobby';
 import type { WorkflowFault } from '../../contracts/index.ts';
-import { messageOf } from '../../kit/errors.ts';
+import { messageOf } from '../../kit/errors/errors.ts';
 import { fileStamp } from '../../plugins/index.ts';
 import { readDefinition, type TextFault } from './domain/definition/definition-text.ts';
 import type { FoundDefinition } from './domain/definition/definitions.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
-import { codeOf, messageOf, PlatformError } from '../errors.ts';
+import { codeOf, messageOf, PlatformError } from '../errors/errors.ts';
 
 export const CONFIG_FILE = 'svc.config.json';
 

@@ -1,5 +1,5 @@
 import { PROFILES_KEY } from '../../contracts/index.ts';
-import type { LoadedConfig } from '../config.ts';
+import type { LoadedConfig } from './config.ts';
 import { envOverlay } from './env.ts';
 import { readConfigText } from './find.ts';
 import { hasPath, isObject } from './merge.ts';

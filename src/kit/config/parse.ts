@@ -1,5 +1,5 @@
-import { PlatformError } from '../errors.ts';
-import { nestsDeeperThan } from '../json.ts';
+import { nestsDeeperThan } from '../data/json.ts';
+import { PlatformError } from '../errors/errors.ts';
 
 export interface JsonSyntaxError {
   message: string;

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { PlatformConfig } from '../../contracts/index.ts';
-import { nearest } from '../nearest.ts';
-import { bare, keysAt } from '../schema-keys.ts';
-import { typeName, valueAt, withArticle } from '../schema-problems.ts';
+import { nearest } from '../data/nearest.ts';
+import { bare, keysAt } from '../data/schema-keys.ts';
+import { typeName, valueAt, withArticle } from '../data/schema-problems.ts';
 
 /** One config error: the key's path and what a valid value is. */
 export interface ConfigProblem {

@@ -1,4 +1,4 @@
-import { PlatformError } from '../errors.ts';
+import { PlatformError } from '../errors/errors.ts';
 import type { Environment } from './find.ts';
 
 /** Profiles that need no entry in the config file; without one, the base config applies. */

@@ -1,5 +1,5 @@
-import { createFairQueue } from '../../kit/fair-queue.ts';
-import { createFairShares, type Tenancy } from '../../kit/fair-shares.ts';
+import { createFairQueue } from '../../kit/limits/fair-queue.ts';
+import { createFairShares, type Tenancy } from '../../kit/limits/fair-shares.ts';
 import type { Call } from './worker/call.ts';
 
 const MAX_BYTES = 64 * 1024 * 1024;

@@ -1,7 +1,7 @@
-import type { Clock } from '../../kit/clock.ts';
-import { seconds } from '../../kit/duration.ts';
-import { messageOf, PlatformError } from '../../kit/errors.ts';
-import type { Random } from '../../kit/random.ts';
+import { messageOf, PlatformError } from '../../kit/errors/errors.ts';
+import type { Random } from '../../kit/security/random.ts';
+import type { Clock } from '../../kit/time/clock.ts';
+import { seconds } from '../../kit/time/duration.ts';
 import { connectionFailure, mayPass, RemoteFailure, statusFailure, toCallError } from './remote-error.ts';
 
 export interface EndpointOptions {

@@ -5,11 +5,11 @@ import {
   type LlmConfig,
   type LlmToolReply,
 } from '../../contracts/index.ts';
-import type { Clock } from '../../kit/clock.ts';
-import { PlatformError } from '../../kit/errors.ts';
-import type { Random } from '../../kit/random.ts';
-import { type Environment, resolveSecret } from '../../kit/secret-ref.ts';
-import { serverSentEvents } from '../../kit/server-sent-events.ts';
+import { type Environment, resolveSecret } from '../../kit/config/secret-ref.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import type { Random } from '../../kit/security/random.ts';
+import { serverSentEvents } from '../../kit/streams/server-sent-events.ts';
+import type { Clock } from '../../kit/time/clock.ts';
 import { chatBody, type ReadReply, readPiece, readReply, usageOf } from './chat-wire.ts';
 import { createModelEndpoint, type ModelEndpoint } from './endpoint.ts';
 import type { Embedder, LanguageModel, LlmRequest } from './language-model.ts';

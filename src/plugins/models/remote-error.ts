@@ -1,5 +1,5 @@
-import { codeOf, messageOf, PlatformError } from '../../kit/errors.ts';
-import { redactText } from '../../kit/redact.ts';
+import { codeOf, messageOf, PlatformError } from '../../kit/errors/errors.ts';
+import { redactText } from '../../kit/telemetry/redact.ts';
 import type { ErrorClass } from './language-model.ts';
 
 /** A failed attempt, which may be retried. */

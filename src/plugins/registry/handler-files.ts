@@ -1,7 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { HandlerRef, type ManifestV3, type SchemaRef, type SchemaToDescribe } from '../../contracts/index.ts';
-import { nearest } from '../../kit/nearest.ts';
+import { nearest } from '../../kit/data/nearest.ts';
 import { isInside } from '../inside.ts';
 import { formatPath, MAX_FAULTS } from './manifest-file.ts';
 import { exportsInText } from './module-exports.ts';

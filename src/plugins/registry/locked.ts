@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LockEntry } from '../../contracts/index.ts';
-import { messageOf } from '../../kit/errors.ts';
+import { messageOf } from '../../kit/errors/errors.ts';
 import type { IntegrityOf } from '../integrity.ts';
 import { pluginsFolder } from '../lock-file.ts';
 import type { PluginFault } from './types.ts';

@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 import process from 'node:process';
-import { pipePrototype } from '../../kit/node-internals.ts';
+import { pipePrototype } from '../../kit/process/node-internals.ts';
 
 type Connect = (this: object, request: unknown, address: unknown, ...rest: unknown[]) => unknown;
 type Lock = (target: object, name: string, value: unknown) => void;

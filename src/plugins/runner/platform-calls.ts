@@ -1,5 +1,5 @@
 import { LIMITS } from '../../contracts/limits.ts';
-import { findOwnCostProblem } from '../../kit/json-cost.ts';
+import { findOwnCostProblem } from '../../kit/data/json-cost.ts';
 import type { Channel } from './channel.ts';
 import { PlatformCallError, RunnerFailure } from './failure.ts';
 import type { ReplyFrame, RunnerLimits } from './protocol.ts';

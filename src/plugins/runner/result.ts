@@ -1,7 +1,7 @@
 import type { CommandResult } from '../../contracts/index.ts';
 import { LIMITS } from '../../contracts/limits.ts';
-import { isRecord } from '../../kit/is-record.ts';
-import { findOwnCostProblem, resultLimitFactor } from '../../kit/json-cost.ts';
+import { isRecord } from '../../kit/data/is-record.ts';
+import { findOwnCostProblem, resultLimitFactor } from '../../kit/data/json-cost.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
 
 /**

@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { ErrorObject } from 'ajv/dist/2020.js';
 import type { z } from 'zod';
 import type { SchemaRef, StandardResult, StandardSchema } from '../../contracts/index.ts';
-import { problemsOf } from '../../kit/schema-problems.ts';
+import { problemsOf } from '../../kit/data/schema-problems.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
 import { findExport, type Handler, resolveInside, splitRef } from './handler.ts';
 import { pluginSpecifier } from './module-hooks.ts';

@@ -1,5 +1,5 @@
 import { ERROR_CLASSES } from '../../contracts/error-classes.ts';
-import { isRecord } from '../../kit/is-record.ts';
+import { isRecord } from '../../kit/data/is-record.ts';
 
 /** Error class and retry delay of a thrown value: its own, or derived from its code. */
 export interface ThrownClass {

@@ -2,7 +2,7 @@ import { type ExecFileException, execFile } from 'node:child_process';
 import { existsSync, lstatSync, readlinkSync, realpathSync } from 'node:fs';
 import process from 'node:process';
 import type { Permissions } from '../../contracts/index.ts';
-import { messageOf } from '../../kit/errors.ts';
+import { messageOf } from '../../kit/errors/errors.ts';
 import type { Grants } from './grants.ts';
 import { hasRawNetwork } from './node-flags.ts';
 

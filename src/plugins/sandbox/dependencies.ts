@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { isRecord } from '../../kit/is-record.ts';
+import { isRecord } from '../../kit/data/is-record.ts';
 import { readPackageJson } from '../package-json.ts';
 
 /** A resolved package: its path in `node_modules`, and its real path. */

@@ -1,5 +1,5 @@
 import type { ManifestV3 } from '../../contracts/index.ts';
-import { PlatformError } from '../../kit/errors.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
 import { permissionPlaces } from '../permission-sets.ts';
 import type { PluginFault } from '../registry/types.ts';
 import { grantedPath } from './grants.ts';

@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { PlatformConfig } from '../../contracts/index.ts';
-import { CONFIG_FILE, type Environment } from '../../kit/config.ts';
-import { PlatformError } from '../../kit/errors.ts';
-import { userConfigFolder } from '../../kit/user-folder.ts';
+import { CONFIG_FILE, type Environment } from '../../kit/config/config.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import { userConfigFolder } from '../../kit/files/user-folder.ts';
 import { isInside } from '../inside.ts';
 import { realPathOf } from './real-path.ts';
 

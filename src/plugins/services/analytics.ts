@@ -1,9 +1,9 @@
 import { PLUGIN_EVENT_NAME } from '../../contracts/index.ts';
-import type { Analytics } from '../../kit/analytics.ts';
-import type { Clock } from '../../kit/clock.ts';
-import { seconds } from '../../kit/duration.ts';
-import type { Logger } from '../../kit/logger.ts';
-import { createTokenBucket, type TokenBucket } from '../../kit/token-bucket.ts';
+import { createTokenBucket, type TokenBucket } from '../../kit/limits/token-bucket.ts';
+import type { Analytics } from '../../kit/telemetry/analytics.ts';
+import type { Logger } from '../../kit/telemetry/logger.ts';
+import type { Clock } from '../../kit/time/clock.ts';
+import { seconds } from '../../kit/time/duration.ts';
 import type { PlatformService } from '../execution.ts';
 import { invalid } from './arguments.ts';
 import { eventFields } from './event-fields.ts';

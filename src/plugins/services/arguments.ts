@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { PlatformError } from '../../kit/errors.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
 
 /** Validators for arguments from plugin code; each throws VALIDATION_ERROR naming the argument. */
 

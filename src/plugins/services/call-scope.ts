@@ -1,5 +1,5 @@
 import type { ExecutionRequest, Permissions } from '../../contracts/index.ts';
-import { PlatformError } from '../../kit/errors.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
 import type { PlatformCallContext } from '../execution.ts';
 
 /** The caller of a platform call, taken from its execution, never from the plugin. */

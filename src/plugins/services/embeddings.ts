@@ -1,4 +1,4 @@
-import type { Analytics } from '../../kit/analytics.ts';
+import type { Analytics } from '../../kit/telemetry/analytics.ts';
 import type { PlatformService } from '../execution.ts';
 import type { Embedder } from '../models/language-model.ts';
 import { type AdapterWatch, watched } from './adapter-watch.ts';

@@ -1,5 +1,5 @@
 import type { ExecutionRequest } from '../../contracts/index.ts';
-import type { TrackedEvent } from '../../kit/analytics.ts';
+import type { TrackedEvent } from '../../kit/telemetry/analytics.ts';
 
 /** Event fields of an execution, besides the payload; `runId` is the workflow run's, if there is one. */
 export function eventFields({

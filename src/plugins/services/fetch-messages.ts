@@ -1,4 +1,4 @@
-import { PlatformError } from '../../kit/errors.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
 import type { FetchReply, FetchRequest } from '../runner/fetch.ts';
 import { invalid, optionsArgument } from './arguments.ts';
 

@@ -1,5 +1,10 @@
-import { createFairQueue, type FairQueue } from '../../kit/fair-queue.ts';
-import { createFairShares, createTenancy, type FairShares, type Tenancy } from '../../kit/fair-shares.ts';
+import { createFairQueue, type FairQueue } from '../../kit/limits/fair-queue.ts';
+import {
+  createFairShares,
+  createTenancy,
+  type FairShares,
+  type Tenancy,
+} from '../../kit/limits/fair-shares.ts';
 import type { PlatformCallContext } from '../execution.ts';
 
 /**

@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from '../../kit/clock.ts';
-import { codeOf, messageOf, PlatformError } from '../../kit/errors.ts';
+import { codeOf, messageOf, PlatformError } from '../../kit/errors/errors.ts';
+import { type Clock, systemClock } from '../../kit/time/clock.ts';
 import type { PlatformCallContext, PlatformService } from '../execution.ts';
 import type { FetchReply, FetchRequest } from '../runner/fetch.ts';
 import { literalAddress } from './addresses.ts';

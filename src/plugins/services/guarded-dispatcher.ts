@@ -1,7 +1,7 @@
 import { lookup as dnsLookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import type { Agent } from 'undici';
-import { PlatformError } from '../../kit/errors.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
 import { literalAddress, privateKindOf } from './addresses.ts';
 import type { Resolve } from './resolve.ts';
 

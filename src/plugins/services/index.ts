@@ -1,6 +1,6 @@
-import { type Analytics, silentAnalytics } from '../../kit/analytics.ts';
-import type { Clock } from '../../kit/clock.ts';
-import type { Logger } from '../../kit/logger.ts';
+import { type Analytics, silentAnalytics } from '../../kit/telemetry/analytics.ts';
+import type { Logger } from '../../kit/telemetry/logger.ts';
+import type { Clock } from '../../kit/time/clock.ts';
 import type { PlatformServices } from '../execution.ts';
 import { type AdapterWatch, unwatched } from './adapter-watch.ts';
 import { createAnalyticsService } from './analytics.ts';

@@ -1,5 +1,5 @@
 import type { ExecutionRequest } from '../../contracts/index.ts';
-import { PlatformError } from '../../kit/errors.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
 
 /** The plugin part of `<plugin>/<command>` or `<plugin>/<job>`. */
 export function pluginOf(ref: string): string {

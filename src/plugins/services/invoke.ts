@@ -1,6 +1,6 @@
 import type { CommandResult, ExecutionRequest } from '../../contracts/index.ts';
 import { isPlatformCode } from '../../contracts/index.ts';
-import { PlatformError } from '../../kit/errors.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
 import type { PlatformService } from '../execution.ts';
 import { invalid } from './arguments.ts';
 import { requireInvoke } from './invoke-permission.ts';

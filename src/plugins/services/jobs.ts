@@ -9,7 +9,7 @@ import {
   RetryPolicy,
   type submitJob,
 } from '../../contracts/index.ts';
-import { PlatformError } from '../../kit/errors.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
 import type { PlatformCallContext, PlatformService } from '../execution.ts';
 import { parsedArgument, textArgument } from './arguments.ts';
 import { type CallScope, callScope, requirePlatform } from './call-scope.ts';

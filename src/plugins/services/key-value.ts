@@ -1,6 +1,6 @@
-import type { Analytics } from '../../kit/analytics.ts';
-import { hours } from '../../kit/duration.ts';
-import { PlatformError } from '../../kit/errors.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import type { Analytics } from '../../kit/telemetry/analytics.ts';
+import { hours } from '../../kit/time/duration.ts';
 import type { JsonValue } from '../../store/ports/key-value.ts';
 import type { PlatformCallContext, PlatformService } from '../execution.ts';
 import { invalid, optionsArgument, textArgument, wholeArgument } from './arguments.ts';

@@ -1,7 +1,7 @@
 import type { LlmReply } from '../../contracts/index.ts';
-import type { Clock } from '../../kit/clock.ts';
-import { minutes } from '../../kit/duration.ts';
-import { PlatformError } from '../../kit/errors.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import type { Clock } from '../../kit/time/clock.ts';
+import { minutes } from '../../kit/time/duration.ts';
 import type { PlatformCallContext } from '../execution.ts';
 
 type Pieces = AsyncGenerator<string, LlmReply>;

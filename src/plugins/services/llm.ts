@@ -1,6 +1,6 @@
 import type { LlmReply, LlmToolReply } from '../../contracts/index.ts';
-import type { Analytics } from '../../kit/analytics.ts';
-import type { Clock } from '../../kit/clock.ts';
+import type { Analytics } from '../../kit/telemetry/analytics.ts';
+import type { Clock } from '../../kit/time/clock.ts';
 import type { PlatformCallContext, PlatformService } from '../execution.ts';
 import type { LanguageModel, LlmRequest } from '../models/language-model.ts';
 import { type AdapterWatch, watched } from './adapter-watch.ts';

@@ -1,7 +1,7 @@
-import type { Clock } from '../../kit/clock.ts';
-import { isRecord } from '../../kit/is-record.ts';
-import { LOG_LEVELS, type LogFields, type Logger, type LogLevel } from '../../kit/logger.ts';
-import { createTokenBucket, type TokenBucket } from '../../kit/token-bucket.ts';
+import { isRecord } from '../../kit/data/is-record.ts';
+import { createTokenBucket, type TokenBucket } from '../../kit/limits/token-bucket.ts';
+import { LOG_LEVELS, type LogFields, type Logger, type LogLevel } from '../../kit/telemetry/logger.ts';
+import type { Clock } from '../../kit/time/clock.ts';
 import type { PlatformService } from '../execution.ts';
 
 /** Rate limit of one plugin over all its processes. */

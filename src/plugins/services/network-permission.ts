@@ -1,4 +1,4 @@
-import { PlatformError } from '../../kit/errors.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
 import { literalAddress } from './addresses.ts';
 
 /** Result of a permission check. */

@@ -7,7 +7,7 @@ import {
   SettleStep,
   type StepAnswer,
 } from '../../contracts/index.ts';
-import { PlatformError } from '../../kit/errors.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
 import type { PlatformCallContext, PlatformService } from '../execution.ts';
 import { parsedArgument } from './arguments.ts';
 import { type CallScope, callScope, requirePlatform } from './call-scope.ts';

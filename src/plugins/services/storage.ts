@@ -1,6 +1,6 @@
 import { LIMITS, type StoredObject } from '../../contracts/index.ts';
-import type { Analytics } from '../../kit/analytics.ts';
-import { PlatformError } from '../../kit/errors.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import type { Analytics } from '../../kit/telemetry/analytics.ts';
 import type { PlatformCallContext, PlatformService } from '../execution.ts';
 import { type AdapterWatch, watched } from './adapter-watch.ts';
 import { invalid, optionsArgument, textArgument, wholeArgument } from './arguments.ts';

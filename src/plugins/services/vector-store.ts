@@ -5,7 +5,7 @@ import type {
   searchVectors,
   upsertVectors,
 } from '../../contracts/index.ts';
-import type { Analytics } from '../../kit/analytics.ts';
+import type { Analytics } from '../../kit/telemetry/analytics.ts';
 import type { PlatformCallContext, PlatformService } from '../execution.ts';
 import { type AdapterWatch, watched } from './adapter-watch.ts';
 import { invalid, optionsArgument } from './arguments.ts';

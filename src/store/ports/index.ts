@@ -1,4 +1,4 @@
-import type { Random } from '../../kit/random.ts';
+import type { Random } from '../../kit/security/random.ts';
 import type { ClientStore, RefreshTokenStore } from './clients.ts';
 import type { HostStore } from './hosts.ts';
 import type { KeyValueStore } from './key-value.ts';

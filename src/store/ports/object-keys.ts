@@ -1,4 +1,4 @@
-import { PlatformError } from '../../kit/errors.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
 
 const KEY_CHARS = 512;
 /** Maximum length of one name in common file systems. */

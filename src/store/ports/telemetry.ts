@@ -1,5 +1,5 @@
 import type { AnalyticsEvent, LogRecord } from '../../contracts/index.ts';
-import type { LogLevel } from '../../kit/logger.ts';
+import type { LogLevel } from '../../kit/telemetry/logger.ts';
 
 /** A log record and its run, taken from `meta.runId`. */
 export interface KeptLog extends LogRecord {

@@ -1,5 +1,5 @@
 import type { S3StorageConfig } from '../../contracts/index.ts';
-import { codeOf, messageOf, PlatformError } from '../../kit/errors.ts';
+import { codeOf, messageOf, PlatformError } from '../../kit/errors/errors.ts';
 
 interface Answered {
   name?: string;

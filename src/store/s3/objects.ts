@@ -1,7 +1,7 @@
 import type { S3ClientConfig } from '@aws-sdk/client-s3';
 import type { S3StorageConfig, StoredObject } from '../../contracts/index.ts';
-import { PlatformError } from '../../kit/errors.ts';
-import { type Environment, resolveSecret } from '../../kit/secret-ref.ts';
+import { type Environment, resolveSecret } from '../../kit/config/secret-ref.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
 import type { ObjectScope, ObjectStore } from '../ports/index.ts';
 import { isAbsent, s3Error } from './errors.ts';
 

@@ -1,8 +1,8 @@
 import type { Migrations } from './migrate.ts';
-import { GATEWAY_MIGRATIONS, STATE_MIGRATIONS } from './schema.ts';
-import { TELEMETRY_MIGRATIONS } from './telemetry-schema.ts';
-import { VECTOR_MIGRATIONS } from './vector-schema.ts';
-import { WORKFLOW_MIGRATIONS } from './workflow-schema.ts';
+import { VECTOR_MIGRATIONS } from './state/vector-schema.ts';
+import { GATEWAY_MIGRATIONS, STATE_MIGRATIONS } from './svc/schema.ts';
+import { TELEMETRY_MIGRATIONS } from './telemetry/schema.ts';
+import { WORKFLOW_MIGRATIONS } from './workflow/schema.ts';
 
 /** Every database of a data folder and its current schema. @spec docs/architecture.md "What is on disk" */
 export const DATA_FILES: ReadonlyArray<{ name: string; migrations: Migrations }> = [

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
-import { PlatformError } from '../../kit/errors.ts';
-import { type Logger, silentLogger } from '../../kit/logger.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import { type Logger, silentLogger } from '../../kit/telemetry/logger.ts';
 import { BLOCKING_WAIT_MS, BUSY_TIMEOUT_MS, retryWhileBusy } from './busy-retry.ts';
 import { configureConnection } from './connection.ts';
 import { createGroupCommit } from './group-commit.ts';

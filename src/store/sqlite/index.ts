@@ -1,24 +1,24 @@
 import { join } from 'node:path';
-import type { Clock } from '../../kit/clock.ts';
-import type { Logger } from '../../kit/logger.ts';
+import type { Logger } from '../../kit/telemetry/logger.ts';
+import type { Clock } from '../../kit/time/clock.ts';
 import type { GatewayStore, ObjectStore, StateStore } from '../ports/index.ts';
-import { sqliteClients } from './clients.ts';
 import { openDatabase } from './database.ts';
-import { fileObjects } from './file-objects.ts';
-import { sqliteHosts } from './hosts.ts';
-import { sqliteKeyValue } from './key-value.ts';
-import { entryQuotas } from './key-value-usage.ts';
-import { sqliteRefreshTokens } from './refresh-tokens.ts';
-import { sqliteMintedTokens, sqliteRevocations } from './revocations.ts';
-import { GATEWAY_MIGRATIONS, STATE_MIGRATIONS } from './schema.ts';
-import { type SqliteInboxDeps, sqliteWebhookInbox } from './webhook-inbox.ts';
-import { sqliteWebhookSecrets } from './webhook-secrets.ts';
+import { fileObjects } from './state/file-objects.ts';
+import { sqliteKeyValue } from './state/key-value.ts';
+import { entryQuotas } from './state/key-value-usage.ts';
+import { sqliteClients } from './svc/clients.ts';
+import { sqliteHosts } from './svc/hosts.ts';
+import { sqliteRefreshTokens } from './svc/refresh-tokens.ts';
+import { sqliteMintedTokens, sqliteRevocations } from './svc/revocations.ts';
+import { GATEWAY_MIGRATIONS, STATE_MIGRATIONS } from './svc/schema.ts';
+import { type SqliteInboxDeps, sqliteWebhookInbox } from './svc/webhook-inbox.ts';
+import { sqliteWebhookSecrets } from './svc/webhook-secrets.ts';
 
 export { type Database, type DatabaseOptions, openDatabase } from './database.ts';
 export type { Migrations } from './migrate.ts';
 export { acquireOwnerLock, type Owner, type OwnerLock, type OwnerLockOptions } from './owner-lock.ts';
-export { threadedVectorStore } from './vectors-thread.ts';
-export { sqliteWorkflowStore, WORKFLOW_FILE } from './workflow.ts';
+export { threadedVectorStore } from './state/vectors-thread.ts';
+export { sqliteWorkflowStore, WORKFLOW_FILE } from './workflow/store.ts';
 
 export interface SqliteStoreOptions {
   /** The data folder; created with mode 0700 if missing. */

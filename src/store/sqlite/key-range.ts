@@ -1,4 +1,4 @@
-import { AFTER_ALL_TEXT } from './schema.ts';
+import { AFTER_ALL_TEXT } from './svc/schema.ts';
 
 /**
  * Start of a scan: the prefix, or the first key after `after`. Keys hold no NUL, so appending one gives the

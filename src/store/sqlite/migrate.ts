@@ -1,5 +1,5 @@
 import type Sqlite from 'better-sqlite3';
-import { PlatformError } from '../../kit/errors.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
 
 /**
  * SQL that migrates a schema from version n to n+1, at index n. Never edit released entries: `user_version`

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
-import { codeOf, PlatformError } from '../../kit/errors.ts';
+import { codeOf, PlatformError } from '../../kit/errors/errors.ts';
 import { createPrivateFile } from './private-file.ts';
 import { isBusy, storeError } from './store-error.ts';
 

@@ -1,6 +1,6 @@
 import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { codeOf } from '../../kit/errors.ts';
+import { codeOf } from '../../kit/errors/errors.ts';
 
 /** Ensures that the file exists with mode 0600; a created folder gets 0700. */
 export function createPrivateFile(file: string): void {

@@ -1,4 +1,4 @@
-import { codeOf, PlatformError } from '../../kit/errors.ts';
+import { codeOf, PlatformError } from '../../kit/errors/errors.ts';
 
 /** Messages for operators by family of SQLite and system codes. First match wins. */
 const FAULTS: Array<[codes: RegExp, says: (file: string) => string]> = [

@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads';
 import type { PlatformCode } from '../../contracts/index.ts';
-import type { Clock } from '../../kit/clock.ts';
-import { messageOf, PlatformError } from '../../kit/errors.ts';
+import { messageOf, PlatformError } from '../../kit/errors/errors.ts';
+import type { Clock } from '../../kit/time/clock.ts';
 
 /** A call to a worker thread that owns a database connection. */
 export interface WorkerCall {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { dataFolder, ensureDataFolder } from '../../../src/cli/supervisor/data-folder.ts';
 import { loadSecrets, readCredentials } from '../../../src/cli/supervisor/keys-file.ts';
-import { systemRandom } from '../../../src/kit/random.ts';
+import { systemRandom } from '../../../src/kit/security/random.ts';
 import { tempDir } from '../../support/daemon.ts';
 
 const random = systemRandom();

@@ -4,7 +4,7 @@ import { expect, test, vi } from 'vitest';
 import { lastRecords } from '../../../src/cli/log-reader.ts';
 import { openLogFile } from '../../../src/cli/supervisor/log-file.ts';
 import { createLogTail } from '../../../src/cli/supervisor/log-tail.ts';
-import { lineBlocks } from '../../../src/kit/line-blocks.ts';
+import { lineBlocks } from '../../../src/kit/streams/line-blocks.ts';
 import { tempDir } from '../../support/daemon.ts';
 
 const record = (time: number, message = `m${time}`) => JSON.stringify({ level: 'info', time, message });

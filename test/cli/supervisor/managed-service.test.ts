@@ -7,9 +7,9 @@ import { createStyle } from '../../../src/cli/style.ts';
 import type { SupervisorEvent } from '../../../src/cli/supervisor/control-protocol.ts';
 import { createManagedService } from '../../../src/cli/supervisor/managed-service.ts';
 import { PlatformConfig } from '../../../src/contracts/index.ts';
-import { manualClock } from '../../../src/kit/clock.ts';
-import { minutes, seconds } from '../../../src/kit/duration.ts';
-import { systemRandom } from '../../../src/kit/random.ts';
+import { systemRandom } from '../../../src/kit/security/random.ts';
+import { manualClock } from '../../../src/kit/time/clock.ts';
+import { minutes, seconds } from '../../../src/kit/time/duration.ts';
 import { TEST_KEYS, tempDir } from '../../support/daemon.ts';
 
 /** The state service as a process of its own, under a clock that stands still. */

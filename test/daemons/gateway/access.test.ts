@@ -14,8 +14,8 @@ import {
   revokeHost,
   revokeToken,
 } from '../../../src/contracts/index.ts';
-import { minutes, seconds } from '../../../src/kit/duration.ts';
-import { createHostKeys } from '../../../src/kit/host-proof.ts';
+import { createHostKeys } from '../../../src/kit/security/host-proof.ts';
+import { minutes, seconds } from '../../../src/kit/time/duration.ts';
 import { TEST_OPERATOR } from '../../support/daemon.ts';
 import { asBearer, asOperator, statusWith } from './support/login.ts';
 import { CI_TOKEN, signJwt, startGateway } from './support/start-gateway.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { BoundedTurns } from '../../../src/daemons/gateway/domain/webhooks/bounded-turns.ts';
+import { BoundedTurns } from '../../../src/daemons/gateway/domain/webhooks/verify/bounded-turns.ts';
 
 /** Calls that begin when it is their turn, and end when the test says so. */
 function start(maxWaiting: number) {

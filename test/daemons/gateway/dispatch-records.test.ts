@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { GatewayServices } from '../../../src/daemons/gateway/services.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
 import { serviceHeaders } from '../../../src/http/index.ts';
-import { otlpTarget } from '../../../src/kit/tracer.ts';
+import { otlpTarget } from '../../../src/kit/telemetry/tracer.ts';
 import { startTestAgent } from '../../agent/support.ts';
 import { TEST_KEYS } from '../../support/daemon.ts';
 import { ADMIN_TOKEN, startGateway } from '../../support/gateway.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { listHosts, PlatformConfig } from '../../../src/contracts/index.ts';
-import { minutes } from '../../../src/kit/duration.ts';
+import { minutes } from '../../../src/kit/time/duration.ts';
 import { asBearer } from './support/login.ts';
 import { rawGet } from './support/raw-http.ts';
 import { CI_HEADERS, CI_TOKEN, signJwt, startGateway } from './support/start-gateway.ts';

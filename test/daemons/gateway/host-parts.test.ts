@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { HOST_CLOSE, HOST_SOCKET, type PartFrame } from '../../../src/contracts/index.ts';
 import type { GatewayServices } from '../../../src/daemons/gateway/services.ts';
-import { seconds } from '../../../src/kit/duration.ts';
+import { seconds } from '../../../src/kit/time/duration.ts';
 import { createFrameJoiner, createOutbox } from '../../../src/plugins/index.ts';
 import { dispatch, ON_HOSTS, PROJECT } from '../../agent/support.ts';
 import { TEST_KEYS } from '../../support/daemon.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type CommandResult, listHosts, pluginPackage } from '../../../src/contracts/index.ts';
-import { answerChallenge } from '../../../src/kit/host-proof.ts';
+import { answerChallenge } from '../../../src/kit/security/host-proof.ts';
 import { TEST_KEYS } from '../../support/daemon.ts';
 import { ADMIN_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { connectHost, connectRaw, type RawAgent, registerTestHost } from '../../support/host-agent.ts';

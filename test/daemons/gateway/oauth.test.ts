@@ -2,7 +2,7 @@ import { exportJWK } from 'jose';
 import { expect, test } from 'vitest';
 import { PlatformConfig, whoAmI } from '../../../src/contracts/index.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
-import { minutes, seconds } from '../../../src/kit/duration.ts';
+import { minutes, seconds } from '../../../src/kit/time/duration.ts';
 import { ADMIN_TOKEN, MEMBER_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { badTokens, startIssuer, type TestIssuer } from '../../support/oauth-issuer.ts';
 import { REST_PROJECT, startRest } from '../rest/support.ts';

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { manualClock, systemClock } from '../../../src/kit/clock.ts';
+import { manualClock, systemClock } from '../../../src/kit/time/clock.ts';
 import { TEST_KEYS } from '../../support/daemon.ts';
 import { ADMIN_TOKEN } from '../../support/gateway.ts';
 import { connectRaw, refusedWith, registerTestHost } from '../../support/host-agent.ts';

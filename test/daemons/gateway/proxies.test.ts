@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { packageRoot } from '../../../src/kit/paths.ts';
+import { packageRoot } from '../../../src/kit/files/paths.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { ADMIN_TOKEN } from '../../support/gateway.ts';
 import { connectRaw, registerTestHost } from '../../support/host-agent.ts';

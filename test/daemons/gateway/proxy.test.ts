@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Server
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createPeers } from '../../../src/daemons/peers.ts';
-import { serviceKey } from '../../../src/kit/keys.ts';
+import { serviceKey } from '../../../src/kit/security/keys.ts';
 import { TEST_KEYS } from '../../support/daemon.ts';
 import { answerWhileSending } from '../../support/late-body.ts';
 import { settled } from '../../support/settled.ts';

@@ -11,9 +11,9 @@ import { createSocketProxy } from '../../../src/daemons/gateway/proxy/socket-pro
 import type { Upstream } from '../../../src/daemons/gateway/proxy/upstreams.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
 import { refuseUpgrade } from '../../../src/http/index.ts';
-import { manualClock } from '../../../src/kit/clock.ts';
-import { minutes, seconds } from '../../../src/kit/duration.ts';
-import { toPlatformError } from '../../../src/kit/errors.ts';
+import { toPlatformError } from '../../../src/kit/errors/errors.ts';
+import { manualClock } from '../../../src/kit/time/clock.ts';
+import { minutes, seconds } from '../../../src/kit/time/duration.ts';
 import { ADMIN_TOKEN, startGateway as startHosts } from '../../support/gateway.ts';
 import { registerTestHost } from '../../support/host-agent.ts';
 import { clientFrame, openRawSocket, type RawSocket } from './support/raw-socket.ts';

@@ -2,7 +2,7 @@ import { createHmac, generateKeyPairSync } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { exchangeToken, listClients, PlatformConfig, refreshToken } from '../../../src/contracts/index.ts';
-import { hours, seconds } from '../../../src/kit/duration.ts';
+import { hours, seconds } from '../../../src/kit/time/duration.ts';
 import { TEST_KEYS, TEST_OPERATOR } from '../../support/daemon.ts';
 import { asBearer } from './support/login.ts';
 import { rawGet } from './support/raw-http.ts';

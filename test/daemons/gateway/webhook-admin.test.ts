@@ -6,7 +6,7 @@ import {
   revokeWebhook,
   revokeWebhookInstance,
 } from '../../../src/contracts/index.ts';
-import { hours, minutes } from '../../../src/kit/duration.ts';
+import { hours, minutes } from '../../../src/kit/time/duration.ts';
 import {
   ADMIN_TOKEN,
   deliver,

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { getDelivery } from '../../../src/contracts/index.ts';
-import { seconds } from '../../../src/kit/duration.ts';
+import { seconds } from '../../../src/kit/time/duration.ts';
 import {
   type Delivery,
   deliver,

@@ -11,7 +11,7 @@ import {
   revokeToken,
   sendSample,
 } from '../../../src/contracts/index.ts';
-import { hours, minutes, seconds } from '../../../src/kit/duration.ts';
+import { hours, minutes, seconds } from '../../../src/kit/time/duration.ts';
 import type { AnyJson } from '../../support/any-json.ts';
 import { ADMIN_TOKEN, MEMBER_TOKEN, OTHER_TOKEN } from '../../support/gateway.ts';
 import {

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { days, minutes } from '../../../src/kit/duration.ts';
+import { days, minutes } from '../../../src/kit/time/duration.ts';
 import {
   deliver,
   handlerRuns,

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { listDeliveries, listWebhooks } from '../../../src/contracts/index.ts';
-import { minutes, seconds } from '../../../src/kit/duration.ts';
+import { minutes, seconds } from '../../../src/kit/time/duration.ts';
 import { deliver, provision, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { eventually } from '../../support/webhook-senders.ts';
 

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { getDelivery, ManifestV3 } from '../../../src/contracts/index.ts';
-import { ServiceUse } from '../../../src/daemons/gateway/domain/webhooks/service-use.ts';
+import { ServiceUse } from '../../../src/daemons/gateway/domain/webhooks/dispatch/service-use.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
 import { state } from '../../../src/daemons/state/index.ts';
 import { startTestDaemon } from '../../support/daemon.ts';

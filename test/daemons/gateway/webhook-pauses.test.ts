@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createWebhookPauses } from '../../../src/daemons/gateway/domain/webhooks/pauses.ts';
+import { createWebhookPauses } from '../../../src/daemons/gateway/domain/webhooks/admin/pauses.ts';
 import type { ProcessGroup } from '../../../src/daemons/group/process-group.ts';
-import { manualClock } from '../../../src/kit/clock.ts';
-import { seconds } from '../../../src/kit/duration.ts';
-import { silentLogger } from '../../../src/kit/logger.ts';
+import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
+import { manualClock } from '../../../src/kit/time/clock.ts';
+import { seconds } from '../../../src/kit/time/duration.ts';
 import { sqliteGatewayStore } from '../../../src/store/sqlite/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 

@@ -6,11 +6,14 @@ import { Stripe } from 'stripe';
 import { Webhook as SvixWebhook } from 'svix';
 import { describe, expect, test } from 'vitest';
 import { provisionWebhook, WebhookAuthConfig } from '../../../src/contracts/index.ts';
-import { makeSecret } from '../../../src/daemons/gateway/domain/webhooks/new-secret.ts';
-import { type SharedSecretAuth, schemeOf } from '../../../src/daemons/gateway/domain/webhooks/schemes.ts';
-import { verificationKey } from '../../../src/daemons/gateway/domain/webhooks/secrets.ts';
-import { verifySharedSecret } from '../../../src/daemons/gateway/domain/webhooks/signature.ts';
-import { systemRandom } from '../../../src/kit/random.ts';
+import { makeSecret } from '../../../src/daemons/gateway/domain/webhooks/verify/new-secret.ts';
+import {
+  type SharedSecretAuth,
+  schemeOf,
+} from '../../../src/daemons/gateway/domain/webhooks/verify/schemes.ts';
+import { verificationKey } from '../../../src/daemons/gateway/domain/webhooks/verify/secrets.ts';
+import { verifySharedSecret } from '../../../src/daemons/gateway/domain/webhooks/verify/signature.ts';
+import { systemRandom } from '../../../src/kit/security/random.ts';
 import { deliver, startGateway } from '../../support/gateway.ts';
 
 const SENDERS = new URL('../../fixtures/projects/senders', import.meta.url).pathname;

@@ -2,13 +2,13 @@ import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { WebhookAuthConfig } from '../../../src/contracts/index.ts';
-import { verificationKey } from '../../../src/daemons/gateway/domain/webhooks/secrets.ts';
-import { verifySharedSecret } from '../../../src/daemons/gateway/domain/webhooks/signature.ts';
-import type { DeclaredWebhook } from '../../../src/daemons/gateway/domain/webhooks/targets.ts';
-import { createWebhookVerifier } from '../../../src/daemons/gateway/domain/webhooks/verifier.ts';
-import { systemClock } from '../../../src/kit/clock.ts';
-import { PlatformError } from '../../../src/kit/errors.ts';
-import { silentLogger } from '../../../src/kit/logger.ts';
+import type { DeclaredWebhook } from '../../../src/daemons/gateway/domain/webhooks/receive/targets.ts';
+import { verificationKey } from '../../../src/daemons/gateway/domain/webhooks/verify/secrets.ts';
+import { verifySharedSecret } from '../../../src/daemons/gateway/domain/webhooks/verify/signature.ts';
+import { createWebhookVerifier } from '../../../src/daemons/gateway/domain/webhooks/verify/verifier.ts';
+import { PlatformError } from '../../../src/kit/errors/errors.ts';
+import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
+import { systemClock } from '../../../src/kit/time/clock.ts';
 
 type SharedAuth = Extract<Parameters<typeof verifySharedSecret>[0], { header: string }>;
 

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { type Answer, createLink, type Frame, type Link } from '../../../src/daemons/group/link.ts';
 import type { Member, PrimaryProcess, SiblingProcess } from '../../../src/daemons/group/process-group.ts';
 import { sharedLimiters } from '../../../src/daemons/group/shared-limiters.ts';
-import { type ManualClock, manualClock } from '../../../src/kit/clock.ts';
-import type { CreateLimiter, SharedLimiter } from '../../../src/kit/rate-limiter.ts';
+import type { CreateLimiter, SharedLimiter } from '../../../src/kit/limits/rate-limiter.ts';
+import { type ManualClock, manualClock } from '../../../src/kit/time/clock.ts';
 
 const MINUTE = 60_000;
 

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { parseSource } from '../../../src/daemons/marketplace/sources/parse-source.ts';
 import { unpackTarball } from '../../../src/daemons/marketplace/sources/tar.ts';
-import type { PlatformError } from '../../../src/kit/errors.ts';
+import type { PlatformError } from '../../../src/kit/errors/errors.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { pluginArchive } from './support.ts';
 

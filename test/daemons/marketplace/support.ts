@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { CallInput, Endpoint, ReplyOf } from '../../../src/contracts/index.ts';
 import { marketplace } from '../../../src/daemons/marketplace/index.ts';
 import { createClient, serviceHeaders } from '../../../src/http/index.ts';
-import { minutes } from '../../../src/kit/duration.ts';
+import { minutes } from '../../../src/kit/time/duration.ts';
 import {
   startTestDaemon,
   TEST_KEYS,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { linkPlugin, listPlugins, listWebhooks, unlinkPlugin } from '../../../src/contracts/index.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
-import { hours } from '../../../src/kit/duration.ts';
+import { hours } from '../../../src/kit/time/duration.ts';
 import { readLockFile } from '../../../src/plugins/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { startGateway } from '../../support/gateway.ts';

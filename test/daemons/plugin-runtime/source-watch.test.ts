@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { watchSources } from '../../../src/daemons/plugin-runtime/source-watch.ts';
-import { silentLogger } from '../../../src/kit/logger.ts';
+import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import { eventually } from '../../support/webhook-senders.ts';
 
 /** A watch of one file whose text the test sets. */

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { AnalyticsEvent } from '../../../src/contracts/index.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
 import { state } from '../../../src/daemons/state/index.ts';
-import { version } from '../../../src/kit/paths.ts';
+import { version } from '../../../src/kit/files/paths.ts';
 import { startTestDaemon } from '../../support/daemon.ts';
 import { asCaller, send, startRest, type TestRest } from './support.ts';
 

@@ -4,7 +4,7 @@ import { createPluginRouteTable } from '../../../src/daemons/plugin-routes/route
 import { pluginOpenApi } from '../../../src/daemons/rest/domain/plugin-openapi.ts';
 import { createPluginSchemas } from '../../../src/daemons/rest/domain/plugin-schemas.ts';
 import { createSchemaComponents } from '../../../src/http/json-schema.ts';
-import { manualClock } from '../../../src/kit/clock.ts';
+import { manualClock } from '../../../src/kit/time/clock.ts';
 
 const manifestWith = (command: object) =>
   ManifestV3.parse({

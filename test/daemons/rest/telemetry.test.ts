@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { dailyEventStats, eventStats, listEvents, queryLogs } from '../../../src/contracts/index.ts';
-import { days } from '../../../src/kit/duration.ts';
+import { days } from '../../../src/kit/time/duration.ts';
 import { append, keptEvent, logRecord, NOON, openTelemetry } from '../../support/telemetry.ts';
 import { asCaller, send, startRest } from './support.ts';
 

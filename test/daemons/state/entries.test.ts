@@ -11,7 +11,7 @@ import {
 } from '../../../src/contracts/index.ts';
 import { state } from '../../../src/daemons/state/index.ts';
 import { serviceHeaders } from '../../../src/http/index.ts';
-import { minutes } from '../../../src/kit/duration.ts';
+import { minutes } from '../../../src/kit/time/duration.ts';
 import { acquireOwnerLock } from '../../../src/store/sqlite/index.ts';
 import { startTestDaemon, TEST_KEYS, tempDir } from '../../support/daemon.ts';
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { startSweeping } from '../../../src/daemons/state/domain/sweeping.ts';
-import { manualClock } from '../../../src/kit/clock.ts';
-import { minutes } from '../../../src/kit/duration.ts';
-import { silentLogger } from '../../../src/kit/logger.ts';
+import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
+import { manualClock } from '../../../src/kit/time/clock.ts';
+import { minutes } from '../../../src/kit/time/duration.ts';
 import { sqliteStateStore } from '../../../src/store/sqlite/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 

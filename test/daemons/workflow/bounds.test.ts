@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { listRunLogs, sendSignal } from '../../../src/contracts/index.ts';
-import { days } from '../../../src/kit/duration.ts';
+import { days } from '../../../src/kit/time/duration.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { openEngine } from './support/engine.ts';
 import { LEDGER_CONFIG, startLedger } from './support/ledger.ts';

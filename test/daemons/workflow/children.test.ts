@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { listRuns } from '../../../src/contracts/index.ts';
-import { seconds } from '../../../src/kit/duration.ts';
+import { seconds } from '../../../src/kit/time/duration.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { startCode } from './support/code.ts';
 import { LEDGER_CONFIG, startLedger } from './support/ledger.ts';

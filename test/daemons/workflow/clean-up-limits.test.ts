@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { hours, minutes, seconds } from '../../../src/kit/duration.ts';
+import { hours, minutes, seconds } from '../../../src/kit/time/duration.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { startCode } from './support/code.ts';
 import { LEDGER_CONFIG, startLedger } from './support/ledger.ts';

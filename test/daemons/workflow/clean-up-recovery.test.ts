@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { decideStep, listRuns, postCancelRun, sendSignal } from '../../../src/contracts/index.ts';
-import { hours, seconds } from '../../../src/kit/duration.ts';
+import { hours, seconds } from '../../../src/kit/time/duration.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { LEDGER_CONFIG, startLedger } from './support/ledger.ts';
 import { type DaemonProcess, startProcess } from './support/process.ts';

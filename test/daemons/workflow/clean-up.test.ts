@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { decideSteps, listRuns, postCancelRun } from '../../../src/contracts/index.ts';
-import { minutes, seconds } from '../../../src/kit/duration.ts';
+import { minutes, seconds } from '../../../src/kit/time/duration.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { LEDGER_CONFIG, startLedger } from './support/ledger.ts';
 import { startProcess } from './support/process.ts';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { entryFile } from '../../../src/kit/paths.ts';
+import { entryFile } from '../../../src/kit/files/paths.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { cel, startWorkflow } from './support/workflow.ts';
 

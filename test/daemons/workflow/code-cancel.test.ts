@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { minutes, seconds } from '../../../src/kit/duration.ts';
+import { minutes, seconds } from '../../../src/kit/time/duration.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { startCode } from './support/code.ts';
 import { startWorkflow } from './support/workflow.ts';

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createPeers } from '../../../src/daemons/peers.ts';
-import { seconds } from '../../../src/kit/duration.ts';
-import { entryFile } from '../../../src/kit/paths.ts';
+import { entryFile } from '../../../src/kit/files/paths.ts';
+import { seconds } from '../../../src/kit/time/duration.ts';
 import { startCode } from './support/code.ts';
 
 const SOURCE = `

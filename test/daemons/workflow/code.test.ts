@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { listRunLogs, listWorkflows, startRun, submitJob } from '../../../src/contracts/index.ts';
-import { minutes, seconds } from '../../../src/kit/duration.ts';
+import { minutes, seconds } from '../../../src/kit/time/duration.ts';
 import { startCode } from './support/code.ts';
 import { cel } from './support/workflow.ts';
 

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { expect, onTestFinished, test } from 'vitest';
 import { decideSteps, listRuns } from '../../../src/contracts/index.ts';
-import { entryFile } from '../../../src/kit/paths.ts';
+import { entryFile } from '../../../src/kit/files/paths.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { LEDGER_CONFIG, startLedger } from './support/ledger.ts';
 import { startWorkflow } from './support/workflow.ts';

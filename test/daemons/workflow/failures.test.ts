@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { minutes } from '../../../src/kit/duration.ts';
+import { minutes } from '../../../src/kit/time/duration.ts';
 import { LEDGER_CONFIG, startLedger } from './support/ledger.ts';
 import { cel, startWorkflow, type TestWorkflow } from './support/workflow.ts';
 

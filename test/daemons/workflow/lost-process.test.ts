@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { decideStep, getJob, postCancelRun, submitJob } from '../../../src/contracts/index.ts';
-import { minutes } from '../../../src/kit/duration.ts';
+import { minutes } from '../../../src/kit/time/duration.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { startCode, writeCodePlugin } from './support/code.ts';
 import { startLedger } from './support/ledger.ts';

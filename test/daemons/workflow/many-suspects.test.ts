@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
-import { type ManualClock, manualClock } from '../../../src/kit/clock.ts';
-import { seconds } from '../../../src/kit/duration.ts';
+import { type ManualClock, manualClock } from '../../../src/kit/time/clock.ts';
+import { seconds } from '../../../src/kit/time/duration.ts';
 import type { RunQueue } from '../../../src/store/ports/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { type BareEngine, openEngine } from './support/engine.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { seconds } from '../../../src/kit/duration.ts';
+import { seconds } from '../../../src/kit/time/duration.ts';
 import { cel, startWorkflow } from './support/workflow.ts';
 
 test('a matrix that was parked while some of it had not begun goes on with all of it', async () => {

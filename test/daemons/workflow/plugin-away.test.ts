@@ -2,7 +2,7 @@ import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { decideStep, getJob, submitJob } from '../../../src/contracts/index.ts';
-import { days, minutes } from '../../../src/kit/duration.ts';
+import { days, minutes } from '../../../src/kit/time/duration.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { startCode } from './support/code.ts';
 import { startProcess } from './support/process.ts';

@@ -11,7 +11,7 @@ import {
   startRun,
   submitJob,
 } from '../../../src/contracts/index.ts';
-import { silentLogger } from '../../../src/kit/logger.ts';
+import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import { sqliteWorkflowStore } from '../../../src/store/sqlite/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { seededRandom, seedOf } from '../../support/random.ts';

@@ -13,7 +13,7 @@ import {
   TRANSITIONS,
 } from '../../../src/daemons/workflow/domain/states.ts';
 import { statesPage } from '../../../src/daemons/workflow/domain/states-page.ts';
-import { packageRoot } from '../../../src/kit/paths.ts';
+import { packageRoot } from '../../../src/kit/files/paths.ts';
 
 const ACTORS: Actor[] = ['caller', 'engine', 'recovery'];
 const STATES: Record<Entity, readonly string[]> = { run: RUN_STATES, job: PART_STATES, step: PART_STATES };

@@ -13,8 +13,8 @@ import {
   startRun,
   triggerSchedule,
 } from '../../../src/contracts/index.ts';
-import { manualClock } from '../../../src/kit/clock.ts';
-import { days, hours, minutes, seconds } from '../../../src/kit/duration.ts';
+import { manualClock } from '../../../src/kit/time/clock.ts';
+import { days, hours, minutes, seconds } from '../../../src/kit/time/duration.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { startCode } from './support/code.ts';
 import { cel, startWorkflow, type TestWorkflow } from './support/workflow.ts';

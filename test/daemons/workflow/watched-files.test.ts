@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { listWorkflows } from '../../../src/contracts/index.ts';
 import { workflowSchema } from '../../../src/daemons/workflow/workflow-schema.ts';
 import { asJsonFile } from '../../../src/kit/config/files.ts';
-import { packageRoot } from '../../../src/kit/paths.ts';
+import { packageRoot } from '../../../src/kit/files/paths.ts';
 import { runSvc } from '../../cli/svc.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { startWorkflow } from './support/workflow.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { systemClock } from '../../../src/kit/clock.ts';
-import { silentLogger } from '../../../src/kit/logger.ts';
+import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
+import { systemClock } from '../../../src/kit/time/clock.ts';
 import { sqliteGatewayStore } from '../../../src/store/sqlite/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { startProgram } from './programs/start.ts';

@@ -2,7 +2,7 @@ import { chmod, mkdir, open, readFile, stat, truncate, writeFile } from 'node:fs
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
-import { PlatformError } from '../../../src/kit/errors.ts';
+import { PlatformError } from '../../../src/kit/errors/errors.ts';
 import { type DatabaseOptions, openDatabase } from '../../../src/store/sqlite/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 

@@ -1,4 +1,4 @@
-import { silentLogger } from '../../../src/kit/logger.ts';
+import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import type { GatewayStore } from '../../../src/store/ports/index.ts';
 import { sqliteGatewayStore, sqliteStateStore } from '../../../src/store/sqlite/index.ts';
 import { describeClients } from '../suites/clients.ts';

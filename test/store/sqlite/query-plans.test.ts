@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { manualClock } from '../../../src/kit/clock.ts';
-import { silentLogger } from '../../../src/kit/logger.ts';
-import { DELIVERY_STATEMENTS } from '../../../src/store/sqlite/delivery-statements.ts';
+import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
+import { manualClock } from '../../../src/kit/time/clock.ts';
 import { type Database, type Migrations, openDatabase } from '../../../src/store/sqlite/index.ts';
-import { GATEWAY_MIGRATIONS } from '../../../src/store/sqlite/schema.ts';
-import { TEXT_INDEX_FILE, TEXT_INDEX_MIGRATIONS } from '../../../src/store/sqlite/text-index/schema.ts';
-import { textCandidates } from '../../../src/store/sqlite/text-index/search.ts';
-import { sqliteWebhookInbox } from '../../../src/store/sqlite/webhook-inbox.ts';
+import { DELIVERY_STATEMENTS } from '../../../src/store/sqlite/svc/delivery-statements.ts';
+import { GATEWAY_MIGRATIONS } from '../../../src/store/sqlite/svc/schema.ts';
+import { TEXT_INDEX_FILE, TEXT_INDEX_MIGRATIONS } from '../../../src/store/sqlite/svc/text-index/schema.ts';
+import { textCandidates } from '../../../src/store/sqlite/svc/text-index/search.ts';
+import { sqliteWebhookInbox } from '../../../src/store/sqlite/svc/webhook-inbox.ts';
 import { tempDir } from '../../support/daemon.ts';
 
 /** A database of ours and all that is prepared on it. */

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
-import type { Clock } from '../../../src/kit/clock.ts';
-import { type ManualClock, manualClock } from '../../../src/kit/clock.ts';
+import type { Clock } from '../../../src/kit/time/clock.ts';
+import { type ManualClock, manualClock } from '../../../src/kit/time/clock.ts';
 import { tempDir } from '../../support/daemon.ts';
 
 /** Opens one driver's implementation of a port. Two that are opened on one `dataDir` share their data. */

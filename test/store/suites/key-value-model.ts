@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import type { ManualClock } from '../../../src/kit/clock.ts';
+import type { ManualClock } from '../../../src/kit/time/clock.ts';
 import type { JsonValue, KeyValueEntry, KeyValueStore } from '../../../src/store/ports/index.ts';
 
 /** The store as one would write it in a minute: what the real one is compared with. */

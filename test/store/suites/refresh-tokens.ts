@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { days, seconds } from '../../../src/kit/duration.ts';
+import { days, seconds } from '../../../src/kit/time/duration.ts';
 import type { RefreshTokenRecord, RefreshTokenStore } from '../../../src/store/ports/index.ts';
 import { type OpenDriver, openFresh, times } from './driver.ts';
 

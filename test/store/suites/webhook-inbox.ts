@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { days, minutes } from '../../../src/kit/duration.ts';
-import { systemRandom } from '../../../src/kit/random.ts';
+import { systemRandom } from '../../../src/kit/security/random.ts';
+import { days, minutes } from '../../../src/kit/time/duration.ts';
 import type { DeliveryEnd, NewDelivery, WebhookInbox } from '../../../src/store/ports/index.ts';
 import { type OpenDriver, openFresh, times } from './driver.ts';
 

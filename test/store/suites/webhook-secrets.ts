@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { hours } from '../../../src/kit/duration.ts';
+import { hours } from '../../../src/kit/time/duration.ts';
 import type { SecretKey, WebhookSecretStore } from '../../../src/store/ports/index.ts';
 import { type OpenDriver, openFresh, times } from './driver.ts';
 

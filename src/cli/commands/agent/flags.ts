@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type AgentIdentity, agentHome, readIdentity } from '../../../agent/index.ts';
-import type { Environment } from '../../../kit/config.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import type { Environment } from '../../../kit/config/config.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 
 export const homeFlag = z
   .string()

@@ -1,8 +1,8 @@
 import { userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { PlatformError } from '../../../kit/errors.ts';
-import { packageRoot } from '../../../kit/paths.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
+import { packageRoot } from '../../../kit/files/paths.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { placeOf, writePlace } from '../service/place.ts';
 import { quote } from '../service/unit.ts';

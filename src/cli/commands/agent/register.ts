@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { z } from 'zod';
 import { agentHome, readIdentity, registerAgent } from '../../../agent/index.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { givenGateway } from '../../named-gateway.ts';
 import { UsageError } from '../../parse-args.ts';

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { startAgent } from '../../../agent/index.ts';
-import { systemClock } from '../../../kit/clock.ts';
-import { minutes, seconds } from '../../../kit/duration.ts';
-import { createLogger } from '../../../kit/logger.ts';
-import { bufferedOutput } from '../../../kit/output.ts';
-import { systemRandom } from '../../../kit/random.ts';
+import { systemRandom } from '../../../kit/security/random.ts';
+import { createLogger } from '../../../kit/telemetry/logger.ts';
+import { bufferedOutput } from '../../../kit/telemetry/output.ts';
+import { systemClock } from '../../../kit/time/clock.ts';
+import { minutes, seconds } from '../../../kit/time/duration.ts';
 import { defineCommand, streamed } from '../../define-command.ts';
 import { formatRecord } from '../../log-format.ts';
 import { onStopSignals } from '../../supervisor/stop-signals.ts';

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { constants, createGzip } from 'node:zlib';
-import { draftPathOf } from '../../../kit/draft-path.ts';
-import { type TarSource, tarOf } from '../../../kit/tar/write.ts';
+import { draftPathOf } from '../../../kit/files/draft-path.ts';
+import { type TarSource, tarOf } from '../../../kit/files/tar/write.ts';
 import { storeError } from '../../../store/sqlite/store-error.ts';
 import { type BackupManifest, DATA_PREFIX, MANIFEST_NAME } from './manifest.ts';
 

@@ -14,15 +14,15 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { codeOf } from '../../../kit/errors.ts';
+import { codeOf } from '../../../kit/errors/errors.ts';
 import { DATA_FILES } from '../../../store/sqlite/data-files.ts';
+import { openSnapshot, type Snapshot } from '../../../store/sqlite/snapshot.ts';
 import {
   isJournalFile,
   JOURNAL_FOLDER,
   journalInOrder,
   readWhileWritten,
-} from '../../../store/sqlite/journal/files.ts';
-import { openSnapshot, type Snapshot } from '../../../store/sqlite/snapshot.ts';
+} from '../../../store/sqlite/svc/journal/files.ts';
 import { type BackupFile, KEY_FILES } from './manifest.ts';
 
 export interface StageOptions {

@@ -1,6 +1,6 @@
 import type { PlatformConfig } from '../../../contracts/index.ts';
 import { isObject } from '../../../kit/config/merge.ts';
-import { redact } from '../../../kit/redact.ts';
+import { redact } from '../../../kit/telemetry/redact.ts';
 
 const MASK = '[redacted]';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { loadConfig } from '../../../kit/config.ts';
+import { loadConfig } from '../../../kit/config/config.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 
 interface Validated {

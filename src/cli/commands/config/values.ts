@@ -1,6 +1,6 @@
 import { isObject } from '../../../kit/config/merge.ts';
 import { formatPath } from '../../../kit/config/problems.ts';
-import { nearest } from '../../../kit/nearest.ts';
+import { nearest } from '../../../kit/data/nearest.ts';
 import { UsageError } from '../../parse-args.ts';
 
 export type Path = readonly (string | number)[];

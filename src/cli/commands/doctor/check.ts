@@ -1,4 +1,4 @@
-import type { Environment, LoadedConfig } from '../../../kit/config.ts';
+import type { Environment, LoadedConfig } from '../../../kit/config/config.ts';
 import type { CommandContext } from '../../context.ts';
 import type { SupervisorStatus } from '../../supervisor/control-protocol.ts';
 import type { DataFolder } from '../../supervisor/data-folder.ts';

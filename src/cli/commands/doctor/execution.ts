@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { listPlugins } from '../../../contracts/index.ts';
-import { messageOf } from '../../../kit/errors.ts';
+import { messageOf } from '../../../kit/errors/errors.ts';
 import { sandboxStatus } from '../../../plugins/index.ts';
 import { nodeHttp } from '../../supervisor/node-http.ts';
 import { withDescriber } from '../plugins/local-describer.ts';

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { formatBytes } from '../../../kit/bytes.ts';
-import { formatDuration, seconds } from '../../../kit/duration.ts';
-import { packageRoot } from '../../../kit/paths.ts';
+import { formatBytes } from '../../../kit/data/bytes.ts';
+import { packageRoot } from '../../../kit/files/paths.ts';
+import { formatDuration, seconds } from '../../../kit/time/duration.ts';
 import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts';
 
 /** First Node version whose permission model restricts the network. */

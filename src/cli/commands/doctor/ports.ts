@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { SERVICE_NAMES, type ServiceName } from '../../../contracts/index.ts';
-import { codeOf } from '../../../kit/errors.ts';
+import { codeOf } from '../../../kit/errors/errors.ts';
 import { findPortOwner } from '../../supervisor/port-owner.ts';
 import { type CheckTarget, type Fact, failure, fine } from './check.ts';
 

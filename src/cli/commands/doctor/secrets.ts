@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SERVICE_NAMES } from '../../../contracts/index.ts';
-import { sealingKeyId } from '../../../kit/keys.ts';
+import { sealingKeyId } from '../../../kit/security/keys.ts';
 import { sealedSecrets } from '../../../store/sqlite/snapshot.ts';
 import { currentMasterKey } from '../../supervisor/master-key.ts';
 import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts';

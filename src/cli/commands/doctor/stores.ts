@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { messageOf } from '../../../kit/errors.ts';
+import { messageOf } from '../../../kit/errors/errors.ts';
 import { DATA_FILES } from '../../../store/sqlite/data-files.ts';
 import { inspectDatabase } from '../../../store/sqlite/snapshot.ts';
 import { readCredentials } from '../../supervisor/keys-file.ts';

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { version } from '../../../kit/paths.ts';
+import { version } from '../../../kit/files/paths.ts';
 import { findSupervisor } from '../../supervisor/control-client.ts';
 import { identify, isRunning } from '../../supervisor/process-identity.ts';
 import { readRunFile, removeRunFile } from '../../supervisor/run-file.ts';

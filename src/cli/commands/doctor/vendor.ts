@@ -1,5 +1,5 @@
 import { relative, resolve, sep } from 'node:path';
-import { CONFIG_FILE } from '../../../kit/config.ts';
+import { CONFIG_FILE } from '../../../kit/config/config.ts';
 import { findFolders } from '../../../plugins/index.ts';
 import { shellWord } from '../../shell-word.ts';
 import {

@@ -3,7 +3,7 @@ import { createDefinitions } from '../../../daemons/workflow/domain/definition/d
 import { knownPlugin, manifestFaults } from '../../../daemons/workflow/manifest-faults.ts';
 import { checkingKinds } from '../../../daemons/workflow/step-kinds.ts';
 import { readWorkflowFiles } from '../../../daemons/workflow/workflow-files.ts';
-import { unsetSecrets } from '../../../kit/secret-ref.ts';
+import { unsetSecrets } from '../../../kit/config/secret-ref.ts';
 import { allPages, pageQueryOf } from '../../all-pages.ts';
 import { withDescriber } from '../plugins/local-describer.ts';
 import { loadProjectPlugins } from '../plugins/project-plugins.ts';

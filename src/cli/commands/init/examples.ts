@@ -1,6 +1,6 @@
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
-import { packageRoot } from '../../../kit/paths.ts';
+import { packageRoot } from '../../../kit/files/paths.ts';
 import { writePlugin } from '../plugins/create.ts';
 import { workflowText } from '../workflows/template.ts';
 

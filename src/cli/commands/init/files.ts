@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { CONFIG_FILE } from '../../../kit/config.ts';
-import type { Random } from '../../../kit/random.ts';
+import { CONFIG_FILE } from '../../../kit/config/config.ts';
+import type { Random } from '../../../kit/security/random.ts';
 import { schemaPath } from '../../vendor/project-schemas.ts';
 
 const SECRET_BYTES = 32;

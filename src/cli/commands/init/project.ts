@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { CONFIG_FILE } from '../../../kit/config.ts';
-import { draftPathOf } from '../../../kit/draft-path.ts';
-import { messageOf, PlatformError } from '../../../kit/errors.ts';
-import type { Random } from '../../../kit/random.ts';
+import { CONFIG_FILE } from '../../../kit/config/config.ts';
+import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
+import { draftPathOf } from '../../../kit/files/draft-path.ts';
+import type { Random } from '../../../kit/security/random.ts';
 import { writeWholeFile } from '../../supervisor/data-folder.ts';
 import { PROJECT_SCHEMAS, schemaCopy, schemaText } from '../../vendor/project-schemas.ts';
 import { type ExampleName, pluginOf, workflowOf, writeExample } from './examples.ts';

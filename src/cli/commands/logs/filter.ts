@@ -1,5 +1,5 @@
 import type { CallInput, queryLogs } from '../../../contracts/index.ts';
-import { LOG_LEVELS, type LogLevel } from '../../../kit/logger.ts';
+import { LOG_LEVELS, type LogLevel } from '../../../kit/telemetry/logger.ts';
 import { UsageError } from '../../parse-args.ts';
 
 /** Filter for log records; absent fields match everything. */

@@ -5,8 +5,8 @@ import { PlatformConfig, type ServiceName } from '../../../contracts/index.ts';
 import { createPeers } from '../../../daemons/peers.ts';
 import type { RunningDaemon } from '../../../daemons/run-daemon.ts';
 import { startByName } from '../../../daemons/start-by-name.ts';
-import { systemClock } from '../../../kit/clock.ts';
-import { systemRandom } from '../../../kit/random.ts';
+import { systemRandom } from '../../../kit/security/random.ts';
+import { systemClock } from '../../../kit/time/clock.ts';
 
 /** Services merged by the gateway. */
 const MERGED: readonly ServiceName[] = ['rest', 'workflow', 'gateway'];

@@ -10,8 +10,8 @@ import {
   reloadPlugins,
 } from '../../../contracts/index.ts';
 import { watchSources } from '../../../daemons/plugin-runtime/source-watch.ts';
-import { toPlatformError } from '../../../kit/errors.ts';
-import { silentLogger } from '../../../kit/logger.ts';
+import { toPlatformError } from '../../../kit/errors/errors.ts';
+import { silentLogger } from '../../../kit/telemetry/logger.ts';
 import { sourceStamp } from '../../../plugins/index.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, streamed } from '../../define-command.ts';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import { z } from 'zod';
 import type { PlanChange, PluginPlan } from '../../../contracts/index.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import { confirm } from '../../confirm.ts';
 import type { CommandContext } from '../../context.ts';
 import type { Style } from '../../style.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { installPlugin, type PluginPlan, planPlugin } from '../../../contracts/index.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { absoluteSource, confirmPlan, INSTALL_TIMEOUT_MS, runManifestFlag } from './install-plan.ts';
 import { pluginText } from './show.ts';

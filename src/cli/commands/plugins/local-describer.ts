@@ -1,8 +1,8 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '../../../kit/clock.ts';
-import { silentLogger } from '../../../kit/logger.ts';
-import { systemRandom } from '../../../kit/random.ts';
+import { systemRandom } from '../../../kit/security/random.ts';
+import { silentLogger } from '../../../kit/telemetry/logger.ts';
+import { systemClock } from '../../../kit/time/clock.ts';
 import {
   createDescriber,
   createWorkerBackend,

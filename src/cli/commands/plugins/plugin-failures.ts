@@ -1,5 +1,5 @@
 import { type LogRecord, queryLogs } from '../../../contracts/index.ts';
-import { messageOf } from '../../../kit/errors.ts';
+import { messageOf } from '../../../kit/errors/errors.ts';
 import type { CommandContext } from '../../context.ts';
 import { followEvents } from '../../event-stream.ts';
 

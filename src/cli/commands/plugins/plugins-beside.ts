@@ -3,8 +3,8 @@ import { getPlugin, type ManifestV3, type Permissions, PluginId } from '../../..
 import type { FindPlugin, KnownPlugin } from '../../../daemons/workflow/domain/definition/unresolved.ts';
 import { knownPlugin, manifestFaults } from '../../../daemons/workflow/manifest-faults.ts';
 import { readWorkflowFiles } from '../../../daemons/workflow/workflow-files.ts';
-import { PlatformError } from '../../../kit/errors.ts';
-import { isRecord } from '../../../kit/is-record.ts';
+import { isRecord } from '../../../kit/data/is-record.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import {
   type LoadedPlugin,
   type PluginDescriber,

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { PlatformError } from '../../../kit/errors.ts';
-import { version } from '../../../kit/paths.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
+import { version } from '../../../kit/files/paths.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { linkPlatform } from '../../vendor/link-platform.ts';
 import {

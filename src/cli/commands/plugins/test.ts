@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import { defineCommand, ok, streamed } from '../../define-command.ts';
 import { shellWord } from '../../shell-word.ts';
 import { vendoredState } from '../../vendor/vendored-platform.ts';

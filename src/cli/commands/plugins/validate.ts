@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import { type PluginFault, sandboxInForce } from '../../../plugins/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { checkFolder } from './check-folder.ts';

@@ -2,8 +2,8 @@ import { createWriteStream, renameSync, rmSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { draftPathOf } from '../../../kit/draft-path.ts';
-import { tarOf } from '../../../kit/tar/write.ts';
+import { draftPathOf } from '../../../kit/files/draft-path.ts';
+import { tarOf } from '../../../kit/files/tar/write.ts';
 import { storeError } from '../../../store/sqlite/store-error.ts';
 
 /** Writes an archive of text files by name. Throws STORE_ERROR. */

@@ -1,9 +1,9 @@
 import { arch, cpus, release, totalmem, uptime } from 'node:os';
 import { join } from 'node:path';
 import { SERVICE_NAMES } from '../../../contracts/index.ts';
-import { messageOf } from '../../../kit/errors.ts';
-import { version } from '../../../kit/paths.ts';
-import { redact, redactText } from '../../../kit/redact.ts';
+import { messageOf } from '../../../kit/errors/errors.ts';
+import { version } from '../../../kit/files/paths.ts';
+import { redact, redactText } from '../../../kit/telemetry/redact.ts';
 import type { CommandContext } from '../../context.ts';
 import { lastRecords } from '../../log-reader.ts';
 import { findSupervisor } from '../../supervisor/control-client.ts';

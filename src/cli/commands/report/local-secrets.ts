@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { keepSecret } from '../../../kit/redact.ts';
+import { keepSecret } from '../../../kit/telemetry/redact.ts';
 import type { CommandContext } from '../../context.ts';
 
 /** Names of variables that may hold secrets. */

@@ -1,5 +1,5 @@
 import { existsSync, renameSync } from 'node:fs';
-import { codeOf, PlatformError } from '../../../kit/errors.ts';
+import { codeOf, PlatformError } from '../../../kit/errors/errors.ts';
 import { acquireOwnerLock } from '../../../store/sqlite/owner-lock.ts';
 import { storeError } from '../../../store/sqlite/store-error.ts';
 import { findSupervisor } from '../../supervisor/control-client.ts';

@@ -3,9 +3,9 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { createGunzip } from 'node:zlib';
-import { messageOf, PlatformError } from '../../../kit/errors.ts';
-import { archiveRefused } from '../../../kit/tar/header.ts';
-import { readTar, type TarEntry, type TarReader } from '../../../kit/tar/read.ts';
+import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
+import { archiveRefused } from '../../../kit/files/tar/header.ts';
+import { readTar, type TarEntry, type TarReader } from '../../../kit/files/tar/read.ts';
 import { storeError } from '../../../store/sqlite/store-error.ts';
 import { type BackupFile, BackupManifest, DATA_PREFIX, FORMAT, MANIFEST_NAME } from '../backup/manifest.ts';
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import { DATA_FILES } from '../../../store/sqlite/data-files.ts';
 import { inspectDatabase } from '../../../store/sqlite/snapshot.ts';
 import { type BackupManifest, KEY_FILES } from '../backup/manifest.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { messageOf, PlatformError } from '../../../kit/errors.ts';
+import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
 import { kebab } from '../../command-arguments.ts';
 import { GLOBAL_FLAGS } from '../../globals.ts';
 import { readJson } from '../../json-flag.ts';

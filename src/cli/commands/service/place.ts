@@ -1,8 +1,8 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Environment } from '../../../kit/config.ts';
-import { codeOf, messageOf, PlatformError } from '../../../kit/errors.ts';
-import { userConfigFolder, userHome } from '../../../kit/user-folder.ts';
+import type { Environment } from '../../../kit/config/config.ts';
+import { codeOf, messageOf, PlatformError } from '../../../kit/errors/errors.ts';
+import { userConfigFolder, userHome } from '../../../kit/files/user-folder.ts';
 import { writeWholeFile } from '../../supervisor/data-folder.ts';
 
 const UNIT_NAME = 'svc-platform.service';

@@ -1,9 +1,9 @@
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { type PlatformConfig, SERVICE_NAMES } from '../../../contracts/index.ts';
-import { seconds } from '../../../kit/duration.ts';
-import { packageRoot } from '../../../kit/paths.ts';
-import { STOP_DEADLINES } from '../../../kit/stop-deadlines.ts';
+import { packageRoot } from '../../../kit/files/paths.ts';
+import { seconds } from '../../../kit/time/duration.ts';
+import { STOP_DEADLINES } from '../../../kit/time/stop-deadlines.ts';
 
 /** Inputs of a unit file. */
 export interface UnitOptions {

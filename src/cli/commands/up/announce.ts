@@ -1,4 +1,4 @@
-import { formatDuration } from '../../../kit/duration.ts';
+import { formatDuration } from '../../../kit/time/duration.ts';
 import type { BrokenPlugin, SupervisorEvent, SupervisorStatus } from '../../supervisor/control-protocol.ts';
 import type { Ui } from '../../ui.ts';
 

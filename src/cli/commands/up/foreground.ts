@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
-import { loadConfig } from '../../../kit/config.ts';
-import { systemRandom } from '../../../kit/random.ts';
+import { loadConfig } from '../../../kit/config/config.ts';
+import { systemRandom } from '../../../kit/security/random.ts';
 import type { CommandContext } from '../../context.ts';
 import { formatRecord } from '../../log-format.ts';
 import { type RunningSupervisor, runSupervisor } from '../../supervisor/run-supervisor.ts';

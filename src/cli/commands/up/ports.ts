@@ -1,6 +1,6 @@
 import { SERVICE_NAMES, ServiceName } from '../../../contracts/index.ts';
 import { parsePort } from '../../../kit/config/env.ts';
-import { nearest } from '../../../kit/nearest.ts';
+import { nearest } from '../../../kit/data/nearest.ts';
 import { UsageError } from '../../parse-args.ts';
 
 export type Ports = Partial<Record<ServiceName, number>>;

@@ -6,7 +6,7 @@ import {
   PluginId,
   type WebhookDelivery,
 } from '../../../contracts/index.ts';
-import { formatDuration } from '../../../kit/duration.ts';
+import { formatDuration } from '../../../kit/time/duration.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { type ListPage, moreLine, pageFlags } from '../../list-page.ts';
 import { table } from '../../style.ts';

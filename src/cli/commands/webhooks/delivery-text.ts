@@ -1,5 +1,5 @@
 import type { WebhookDelivery } from '../../../contracts/index.ts';
-import { formatDuration } from '../../../kit/duration.ts';
+import { formatDuration } from '../../../kit/time/duration.ts';
 import { oneLine } from '../../harmless.ts';
 import type { Style } from '../../style.ts';
 import { timeText } from '../../time-text.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { EventName, HEADERS, PluginId } from '../../../contracts/index.ts';
-import { messageOf } from '../../../kit/errors.ts';
+import { messageOf } from '../../../kit/errors/errors.ts';
 import { defineCommand, streamed } from '../../define-command.ts';
 import { deliveryLine } from './delivery-text.ts';
 import { followDeliveries, type StreamedDelivery } from './follow.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { getDelivery, type WebhookDeliveryDetails } from '../../../contracts/index.ts';
-import { formatDuration } from '../../../kit/duration.ts';
+import { formatDuration } from '../../../kit/time/duration.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { pairs, type Style, table } from '../../style.ts';
 import { timeText } from '../../time-text.ts';

@@ -4,7 +4,7 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { z } from 'zod';
 import { WorkflowId } from '../../../contracts/index.ts';
 import { workflowFileStamps } from '../../../daemons/workflow/workflow-files.ts';
-import { messageOf, PlatformError } from '../../../kit/errors.ts';
+import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { shellWord } from '../../shell-word.ts';
 import { writeWholeFile } from '../../supervisor/data-folder.ts';

@@ -6,7 +6,7 @@ import {
   type RunLogLine,
   type WorkflowRun,
 } from '../../../contracts/index.ts';
-import { formatDuration } from '../../../kit/duration.ts';
+import { formatDuration } from '../../../kit/time/duration.ts';
 import type { CommandContext } from '../../context.ts';
 import { followEvents } from '../../event-stream.ts';
 import { oneLine } from '../../harmless.ts';

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { compileDefinition } from '../../../daemons/workflow/domain/definition/compile-definition.ts';
 import { checkingKinds } from '../../../daemons/workflow/step-kinds.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { readDefinitionFile } from '../../definition-file.ts';
 

@@ -1,5 +1,5 @@
 import type { Job, RunStep, Schedule, WorkflowRun } from '../../../contracts/index.ts';
-import { formatDuration } from '../../../kit/duration.ts';
+import { formatDuration } from '../../../kit/time/duration.ts';
 import { pairs, type Style, table } from '../../style.ts';
 import { timeText } from '../../time-text.ts';
 

@@ -1,7 +1,7 @@
-import type { Clock } from '../../../kit/clock.ts';
-import { every } from '../../../kit/clock.ts';
-import { days, minutes } from '../../../kit/duration.ts';
-import type { Logger } from '../../../kit/logger.ts';
+import type { Logger } from '../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../kit/time/clock.ts';
+import { every } from '../../../kit/time/clock.ts';
+import { days, minutes } from '../../../kit/time/duration.ts';
 import type { GatewayStore } from '../../../store/ports/index.ts';
 
 const EVERY_MS = minutes(1);

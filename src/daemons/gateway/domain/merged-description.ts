@@ -1,7 +1,7 @@
 import type { OpenApiDocument } from '../../../http/index.ts';
-import type { Clock } from '../../../kit/clock.ts';
-import { seconds } from '../../../kit/duration.ts';
-import type { Logger } from '../../../kit/logger.ts';
+import type { Logger } from '../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../kit/time/clock.ts';
+import { seconds } from '../../../kit/time/duration.ts';
 import { type DescribedService, mergeOpenApi } from './merge-openapi.ts';
 
 /** Source of a service's description. */

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Caller, PlatformConfig } from '../../../contracts/index.ts';
 import { rateLimited } from '../../../http/index.ts';
-import { minutes } from '../../../kit/duration.ts';
-import { PlatformError } from '../../../kit/errors.ts';
-import type { CreateLimiter, RateVerdict, SharedLimiter } from '../../../kit/rate-limiter.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
+import type { CreateLimiter, RateVerdict, SharedLimiter } from '../../../kit/limits/rate-limiter.ts';
+import { minutes } from '../../../kit/time/duration.ts';
 import { tokenText } from './identity/bearer.ts';
 
 /** Identities that a request counts against. */

@@ -7,9 +7,9 @@ import {
   requireValidRequest,
   sendRawError,
 } from '../../../http/index.ts';
-import { toPlatformError } from '../../../kit/errors.ts';
-import { saneId, spanIdOf, traceIdOf } from '../../../kit/trace.ts';
-import type { IncomingDelivery, WebhookDelivery } from '../domain/webhooks/delivery.ts';
+import { toPlatformError } from '../../../kit/errors/errors.ts';
+import { saneId, spanIdOf, traceIdOf } from '../../../kit/telemetry/trace.ts';
+import type { IncomingDelivery, WebhookDelivery } from '../domain/webhooks/receive/delivery.ts';
 import { answerDelivery } from './delivery-answer.ts';
 import { readBody, requireDeclaredSize } from './read-body.ts';
 import type { EdgeMatch } from './router.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { HEADERS } from '../../../contracts/index.ts';
 import { endUnread } from '../../../http/index.ts';
-import type { DeliveryAnswer } from '../domain/webhooks/delivery.ts';
+import type { DeliveryAnswer } from '../domain/webhooks/receive/delivery.ts';
 
 /**
  * Writes the answer to a delivery and calls `answered` once it is written, or the connection is gone. Throws when one of

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { deliverToInstance, deliverWebhook } from '../../../contracts/index.ts';
 import { type Http, type JudgeOrigin, originForm } from '../../../http/index.ts';
-import type { WebhookDelivery } from '../domain/webhooks/delivery.ts';
+import type { WebhookDelivery } from '../domain/webhooks/receive/delivery.ts';
 import { PROXIED_METHODS } from '../proxy/proxied-call.ts';
 import { Deliveries } from './deliveries.ts';
 import { ProxiedCalls, type ProxiedCallsServices } from './proxied-calls.ts';

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 
 /** Joined as they come: a megabyte in chunks of one byte took 490 MB, as each holds on to what it came in. Now 30. */
 const MAX_CHUNKS = 256;

@@ -10,7 +10,7 @@ import {
   refuseUpgrade,
   requireValidRequest,
 } from '../../../http/index.ts';
-import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
+import { PlatformError, toPlatformError } from '../../../kit/errors/errors.ts';
 import { actingNamespace } from '../domain/identity/acting-namespace.ts';
 import type { Admins } from '../domain/identity/admins.ts';
 import type { Authenticator } from '../domain/identity/authenticator.ts';

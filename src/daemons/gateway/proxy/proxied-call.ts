@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller } from '../../../contracts/index.ts';
 import { type ClientSide, type HttpKit, type RequestIds, sendRawError } from '../../../http/index.ts';
-import type { PlatformError } from '../../../kit/errors.ts';
+import type { PlatformError } from '../../../kit/errors/errors.ts';
 import type { Upstream } from './upstreams.ts';
 
 /** TRACE would show a page what headers we add; CONNECT is no request to an upstream. */

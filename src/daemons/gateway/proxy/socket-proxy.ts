@@ -1,11 +1,11 @@
 import type { Duplex } from 'node:stream';
 import { LIMITS } from '../../../contracts/index.ts';
 import type { ClientSideOf } from '../../../http/index.ts';
-import { type Clock, every } from '../../../kit/clock.ts';
-import { minutes } from '../../../kit/duration.ts';
-import { PlatformError } from '../../../kit/errors.ts';
-import { createFairShares, type FairShares } from '../../../kit/fair-shares.ts';
-import { traceparentOf } from '../../../kit/trace.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
+import { createFairShares, type FairShares } from '../../../kit/limits/fair-shares.ts';
+import { traceparentOf } from '../../../kit/telemetry/trace.ts';
+import { type Clock, every } from '../../../kit/time/clock.ts';
+import { minutes } from '../../../kit/time/duration.ts';
 import type { Principal } from '../domain/identity/authenticator.ts';
 import type { Revocations } from '../domain/identity/revocations.ts';
 import type { CountUpstreamRequest } from '../metrics.ts';

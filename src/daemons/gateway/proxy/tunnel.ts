@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
-import type { Clock } from '../../../kit/clock.ts';
-import { seconds } from '../../../kit/duration.ts';
+import type { Clock } from '../../../kit/time/clock.ts';
+import { seconds } from '../../../kit/time/duration.ts';
 import { closeFrame, createFrameBoundary } from './frame-boundary.ts';
 
 /** Two sockets joined after a WebSocket handshake. */

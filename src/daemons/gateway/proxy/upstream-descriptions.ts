@@ -1,5 +1,5 @@
 import { type OpenApiDocument, serviceHeaders } from '../../../http/index.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { DescriptionSource } from '../domain/merged-description.ts';
 import { type Upstream, upstreamFor } from './upstreams.ts';
 

@@ -1,6 +1,6 @@
 import { deliverToInstance, deliverWebhook } from '../../../contracts/index.ts';
 import { type Http, serveDocs } from '../../../http/index.ts';
-import { version } from '../../../kit/paths.ts';
+import { version } from '../../../kit/files/paths.ts';
 import type { MergedDescription } from '../domain/merged-description.ts';
 import { type Upstream, upstreamFor } from '../proxy/upstreams.ts';
 

@@ -1,7 +1,7 @@
 import { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Http, refuseUpgrade } from '../../../http/index.ts';
-import { PlatformError, toPlatformError } from '../../../kit/errors.ts';
+import { PlatformError, toPlatformError } from '../../../kit/errors/errors.ts';
 import { takeUnread } from '../../group/hand-over.ts';
 import type { ProcessGroup } from '../../group/process-group.ts';
 import type { Principal } from '../domain/identity/authenticator.ts';

@@ -7,8 +7,8 @@ import {
   type Http,
   mount,
 } from '../../../http/index.ts';
-import { messageOf, PlatformError } from '../../../kit/errors.ts';
-import { safeEqual, serviceKey } from '../../../kit/keys.ts';
+import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
+import { safeEqual, serviceKey } from '../../../kit/security/keys.ts';
 import type { StreamSink } from '../../../plugins/index.ts';
 import { type ContainerCredentials, executionOf } from '../domain/hosts/container-credentials.ts';
 import type { Dispatch, Dispatcher, NamedRequest } from '../domain/hosts/dispatch.ts';

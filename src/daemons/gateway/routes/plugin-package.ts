@@ -1,6 +1,6 @@
 import { type Caller, type PlatformConfig, pluginPackage } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import { packFolder } from '../../../plugins/index.ts';
 import type { HostStore } from '../../../store/ports/index.ts';
 import type { PluginRuntime } from '../../plugin-runtime/runtime.ts';

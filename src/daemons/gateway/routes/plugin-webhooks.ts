@@ -1,6 +1,6 @@
 import { listPluginWebhooks } from '../../../contracts/index.ts';
 import { type Http, mount, upstreamIdentity } from '../../../http/index.ts';
-import type { WebhookAdmin } from '../domain/webhooks/admin.ts';
+import type { WebhookAdmin } from '../domain/webhooks/admin/admin.ts';
 
 export interface PluginWebhookServices {
   webhookAdmin: WebhookAdmin;

@@ -8,8 +8,8 @@ import {
   revokeWebhookInstance,
 } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
-import { minutes } from '../../../kit/duration.ts';
-import type { WebhookAdmin } from '../domain/webhooks/admin.ts';
+import { minutes } from '../../../kit/time/duration.ts';
+import type { WebhookAdmin } from '../domain/webhooks/admin/admin.ts';
 
 export interface WebhookAdminServices {
   webhookAdmin: WebhookAdmin;

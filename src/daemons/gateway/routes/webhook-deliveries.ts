@@ -6,8 +6,8 @@ import {
   sendSample,
 } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
-import type { WebhookDeliveries } from '../domain/webhooks/deliveries.ts';
-import type { WebhookSamples } from '../domain/webhooks/samples.ts';
+import type { WebhookDeliveries } from '../domain/webhooks/admin/deliveries.ts';
+import type { WebhookSamples } from '../domain/webhooks/admin/samples.ts';
 
 export interface WebhookDeliveriesServices {
   deliveries: WebhookDeliveries;

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { streamDeliveries } from '../../../contracts/index.ts';
 import { createEventStreams, type EndpointContext, type Http, mount } from '../../../http/index.ts';
-import type { WrittenEvent } from '../../../kit/server-sent-events.ts';
+import type { WrittenEvent } from '../../../kit/streams/server-sent-events.ts';
 import type { DeliveryRecord, WebhookInbox } from '../../../store/ports/index.ts';
 import type { Authenticator } from '../domain/identity/authenticator.ts';
-import { textOf, viewOf } from '../domain/webhooks/delivery-view.ts';
-import { shownHeaders } from '../domain/webhooks/request-head.ts';
-import type { Resign } from '../domain/webhooks/resigning.ts';
-import { formatCursor, parseCursor, readTail, type TailCursor } from '../domain/webhooks/tail.ts';
+import { textOf, viewOf } from '../domain/webhooks/admin/delivery-view.ts';
+import { formatCursor, parseCursor, readTail, type TailCursor } from '../domain/webhooks/admin/tail.ts';
+import { shownHeaders } from '../domain/webhooks/receive/request-head.ts';
+import type { Resign } from '../domain/webhooks/verify/resigning.ts';
 import { subjectOf } from './subject.ts';
 
 export interface WebhookStreamServices {

@@ -1,6 +1,6 @@
 import type { LockEntry } from '../../../contracts/index.ts';
-import type { Analytics } from '../../../kit/analytics.ts';
-import type { Logger } from '../../../kit/logger.ts';
+import type { Analytics } from '../../../kit/telemetry/analytics.ts';
+import type { Logger } from '../../../kit/telemetry/logger.ts';
 
 export type MarketplaceAction =
   | 'installed'

@@ -1,5 +1,5 @@
 import type { LockFile, PluginOrigin } from '../../../contracts/index.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import { type LoadedPlugin, type PluginRegistry, relate } from '../../../plugins/index.ts';
 import { entryOf } from './lock-entries.ts';
 import { alreadyExists, faulty, unknown } from './refusals.ts';

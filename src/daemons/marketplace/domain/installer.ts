@@ -6,11 +6,11 @@ import type {
   PluginOrigin,
   PluginPlan,
 } from '../../../contracts/index.ts';
-import type { Analytics } from '../../../kit/analytics.ts';
-import type { Clock } from '../../../kit/clock.ts';
-import { minutes } from '../../../kit/duration.ts';
-import { PlatformError } from '../../../kit/errors.ts';
-import type { Logger } from '../../../kit/logger.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
+import type { Analytics } from '../../../kit/telemetry/analytics.ts';
+import type { Logger } from '../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../kit/time/clock.ts';
+import { minutes } from '../../../kit/time/duration.ts';
 import {
   manifestDigest,
   type PluginDescriber,

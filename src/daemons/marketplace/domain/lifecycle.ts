@@ -1,5 +1,5 @@
-import { messageOf } from '../../../kit/errors.ts';
-import type { Logger } from '../../../kit/logger.ts';
+import { messageOf } from '../../../kit/errors/errors.ts';
+import type { Logger } from '../../../kit/telemetry/logger.ts';
 import type { LoadedPlugin } from '../../../plugins/index.ts';
 import type { PluginRuntime } from '../../plugin-runtime/runtime.ts';
 import type { MarketplaceAction } from './announce.ts';

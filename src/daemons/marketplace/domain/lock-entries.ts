@@ -1,7 +1,7 @@
 import type { LockEntry, LockFile, PluginId, PluginOrigin } from '../../../contracts/index.ts';
-import type { Clock } from '../../../kit/clock.ts';
-import { PlatformError } from '../../../kit/errors.ts';
-import { ownValue } from '../../../kit/own-value.ts';
+import { ownValue } from '../../../kit/data/own-value.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
+import type { Clock } from '../../../kit/time/clock.ts';
 import { type LoadedPlugin, manifestDigest, readLockFile, writeLockFile } from '../../../plugins/index.ts';
 import { unknown } from './refusals.ts';
 import type { ReloadBroadcast } from './reload-broadcast.ts';

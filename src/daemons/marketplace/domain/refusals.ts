@@ -1,5 +1,5 @@
 import type { LockEntry } from '../../../contracts/index.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { LoadedPlugin, PluginFault } from '../../../plugins/index.ts';
 
 /** Errors of rejected plugin changes. */

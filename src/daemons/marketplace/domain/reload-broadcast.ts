@@ -1,7 +1,7 @@
 import { rereadPlugins, type ServiceName } from '../../../contracts/index.ts';
 import { createClient, serviceHeaders } from '../../../http/index.ts';
-import { seconds } from '../../../kit/duration.ts';
-import type { Logger } from '../../../kit/logger.ts';
+import type { Logger } from '../../../kit/telemetry/logger.ts';
+import { seconds } from '../../../kit/time/duration.ts';
 import type { Resources } from '../../define-daemon.ts';
 import type { PluginRuntime } from '../../plugin-runtime/runtime.ts';
 

@@ -1,4 +1,4 @@
-import type { Logger } from '../../../kit/logger.ts';
+import type { Logger } from '../../../kit/telemetry/logger.ts';
 import { findFolders, readLockFile, sourceDigest, sourceStamp } from '../../../plugins/index.ts';
 import type { PluginRuntime } from '../../plugin-runtime/runtime.ts';
 import { type SourceWatch, type Stamps, watchSources } from '../../plugin-runtime/source-watch.ts';

@@ -1,6 +1,6 @@
 import { copyFile, lstat, mkdir, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import { INSTALL_LIMITS } from '../../../plugins/index.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import { copyFolder } from './copy-folder.ts';
 import { installDependencies, NPM_QUIET } from './install-dependencies.ts';
 import type { Source } from './parse-source.ts';

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { messageOf, PlatformError } from '../../../kit/errors.ts';
-import { isRecord } from '../../../kit/is-record.ts';
+import { isRecord } from '../../../kit/data/is-record.ts';
+import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
 import { runTool, type ToolPlace } from './run-tool.ts';
 
 /** Options for every npm call: no package scripts, no superfluous output. */

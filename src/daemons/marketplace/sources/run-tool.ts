@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { systemClock } from '../../../kit/clock.ts';
-import { minutes, seconds } from '../../../kit/duration.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
+import { systemClock } from '../../../kit/time/clock.ts';
+import { minutes, seconds } from '../../../kit/time/duration.ts';
 import { type Tool, toolLaunch } from './tool-launch.ts';
 
 const TIMEOUT_MS = minutes(5);

@@ -2,9 +2,9 @@ import { createReadStream } from 'node:fs';
 import { chmod, mkdir, open } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { createGunzip } from 'node:zlib';
-import { messageOf, PlatformError } from '../../../kit/errors.ts';
-import { archiveRefused as refused } from '../../../kit/tar/header.ts';
-import { readTar, type TarEntry, type TarReader } from '../../../kit/tar/read.ts';
+import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
+import { archiveRefused as refused } from '../../../kit/files/tar/header.ts';
+import { readTar, type TarEntry, type TarReader } from '../../../kit/files/tar/read.ts';
 import { INSTALL_LIMITS, isInside } from '../../../plugins/index.ts';
 
 /**

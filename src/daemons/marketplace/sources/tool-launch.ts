@@ -1,4 +1,4 @@
-import { locate } from '../../../kit/locate.ts';
+import { locate } from '../../../kit/files/locate.ts';
 
 export type Tool = 'npm' | 'git';
 

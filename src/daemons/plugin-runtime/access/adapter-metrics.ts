@@ -1,5 +1,5 @@
 import { Counter, Histogram } from 'prom-client';
-import type { Metrics } from '../../../kit/metrics.ts';
+import type { Metrics } from '../../../kit/telemetry/metrics.ts';
 import type { AdapterWatch } from '../../../plugins/index.ts';
 
 const DURATION_MS = [1, 5, 10, 50, 100, 500, 1000, 5000, 10_000, 30_000, 60_000, 120_000];

@@ -10,9 +10,9 @@ import {
   writeObject,
 } from '../../../contracts/index.ts';
 import { createClient } from '../../../http/index.ts';
-import { adapterMissing } from '../../../kit/adapter-missing.ts';
-import { PlatformError } from '../../../kit/errors.ts';
-import { unsetSecrets } from '../../../kit/secret-ref.ts';
+import { unsetSecrets } from '../../../kit/config/secret-ref.ts';
+import { adapterMissing } from '../../../kit/errors/adapter-missing.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import type {
   AdapterParts,
   ObjectAccess,

@@ -1,6 +1,6 @@
 import { HEADERS } from '../../../contracts/index.ts';
 import { type CallOptions, serviceHeaders } from '../../../http/index.ts';
-import { traceparent } from '../../../kit/trace.ts';
+import { traceparent } from '../../../kit/telemetry/trace.ts';
 import type { CallScope } from '../../../plugins/index.ts';
 import type { Resources } from '../../define-daemon.ts';
 

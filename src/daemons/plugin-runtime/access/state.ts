@@ -1,6 +1,6 @@
 import { deleteState, getState, incrementState, listState, putState } from '../../../contracts/index.ts';
 import { createClient } from '../../../http/index.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { StateAccess, StateScope } from '../../../plugins/index.ts';
 import type { Resources } from '../../define-daemon.ts';
 import { callOptions } from './call-options.ts';

@@ -6,7 +6,7 @@ import {
   watchCodeSteps,
 } from '../../../contracts/index.ts';
 import { createClient } from '../../../http/index.ts';
-import { minutes } from '../../../kit/duration.ts';
+import { minutes } from '../../../kit/time/duration.ts';
 import type { StepAccess } from '../../../plugins/index.ts';
 import type { Resources } from '../../define-daemon.ts';
 import { callOptions } from './call-options.ts';

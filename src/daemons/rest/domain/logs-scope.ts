@@ -1,5 +1,5 @@
 import type { Caller } from '../../../contracts/index.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { TimeRange } from '../../../store/ports/telemetry.ts';
 
 /**

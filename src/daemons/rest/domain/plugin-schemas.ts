@@ -5,10 +5,10 @@ import type {
   SchemaRef,
   SchemaToDescribe,
 } from '../../../contracts/index.ts';
-import type { Clock } from '../../../kit/clock.ts';
-import { minutes } from '../../../kit/duration.ts';
-import { messageOf } from '../../../kit/errors.ts';
-import { createNumbering } from '../../../kit/numbering.ts';
+import { createNumbering } from '../../../kit/data/numbering.ts';
+import { messageOf } from '../../../kit/errors/errors.ts';
+import type { Clock } from '../../../kit/time/clock.ts';
+import { minutes } from '../../../kit/time/duration.ts';
 import { zodRefs } from '../../../plugins/index.ts';
 
 type JsonSchema = Record<string, unknown>;

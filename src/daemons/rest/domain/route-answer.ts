@@ -1,5 +1,5 @@
 import type { CommandResult, RouteDecl } from '../../../contracts/index.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 
 /** Response of a plugin route. `undeclared`: the manifest does not list the error code, which is logged. */
 export interface RouteAnswer {

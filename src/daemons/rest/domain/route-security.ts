@@ -5,7 +5,7 @@ import {
   OAUTH_HOST_PREFIX,
   type Security,
 } from '../../../contracts/index.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 
 /** Requirement of a route without `security` for calls that the gateway passed without a token. */
 const IDENTIFIED: readonly Security[] = ['token'];

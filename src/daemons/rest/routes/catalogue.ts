@@ -1,7 +1,7 @@
 import { listRoutes, type RouteItem } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
 import { isVisible } from '../../../http/openapi.ts';
-import { version } from '../../../kit/paths.ts';
+import { version } from '../../../kit/files/paths.ts';
 import { PLUGIN_ROUTES_PREFIX } from '../../plugin-routes/route-table.ts';
 import { pluginOpenApi } from '../domain/plugin-openapi.ts';
 import type { RestServices } from '../services.ts';

@@ -35,7 +35,7 @@ import {
   updatePlugin,
 } from '../../../contracts/index.ts';
 import { type Http, mount, serviceHeaders } from '../../../http/index.ts';
-import { traceparentOf } from '../../../kit/trace.ts';
+import { traceparentOf } from '../../../kit/telemetry/trace.ts';
 import type { Owner, RestServices } from '../services.ts';
 
 /**

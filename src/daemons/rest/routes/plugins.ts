@@ -7,7 +7,7 @@ import {
   type HttpKit,
   pathOf,
 } from '../../../http/index.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { RunOptions } from '../../../plugins/index.ts';
 import { type OAuthFault, OAuthRefusal } from '../../oauth/verifier.ts';
 import { PLUGIN_ROUTES_PREFIX, type PluginRoute } from '../../plugin-routes/route-table.ts';

@@ -1,5 +1,5 @@
 import { LIMITS, type PlatformConfig } from '../../../contracts/index.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { EntryQuota, JsonValue, KeyValueEntry, KeyValueStore } from '../../../store/ports/index.ts';
 
 /** Scope of entries; other tenants cannot see them. */

@@ -1,6 +1,6 @@
 import type { AdaptersConfig, StoredObject } from '../../../contracts/index.ts';
-import { adapterMissing } from '../../../kit/adapter-missing.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import { adapterMissing } from '../../../kit/errors/adapter-missing.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import { type ObjectScope, type ObjectStore, requireObjectKey } from '../../../store/ports/index.ts';
 
 export interface ObjectPage {

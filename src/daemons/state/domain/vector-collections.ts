@@ -1,5 +1,5 @@
 import type { AdaptersConfig } from '../../../contracts/index.ts';
-import { adapterMissing } from '../../../kit/adapter-missing.ts';
+import { adapterMissing } from '../../../kit/errors/adapter-missing.ts';
 import type {
   CollectionKey,
   VectorHit,

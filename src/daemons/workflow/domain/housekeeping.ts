@@ -1,6 +1,6 @@
-import { type Clock, every } from '../../../kit/clock.ts';
-import { minutes } from '../../../kit/duration.ts';
-import type { Logger } from '../../../kit/logger.ts';
+import type { Logger } from '../../../kit/telemetry/logger.ts';
+import { type Clock, every } from '../../../kit/time/clock.ts';
+import { minutes } from '../../../kit/time/duration.ts';
 import type { WorkflowStore } from '../../../store/ports/index.ts';
 
 const INTERVAL_MS = minutes(1);

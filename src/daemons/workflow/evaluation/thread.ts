@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
-import { every, systemClock } from '../../../kit/clock.ts';
-import { codeOf, messageOf } from '../../../kit/errors.ts';
-import { entryFile } from '../../../kit/paths.ts';
+import { codeOf, messageOf } from '../../../kit/errors/errors.ts';
+import { entryFile } from '../../../kit/files/paths.ts';
+import { every, systemClock } from '../../../kit/time/clock.ts';
 import type { ConfinedTask } from '../domain/definition/evaluator.ts';
 import { formatPath, TemplateError } from '../domain/definition/templates.ts';
 import type { TaskMessage, TaskReply, ThreadStart } from './protocol.ts';

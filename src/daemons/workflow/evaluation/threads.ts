@@ -1,6 +1,6 @@
-import { type Clock, systemClock } from '../../../kit/clock.ts';
-import { minutes } from '../../../kit/duration.ts';
-import { createFairQueue } from '../../../kit/fair-queue.ts';
+import { createFairQueue } from '../../../kit/limits/fair-queue.ts';
+import { type Clock, systemClock } from '../../../kit/time/clock.ts';
+import { minutes } from '../../../kit/time/duration.ts';
 import type { ConfinedThreads } from '../domain/definition/evaluator.ts';
 import { type EvaluationThread, startEvaluationThread, type Waiting } from './thread.ts';
 

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import type { Clock } from '../../../kit/clock.ts';
-import type { WrittenEvent } from '../../../kit/server-sent-events.ts';
+import type { WrittenEvent } from '../../../kit/streams/server-sent-events.ts';
+import type { Clock } from '../../../kit/time/clock.ts';
 import type { Page } from '../domain/desks/run-desk.ts';
 import type { RunWatch } from '../domain/desks/run-watch.ts';
 

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Caller } from '../../../contracts/index.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { Starter } from '../domain/starts/run-starter.ts';
 
 export function starterOf(caller: Caller, request: FastifyRequest): Starter {

@@ -1,6 +1,6 @@
 import { type Caller, listTriggers, startByDelivery } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { WorkflowServices } from '../services.ts';
 import { starterOf } from './starter.ts';
 

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { Pool } from 'undici';
-import { seconds } from '../../../kit/duration.ts';
-import { codeOf, messageOf, PlatformError } from '../../../kit/errors.ts';
+import { codeOf, messageOf, PlatformError } from '../../../kit/errors/errors.ts';
+import { seconds } from '../../../kit/time/duration.ts';
 
 /** Supported by Docker since 20.10 and by Podman since 3. */
 const API = '/v1.41';

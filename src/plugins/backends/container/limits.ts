@@ -1,5 +1,5 @@
-import { PlatformError } from '../../../kit/errors.ts';
-import type { Logger } from '../../../kit/logger.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
+import type { Logger } from '../../../kit/telemetry/logger.ts';
 import type { Engine } from './engine.ts';
 import type { ContainerConfig } from './spec.ts';
 

@@ -1,7 +1,7 @@
-import { systemClock } from '../../../kit/clock.ts';
-import { seconds } from '../../../kit/duration.ts';
-import type { PlatformError } from '../../../kit/errors.ts';
-import { createFairShares, createTenancy } from '../../../kit/fair-shares.ts';
+import type { PlatformError } from '../../../kit/errors/errors.ts';
+import { createFairShares, createTenancy } from '../../../kit/limits/fair-shares.ts';
+import { systemClock } from '../../../kit/time/clock.ts';
+import { seconds } from '../../../kit/time/duration.ts';
 import { createWaitQueue } from '../wait-queue.ts';
 import { type Call, cancelled, unavailable } from '../worker/call.ts';
 

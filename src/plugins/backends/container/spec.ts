@@ -1,8 +1,8 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import type { ExecutionRequest, PlatformConfig } from '../../../contracts/index.ts';
-import { PlatformError } from '../../../kit/errors.ts';
-import { entryFile } from '../../../kit/paths.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
+import { entryFile } from '../../../kit/files/paths.ts';
 import { isInside } from '../../inside.ts';
 import { scrubEnvironment } from '../../sandbox/environment.ts';
 import type { Grants } from '../../sandbox/grants.ts';

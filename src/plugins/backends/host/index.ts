@@ -1,7 +1,7 @@
 import type { CommandResult, ExecutionRequest, HostPlugin, HostTarget } from '../../../contracts/index.ts';
-import type { Clock } from '../../../kit/clock.ts';
-import { seconds } from '../../../kit/duration.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
+import type { Clock } from '../../../kit/time/clock.ts';
+import { seconds } from '../../../kit/time/duration.ts';
 import type { ExecutionBackend, RunOptions } from '../../execution.ts';
 import { packageIntegrityOf } from '../../integrity.ts';
 

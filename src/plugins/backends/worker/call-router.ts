@@ -1,5 +1,5 @@
-import { PlatformError, toRemoteError } from '../../../kit/errors.ts';
-import type { Logger } from '../../../kit/logger.ts';
+import { PlatformError, toRemoteError } from '../../../kit/errors/errors.ts';
+import type { Logger } from '../../../kit/telemetry/logger.ts';
 import type { PlatformCallContext, PlatformServices } from '../../execution.ts';
 import type { FrameError, ReplyFrame } from '../../runner/protocol.ts';
 

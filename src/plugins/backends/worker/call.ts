@@ -1,5 +1,5 @@
 import type { CommandResult, ExecutionRequest } from '../../../contracts/index.ts';
-import { messageOf, PlatformError } from '../../../kit/errors.ts';
+import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
 import type { RunOptions, StreamSink } from '../../execution.ts';
 import type { ExecuteFrame } from '../../runner/protocol.ts';
 

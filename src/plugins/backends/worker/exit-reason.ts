@@ -1,4 +1,4 @@
-import { messageOf, PlatformError } from '../../../kit/errors.ts';
+import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
 
 /** Why the service ended a process. */
 export type EndReason =

@@ -1,8 +1,8 @@
 import type { Duplex } from 'node:stream';
-import { systemClock } from '../../../kit/clock.ts';
-import { messageOf } from '../../../kit/errors.ts';
-import { resultLimitFactor } from '../../../kit/json-cost.ts';
-import { createTokenBucket } from '../../../kit/token-bucket.ts';
+import { resultLimitFactor } from '../../../kit/data/json-cost.ts';
+import { messageOf } from '../../../kit/errors/errors.ts';
+import { createTokenBucket } from '../../../kit/limits/token-bucket.ts';
+import { systemClock } from '../../../kit/time/clock.ts';
 import { createLineReader } from '../../line-reader.ts';
 import type { ToRunner } from '../../runner/protocol.ts';
 import { parseUntrusted } from '../../untrusted-json.ts';

@@ -1,7 +1,7 @@
 import { CommandResult, isPlatformCode, type PlatformCode } from '../../../contracts/index.ts';
-import { boundedDetails } from '../../../kit/bounded-details.ts';
-import { PlatformError } from '../../../kit/errors.ts';
-import { isRecord } from '../../../kit/is-record.ts';
+import { isRecord } from '../../../kit/data/is-record.ts';
+import { boundedDetails } from '../../../kit/errors/bounded-details.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { PlatformCall } from './call-router.ts';
 
 /** An unvalidated frame from the runner. */

@@ -6,9 +6,9 @@ import type {
   Permissions,
   PlatformConfig,
 } from '../../../contracts/index.ts';
-import type { Clock } from '../../../kit/clock.ts';
-import { PlatformError } from '../../../kit/errors.ts';
-import type { Logger } from '../../../kit/logger.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
+import type { Logger } from '../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../kit/time/clock.ts';
 import type { ExecutionBackend, PlatformServices } from '../../execution.ts';
 import type { RunnerLimits } from '../../runner/protocol.ts';
 import {

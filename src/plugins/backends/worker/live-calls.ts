@@ -1,7 +1,7 @@
 import type { CommandResult } from '../../../contracts/index.ts';
-import { type Clock, systemClock } from '../../../kit/clock.ts';
-import { PlatformError } from '../../../kit/errors.ts';
-import type { Logger } from '../../../kit/logger.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
+import type { Logger } from '../../../kit/telemetry/logger.ts';
+import { type Clock, systemClock } from '../../../kit/time/clock.ts';
 import type { PlatformCallContext, PlatformServices } from '../../execution.ts';
 import type { ToRunner } from '../../runner/protocol.ts';
 import type { PluginLogSink } from '../../services/log.ts';

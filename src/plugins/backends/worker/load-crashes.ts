@@ -1,5 +1,5 @@
-import type { Clock } from '../../../kit/clock.ts';
-import { PlatformError } from '../../../kit/errors.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
+import type { Clock } from '../../../kit/time/clock.ts';
 import { lostProcess, type ProcessExit } from './exit-reason.ts';
 
 /** Consecutive crashes at load before new starts are delayed. */

@@ -1,5 +1,5 @@
 import { readFileSync, statfsSync } from 'node:fs';
-import { systemClock } from '../../../kit/clock.ts';
+import { systemClock } from '../../../kit/time/clock.ts';
 
 const WATCH_MS = 50;
 /** Poll interval while no call runs: code that a handler left running may keep allocating. */

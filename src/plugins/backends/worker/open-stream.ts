@@ -1,6 +1,6 @@
 import { STREAM_CONTENT_TYPE } from '../../../contracts/stream-result.ts';
-import type { Clock } from '../../../kit/clock.ts';
-import { hours } from '../../../kit/duration.ts';
+import type { Clock } from '../../../kit/time/clock.ts';
+import { hours } from '../../../kit/time/duration.ts';
 import type { StreamSink } from '../../execution.ts';
 
 /** Maximum bytes in flight between a process and its reader: the memory cost of a stream. */

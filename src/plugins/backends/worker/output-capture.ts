@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
-import type { Clock } from '../../../kit/clock.ts';
-import { createTokenBucket } from '../../../kit/token-bucket.ts';
+import { createTokenBucket } from '../../../kit/limits/token-bucket.ts';
+import type { Clock } from '../../../kit/time/clock.ts';
 
 const LINE_CHARS = 4 * 1024;
 const TAIL_CHARS = 4 * 1024;

@@ -1,7 +1,7 @@
 import type { CommandResult, ExecutionRequest } from '../../../contracts/index.ts';
-import type { Clock } from '../../../kit/clock.ts';
-import type { PlatformError } from '../../../kit/errors.ts';
-import { createFairShares, createTenancy } from '../../../kit/fair-shares.ts';
+import type { PlatformError } from '../../../kit/errors/errors.ts';
+import { createFairShares, createTenancy } from '../../../kit/limits/fair-shares.ts';
+import type { Clock } from '../../../kit/time/clock.ts';
 import type { RunOptions } from '../../execution.ts';
 import type { Launch } from '../../sandbox/index.ts';
 import { createWaitQueue } from '../wait-queue.ts';

@@ -1,8 +1,8 @@
 import { pathToFileURL } from 'node:url';
 import type { ExecutionRequest } from '../../../contracts/index.ts';
-import { type Clock, systemClock } from '../../../kit/clock.ts';
-import type { Logger } from '../../../kit/logger.ts';
-import { entryFile } from '../../../kit/paths.ts';
+import { entryFile } from '../../../kit/files/paths.ts';
+import type { Logger } from '../../../kit/telemetry/logger.ts';
+import { type Clock, systemClock } from '../../../kit/time/clock.ts';
 import type { PlatformServices } from '../../execution.ts';
 import { PROTOCOL_VERSION, type RunnerLimits } from '../../runner/protocol.ts';
 import { grantedNames } from '../../sandbox/index.ts';

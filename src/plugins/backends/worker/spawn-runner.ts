@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { Duplex, Readable } from 'node:stream';
-import { systemClock } from '../../../kit/clock.ts';
+import { systemClock } from '../../../kit/time/clock.ts';
 import { MEMORY_FOLDERS } from '../../sandbox/bwrap.ts';
 import type { Launch } from '../../sandbox/index.ts';
 import { captureOutput } from './output-capture.ts';

@@ -1,5 +1,5 @@
 import type { RunError, StepAnswer } from '../../../contracts/index.ts';
-import { isRecord } from '../../../kit/is-record.ts';
+import { isRecord } from '../../../kit/data/is-record.ts';
 import { messageOf } from '../failure.ts';
 import { classOfThrown } from '../thrown-class.ts';
 

@@ -3,7 +3,7 @@ import { SignJWT } from 'jose';
 import { gateway } from '../../../../src/daemons/gateway/index.ts';
 import type { GatewayServices } from '../../../../src/daemons/gateway/services.ts';
 import { createPeers } from '../../../../src/daemons/peers.ts';
-import { type ManualClock, manualClock } from '../../../../src/kit/clock.ts';
+import { type ManualClock, manualClock } from '../../../../src/kit/time/clock.ts';
 import {
   startTestDaemon,
   TEST_KEYS,

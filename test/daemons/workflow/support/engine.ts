@@ -22,9 +22,9 @@ import {
 import { setStep } from '../../../../src/daemons/workflow/domain/steps/kinds/builtins.ts';
 import type { StepKind } from '../../../../src/daemons/workflow/domain/steps/step-kind.ts';
 import { createEvaluationThreads } from '../../../../src/daemons/workflow/evaluation/threads.ts';
-import { type Clock, systemClock } from '../../../../src/kit/clock.ts';
-import { silentLogger } from '../../../../src/kit/logger.ts';
-import { systemRandom } from '../../../../src/kit/random.ts';
+import { systemRandom } from '../../../../src/kit/security/random.ts';
+import { silentLogger } from '../../../../src/kit/telemetry/logger.ts';
+import { type Clock, systemClock } from '../../../../src/kit/time/clock.ts';
 import type { WorkflowStore } from '../../../../src/store/ports/index.ts';
 import { sqliteWorkflowStore } from '../../../../src/store/sqlite/index.ts';
 

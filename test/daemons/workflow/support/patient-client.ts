@@ -12,8 +12,8 @@ import {
   startRun,
   type WorkflowRun,
 } from '../../../../src/contracts/index.ts';
-import { minutes } from '../../../../src/kit/duration.ts';
-import { PlatformError } from '../../../../src/kit/errors.ts';
+import { PlatformError } from '../../../../src/kit/errors/errors.ts';
+import { minutes } from '../../../../src/kit/time/duration.ts';
 
 type Call = <E extends Endpoint>(endpoint: E, input: CallInput<E>) => Promise<ReplyOf<E>>;
 type RunsQuery = NonNullable<CallInput<typeof listRuns>['query']>;

@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemClock } from '../../../../src/kit/clock.ts';
-import { days } from '../../../../src/kit/duration.ts';
-import { silentLogger } from '../../../../src/kit/logger.ts';
+import { silentLogger } from '../../../../src/kit/telemetry/logger.ts';
+import { systemClock } from '../../../../src/kit/time/clock.ts';
+import { days } from '../../../../src/kit/time/duration.ts';
 import { sqliteGatewayStore } from '../../../../src/store/sqlite/index.ts';
 import { delivery, SUCCEEDED } from '../../../support/new-delivery.ts';
 import { print } from './print.ts';

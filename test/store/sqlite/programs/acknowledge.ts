@@ -1,5 +1,5 @@
-import { systemClock } from '../../../../src/kit/clock.ts';
-import { silentLogger } from '../../../../src/kit/logger.ts';
+import { silentLogger } from '../../../../src/kit/telemetry/logger.ts';
+import { systemClock } from '../../../../src/kit/time/clock.ts';
 import { sqliteGatewayStore } from '../../../../src/store/sqlite/index.ts';
 import { print } from './print.ts';
 

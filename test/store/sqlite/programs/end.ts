@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { systemClock } from '../../../../src/kit/clock.ts';
-import { silentLogger } from '../../../../src/kit/logger.ts';
+import { silentLogger } from '../../../../src/kit/telemetry/logger.ts';
+import { systemClock } from '../../../../src/kit/time/clock.ts';
 import { sqliteGatewayStore } from '../../../../src/store/sqlite/index.ts';
 import { delivery } from '../../../support/new-delivery.ts';
 import { print } from './print.ts';

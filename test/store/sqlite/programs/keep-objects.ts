@@ -1,6 +1,6 @@
-import { systemClock } from '../../../../src/kit/clock.ts';
-import { silentLogger } from '../../../../src/kit/logger.ts';
-import { systemRandom } from '../../../../src/kit/random.ts';
+import { systemRandom } from '../../../../src/kit/security/random.ts';
+import { silentLogger } from '../../../../src/kit/telemetry/logger.ts';
+import { systemClock } from '../../../../src/kit/time/clock.ts';
 import { sqliteStateStore } from '../../../../src/store/sqlite/index.ts';
 import { print } from './print.ts';
 

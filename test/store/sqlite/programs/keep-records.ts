@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { startTelemetryWriter } from '../../../../src/store/sqlite/telemetry-writer.ts';
+import { startTelemetryWriter } from '../../../../src/store/sqlite/telemetry/writer.ts';
 import { print } from './print.ts';
 
 /** keep-records.ts <data folder>: starts the thread that keeps records, and prints how nice each of its threads is, in order, or why there is none. */

@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { codeOf } from '../../../../src/kit/errors.ts';
+import { codeOf } from '../../../../src/kit/errors/errors.ts';
 import { acquireOwnerLock } from '../../../../src/store/sqlite/index.ts';
 
 /** own.ts <file> <label> [<ms>]: holds the owner lock, for good or for so long, and says `held`; or says why not. */

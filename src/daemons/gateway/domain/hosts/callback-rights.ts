@@ -1,5 +1,5 @@
 import type { Permissions } from '../../../../contracts/index.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
 
 type Right = 'workflows' | 'dispatch';
 

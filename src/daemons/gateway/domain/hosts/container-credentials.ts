@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import { CONTAINER_HOST_PREFIX, type ExecutionRequest, LIMITS } from '../../../../contracts/index.ts';
-import type { Clock } from '../../../../kit/clock.ts';
-import { deriveKey, safeEqual } from '../../../../kit/keys.ts';
-import type { Logger } from '../../../../kit/logger.ts';
+import { deriveKey, safeEqual } from '../../../../kit/security/keys.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
 import type { KeyValueStore } from '../../../../store/ports/index.ts';
 import type { Jwts } from '../identity/jwt.ts';
 import type { Revocations } from '../identity/revocations.ts';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CommandResult, DispatchRequest, ManifestV3, Permissions } from '../../../../contracts/index.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { declaredPermissions, type RunOptions, requireDeclaredHost } from '../../../../plugins/index.ts';
 import type { PluginRuntime } from '../../../plugin-runtime/runtime.ts';
 import type { ExecutionClaims } from './execution-claims.ts';

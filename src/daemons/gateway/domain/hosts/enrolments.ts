@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '../../../../kit/clock.ts';
-import { minutes } from '../../../../kit/duration.ts';
-import type { Random } from '../../../../kit/random.ts';
+import type { Random } from '../../../../kit/security/random.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import { minutes } from '../../../../kit/time/duration.ts';
 import type { KeyValueStore } from '../../../../store/ports/index.ts';
 import { PLATFORM_SCOPE } from '../identity/static-tokens.ts';
 

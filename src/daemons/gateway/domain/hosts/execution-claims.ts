@@ -1,4 +1,4 @@
-import { PlatformError } from '../../../../kit/errors.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { Member, PrimaryProcess, ProcessGroup, SiblingProcess } from '../../../group/process-group.ts';
 
 const CLAIM = 'execution.claim';

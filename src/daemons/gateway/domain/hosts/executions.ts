@@ -5,11 +5,11 @@ import {
   HOST_SOCKET,
   type HostPlugin,
 } from '../../../../contracts/index.ts';
-import { createBoundedCache } from '../../../../kit/bounded-cache.ts';
-import type { Clock } from '../../../../kit/clock.ts';
-import { days, seconds } from '../../../../kit/duration.ts';
-import type { PlatformError } from '../../../../kit/errors.ts';
-import type { Logger } from '../../../../kit/logger.ts';
+import type { PlatformError } from '../../../../kit/errors/errors.ts';
+import { createBoundedCache } from '../../../../kit/limits/bounded-cache.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import { days, seconds } from '../../../../kit/time/duration.ts';
 import {
   type CallRouter,
   cancelled,

@@ -4,8 +4,8 @@ import {
   isPlatformCode,
   type PlatformCode,
 } from '../../../../contracts/index.ts';
-import { boundedDetails } from '../../../../kit/bounded-details.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
+import { boundedDetails } from '../../../../kit/errors/bounded-details.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { AgentFrameOf } from './frames.ts';
 
 /** Error codes that an agent may report; others become EXECUTION_ERROR. */

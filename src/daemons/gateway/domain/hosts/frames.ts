@@ -7,9 +7,9 @@ import {
   HOST_SOCKET,
   type PartFrame,
 } from '../../../../contracts/index.ts';
-import type { Clock } from '../../../../kit/clock.ts';
-import { messageOf } from '../../../../kit/errors.ts';
-import { resultLimitFactor } from '../../../../kit/json-cost.ts';
+import { resultLimitFactor } from '../../../../kit/data/json-cost.ts';
+import { messageOf } from '../../../../kit/errors/errors.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
 import { createFrameJoiner, parseUntrusted } from '../../../../plugins/index.ts';
 
 export type AgentFrameOf<Type extends AgentFrameType> = z.infer<(typeof AGENT_FRAMES)[Type]>;

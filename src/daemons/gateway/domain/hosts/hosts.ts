@@ -1,8 +1,8 @@
 import type { Caller, Host } from '../../../../contracts/index.ts';
-import type { Clock } from '../../../../kit/clock.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
-import type { Logger } from '../../../../kit/logger.ts';
-import type { Random } from '../../../../kit/random.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
+import type { Random } from '../../../../kit/security/random.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
 import type { HostRecord, HostStore } from '../../../../store/ports/index.ts';
 import type { Admins } from '../identity/admins.ts';
 import type { ClientRegistry } from '../identity/client-registry.ts';

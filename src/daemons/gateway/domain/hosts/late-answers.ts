@@ -1,5 +1,5 @@
-import type { Clock } from '../../../../kit/clock.ts';
-import type { Logger } from '../../../../kit/logger.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
 import { createTokenBucket } from '../../../../plugins/index.ts';
 
 /**

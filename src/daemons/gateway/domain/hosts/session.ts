@@ -1,9 +1,9 @@
 import { type GatewayFrame, HOST_CLOSE, HOST_PROTOCOL, HOST_SOCKET } from '../../../../contracts/index.ts';
-import type { Clock } from '../../../../kit/clock.ts';
-import { minutes } from '../../../../kit/duration.ts';
-import { messageOf } from '../../../../kit/errors.ts';
-import { createChallenge, type OpenChallenge } from '../../../../kit/host-proof.ts';
-import type { Logger } from '../../../../kit/logger.ts';
+import { messageOf } from '../../../../kit/errors/errors.ts';
+import { createChallenge, type OpenChallenge } from '../../../../kit/security/host-proof.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import { minutes } from '../../../../kit/time/duration.ts';
 import { createOutbox, type OutboxWire, type PlatformServices } from '../../../../plugins/index.ts';
 import type { HostRecord, HostStore } from '../../../../store/ports/index.ts';
 import type { Principal } from '../identity/authenticator.ts';

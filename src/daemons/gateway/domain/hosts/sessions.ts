@@ -5,9 +5,9 @@ import {
   type HostPlugin,
   type HostTarget,
 } from '../../../../contracts/index.ts';
-import { type Clock, every, systemClock } from '../../../../kit/clock.ts';
-import { seconds } from '../../../../kit/duration.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
+import { type Clock, every, systemClock } from '../../../../kit/time/clock.ts';
+import { seconds } from '../../../../kit/time/duration.ts';
 import type { RunOptions } from '../../../../plugins/index.ts';
 import type { HostStore } from '../../../../store/ports/index.ts';
 import type { HostSession } from './session.ts';

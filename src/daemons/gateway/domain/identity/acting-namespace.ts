@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Caller, HEADERS, NamespaceId } from '../../../../contracts/index.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { Admins } from './admins.ts';
 
 /** The caller as it acts: an administrator may name another namespace in `x-svc-namespace`; for others that is 403. */

@@ -1,5 +1,5 @@
 import { type Caller, ChosenHostId } from '../../../../contracts/index.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
 
 /** Callers that may act beyond their own namespace. @spec docs/decisions/0035 */
 export interface Admins {

@@ -1,6 +1,6 @@
 import { rateLimited } from '../../../../http/index.ts';
-import { minutes } from '../../../../kit/duration.ts';
-import type { CreateLimiter } from '../../../../kit/rate-limiter.ts';
+import type { CreateLimiter } from '../../../../kit/limits/rate-limiter.ts';
+import { minutes } from '../../../../kit/time/duration.ts';
 
 /**
  * Failed attempts per minute. An address may be shared by an office; a client at an address is one

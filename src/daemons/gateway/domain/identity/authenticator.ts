@@ -1,10 +1,10 @@
 import type { Caller } from '../../../../contracts/index.ts';
 import { LIMITS } from '../../../../contracts/index.ts';
-import { createBoundedCache } from '../../../../kit/bounded-cache.ts';
-import type { Clock } from '../../../../kit/clock.ts';
-import { minutes, seconds } from '../../../../kit/duration.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
-import type { Logger } from '../../../../kit/logger.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
+import { createBoundedCache } from '../../../../kit/limits/bounded-cache.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import { minutes, seconds } from '../../../../kit/time/duration.ts';
 import { OAuthRefusal, type VerifyOAuth } from '../../../oauth/verifier.ts';
 import { REPEATED } from '../raw-headers.ts';
 import { type AuthFault, authorizationOf, bearerToken, isCanonicalJwt } from './bearer.ts';

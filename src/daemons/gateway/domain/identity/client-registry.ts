@@ -1,5 +1,5 @@
-import type { Clock } from '../../../../kit/clock.ts';
-import type { Random } from '../../../../kit/random.ts';
+import type { Random } from '../../../../kit/security/random.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
 import type { ClientRecord, ClientStore } from '../../../../store/ports/index.ts';
 import { hashSecret, isOutdated, verifySecret } from './client-secrets.ts';
 

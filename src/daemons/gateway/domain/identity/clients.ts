@@ -1,7 +1,7 @@
 import type { Caller, Client } from '../../../../contracts/index.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
-import type { Logger } from '../../../../kit/logger.ts';
-import type { Random } from '../../../../kit/random.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
+import type { Random } from '../../../../kit/security/random.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { ClientRecord, ClientStore } from '../../../../store/ports/index.ts';
 import { pageOf } from '../page.ts';
 import type { Admins } from './admins.ts';

@@ -7,8 +7,8 @@ import {
   LIMITS,
   NamespaceId,
 } from '../../../../contracts/index.ts';
-import type { Clock } from '../../../../kit/clock.ts';
-import type { Random } from '../../../../kit/random.ts';
+import type { Random } from '../../../../kit/security/random.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
 import { type AuthFault, isCanonicalJwt } from './bearer.ts';
 import type { SigningKeys } from './signing-secrets.ts';
 

@@ -1,8 +1,8 @@
 import { type Caller, LIMITS } from '../../../../contracts/index.ts';
-import type { Clock } from '../../../../kit/clock.ts';
-import { seconds } from '../../../../kit/duration.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
-import type { Logger } from '../../../../kit/logger.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import { seconds } from '../../../../kit/time/duration.ts';
 import type { MintedTokenStore } from '../../../../store/ports/index.ts';
 import { pageOf } from '../page.ts';
 import type { Admins } from './admins.ts';

@@ -1,6 +1,6 @@
-import { type Clock, every } from '../../../../kit/clock.ts';
-import { messageOf } from '../../../../kit/errors.ts';
-import type { Logger } from '../../../../kit/logger.ts';
+import { messageOf } from '../../../../kit/errors/errors.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import { type Clock, every } from '../../../../kit/time/clock.ts';
 import type { Revocation, RevocationStore } from '../../../../store/ports/index.ts';
 import type { ProcessGroup } from '../../../group/process-group.ts';
 

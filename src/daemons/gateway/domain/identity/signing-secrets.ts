@@ -1,7 +1,7 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import { PlatformError } from '../../../../kit/errors.ts';
-import type { KeyMaterial } from '../../../../kit/keys.ts';
-import type { Logger } from '../../../../kit/logger.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
+import type { KeyMaterial } from '../../../../kit/security/keys.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
 
 const MIN_BYTES = 32;
 

@@ -1,5 +1,5 @@
 import type { Caller, PlatformConfig } from '../../../../contracts/index.ts';
-import type { Logger } from '../../../../kit/logger.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { JsonValue, KeyValueStore } from '../../../../store/ports/index.ts';
 import { hasOuterBlank } from './bearer.ts';
 

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { LIMITS } from '../../../../contracts/index.ts';
-import type { Clock } from '../../../../kit/clock.ts';
-import { days, seconds } from '../../../../kit/duration.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
-import type { Logger } from '../../../../kit/logger.ts';
-import type { Random } from '../../../../kit/random.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
+import type { Random } from '../../../../kit/security/random.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import { days, seconds } from '../../../../kit/time/duration.ts';
 import type { ClientRecord, RefreshTokenRecord, RefreshTokenStore } from '../../../../store/ports/index.ts';
 import type { Subject } from './authenticator.ts';
 import type { ClientRegistry, Credentials } from './client-registry.ts';

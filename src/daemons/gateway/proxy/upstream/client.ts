@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { codeOf, PlatformError } from '../../../../kit/errors.ts';
+import { codeOf, PlatformError } from '../../../../kit/errors/errors.ts';
 
 /** One request to an upstream. */
 export interface UpstreamRequest {

@@ -1,4 +1,4 @@
-import { seconds } from '../../../../kit/duration.ts';
+import { seconds } from '../../../../kit/time/duration.ts';
 import { type UpstreamCall, type UpstreamClient, UpstreamTimeoutError } from './client.ts';
 import { type ConnectionEvents, type Exchange, UpstreamConnection } from './connection.ts';
 

@@ -1,5 +1,5 @@
 import type { Agent, Dispatcher } from 'undici';
-import { seconds } from '../../../../kit/duration.ts';
+import { seconds } from '../../../../kit/time/duration.ts';
 import type { UpstreamClient, UpstreamHandler, UpstreamRequest } from './client.ts';
 
 export interface UndiciClientOptions {

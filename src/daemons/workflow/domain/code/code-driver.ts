@@ -1,6 +1,6 @@
-import type { Deadlines } from '../../../../kit/deadlines.ts';
-import { hours, seconds } from '../../../../kit/duration.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
+import type { Deadlines } from '../../../../kit/time/deadlines.ts';
+import { hours, seconds } from '../../../../kit/time/duration.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import { isOwnStep } from '../definition/compile-code.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';

@@ -5,9 +5,9 @@ import type {
   SettleStep,
   StepAnswer,
 } from '../../../../contracts/index.ts';
-import type { Clock } from '../../../../kit/clock.ts';
-import { minutes, seconds } from '../../../../kit/duration.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import { minutes, seconds } from '../../../../kit/time/duration.ts';
 import type { JsonValue, RunRecord } from '../../../../store/ports/index.ts';
 import { isOwnStep } from '../definition/compile-code.ts';
 import type { StepPart } from '../run/run-parts.ts';

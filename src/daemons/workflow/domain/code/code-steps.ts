@@ -1,5 +1,5 @@
 import { CODE_STEP, type EnterStep, type RunError } from '../../../../contracts/index.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { RunRecord } from '../../../../store/ports/index.ts';
 import { type FoundStep, foundIn } from '../definition/compile-code.ts';
 import type { CompiledCode } from '../definition/compiled-workflow.ts';

@@ -1,6 +1,6 @@
 import type { ReplayContext, ReplayEnd } from '../../../../contracts/index.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
-import { safeEqual } from '../../../../kit/keys.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
+import { safeEqual } from '../../../../kit/security/keys.ts';
 import type { JsonValue, RunRecord } from '../../../../store/ports/index.ts';
 import type { CompiledCode } from '../definition/compiled-workflow.ts';
 import type { PassCalls } from './code-pass.ts';

@@ -1,5 +1,5 @@
 import type { RunEnding, RunError } from '../../../../contracts/index.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { StepFailure } from '../steps/retry-policy.ts';
 
 export function cancelledError(reason: RunEnding): RunError {

@@ -1,5 +1,5 @@
-import { isRecord } from '../../../../kit/is-record.ts';
-import { ownValue } from '../../../../kit/own-value.ts';
+import { isRecord } from '../../../../kit/data/is-record.ts';
+import { ownValue } from '../../../../kit/data/own-value.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import { type Budget, CHARS_PER_UNIT } from './budget.ts';
 

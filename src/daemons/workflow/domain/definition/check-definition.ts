@@ -1,4 +1,4 @@
-import { PlatformError } from '../../../../kit/errors.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { compileDefinition } from './compile-definition.ts';
 import type { CompiledWorkflow, KindOf } from './compiled-workflow.ts';
 import type { ToldIssue } from './definition-faults.ts';

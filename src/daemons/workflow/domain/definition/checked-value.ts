@@ -1,5 +1,5 @@
-import { PlatformError } from '../../../../kit/errors.ts';
-import { isLongerThan } from '../../../../kit/json.ts';
+import { isLongerThan } from '../../../../kit/data/json.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import { invalidInput } from './compile-common.ts';
 import { expressionFault } from './definition-faults.ts';

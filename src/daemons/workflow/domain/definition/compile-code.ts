@@ -4,8 +4,8 @@ import {
   type EnterStep,
   type RetryPolicy,
 } from '../../../../contracts/index.ts';
-import { minutes } from '../../../../kit/duration.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
+import { minutes } from '../../../../kit/time/duration.ts';
 import type { JsonValue, StepRecord } from '../../../../store/ports/index.ts';
 import { retryOf } from '../steps/retry-policy.ts';
 import type { StepKind } from '../steps/step-kind.ts';

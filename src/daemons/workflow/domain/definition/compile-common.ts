@@ -4,7 +4,7 @@ import type {
   WebhookTrigger,
   WorkflowDefinition,
 } from '../../../../contracts/index.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { repeatedIds } from '../starts/schedule-ids.ts';
 import { scheduleFault } from '../starts/schedule-times.ts';
 import { only } from './compile-names.ts';

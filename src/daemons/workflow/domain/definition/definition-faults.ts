@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import { PlatformError } from '../../../../kit/errors.ts';
-import { keysAt } from '../../../../kit/schema-keys.ts';
-import { problemsOf } from '../../../../kit/schema-problems.ts';
+import { keysAt } from '../../../../kit/data/schema-keys.ts';
+import { problemsOf } from '../../../../kit/data/schema-problems.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { type DefinitionIssue, formatPath, MAX_ISSUES, type Path, TemplateError } from './templates.ts';
 
 /** A fault as reported. `line` and `column` count from 1, in the text at `path`. */

@@ -1,5 +1,5 @@
 import type { ASTNode } from '@marcbachmann/cel-js';
-import { isLongerThan } from '../../../../kit/json.ts';
+import { isLongerThan } from '../../../../kit/data/json.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import { type Budget, OverBudget } from './budget.ts';
 import {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { isLongerThan } from '../../../../kit/json.ts';
-import { problemsOf } from '../../../../kit/schema-problems.ts';
+import { isLongerThan } from '../../../../kit/data/json.ts';
+import { problemsOf } from '../../../../kit/data/schema-problems.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import type { Budget } from './budget.ts';
 import { spendOnCheck } from './check-cost.ts';

@@ -1,5 +1,5 @@
 import { WorkflowDefinition } from '../../../../contracts/index.ts';
-import { valueAt } from '../../../../kit/schema-problems.ts';
+import { valueAt } from '../../../../kit/data/schema-problems.ts';
 import { schemaIssues } from './definition-faults.ts';
 import type { DefinitionIssue, Path } from './templates.ts';
 

@@ -1,5 +1,5 @@
-import { isRecord } from '../../../../kit/is-record.ts';
-import { ownValue } from '../../../../kit/own-value.ts';
+import { isRecord } from '../../../../kit/data/is-record.ts';
+import { ownValue } from '../../../../kit/data/own-value.ts';
 
 /** Maximum nested schemas, each reference counted once: compiling one takes about 50 µs. */
 const MAX_PARTS = 1000;

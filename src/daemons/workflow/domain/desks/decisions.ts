@@ -1,6 +1,6 @@
 import type { RunError } from '../../../../contracts/index.ts';
-import type { Clock } from '../../../../kit/clock.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
 import type { JsonValue, RunRecord, RunStore } from '../../../../store/ports/index.ts';
 import type { Definitions } from '../definition/definitions.ts';
 import type { Engine } from '../engine/engine-ports.ts';

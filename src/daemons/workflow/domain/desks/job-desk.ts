@@ -1,5 +1,5 @@
 import type { Job, RetryPolicy, RunStatus } from '../../../../contracts/index.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { JsonValue, RunRecord, RunStore } from '../../../../store/ports/index.ts';
 import type { Definitions } from '../definition/definitions.ts';
 import { inBraces } from '../definition/templates.ts';

@@ -7,8 +7,8 @@ import type {
   WaitReason,
   WorkflowRun,
 } from '../../../../contracts/index.ts';
-import type { Clock } from '../../../../kit/clock.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
 import type { JsonValue, RunRecord, RunStore } from '../../../../store/ports/index.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import { isLostDefinition } from '../definition/definition-faults.ts';

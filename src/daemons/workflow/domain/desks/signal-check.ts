@@ -1,5 +1,5 @@
 import { LIMITS } from '../../../../contracts/index.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { JsonValue, RunRecord } from '../../../../store/ports/index.ts';
 import { checkedValue } from '../definition/checked-value.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';

@@ -1,7 +1,7 @@
-import type { Clock } from '../../../../kit/clock.ts';
-import { seconds } from '../../../../kit/duration.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
-import type { Logger } from '../../../../kit/logger.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import { seconds } from '../../../../kit/time/duration.ts';
 import type { RunRecord, RunStore } from '../../../../store/ports/index.ts';
 import { cleansUp } from '../definition/cleans-up.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';

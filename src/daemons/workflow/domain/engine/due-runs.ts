@@ -1,4 +1,4 @@
-import type { FairShares } from '../../../../kit/fair-shares.ts';
+import type { FairShares } from '../../../../kit/limits/fair-shares.ts';
 import type { RunQueue, RunRecord } from '../../../../store/ports/index.ts';
 import type { Suspects } from './suspects.ts';
 

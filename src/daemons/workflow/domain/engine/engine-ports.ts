@@ -1,8 +1,8 @@
 import type { RunStatus } from '../../../../contracts/index.ts';
-import type { Clock } from '../../../../kit/clock.ts';
-import type { Logger } from '../../../../kit/logger.ts';
-import type { Random } from '../../../../kit/random.ts';
-import type { Tracer } from '../../../../kit/tracer.ts';
+import type { Random } from '../../../../kit/security/random.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Tracer } from '../../../../kit/telemetry/tracer.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
 import type { InboxRecord, RunRecord, WorkflowStore } from '../../../../store/ports/index.ts';
 import type { PassDesk } from '../code/pass-desk.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';

@@ -1,4 +1,4 @@
-import { PlatformError } from '../../../../kit/errors.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { RunRecord } from '../../../../store/ports/index.ts';
 import type { RunNews } from '../run/active-run.ts';
 import { keepLease } from './boot-lease.ts';

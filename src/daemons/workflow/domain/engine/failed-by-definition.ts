@@ -1,5 +1,5 @@
-import type { PlatformError } from '../../../../kit/errors.ts';
-import { redactJson } from '../../../../kit/redact.ts';
+import type { PlatformError } from '../../../../kit/errors/errors.ts';
+import { redactJson } from '../../../../kit/telemetry/redact.ts';
 import type { RunRecord, RunWrite } from '../../../../store/ports/index.ts';
 import { move } from '../states.ts';
 

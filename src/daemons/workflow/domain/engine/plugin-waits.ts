@@ -1,6 +1,6 @@
-import type { Clock } from '../../../../kit/clock.ts';
-import { minutes, seconds } from '../../../../kit/duration.ts';
-import type { Logger } from '../../../../kit/logger.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import { minutes, seconds } from '../../../../kit/time/duration.ts';
 
 /** Time without waiting runs after which the next wait counts as a new outage. */
 const FORGET_MS = minutes(1);

@@ -1,5 +1,5 @@
-import { createFairQueue } from '../../../../kit/fair-queue.ts';
-import { createFairShares } from '../../../../kit/fair-shares.ts';
+import { createFairQueue } from '../../../../kit/limits/fair-queue.ts';
+import { createFairShares } from '../../../../kit/limits/fair-shares.ts';
 
 /** A concurrency limit with fair shares and round robin: no tenant waits behind thousands of requests of another. */
 export interface FairSlots {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { createDeadlines, MAX_SHORT_WAIT_MS } from '../../../../kit/deadlines.ts';
-import { seconds } from '../../../../kit/duration.ts';
-import { createFairShares } from '../../../../kit/fair-shares.ts';
+import { createFairShares } from '../../../../kit/limits/fair-shares.ts';
+import { createDeadlines, MAX_SHORT_WAIT_MS } from '../../../../kit/time/deadlines.ts';
+import { seconds } from '../../../../kit/time/duration.ts';
 import type { LoadedRun, RunRecord } from '../../../../store/ports/index.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import { isLostDefinition } from '../definition/definition-faults.ts';

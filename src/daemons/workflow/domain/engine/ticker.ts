@@ -1,7 +1,7 @@
-import type { Clock } from '../../../../kit/clock.ts';
-import { seconds } from '../../../../kit/duration.ts';
-import { messageOf } from '../../../../kit/errors.ts';
-import type { Logger } from '../../../../kit/logger.ts';
+import { messageOf } from '../../../../kit/errors/errors.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import { seconds } from '../../../../kit/time/duration.ts';
 
 /** Maximum sleep: the wall clock may be changed, and other processes may change rows. */
 const LONGEST_SLEEP_MS = seconds(1);

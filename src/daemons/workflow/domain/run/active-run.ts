@@ -1,7 +1,7 @@
-import type { Clock } from '../../../../kit/clock.ts';
-import type { Deadlines } from '../../../../kit/deadlines.ts';
-import type { Logger } from '../../../../kit/logger.ts';
-import type { Random } from '../../../../kit/random.ts';
+import type { Random } from '../../../../kit/security/random.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import type { Deadlines } from '../../../../kit/time/deadlines.ts';
 import type { InboxRecord, LoadedRun, RunRecord } from '../../../../store/ports/index.ts';
 import { createCodeDriver } from '../code/code-driver.ts';
 import type { PassDesk } from '../code/pass-desk.ts';

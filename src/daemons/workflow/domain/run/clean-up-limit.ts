@@ -1,5 +1,5 @@
-import type { Clock } from '../../../../kit/clock.ts';
-import type { Deadlines } from '../../../../kit/deadlines.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import type { Deadlines } from '../../../../kit/time/deadlines.ts';
 import type { StepPart } from './run-parts.ts';
 
 /** Stored times of the clean-up limit of a run or job. */

@@ -1,5 +1,5 @@
 import type { PartStatus, RunEnding, RunError } from '../../../../contracts/index.ts';
-import type { Deadlines } from '../../../../kit/deadlines.ts';
+import type { Deadlines } from '../../../../kit/time/deadlines.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import type { CodeDriver } from '../code/code-driver.ts';
 import type { Scope } from '../definition/expressions.ts';

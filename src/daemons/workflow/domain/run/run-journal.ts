@@ -1,7 +1,7 @@
-import type { Clock } from '../../../../kit/clock.ts';
-import { messageOf } from '../../../../kit/errors.ts';
-import type { Logger } from '../../../../kit/logger.ts';
-import { redactText } from '../../../../kit/redact.ts';
+import { messageOf } from '../../../../kit/errors/errors.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import { redactText } from '../../../../kit/telemetry/redact.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
 import type {
   AttemptRecord,
   EventRecord,

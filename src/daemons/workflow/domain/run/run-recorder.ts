@@ -1,8 +1,8 @@
 import type { PartStatus, RunError } from '../../../../contracts/index.ts';
-import type { Clock } from '../../../../kit/clock.ts';
-import type { Deadlines } from '../../../../kit/deadlines.ts';
-import { redactJson } from '../../../../kit/redact.ts';
-import type { Tracer } from '../../../../kit/tracer.ts';
+import { redactJson } from '../../../../kit/telemetry/redact.ts';
+import type { Tracer } from '../../../../kit/telemetry/tracer.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import type { Deadlines } from '../../../../kit/time/deadlines.ts';
 import type { JsonValue, LoadedRun, RunRecord } from '../../../../store/ports/index.ts';
 import { isFinal, move } from '../states.ts';
 import { StepFailure } from '../steps/retry-policy.ts';

@@ -1,5 +1,5 @@
 import type { RunEnding } from '../../../../contracts/index.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { InboxRecord } from '../../../../store/ports/index.ts';
 import type { StepPart } from './run-parts.ts';
 

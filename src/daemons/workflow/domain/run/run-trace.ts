@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Tracer } from '../../../../kit/tracer.ts';
+import type { Tracer } from '../../../../kit/telemetry/tracer.ts';
 import type { RunRecord } from '../../../../store/ports/index.ts';
 import type { StepFailure } from '../steps/retry-policy.ts';
 import { type StepPart, stepIdOf } from './run-parts.ts';

@@ -1,4 +1,4 @@
-import type { Deadlines } from '../../../../kit/deadlines.ts';
+import type { Deadlines } from '../../../../kit/time/deadlines.ts';
 import type { RunRecord } from '../../../../store/ports/index.ts';
 import type { CodeDriver } from '../code/code-driver.ts';
 import { isOwnStep } from '../definition/compile-code.ts';

@@ -1,7 +1,7 @@
 import { LIMITS, type PlatformConfig, type RunTrigger } from '../../../../contracts/index.ts';
-import type { Clock } from '../../../../kit/clock.ts';
-import { PlatformError } from '../../../../kit/errors.ts';
-import type { Random } from '../../../../kit/random.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
+import type { Random } from '../../../../kit/security/random.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
 import type { JsonValue, NewRun, RunRecord, RunStore, StartOptions } from '../../../../store/ports/index.ts';
 import { checkedValue, tooLarge } from '../definition/checked-value.ts';
 import type { CompiledCode, CompiledWorkflow } from '../definition/compiled-workflow.ts';

@@ -1,5 +1,5 @@
 import { Cron } from 'croner';
-import { messageOf } from '../../../../kit/errors.ts';
+import { messageOf } from '../../../../kit/errors/errors.ts';
 import { namesDay } from './cron-days.ts';
 
 /** Cron line and IANA time zone of a schedule; croner applies daylight saving changes. */

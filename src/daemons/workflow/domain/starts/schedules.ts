@@ -5,11 +5,11 @@ import type {
   ScheduleDefinition,
   WorkflowRun,
 } from '../../../../contracts/index.ts';
-import type { Clock } from '../../../../kit/clock.ts';
-import { minutes, seconds } from '../../../../kit/duration.ts';
-import { messageOf, PlatformError } from '../../../../kit/errors.ts';
-import type { Logger } from '../../../../kit/logger.ts';
-import type { Random } from '../../../../kit/random.ts';
+import { messageOf, PlatformError } from '../../../../kit/errors/errors.ts';
+import type { Random } from '../../../../kit/security/random.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import { minutes, seconds } from '../../../../kit/time/duration.ts';
 import type { RunRecord, RunStore, ScheduleRecord, ScheduleStore } from '../../../../store/ports/index.ts';
 import type { Definitions } from '../definition/definitions.ts';
 import { viewRun } from '../desks/views.ts';

@@ -5,8 +5,8 @@ import type {
   RunId,
   TriggeringWebhook,
 } from '../../../../contracts/index.ts';
-import { type PlatformError, toPlatformError } from '../../../../kit/errors.ts';
-import type { Logger } from '../../../../kit/logger.ts';
+import { type PlatformError, toPlatformError } from '../../../../kit/errors/errors.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import type { CompiledTrigger, CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import { expressionFault } from '../definition/definition-faults.ts';

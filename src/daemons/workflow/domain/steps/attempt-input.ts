@@ -1,4 +1,4 @@
-import type { Clock } from '../../../../kit/clock.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
 import type { JsonValue, RunRecord } from '../../../../store/ports/index.ts';
 import type { RunEvaluations } from '../run/run-evaluations.ts';
 import type { RunJournal } from '../run/run-journal.ts';

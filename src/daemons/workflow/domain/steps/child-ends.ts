@@ -1,6 +1,6 @@
-import type { Clock } from '../../../../kit/clock.ts';
-import { seconds } from '../../../../kit/duration.ts';
-import type { Logger } from '../../../../kit/logger.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import { seconds } from '../../../../kit/time/duration.ts';
 import type { RunRecord } from '../../../../store/ports/index.ts';
 import type { RunJournal } from '../run/run-journal.ts';
 import type { StepPart } from '../run/run-parts.ts';

@@ -1,4 +1,4 @@
-import { PlatformError } from '../../../../kit/errors.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { StepFailure, toStepFailure } from './retry-policy.ts';
 
 /** Values of `details.reason` for calls that never reached their handler. */

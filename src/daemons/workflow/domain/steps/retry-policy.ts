@@ -5,10 +5,10 @@ import {
   type RunError,
   TRANSIENT_CLASSES,
 } from '../../../../contracts/index.ts';
-import { days } from '../../../../kit/duration.ts';
-import { messageOf, PlatformError, toPlatformError } from '../../../../kit/errors.ts';
-import type { Random } from '../../../../kit/random.ts';
-import { redactJson, redactText } from '../../../../kit/redact.ts';
+import { messageOf, PlatformError, toPlatformError } from '../../../../kit/errors/errors.ts';
+import type { Random } from '../../../../kit/security/random.ts';
+import { redactJson, redactText } from '../../../../kit/telemetry/redact.ts';
+import { days } from '../../../../kit/time/duration.ts';
 import { TemplateError } from '../definition/templates.ts';
 
 /** Maximum delay that a `Retry-After` may request: any longer one would stall the run. */

@@ -1,8 +1,8 @@
 import type { RunEnding } from '../../../../contracts/index.ts';
-import type { Deadlines } from '../../../../kit/deadlines.ts';
-import { seconds } from '../../../../kit/duration.ts';
-import type { Logger } from '../../../../kit/logger.ts';
-import type { Random } from '../../../../kit/random.ts';
+import type { Random } from '../../../../kit/security/random.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Deadlines } from '../../../../kit/time/deadlines.ts';
+import { seconds } from '../../../../kit/time/duration.ts';
 import type { RunRecord } from '../../../../store/ports/index.ts';
 import type { PluginWaits } from '../engine/plugin-waits.ts';
 import type { FairSlots } from '../engine/slots.ts';

@@ -1,5 +1,5 @@
-import type { Clock } from '../../../../kit/clock.ts';
-import type { Deadlines } from '../../../../kit/deadlines.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import type { Deadlines } from '../../../../kit/time/deadlines.ts';
 import type { RunRecord } from '../../../../store/ports/index.ts';
 import type { PluginWaits } from '../engine/plugin-waits.ts';
 import type { StepPart } from '../run/run-parts.ts';

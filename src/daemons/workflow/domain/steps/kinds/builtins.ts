@@ -1,5 +1,5 @@
-import { days } from '../../../../../kit/duration.ts';
-import { PlatformError } from '../../../../../kit/errors.ts';
+import { PlatformError } from '../../../../../kit/errors/errors.ts';
+import { days } from '../../../../../kit/time/duration.ts';
 import type { JsonValue } from '../../../../../store/ports/index.ts';
 import { type PluginAway, pluginAwayOf } from '../plugin-away.ts';
 import { StepFailure } from '../retry-policy.ts';

@@ -5,8 +5,8 @@ import {
   type RunError,
   type SchemaRef,
 } from '../../../../../contracts/index.ts';
-import { minutes } from '../../../../../kit/duration.ts';
-import { PlatformError } from '../../../../../kit/errors.ts';
+import { PlatformError } from '../../../../../kit/errors/errors.ts';
+import { minutes } from '../../../../../kit/time/duration.ts';
 import type { JsonValue } from '../../../../../store/ports/index.ts';
 import { interruptedOf } from '../interrupted.ts';
 import { type PluginAway, pluginAwayOf } from '../plugin-away.ts';

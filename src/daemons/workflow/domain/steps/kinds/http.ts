@@ -1,7 +1,7 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { ErrorClass } from '../../../../../contracts/index.ts';
-import { seconds } from '../../../../../kit/duration.ts';
-import { redactJson } from '../../../../../kit/redact.ts';
+import { redactJson } from '../../../../../kit/telemetry/redact.ts';
+import { seconds } from '../../../../../kit/time/duration.ts';
 import type { JsonValue } from '../../../../../store/ports/index.ts';
 import { StepFailure } from '../retry-policy.ts';
 import type { StepCall, StepKind } from '../step-kind.ts';

@@ -1,0 +1,139 @@
+import { LIMITS, type WebhookRetry } from '../../../../../contracts/index.ts';
+import type { Random } from '../../../../../kit/security/random.ts';
+import type { Logger } from '../../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../../kit/time/clock.ts';
+import type { Deadlines } from '../../../../../kit/time/deadlines.ts';
+import type { NewDelivery, WebhookInbox } from '../../../../../store/ports/index.ts';
+import { type JsonPayload, payloadOf } from '../receive/payload.ts';
+import { attemptText } from '../receive/steps.ts';
+import type { DeclaredWebhook } from '../receive/targets.ts';
+import type { CallHandler, Handled } from './handler-call.ts';
+
+export interface AttemptsDeps {
+  call: CallHandler;
+  inbox: WebhookInbox;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+  observe: (pluginId: string, event: string, status: string) => void;
+}
+
+/** An accepted delivery in memory. */
+export interface QueuedDelivery {
+  delivery: NewDelivery;
+  /** The webhook at the time of enqueueing; determines the lane. */
+  target: DeclaredWebhook;
+  /** Undefined while it waits for a retry; the store has it. */
+  payload: JsonPayload | undefined;
+  /** Number of attempts so far. */
+  attempts: number;
+  marker: Uint8Array | null;
+}
+
+export interface AttemptEnd {
+  /** Epoch ms; undefined: no further attempt. */
+  nextAttemptAt: number | undefined;
+  /** Reading it back failed, so it did not run and stays open. */
+  isUnread: boolean;
+}
+
+/** Share of a backoff that is random, so that simultaneous failures do not retry simultaneously. */
+const JITTER = 0.2;
+
+/** One attempt of an accepted delivery, and its consequences. @spec docs/webhooks.md "Async" */
+export function createAttempts(deps: AttemptsDeps & { deadlines: Deadlines }) {
+  const { call, inbox, clock, deadlines, random, logger, observe } = deps;
+
+  async function readBack(webhookId: string): Promise<JsonPayload | 'gone' | 'unread'> {
+    try {
+      const record = await inbox.find(webhookId);
+      return record ? payloadOf(record.body) : 'gone';
+    } catch (error) {
+      logger.error('A delivery could not be read back for its next attempt', { error, meta: { webhookId } });
+      return 'unread';
+    }
+  }
+
+  function backoffMs({ backoff: { initialMs, factor, maxMs } }: WebhookRetry, attempts: number): number {
+    const full = Math.min(maxMs, initialMs * factor ** (attempts - 1));
+    return Math.round(full * (1 - JITTER * random.fraction()));
+  }
+
+  function reportDead({ delivery, attempts }: QueuedDelivery): void {
+    logger.diagnostic(
+      {
+        domain: 'webhook',
+        event: 'webhook.delivery_dead',
+        level: 'error',
+        reasonCode: 'ATTEMPTS_EXHAUSTED',
+        message: `Delivery ${delivery.webhookId} of ${delivery.pluginId} ${delivery.event} failed ${attempts} times and is a dead letter now; replay it with \`svc webhooks replay ${delivery.webhookId}\``,
+        outcome: 'failed',
+        evidence: { webhookId: delivery.webhookId, attempts },
+      },
+      { requestId: delivery.requestId, tenantId: delivery.namespaceId, pluginId: delivery.pluginId },
+    );
+  }
+
+  async function finish(
+    item: QueuedDelivery,
+    handled: Handled,
+    end: ReturnType<typeof outcomeOf>,
+    { tookMs, startedAt, nextAttemptAt }: { tookMs: number; startedAt: number; nextAttemptAt: number | null },
+  ): Promise<void> {
+    const { delivery, marker } = item;
+    const { webhookId } = delivery;
+    try {
+      await inbox.finish(webhookId, {
+        status: end,
+        httpStatus: 202,
+        steps: attemptText(end, { tookMs, startedAt, error: errorOf(handled) }),
+        outcome: handled.record,
+        durationMs: Math.max(0, clock.now() - delivery.receivedAt),
+        nextAttemptAt,
+      });
+      // Otherwise the sender's redelivery would run a successfully replayed delivery again.
+      if (handled.succeeded && delivery.origin === 'replay' && marker)
+        await inbox.settleMarker(marker, clock.now() + LIMITS.idempotencyWindowMs);
+    } catch (error) {
+      // It stays open in the store: the next start runs it again rather than lose it.
+      logger.error('The end of an accepted delivery could not be written', { error, meta: { webhookId } });
+    }
+  }
+
+  return {
+    /** Runs the currently loaded handler and stores the outcome. Never rejects. */
+    async attempt(item: QueuedDelivery, target: DeclaredWebhook): Promise<AttemptEnd> {
+      const { delivery } = item;
+      const startedAt = clock.now();
+      const began = performance.now();
+      const payload = item.payload ?? (await readBack(delivery.webhookId));
+      item.payload = undefined;
+      if (payload === 'gone' || payload === 'unread')
+        return { nextAttemptAt: undefined, isUnread: payload === 'unread' };
+      // No delivery id: an async or replayed delivery identifies what it starts by its webhook id.
+      const handled = await call(delivery, target, payload, null);
+      item.attempts++;
+      const { retry } = target.webhook;
+      const end = outcomeOf(handled, item.attempts, retry);
+      const again = end === 'retrying' ? backoffMs(retry!, item.attempts) : null;
+      const nextAttemptAt = again === null ? null : deadlines.note(clock.now() + again);
+      observe(delivery.pluginId, delivery.event, end);
+      if (end === 'dead') reportDead(item);
+      await finish(item, handled, end, { tookMs: performance.now() - began, startedAt, nextAttemptAt });
+      return { nextAttemptAt: nextAttemptAt ?? undefined, isUnread: false };
+    },
+  };
+}
+
+function errorOf({ succeeded, record }: Handled): string | null {
+  if (succeeded) return null;
+  const { error } = JSON.parse(record) as { error?: { code?: string; message?: string } };
+  return error ? `${error.code}: ${error.message}` : 'failed';
+}
+
+function outcomeOf({ succeeded }: Handled, attempts: number, retry: WebhookRetry | undefined) {
+  if (succeeded) return 'succeeded';
+  if (!retry) return 'failed';
+  return attempts < retry.maxAttempts ? 'retrying' : 'dead';
+}
+export type Attempts = ReturnType<typeof createAttempts>;

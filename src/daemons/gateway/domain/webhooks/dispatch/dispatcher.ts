@@ -1,0 +1,289 @@
+import { createDeadlines, type Deadlines } from '../../../../../kit/time/deadlines.ts';
+import { seconds } from '../../../../../kit/time/duration.ts';
+import type { DeliveryRecord, NewDelivery } from '../../../../../store/ports/index.ts';
+import type { WebhookPauses } from '../admin/pauses.ts';
+import { endpointName } from '../receive/endpoint-name.ts';
+import { type JsonPayload, payloadOf } from '../receive/payload.ts';
+import type { DeclaredWebhook, WebhookTargets } from '../receive/targets.ts';
+import { AnswerGate } from './answer-gate.ts';
+import { AttemptTimers } from './attempt-timers.ts';
+import { type Attempts, type AttemptsDeps, createAttempts, type QueuedDelivery } from './attempts.ts';
+import { DeliveryBacklog } from './backlog.ts';
+import type { NeededServices } from './needed-services.ts';
+import { createQueue } from './queue.ts';
+
+export interface WebhookDispatcherDeps extends AttemptsDeps {
+  targets: WebhookTargets;
+  pauses: () => WebhookPauses;
+  /** State of the services that plugins call; default: all are available. */
+  services?: Pick<NeededServices, 'isAway' | 'confirm'>;
+  /** Concurrent async deliveries over all plugins. */
+  concurrency: number;
+}
+
+/** Maximum async deliveries in memory, by count and body bytes; further ones stay in the store. */
+const MAX_HELD = 1000;
+const MAX_HELD_BYTES = 32 * 1024 * 1024;
+const RESCAN_MS = seconds(30);
+/**
+ * Handler concurrency while more deliveries arrive than responses are sent: senders time out, the inbox can
+ * wait.
+ */
+const BUSY_CONCURRENCY = 2;
+/** Deliveries being received at which accepting gets priority over handlers. */
+const BUSY_FROM = 16;
+export interface WebhookDispatcher {
+  /**
+   * Queues an accepted, stored delivery. Returns a promise only if the caller must wait before it answers, to
+   * preserve the order of deliveries.
+   */
+  enqueue(
+    delivery: NewDelivery,
+    target: DeclaredWebhook,
+    payload: JsonPayload,
+    marker?: Uint8Array | null,
+  ): void | Promise<void>;
+  /**
+   * Delays the handler of this delivery until `answered`. Call it before the commit, since a refill from the
+   * store may find the delivery from then on.
+   */
+  expectAnswer(webhookId: string): void;
+  /** The 202 was written, or never will be. */
+  answered(webhookId: string): void;
+  /** Async deliveries waiting in memory, and running. */
+  readonly load: { waiting: number; running: number };
+  /** Adjusts the number of deliveries being received. */
+  receiving(change: 1 | -1): void;
+  /** Runs stored deliveries that are not in memory: from an earlier process, or held back until now. */
+  runBacklog(): void;
+  /** Waits for running deliveries; waiting ones stay in the store for the next start. */
+  close(): Promise<void>;
+}
+
+/** The dispatcher of the primary process; other gateway processes hand over their deliveries. */
+export interface PrimaryDispatcher extends WebhookDispatcher {
+  /** Adds deliveries that another process accepted, in this order. */
+  admit(webhookIds: readonly string[]): Promise<void>;
+}
+
+/**
+ * Runs accepted deliveries, from memory or from the durable inbox. @spec Webhook delivery step 7;
+ * docs/webhooks.md "Async"
+ */
+export class InboxDispatcher implements PrimaryDispatcher {
+  readonly #deps: WebhookDispatcherDeps;
+  readonly #deadlines: Deadlines;
+  readonly #attempt: Attempts['attempt'];
+  readonly #timers: AttemptTimers;
+  readonly #gate = new AnswerGate();
+  readonly #queue = createQueue<QueuedDelivery>({
+    // Bytes and text; the parsed value takes about as much again.
+    bytesOf: ({ delivery, payload }) => (delivery.body?.byteLength ?? 0) + (payload?.text.length ?? 0),
+    laneOf: ({ delivery, target: { webhook } }) =>
+      webhook.concurrency === undefined
+        ? undefined
+        : { name: endpointName(delivery), limit: webhook.concurrency },
+    orderOf: ({ delivery }) =>
+      delivery.orderKey === null ? undefined : `${endpointName(delivery)} ${delivery.orderKey}`,
+  });
+  readonly #running = new Map<string, Promise<void>>();
+  /**
+   * Waiting or running deliveries, and those finished while a page that still lists them was read: never
+   * dispatched twice.
+   */
+  readonly #known = new Set<string>();
+  readonly #backlog: DeliveryBacklog;
+  /** Webhooks already reported as blocked on their plugin. */
+  readonly #reported = new Set<string>();
+  #receiving = 0;
+  #stopRescan: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(deps: WebhookDispatcherDeps) {
+    this.#deps = deps;
+    this.#deadlines = createDeadlines(deps.clock);
+    this.#attempt = createAttempts({ ...deps, deadlines: this.#deadlines }).attempt;
+    this.#timers = new AttemptTimers(deps.clock, this.#deadlines);
+    this.#backlog = new DeliveryBacklog({
+      inbox: deps.inbox,
+      logger: deps.logger,
+      isFull: () => this.#isFull,
+      hold: (record) => this.#hold(record),
+      forget: (webhookIds) => {
+        for (const id of webhookIds) this.#known.delete(id);
+      },
+    });
+  }
+
+  enqueue(
+    delivery: NewDelivery,
+    target: DeclaredWebhook,
+    payload: JsonPayload,
+    marker: Uint8Array | null = null,
+  ): void {
+    if (this.#deps.pauses().isPaused(delivery)) return;
+    // A refill may have found it between its commit and this call.
+    if (this.#known.has(delivery.webhookId)) return;
+    if (!this.#mustWaitInStore(delivery)) {
+      this.#known.add(delivery.webhookId);
+      this.#queue.push({ delivery, target, payload, attempts: 0, marker });
+    }
+    this.#pump();
+  }
+
+  expectAnswer(webhookId: string): void {
+    this.#gate.expect(webhookId);
+  }
+
+  answered(webhookId: string): void {
+    if (this.#gate.answered(webhookId)) this.#pump();
+  }
+
+  get load(): { waiting: number; running: number } {
+    return { waiting: this.#queue.size, running: this.#running.size };
+  }
+
+  async admit(webhookIds: readonly string[]): Promise<void> {
+    for (const id of webhookIds) {
+      const record = this.#backlog.isPending ? undefined : await this.#deps.inbox.find(id);
+      if (record?.status === 'accepted' && !this.#mustWaitInStore(record)) this.#hold(record);
+    }
+    this.#pump();
+  }
+
+  receiving(change: 1 | -1): void {
+    this.#receiving += change;
+  }
+
+  runBacklog(): void {
+    this.#backlog.rescan();
+    this.#pump();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#stopRescan?.();
+    this.#timers.stopAll();
+    await this.#backlog.close();
+    await Promise.all(this.#running.values());
+  }
+
+  get #isFull(): boolean {
+    return this.#queue.size >= MAX_HELD || this.#queue.bytes >= MAX_HELD_BYTES;
+  }
+
+  /** Whether a new delivery must stay in the store, behind older ones that are only there. */
+  #mustWaitInStore({ orderKey }: NewDelivery): boolean {
+    const { isPending, isRefilling } = this.#backlog;
+    if (!isPending && !this.#isClosed && !this.#isFull && !(isRefilling && orderKey !== null)) return false;
+    this.#backlog.add();
+    return true;
+  }
+
+  #pump(): void {
+    const { concurrency } = this.#deps;
+    const limit = this.#receiving >= BUSY_FROM ? Math.min(BUSY_CONCURRENCY, concurrency) : concurrency;
+    while (!this.#isClosed && this.#running.size < limit) {
+      const item = this.#gate.next() ?? this.#queue.take();
+      if (!item) break;
+      // Frees its slot: a response queued behind a slow one on its connection can take long.
+      if (this.#gate.keeps(item)) continue;
+      const target = this.#runnableTarget(item.delivery);
+      if (target) this.#running.set(item.delivery.webhookId, this.#run(item, target));
+      else this.#putBack(item);
+    }
+    const hasRoom = this.#queue.size < MAX_HELD / 2 && !this.#isFull;
+    if (this.#backlog.isPending && !this.#isClosed && hasRoom) this.#backlog.refill(() => this.#pump());
+  }
+
+  async #run(item: QueuedDelivery, target: DeclaredWebhook): Promise<void> {
+    const { services } = this.#deps;
+    let again: number | undefined;
+    let isHeld = false;
+    try {
+      const unsure = services?.confirm(target);
+      if (unsure) await unsure;
+      // A service that recovers from now on finds this delivery in the store.
+      isHeld = services?.isAway(target) ?? false;
+      if (isHeld) return;
+      const end = await this.#attempt(item, target);
+      again = end.nextAttemptAt;
+      if (end.isUnread) this.#backlog.rescan();
+    } finally {
+      this.#running.delete(item.delivery.webhookId);
+      if (isHeld) this.#putBack(item);
+      else this.#settle(item, target, again);
+      this.#pump();
+    }
+  }
+
+  /** It stays in the store, with its successors in the same order, until the next full scan. */
+  #putBack(item: QueuedDelivery): void {
+    for (const { delivery } of this.#queue.drop(item)) this.#known.delete(delivery.webhookId);
+  }
+
+  #settle(item: QueuedDelivery, target: DeclaredWebhook, again: number | undefined): void {
+    this.#queue.done(item, { keepsOrder: again !== undefined });
+    if (again !== undefined && this.#timers.maySchedule(item.delivery)) {
+      // The store keeps its body meanwhile.
+      this.#schedule({ ...item, target, delivery: { ...item.delivery, body: null } }, again);
+      return;
+    }
+    if (again !== undefined) this.#rescanLater();
+    this.#backlog.finished(item.delivery.webhookId);
+  }
+
+  #schedule(item: QueuedDelivery, at: number): void {
+    this.#timers.schedule(item.delivery.webhookId, at, () => {
+      if (this.#isClosed) return;
+      this.#queue.release(item);
+      this.#pump();
+    });
+  }
+
+  #hold(record: DeliveryRecord): void {
+    if (this.#known.has(record.webhookId)) return;
+    const target = this.#runnableTarget(record);
+    if (!target) return;
+    const { attempts, marker, nextAttemptAt } = record;
+    const waits = nextAttemptAt !== null && !this.#deadlines.isPast(nextAttemptAt);
+    if (waits && !this.#timers.maySchedule(record)) {
+      this.#rescanLater();
+      return;
+    }
+    this.#known.add(record.webhookId);
+    if (!waits) {
+      this.#queue.push({ delivery: record, target, payload: payloadOf(record.body), attempts, marker });
+      return;
+    }
+    const item = { delivery: { ...record, body: null }, target, payload: undefined, attempts, marker };
+    if (this.#queue.reserve(item)) this.#schedule(item, nextAttemptAt);
+  }
+
+  #rescanLater(): void {
+    this.#stopRescan ??= this.#deps.clock.after(RESCAN_MS, () => {
+      this.#stopRescan = undefined;
+      this.runBacklog();
+    });
+  }
+
+  /**
+   * Its current target. Undefined: it stays in the store until its webhook is resumed, or its plugin or a
+   * service is back.
+   */
+  #runnableTarget(delivery: NewDelivery): DeclaredWebhook | undefined {
+    const { pauses, targets, services, logger } = this.#deps;
+    if (pauses().isPaused(delivery)) return undefined;
+    const { pluginId, event } = delivery;
+    const target = targets.find(pluginId, event);
+    const name = `${pluginId} ${event}`;
+    if (target) this.#reported.delete(name);
+    else if (!this.#reported.has(name)) {
+      this.#reported.add(name);
+      logger.warn(`Accepted deliveries of ${name} wait: the plugin is not loaded with this webhook`, {
+        pluginId,
+      });
+    }
+    return target && services?.isAway(target) ? undefined : target;
+  }
+}

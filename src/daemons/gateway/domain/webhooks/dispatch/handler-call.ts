@@ -1,0 +1,145 @@
+import { type CommandResult, type HostKind, LIMITS } from '../../../../../contracts/index.ts';
+import { messageOf, type PlatformError, toRemoteError } from '../../../../../kit/errors/errors.ts';
+import type { Logger } from '../../../../../kit/telemetry/logger.ts';
+import { redact } from '../../../../../kit/telemetry/redact.ts';
+import type { NewDelivery } from '../../../../../store/ports/index.ts';
+import type { JsonPayload } from '../receive/payload.ts';
+import { requestOf } from '../receive/request-head.ts';
+import type { DeclaredWebhook, WebhookPlugin } from '../receive/targets.ts';
+import { deliverySpan } from './delivery-span.ts';
+
+/** Runs a handler through the execution backend. */
+export type Execute = (call: {
+  plugin: WebhookPlugin;
+  handler: string;
+  host: HostKind;
+  hostContext: Record<string, unknown>;
+  input: unknown;
+  /** The input as JSON text. */
+  inputText: string;
+  tenantId: string;
+  requestId: string;
+  traceId: string;
+  parentSpanId?: string;
+  timeoutMs: number;
+}) => Promise<CommandResult>;
+
+/** Outcome of a handler's run, for the sender and for the record. */
+export interface Handled {
+  succeeded: boolean;
+  httpStatus: number;
+  body: unknown;
+  /** Response headers, such as Retry-After. */
+  headers?: Record<string, string>;
+  /** JSON for the delivery's record. */
+  record: string;
+}
+
+export type CallHandler = (
+  delivery: NewDelivery,
+  target: DeclaredWebhook,
+  payload: JsonPayload,
+  /**
+   * The sender's id, if redeliveries get their own record: what the delivery starts is started once per id.
+   */
+  deliveryId: string | null,
+) => Promise<Handled>;
+
+/** Maximum characters of a handler's result in the record. */
+const MAX_RECORD_CHARS = 16 * 1024;
+
+/** Time limit of a handler in ms. */
+export function handlerTimeoutMs({ plugin, webhook }: DeclaredWebhook): number {
+  return webhook.timeoutMs ?? plugin.manifest.permissions.quotas?.timeoutMs ?? LIMITS.routeTimeoutMs;
+}
+
+/** Step 7: calls the handler. Never throws. @spec Webhook delivery step 7; Webhook handler context */
+export function createHandlerCall(execute: Execute, logger: Logger): CallHandler {
+  /** The sender of an async delivery never sees the failure, so it is logged and recorded. */
+  function logReturnedFailure(delivery: NewDelivery, { exitCode, error }: CommandResult): void {
+    const { webhookId, pluginId, event, mode } = delivery;
+    const code = error?.code ?? 'EXECUTION_ERROR';
+    const message = error?.message ?? `exit code ${exitCode}`;
+    logger[mode === 'async' ? 'error' : 'warn'](
+      `The handler of ${pluginId} ${event} returned a failure: ${code}: ${message}`,
+      { ...logFieldsOf(delivery), meta: { webhookId, code, exitCode, mode } },
+    );
+  }
+
+  return async (delivery, target, payload) => {
+    const { webhookId, namespaceId, event, source, instanceId, requestId, traceId } = delivery;
+    const { plugin, webhook } = target;
+    const parentSpanId = deliverySpan(delivery);
+    const instance = webhook.multi ? { instanceId } : {};
+    try {
+      const result = await execute({
+        plugin,
+        handler: webhook.handler,
+        host: 'webhook',
+        hostContext: {
+          ...{ host: 'webhook', event, namespaceId, webhookId, source, ...instance },
+          ...requestOf(delivery.headers),
+        },
+        input: payload.value,
+        inputText: payload.text,
+        tenantId: namespaceId,
+        requestId,
+        traceId,
+        ...(parentSpanId === undefined ? {} : { parentSpanId }),
+        timeoutMs: handlerTimeoutMs(target),
+      });
+      if (result.exitCode === 0) return succeeded(webhookId, result);
+      logReturnedFailure(delivery, result);
+      return failed(result);
+    } catch (thrown) {
+      const error = toRemoteError(thrown);
+      logger.error(`The handler of ${delivery.pluginId} ${event} failed: ${messageOf(thrown)}`, {
+        ...logFieldsOf(delivery),
+        meta: { webhookId, code: error.code },
+        error: thrown,
+      });
+      const told = { error: { code: error.code, message: error.message, details: error.details } };
+      const body = { error: { ...told.error, ...publicPart(error, webhookId) } };
+      const { status: httpStatus, headers } = error;
+      return { succeeded: false, httpStatus, body, headers, record: recordOf(told) };
+    }
+  };
+}
+
+function logFieldsOf({ requestId, traceId, namespaceId, pluginId }: NewDelivery) {
+  return { requestId, traceId, tenantId: namespaceId, pluginId };
+}
+
+/**
+ * The text of an exception is only for the operator's record and the log: it may hold data that a sender must
+ * not see.
+ */
+function publicPart({ code, message, details }: PlatformError, webhookId: string) {
+  if (code !== 'EXECUTION_ERROR') return { message, details: { ...details, webhookId } };
+  return {
+    message: 'The handler of this webhook failed; the operator finds the reason by the webhookId.',
+    details: { webhookId },
+  };
+}
+
+function succeeded(webhookId: string, { result }: CommandResult): Handled {
+  const value = result ?? null;
+  const body = { status: 'ok', webhookId, result: value };
+  return { succeeded: true, httpStatus: 200, body, record: recordOf({ result: value }) };
+}
+
+function failed({ error, exitCode }: CommandResult): Handled {
+  const body = {
+    error: {
+      code: error?.code ?? 'EXECUTION_ERROR',
+      message: error?.message ?? `The handler ended with exit code ${exitCode}.`,
+      details: error?.details ?? {},
+    },
+  };
+  return { succeeded: false, httpStatus: 500, body, record: recordOf(body) };
+}
+
+function recordOf(outcome: unknown): string {
+  const text = JSON.stringify(redact(outcome));
+  return text.length <= MAX_RECORD_CHARS ? text : JSON.stringify({ truncated: true, bytes: text.length });
+}

@@ -1,0 +1,21 @@
+import type { Degradation } from '../../../../../contracts/index.ts';
+import { formatBytes } from '../../../../../kit/data/bytes.ts';
+import type { WebhookInbox } from '../../../../../store/ports/index.ts';
+
+/**
+ * Health status while the database rejects writes: deliveries are accepted as long as the journal has room, so the
+ * gateway stays in service. The endpoint is public, so file names and causes are only logged.
+ * @spec docs/decisions/0007
+ */
+export function inboxDegradations({
+  applyFailure,
+  waitingBytes,
+}: Pick<WebhookInbox, 'applyFailure' | 'waitingBytes'>): Degradation[] {
+  if (applyFailure === undefined) return [];
+  return [
+    {
+      reasonCode: 'INBOX_NOT_FILED',
+      message: `The database accepts no deliveries. New ones are accepted into the journal (${formatBytes(waitingBytes)}) while it has room; lists and searches of deliveries fail meanwhile. For the cause, see: svc logs gateway --level error`,
+    },
+  ];
+}

@@ -1,0 +1,117 @@
+import type { Logger } from '../../../../../kit/telemetry/logger.ts';
+import { type Clock, systemClock } from '../../../../../kit/time/clock.ts';
+import { seconds } from '../../../../../kit/time/duration.ts';
+import type { Peers } from '../../../../peers.ts';
+import type { DeclaredWebhook } from '../receive/targets.ts';
+import type { NeededService, ServiceUse } from './service-use.ts';
+
+export interface NeededServicesDeps {
+  peers: Pick<Peers, 'known'>;
+  use: Pick<ServiceUse, 'neededBy'>;
+  logger: Logger;
+  /** Called when a service is available again: deliveries on hold may run. */
+  onBack: () => void;
+  /** Real time: it paces requests to other processes. */
+  clock?: Clock;
+}
+
+/** Cache TTL of a successful probe, in ms. */
+const FRESH_MS = 250;
+const PROBE_TIMEOUT_MS = seconds(2);
+const PROBE_AGAIN_MS = 500;
+
+interface Probed {
+  okUntil: number;
+  isAway: boolean;
+  probing: Promise<void> | undefined;
+  /** Armed only while the service is unavailable and no probe is in flight. */
+  stopTimer: () => void;
+}
+
+/**
+ * Tracks whether the services that a plugin's handlers need are available. @spec docs/webhooks.md "Async"
+ */
+export class NeededServices {
+  readonly #deps: Required<NeededServicesDeps>;
+  readonly #probed = new Map<NeededService, Probed>();
+  #isClosed = false;
+
+  constructor(deps: NeededServicesDeps) {
+    this.#deps = { clock: systemClock, ...deps };
+  }
+
+  /**
+   * Whether a needed service is known to be unavailable. Sends no request: only its timer probes an
+   * unavailable service.
+   */
+  isAway(target: DeclaredWebhook): boolean {
+    return this.#neededBy(target).some((name) => this.#stateOf(name).isAway);
+  }
+
+  /** Resolves once `isAway` is up to date; undefined if it already is. */
+  confirm(target: DeclaredWebhook): undefined | Promise<unknown> {
+    const needed = this.#neededBy(target).map((name) => ({ name, state: this.#stateOf(name) }));
+    if (needed.some(({ state }) => state.isAway)) return undefined;
+    const now = this.#deps.clock.monotonic();
+    const unsure = needed.filter(({ state }) => state.okUntil <= now);
+    if (unsure.length === 0) return undefined;
+    return Promise.all(unsure.map(({ name, state }) => this.#probe(name, state)));
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const { stopTimer } of this.#probed.values()) stopTimer();
+  }
+
+  /** Excludes services that this gateway does not know: nothing waits for them. */
+  #neededBy({ plugin }: DeclaredWebhook): NeededService[] {
+    const { peers, use } = this.#deps;
+    const known = peers.known();
+    return use.neededBy(plugin.id, plugin.manifest.permissions).filter((name) => known[name] !== undefined);
+  }
+
+  #stateOf(name: NeededService): Probed {
+    let state = this.#probed.get(name);
+    if (!state) {
+      state = { okUntil: 0, isAway: false, probing: undefined, stopTimer: () => {} };
+      this.#probed.set(name, state);
+    }
+    return state;
+  }
+
+  #probe(name: NeededService, state: Probed): Promise<void> {
+    state.probing ??= this.#ask(name).then((isThere) => {
+      state.probing = undefined;
+      if (!this.#isClosed) this.#note(name, state, isThere);
+    });
+    return state.probing;
+  }
+
+  async #ask(name: NeededService): Promise<boolean> {
+    const url = this.#deps.peers.known()[name];
+    if (url === undefined) return true;
+    try {
+      const response = await fetch(`${url}/health`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
+      await response.body?.cancel();
+      return response.ok;
+    } catch {
+      return false;
+    }
+  }
+
+  #note(name: NeededService, state: Probed, isThere: boolean): void {
+    const { clock, logger, onBack } = this.#deps;
+    const wasAway = state.isAway;
+    state.isAway = !isThere;
+    if (isThere) state.okUntil = clock.monotonic() + FRESH_MS;
+    else state.stopTimer = clock.after(PROBE_AGAIN_MS, () => void this.#probe(name, state));
+    if (!isThere && !wasAway)
+      logger.warn(
+        `The ${name} service is unavailable: async deliveries of plugins that need it wait, sync ones get a 503`,
+      );
+    if (isThere && wasAway) {
+      logger.info(`The ${name} service is available again: deliveries that waited for it run now`);
+      onBack();
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import type { Member, PrimaryProcess, SiblingProcess } from '../../../../group/process-group.ts';
+import type { PrimaryDispatcher, WebhookDispatcher } from './dispatcher.ts';
+
+/** Deliveries accepted by a sibling: with the 202 written, or with an order key and the 202 pending. */
+const ACCEPTED = 'deliveries.accepted';
+const ORDERED = 'deliveries.ordered';
+const ANSWERED = 'deliveries.answered';
+const BACKLOG = 'deliveries.backlog';
+
+/**
+ * Deliveries accepted here are run by the primary, so that `concurrency`, `orderBy`, retries and pauses apply
+ * to all processes and nothing must be recovered from a dead sibling. The primary finds unreported ones in
+ * the store.
+ */
+export function createSiblingDispatcher({ primary }: Pick<SiblingProcess, 'primary'>): WebhookDispatcher {
+  const inFlight = new Set<Promise<void>>();
+  const reportAccepted = createReporter(ACCEPTED);
+  const reportOrdered = createReporter(ORDERED);
+  const reportAnswered = createReporter(ANSWERED);
+  /** Accepted deliveries without a response; those with an order key are already reported to the primary. */
+  const unanswered = new Map<string, 'accepted' | 'told'>();
+
+  /** Batches ids until the end of the turn. The promise settles when the primary has them or is down. */
+  function createReporter(topic: string): (webhookId: string) => Promise<void> {
+    let ids: string[] = [];
+    let sending: Promise<void> | undefined;
+    async function sendAtTurnsEnd(): Promise<void> {
+      await new Promise((turnEnds) => setImmediate(turnEnds));
+      const batch = ids;
+      ids = [];
+      sending = undefined;
+      await primary.call(topic, batch).catch(() => {});
+    }
+    return (webhookId) => {
+      ids.push(webhookId);
+      if (!sending) {
+        const batch = sendAtTurnsEnd();
+        sending = batch;
+        inFlight.add(batch);
+        void batch.then(() => inFlight.delete(batch));
+      }
+      return sending;
+    };
+  }
+
+  return {
+    enqueue({ webhookId, orderKey }) {
+      unanswered.set(webhookId, orderKey === null ? 'accepted' : 'told');
+      // The sender may deliver the next one in this order to another process as soon as it has our response.
+      return orderKey === null ? undefined : reportOrdered(webhookId);
+    },
+    expectAnswer() {},
+    answered(webhookId) {
+      const state = unanswered.get(webhookId);
+      unanswered.delete(webhookId);
+      if (state) void (state === 'told' ? reportAnswered : reportAccepted)(webhookId);
+    },
+    /** The primary holds all waiting deliveries. */
+    load: { waiting: 0, running: 0 },
+    receiving() {},
+    runBacklog: () => void primary.call(BACKLOG).catch(() => {}),
+    async close() {
+      await Promise.all(inFlight);
+    },
+  };
+}
+
+/** The primary's side of the protocol. */
+export function serveSiblings(
+  group: Pick<PrimaryProcess, 'answer' | 'onLost'>,
+  dispatcher: PrimaryDispatcher,
+): void {
+  let admitting = Promise.resolve();
+  /** Ordered deliveries whose 202 a sibling has not written yet. */
+  const unanswered = new Map<Member, Set<string>>();
+
+  /** Serializes messages: overlapping ones would mix up their deliveries. */
+  function admit(ids: string[]): Promise<void> {
+    admitting = admitting.then(() => dispatcher.admit(ids));
+    return admitting;
+  }
+
+  group.answer(ACCEPTED, (ids) => admit(ids as string[]));
+  group.answer(ORDERED, (ids, from) => {
+    const held = unanswered.get(from) ?? new Set();
+    unanswered.set(from, held);
+    for (const id of ids as string[]) {
+      held.add(id);
+      dispatcher.expectAnswer(id);
+    }
+    return admit(ids as string[]);
+  });
+  group.answer(ANSWERED, (ids, from) => {
+    for (const id of ids as string[]) {
+      unanswered.get(from)?.delete(id);
+      dispatcher.answered(id);
+    }
+  });
+  group.answer(BACKLOG, () => dispatcher.runBacklog());
+  group.onLost((member) => {
+    for (const id of unanswered.get(member) ?? []) dispatcher.answered(id);
+    unanswered.delete(member);
+    // The sibling may have died between a commit and its report.
+    dispatcher.runBacklog();
+  });
+}

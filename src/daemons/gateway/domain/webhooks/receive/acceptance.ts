@@ -1,0 +1,146 @@
+import { LIMITS, type WebhookHandlerDecl } from '../../../../../contracts/index.ts';
+import { readDotPath } from '../../../../../kit/data/json.ts';
+import { PlatformError } from '../../../../../kit/errors/errors.ts';
+import type { Clock } from '../../../../../kit/time/clock.ts';
+import { minutes } from '../../../../../kit/time/duration.ts';
+import type { ClaimResult, MarkerClaim, WebhookInbox } from '../../../../../store/ports/index.ts';
+import type { WebhookDispatcher } from '../dispatch/dispatcher.ts';
+import { type CallHandler, handlerTimeoutMs } from '../dispatch/handler-call.ts';
+import { type DeliveryContext, deliveryOf } from './delivery-context.ts';
+import { createMarkerWaits } from './marker-waits.ts';
+import type { JsonPayload } from './payload.ts';
+import { mark } from './steps.ts';
+import type { DeclaredWebhook } from './targets.ts';
+
+export interface AcceptanceDeps {
+  inbox: WebhookInbox;
+  dispatcher: WebhookDispatcher;
+  call: CallHandler;
+  clock: Clock;
+  /** Counts finished deliveries. */
+  observe: (pluginId: string, event: string, status: string) => void;
+}
+
+/** Response to an authentic delivery; `duplicate`: another delivery with its id was processed. */
+export type Accepted =
+  | {
+      status: number;
+      body: unknown;
+      headers?: Record<string, string> | undefined;
+      /** Call it once the response is written, or cannot be. */
+      answered?: () => void;
+    }
+  | 'duplicate';
+
+/** Lease margin for starting workflows and storing the outcome. */
+const LEASE_MARGIN_MS = minutes(1);
+
+/**
+ * Step 7: stores the delivery, then runs the handler. `markerKey` identifies the delivery id, if there is
+ * one. @spec Webhook delivery step 7
+ */
+export function createAcceptance({ inbox, dispatcher, call, clock, observe }: AcceptanceDeps) {
+  const waits = createMarkerWaits(inbox, clock);
+
+  /** Of concurrent deliveries with one id, one runs; the others wait for it, and run only if it failed. */
+  async function claimOrWait(
+    marker: MarkerClaim | undefined,
+    claim: () => Promise<ClaimResult>,
+  ): Promise<'begun' | 'done'> {
+    for (;;) {
+      const result = await claim().catch(
+        notStored('The delivery could not be stored and was not accepted; send it again.'),
+      );
+      if (result !== 'pending') return result;
+      await waits.settled(marker!.key);
+    }
+  }
+
+  return {
+    /**
+     * Answers 202 once the delivery is on disk; the handler runs later. Throws SERVICE_UNAVAILABLE if storing
+     * fails.
+     */
+    async accept(
+      context: DeliveryContext,
+      target: DeclaredWebhook,
+      payload: JsonPayload,
+      markerKey: string | undefined,
+    ): Promise<Accepted> {
+      const { webhookId } = context;
+      const delivery = deliveryOf(context, 'async', orderKeyOf(target.webhook, payload.value));
+      const marker = markerOf(markerKey, clock.now() + LIMITS.idempotencyWindowMs);
+      const answered = () => dispatcher.answered(webhookId);
+      dispatcher.expectAnswer(webhookId);
+      let isAccepted = false;
+      try {
+        const claim = await claimOrWait(marker, () => {
+          mark(context, 'dispatch', 'accepted');
+          return inbox.accept(delivery, marker, context.steps.text);
+        });
+        if (claim === 'done') return 'duplicate';
+        const queued = dispatcher.enqueue(delivery, target, payload);
+        if (queued) await queued;
+        isAccepted = true;
+        return { status: 202, body: { status: 'accepted', webhookId }, answered };
+      } finally {
+        if (!isAccepted) answered();
+      }
+    },
+
+    /**
+     * Answers with the handler's result, once that is on disk. Throws SERVICE_UNAVAILABLE if storing fails.
+     */
+    async handle(
+      context: DeliveryContext,
+      target: DeclaredWebhook,
+      payload: JsonPayload,
+      markerKey: string | undefined,
+    ): Promise<Accepted> {
+      const delivery = deliveryOf(context, 'sync', null);
+      // The lease outlasts a live handler, which may wait for a process as long as it may run; after it, a
+      // dead one is superseded.
+      const marker = markerOf(markerKey, clock.now() + 2 * handlerTimeoutMs(target) + LEASE_MARGIN_MS);
+      const claim = await claimOrWait(marker, () => inbox.begin(delivery, marker));
+      if (claim === 'done') return 'duplicate';
+      const release = waits.hold(markerKey);
+      try {
+        const handled = await call(delivery, target, payload, context.deliveryId);
+        const status = handled.succeeded ? 'succeeded' : 'failed';
+        mark(context, 'dispatch', status);
+        const { httpStatus, body, headers } = handled;
+        const end = {
+          status,
+          httpStatus,
+          steps: context.steps.text,
+          outcome: handled.record,
+          durationMs: clock.monotonic() - context.beganAt,
+        } as const;
+        const expiresAt = handled.succeeded ? clock.now() + LIMITS.idempotencyWindowMs : null;
+        await inbox
+          .finish(context.webhookId, end, markerKey === undefined ? undefined : { key: markerKey, expiresAt })
+          .catch(notStored('The handler ran, but its result could not be stored; send the delivery again.'));
+        observe(target.plugin.id, target.webhook.event, status);
+        return { status: httpStatus, body, headers };
+      } finally {
+        release();
+      }
+    },
+  };
+}
+
+function markerOf(key: string | undefined, expiresAt: number): MarkerClaim | undefined {
+  return key === undefined ? undefined : { key, expiresAt };
+}
+
+function notStored(message: string): (cause: unknown) => never {
+  return (cause) => {
+    throw new PlatformError('SERVICE_UNAVAILABLE', message, { cause });
+  };
+}
+
+/** A string or a number; other values impose no order. */
+function orderKeyOf({ orderBy }: WebhookHandlerDecl, payload: unknown): string | null {
+  const value = orderBy === undefined ? undefined : readDotPath(payload, orderBy);
+  return typeof value === 'string' || typeof value === 'number' ? JSON.stringify(value) : null;
+}

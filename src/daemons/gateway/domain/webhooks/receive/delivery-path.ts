@@ -1,0 +1,7 @@
+import type { SecretKey } from '../../../../../store/ports/index.ts';
+
+/** The URL path of a webhook. @spec Webhook delivery */
+export function deliveryPath({ pluginId, event, instanceId }: Omit<SecretKey, 'namespaceId'>): string {
+  const parts = [pluginId, event, ...(instanceId === '' ? [] : [instanceId])];
+  return `/webhooks/${parts.map(encodeURIComponent).join('/')}`;
+}

@@ -1,0 +1,255 @@
+import type { Caller, WebhookHandlerDecl } from '../../../../../contracts/index.ts';
+import { HEADERS } from '../../../../../contracts/index.ts';
+import { codeOf, errorBody, PlatformError, toRemoteError } from '../../../../../kit/errors/errors.ts';
+import type { CreateLimiter } from '../../../../../kit/limits/rate-limiter.ts';
+import type { MaybePromise } from '../../../../../kit/streams/maybe-promise.ts';
+import type { Logger } from '../../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../../kit/time/clock.ts';
+import type { WebhookInbox } from '../../../../../store/ports/index.ts';
+import { REPEATED, singleHeader } from '../../raw-headers.ts';
+import type { WebhookPauses } from '../admin/pauses.ts';
+import type { WebhookDispatcher } from '../dispatch/dispatcher.ts';
+import type { CallHandler } from '../dispatch/handler-call.ts';
+import type { NeededServices } from '../dispatch/needed-services.ts';
+import { createAuthentication } from '../verify/authentication.ts';
+import type { WebhookSecrets } from '../verify/secrets.ts';
+import type { WebhookVerifier } from '../verify/verifier.ts';
+import { createAcceptance } from './acceptance.ts';
+import { createAdmission } from './admission.ts';
+import {
+  type DeliveryContext,
+  deliveryOf,
+  type IncomingDelivery,
+  newDeliveryContext,
+} from './delivery-context.ts';
+import { answerChallenge, deliveryIdOf, markerKey, parseOnce } from './payload.ts';
+import type { RefusalSamples } from './refusal-samples.ts';
+import { mark } from './steps.ts';
+import type { DeclaredWebhook, WebhookTargets } from './targets.ts';
+
+export type { IncomingDelivery } from './delivery-context.ts';
+
+export interface DeliveryAnswer {
+  status: number;
+  body: unknown;
+  headers: Record<string, string>;
+  webhookId: string;
+  /** Set once authenticated. */
+  caller: Caller | null;
+  /** Call it once the response is written, or cannot be: an async handler starts only then. */
+  answered: () => void;
+}
+
+export interface WebhookDeliveryDeps {
+  targets: WebhookTargets;
+  secrets: WebhookSecrets;
+  verifier: WebhookVerifier;
+  dispatcher: WebhookDispatcher;
+  call: CallHandler;
+  /** State of the services that plugins call; default: all are available. */
+  services?: Pick<NeededServices, 'isAway' | 'confirm'>;
+  pauses: () => WebhookPauses;
+  inbox: WebhookInbox;
+  createLimiter: CreateLimiter;
+  /** Ids of in-flight deliveries, if they are tracked. */
+  inFlight?: Set<string> | undefined;
+  clock: Clock;
+  logger: Logger;
+  /** Counts finished deliveries. */
+  observe: (pluginId: string, event: string, status: string) => void;
+  /** Decides which requests without a handler run are recorded. */
+  samples: RefusalSamples;
+}
+
+interface Answered {
+  status: number;
+  body: unknown;
+  headers?: Record<string, string> | undefined;
+  answered?: () => void;
+  record: 'challenge' | 'duplicate' | 'handled';
+}
+
+const DUPLICATE: Answered = { status: 200, body: { status: 'duplicate' }, record: 'duplicate' };
+const PAUSED_RETRY_SECONDS = '60';
+/** Default Retry-After for errors that give none. */
+const RETRY_SECONDS = '5';
+
+/**
+ * Processes a delivery in the order of the spec's steps.
+ * @spec Webhook delivery; docs/webhooks.md "What the sender does"
+ */
+export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
+  const { targets, dispatcher, pauses, inbox, clock, logger } = deps;
+  const { admit, takePermit, givePermitBack } = createAdmission(deps);
+  const { authenticate, allowUnauthenticated } = createAuthentication(deps);
+  const { accept, handle } = createAcceptance(deps);
+
+  /** Always answers; never rejects. */
+  async function receive(incoming: IncomingDelivery): Promise<DeliveryAnswer> {
+    const context = newDeliveryContext(incoming, clock);
+    dispatcher.receiving(1);
+    deps.inFlight?.add(context.webhookId);
+    try {
+      const { status, body, headers, record, answered } = await pass(context);
+      if (record !== 'handled') note(context, record, status);
+      return { ...answer(context, status, body, headers), answered: answered ?? noop };
+    } catch (thrown) {
+      const error = toRemoteError(thrown);
+      if (!(thrown instanceof PlatformError))
+        logger.error(`A delivery to ${incoming.pluginId} ${incoming.event} failed: ${codeOf(thrown) ?? ''}`, {
+          requestId: incoming.requestId,
+          error: thrown,
+        });
+      context.refusal ??= JSON.stringify(errorBody(error));
+      note(context, 'refused', error.status);
+      return answer(context, error.status, errorBody(error), error.headers);
+    } finally {
+      dispatcher.receiving(-1);
+      deps.inFlight?.delete(context.webhookId);
+    }
+  }
+
+  async function pass(context: DeliveryContext): Promise<Answered> {
+    const { rawHeaders } = context.incoming;
+    // Awaits only real promises, here and below: an await costs a turn.
+    const admission = admit(context);
+    const admitted = admission instanceof Promise ? await admission : admission;
+    const { target } = admitted;
+    const { webhook } = target;
+
+    const body = readBody(context, webhook);
+    const payload = parseOnce(body instanceof Promise ? await body : body);
+    if (webhook.challenge) {
+      const challenge = answerChallenge(webhook.challenge, payload());
+      mark(context, 'challenge', challenge ? 'answered' : 'none');
+      if (challenge) {
+        const allowed = allowUnauthenticated(context, admitted, { tries: false });
+        if (allowed instanceof Promise) await allowed;
+        return { status: 200, body: challenge, record: 'challenge' };
+      }
+    }
+    const id = webhook.idempotencyKey && deliveryIdOf(webhook.idempotencyKey, rawHeaders, payload);
+    context.deliveryId = id ?? null;
+    const marker = id === undefined ? undefined : markerKey(context, id);
+    if (webhook.idempotencyKey) {
+      const found = marker === undefined ? undefined : inbox.seen(marker, clock.now());
+      const isSeen = (found instanceof Promise ? await found : found) === 'done';
+      mark(context, 'idempotency', isSeen ? 'seen' : marker ? 'new' : 'no id');
+      if (isSeen) {
+        const allowed = allowUnauthenticated(context, admitted, { tries: true });
+        if (allowed instanceof Promise) await allowed;
+        return DUPLICATE;
+      }
+    }
+    const authenticated = authenticate(context, admitted);
+    if (authenticated instanceof Promise) await authenticated;
+    const permitted = takePermit(context, webhook);
+    if (permitted instanceof Promise) await permitted;
+
+    const parsed = payload();
+    if (parsed.fault !== undefined)
+      throw new PlatformError('VALIDATION_ERROR', `The body is not valid JSON: ${parsed.fault}.`);
+    if (!webhook.async) {
+      requireRunning(context);
+      const required = requireServices(context, target);
+      if (required) await required;
+    }
+    const accepted = await (webhook.async ? accept : handle)(context, target, parsed, marker);
+    if (accepted !== 'duplicate') return { ...accepted, record: 'handled' };
+    givePermitBack(context);
+    return DUPLICATE;
+  }
+
+  function readBody(context: DeliveryContext, webhook: WebhookHandlerDecl): MaybePromise<Buffer> {
+    const encoding = singleHeader(context.incoming.rawHeaders, 'content-encoding');
+    if (encoding && (encoding === REPEATED || encoding.toLowerCase() !== 'identity')) {
+      mark(context, 'body', 'encoded');
+      throw new PlatformError(
+        'UNSUPPORTED_MEDIA_TYPE',
+        'Send the body without Content-Encoding: the signature covers the unencoded bytes.',
+      );
+    }
+    const keep = (body: Buffer): Buffer => {
+      mark(context, 'body', 'ok');
+      context.body = body;
+      return body;
+    };
+    const fail = (error: unknown): never => {
+      mark(context, 'body', codeOf(error) ?? 'failed');
+      throw error;
+    };
+    try {
+      const body = context.incoming.readBody(webhook.maxBodyBytes);
+      return body instanceof Promise ? body.then(keep, fail) : keep(body);
+    } catch (error) {
+      return fail(error);
+    }
+  }
+
+  /** The sender of a sync delivery waits for its handler, so a paused one is rejected. */
+  function requireRunning(context: DeliveryContext): void {
+    if (!pauses().isPaused(context)) return;
+    mark(context, 'dispatch', 'paused');
+    throw new PlatformError('SERVICE_UNAVAILABLE', 'This webhook is paused; send the delivery again later.', {
+      headers: { 'retry-after': PAUSED_RETRY_SECONDS },
+    });
+  }
+
+  /** Before the marker is claimed, so that the sender's retry runs the handler. */
+  function requireServices(context: DeliveryContext, target: DeclaredWebhook): Promise<void> | undefined {
+    const unsure = deps.services?.confirm(target);
+    if (unsure) return unsure.then(() => refuseHeld(context, target));
+    refuseHeld(context, target);
+    return undefined;
+  }
+
+  function refuseHeld(context: DeliveryContext, target: DeclaredWebhook): void {
+    if (!deps.services?.isAway(target)) return;
+    mark(context, 'dispatch', 'held');
+    throw new PlatformError(
+      'SERVICE_UNAVAILABLE',
+      'A platform service that this webhook needs is unavailable; send the delivery again later.',
+    );
+  }
+
+  /** Records a request without a handler run; its body is not stored. */
+  function note(
+    context: DeliveryContext,
+    status: 'refused' | 'challenge' | 'duplicate',
+    httpStatus: number,
+  ): void {
+    const { pluginId, event } = context;
+    // Metric labels come only from manifests: unauthenticated clients must not create new ones.
+    if (targets.isDeclared(pluginId, event)) deps.observe(pluginId, event, status);
+    else deps.observe('(unknown)', '(unknown)', status);
+    // Without a plugin or namespace, no operator could see the record.
+    if (context.namespaceId === '' || !deps.samples.admits(context, status)) return;
+    inbox.note(
+      { ...deliveryOf(context, 'sync', null), body: null },
+      {
+        status,
+        httpStatus,
+        steps: context.steps.text,
+        outcome: context.refusal,
+        durationMs: clock.monotonic() - context.beganAt,
+      },
+    );
+  }
+
+  return { receive };
+}
+export type WebhookDelivery = ReturnType<typeof createWebhookDelivery>;
+
+function answer(
+  { webhookId, caller }: DeliveryContext,
+  status: number,
+  body: unknown,
+  given: Record<string, string> = {},
+): DeliveryAnswer {
+  const headers: Record<string, string> = { [HEADERS.webhookId]: webhookId };
+  for (const [name, value] of Object.entries(given)) headers[name.toLowerCase()] = value;
+  if (status === 503) headers['retry-after'] ??= RETRY_SECONDS;
+  return { status, body, headers, webhookId, caller, answered: noop };
+}
+
+function noop(): void {}

@@ -1,0 +1,39 @@
+import type { Clock } from '../../../../../kit/time/clock.ts';
+import type { WebhookInbox } from '../../../../../store/ports/index.ts';
+
+/** Poll interval: the winner may run in another process, or have died. */
+const POLL_MS = 100;
+
+export interface MarkerWaits {
+  /** Registers a delivery running in this process; call the returned function at its end. */
+  hold(key: string | undefined): () => void;
+  /** Resolves when the delivery behind `key` has ended, or its claim has expired. */
+  settled(key: string): Promise<void>;
+}
+
+/**
+ * Lets concurrent deliveries with one id wait for the running one, without polling if it runs in this
+ * process.
+ */
+export function createMarkerWaits(inbox: WebhookInbox, clock: Clock): MarkerWaits {
+  const running = new Map<string, { ended: Promise<void>; end: () => void }>();
+  return {
+    hold(key) {
+      if (key === undefined) return () => {};
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const entry = { ended: promise, end: resolve };
+      running.set(key, entry);
+      return () => {
+        if (running.get(key) === entry) running.delete(key);
+        entry.end();
+      };
+    },
+    async settled(key) {
+      const here = running.get(key);
+      if (here) return here.ended;
+      while ((await inbox.seen(key, clock.now())) === 'pending') {
+        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      }
+    },
+  };
+}

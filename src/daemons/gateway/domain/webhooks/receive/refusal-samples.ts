@@ -1,0 +1,107 @@
+import { createRateLimiter } from '../../../../../kit/limits/rate-limiter.ts';
+import type { Logger } from '../../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../../kit/time/clock.ts';
+import { hours, minutes } from '../../../../../kit/time/duration.ts';
+import type { KeyValueStore, SecretKey } from '../../../../../store/ports/index.ts';
+import { describe } from '../verify/secrets.ts';
+import type { DeliveryContext } from './delivery-context.ts';
+import { endpointName } from './endpoint-name.ts';
+import { senderNetwork } from './sender-network.ts';
+
+export interface RefusalSamplesDeps {
+  /** Shared by all gateway processes. */
+  cache: KeyValueStore;
+  clock: Clock;
+  logger: Logger;
+  /** Counts requests without a record. */
+  observeUnrecorded: (pluginId: string, event: string, status: string) => void;
+}
+
+/** Maximum records per minute, per endpoint and address and in total. */
+const RECORDS_PER_SENDER = 60;
+const RECORDS_IN_ALL = 1200;
+/** Endpoints and addresses with a separate limit; any further ones share one. */
+const MAX_SENDERS = 10_000;
+const REPORT_EVERY_MS = minutes(1);
+/** Counts shown to operators by endpoint; each restarts after a day. */
+const SUMS = 'webhook-unrecorded';
+const SUM_WINDOW_MS = hours(24);
+const MAX_LISTED = 10_000;
+
+/**
+ * Decides which requests without a handler run are recorded, and counts the others: unauthenticated clients
+ * could otherwise fill the disk and evict genuine deliveries.
+ */
+export class RefusalSamples {
+  readonly #deps: RefusalSamplesDeps;
+  readonly #limiter: ReturnType<typeof createRateLimiter>;
+  readonly #unrecorded = new Map<string, { endpoint: SecretKey; count: number }>();
+
+  constructor(deps: RefusalSamplesDeps) {
+    this.#deps = deps;
+    this.#limiter = createRateLimiter(deps.clock, minutes(1), MAX_SENDERS);
+  }
+
+  /** Whether this request is recorded; otherwise it is counted. */
+  admits(delivery: DeliveryContext, status: string): boolean {
+    const sender = `${endpointName(endpointOf(delivery))} ${senderNetwork(delivery.incoming.source)}`;
+    const isSampled =
+      this.#limiter.take(sender, RECORDS_PER_SENDER).allowed &&
+      this.#limiter.take('in all', RECORDS_IN_ALL).allowed;
+    if (!isSampled) this.#count(delivery, status);
+    return isSampled;
+  }
+
+  /** Requests without a record within the last day, by endpoint name. */
+  async sums(namespaceId: string): Promise<Map<string, number>> {
+    await this.#report();
+    const prefix = `${JSON.stringify([namespaceId]).slice(0, -1)},`;
+    const entries = await this.#deps.cache.scan(SUMS, { prefix, limit: MAX_LISTED });
+    return new Map(entries.map(({ key, value }) => [key, Number(value)]));
+  }
+
+  #count(delivery: DeliveryContext, status: string): void {
+    this.#deps.observeUnrecorded(delivery.pluginId, delivery.event, status);
+    const endpoint = endpointOf(delivery);
+    const name = endpointName(endpoint);
+    const counted = this.#unrecorded.get(name);
+    if (counted) counted.count++;
+    else {
+      if (this.#unrecorded.size === 0) this.#deps.clock.after(REPORT_EVERY_MS, () => void this.#report());
+      this.#unrecorded.set(name, { endpoint, count: 1 });
+    }
+  }
+
+  async #report(): Promise<void> {
+    const { cache, logger } = this.#deps;
+    const counted = [...this.#unrecorded];
+    this.#unrecorded.clear();
+    for (const [name, { endpoint, count }] of counted) {
+      const { namespaceId, pluginId, event } = endpoint;
+      logger.diagnostic(
+        {
+          domain: 'webhook',
+          event: 'webhook.refusals_unrecorded',
+          level: 'warn',
+          reasonCode: 'REFUSALS_SAMPLED',
+          message: `${count} refused requests to ${describe(endpoint)} left no record: they exceeded the number recorded per minute`,
+          outcome: 'degraded',
+          evidence: { event, count },
+        },
+        { tenantId: namespaceId, pluginId },
+      );
+      try {
+        if (namespaceId !== '') await cache.increment(SUMS, name, { by: count, windowMs: SUM_WINDOW_MS });
+      } catch (error) {
+        logger.warn('The number of requests without a record could not be stored', { error });
+      }
+    }
+  }
+}
+
+/** Clients can invent namespaces and instances, so all of an event's endpoints without a secret count as one. */
+function endpointOf({ isProvisioned, namespaceId, pluginId, event, instanceId }: DeliveryContext): SecretKey {
+  return isProvisioned
+    ? { namespaceId, pluginId, event, instanceId }
+    : { namespaceId: '', pluginId, event, instanceId: '' };
+}

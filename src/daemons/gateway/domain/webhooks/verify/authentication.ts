@@ -1,0 +1,179 @@
+import { codeOf, PlatformError } from '../../../../../kit/errors/errors.ts';
+import { type CreateLimiter, createRateLimiter } from '../../../../../kit/limits/rate-limiter.ts';
+import { type MaybePromise, onceKnown } from '../../../../../kit/streams/maybe-promise.ts';
+import type { Logger } from '../../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../../kit/time/clock.ts';
+import { minutes } from '../../../../../kit/time/duration.ts';
+import type { Admitted } from '../receive/admission.ts';
+import type { DeliveryContext } from '../receive/delivery-context.ts';
+import { endpointName } from '../receive/endpoint-name.ts';
+import { authenticHeaders } from '../receive/request-head.ts';
+import { senderNetwork } from '../receive/sender-network.ts';
+import { mark } from '../receive/steps.ts';
+import { BoundedTurns } from './bounded-turns.ts';
+import { explainRefusal } from './explanation.ts';
+import { describe, type WebhookSecrets } from './secrets.ts';
+import { SenderBudget } from './sender-budget.ts';
+import type { SignatureVerdict } from './signature.ts';
+import type { WebhookVerifier } from './verifier.ts';
+
+export interface AuthenticationDeps {
+  verifier: WebhookVerifier;
+  secrets: WebhookSecrets;
+  createLimiter: CreateLimiter;
+  clock: Clock;
+  logger: Logger;
+}
+
+type Refusal = Extract<SignatureVerdict, { valid: false }>;
+
+const EXPLANATIONS_PER_MINUTE = 300;
+/**
+ * Validator calls per endpoint for addresses over their budget: concurrent, and queued. Addresses take turns.
+ */
+const MAX_UNTRUSTED_CALLS = 2;
+const MAX_UNTRUSTED_WAITING = 100;
+
+/**
+ * Step 6: authenticates the sender, and explains failures to the operator only. @spec Webhook delivery step 6
+ */
+export function createAuthentication({
+  verifier,
+  secrets,
+  createLimiter,
+  clock,
+  logger,
+}: AuthenticationDeps) {
+  const budget = new SenderBudget(createLimiter);
+  const untrustedCalls = new BoundedTurns({
+    concurrency: MAX_UNTRUSTED_CALLS,
+    maxWaiting: MAX_UNTRUSTED_WAITING,
+  });
+  /** Per process, since it bounds the CPU time of each. */
+  const explanations = createRateLimiter(clock, minutes(1));
+
+  /**
+   * Signatures are checked even without budget; validators, which are plugin code, run with limited
+   * concurrency then.
+   */
+  function verify(context: DeliveryContext, { target, keys }: Admitted): MaybePromise<SignatureVerdict> {
+    const run = () => verifier.verify(target, context.incoming.rawHeaders, context.body!, keys, context);
+    const refusal = target.webhook.auth.type === 'custom' && keys ? budget.refusal(context) : undefined;
+    return refusal
+      ? untrustedCalls.run(
+          { key: endpointName(context), lane: senderNetwork(context.incoming.source) },
+          async () => run(),
+          () => refusal,
+        )
+      : run();
+  }
+
+  /** Explains a failure by common causes, with a rate limit on the cost. */
+  function explain({ incoming, body }: DeliveryContext, { target, keys }: Admitted, refusal: Refusal) {
+    const { auth } = target.webhook;
+    if (auth.type === 'custom')
+      return { reason: refusal.fault, hint: "The plugin's validator rejected it; see its log." };
+    if (!explanations.take('', EXPLANATIONS_PER_MINUTE).allowed) return null;
+    const { rawHeaders } = incoming;
+    return explainRefusal({ auth, ...refusal, rawHeaders, body: body!, keys, nowMs: clock.now() });
+  }
+
+  function refused(context: DeliveryContext, admitted: Admitted, refusal: Refusal): PlatformError {
+    const { incoming, namespaceId, pluginId, webhookId } = context;
+    const exhausted = budget.refusal(context);
+    if (exhausted) {
+      mark(context, 'authentication', 'too_many_failures');
+      return exhausted;
+    }
+    mark(context, 'authentication', refusal.fault);
+    budget.charge(context);
+    context.refusal = JSON.stringify({ explanation: explain(context, admitted, refusal) });
+    logger.diagnostic(
+      {
+        domain: 'webhook',
+        event: 'webhook.authentication_failed',
+        level: 'warn',
+        reasonCode: refusal.fault.toUpperCase(),
+        message: `A delivery to ${describe(context)} was refused: ${refusal.fault}`,
+        outcome: 'refused',
+        evidence: {
+          ...{ webhookId, namespaceId, source: incoming.source },
+          authType: admitted.target.webhook.auth.type,
+        },
+      },
+      // Without a tenant: an unauthenticated sender chooses the namespace, and could write into a victim's
+      // log.
+      { requestId: incoming.requestId, traceId: incoming.traceId, pluginId },
+    );
+    return new PlatformError(
+      'UNAUTHORIZED',
+      'The delivery is not authentic: check the secret and how it is sent.',
+    );
+  }
+
+  /** Undefined when a validator failed; the record says why. */
+  function undecidedAs(
+    context: DeliveryContext,
+    verified: MaybePromise<SignatureVerdict>,
+  ): MaybePromise<SignatureVerdict | undefined> {
+    if (!(verified instanceof Promise)) return verified;
+    return verified.catch((error) => {
+      mark(context, 'authentication', codeOf(error) ?? 'failed');
+      return undefined;
+    });
+  }
+
+  function proven(
+    context: DeliveryContext,
+    { target, keys }: Admitted,
+    secret: 'current' | 'previous',
+  ): void {
+    mark(context, 'authentication', `ok (${secret})`);
+    if (secret === 'previous') secrets.notePreviousUse(keyOf(context), keys!);
+    context.headers = authenticHeaders(context.incoming, authHeaderOf(target), keys);
+    context.caller = { hostId: `webhook:${context.pluginId}`, namespaceId: context.namespaceId };
+  }
+
+  return {
+    /**
+     * Requires the body in the context and sets its caller. Throws UNAUTHORIZED, RATE_LIMIT_EXCEEDED,
+     * HOST_UNAVAILABLE.
+     */
+    authenticate(context: DeliveryContext, admitted: Admitted): MaybePromise<void> {
+      return onceKnown(verify(context, admitted), (verdict) => {
+        if (!verdict.valid) throw refused(context, admitted, verdict);
+        proven(context, admitted, verdict.secret);
+      });
+    },
+
+    /**
+     * Allows a challenge or a known delivery id without authentication, at the cost of the sender's budget.
+     * Throws RATE_LIMIT_EXCEEDED without budget, unless authentic. `tries` records the authenticity too, if
+     * the validator can run.
+     */
+    allowUnauthenticated(
+      context: DeliveryContext,
+      admitted: Admitted,
+      { tries }: { tries: boolean },
+    ): MaybePromise<void> {
+      const exhausted = budget.refusal(context);
+      budget.charge(context);
+      if (!exhausted && !tries) return undefined;
+      const verified = verify(context, admitted);
+      return onceKnown(exhausted ? verified : undecidedAs(context, verified), (verdict) => {
+        if (!verdict) return;
+        if (verdict.valid) return proven(context, admitted, verdict.secret);
+        mark(context, 'authentication', exhausted ? 'too_many_failures' : verdict.fault);
+        if (exhausted) throw exhausted;
+      });
+    },
+  };
+}
+
+function authHeaderOf({ webhook: { auth } }: Admitted['target']): string | undefined {
+  return auth.type === 'secret' || auth.type === 'hmac' ? auth.header : undefined;
+}
+
+function keyOf({ namespaceId, pluginId, event, instanceId }: DeliveryContext) {
+  return { namespaceId, pluginId, event, instanceId };
+}

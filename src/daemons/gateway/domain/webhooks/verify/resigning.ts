@@ -1,0 +1,32 @@
+import type { Clock } from '../../../../../kit/time/clock.ts';
+import type { DeliveryRecord } from '../../../../../store/ports/index.ts';
+import type { WebhookTargets } from '../receive/targets.ts';
+import { schemeOf } from './schemes.ts';
+import type { WebhookSecrets } from './secrets.ts';
+
+/**
+ * Signature headers for the local program behind `svc webhooks listen`; null if the delivery cannot be
+ * signed.
+ */
+export type Resign = (record: DeliveryRecord) => Promise<Record<string, string> | null>;
+
+/** Statuses of deliveries that were never authentic, which must not be signed. */
+const NOT_AUTHENTIC = new Set(['refused', 'challenge', 'duplicate']);
+
+/**
+ * Signs a recorded delivery again, since records mask the signature and its timestamp would have expired. Not
+ * for secrets sent as a header, which are never shown again, nor for plugin validators. @spec
+ * docs/webhooks.md "Listen"
+ */
+export function createResigning(targets: WebhookTargets, secrets: WebhookSecrets, clock: Clock): Resign {
+  return async (record) => {
+    const auth = targets.find(record.pluginId, record.event)?.webhook.auth;
+    if (!auth || auth.type === 'custom' || auth.type === 'secret') return null;
+    if (record.body === null || NOT_AUTHENTIC.has(record.status)) return null;
+    const keys = await secrets.find(record);
+    if (!keys) return null;
+    const { buffer, byteOffset, byteLength } = record.body;
+    const body = Buffer.from(buffer, byteOffset, byteLength);
+    return schemeOf(auth).sign(keys.current, body, { nowMs: clock.now(), id: `msg_${record.webhookId}` });
+  };
+}

@@ -1,0 +1,161 @@
+import { dirname, resolve } from 'node:path';
+import { PlatformConfig, PROFILES_KEY, SERVICE_NAMES, type ServiceName } from '../../contracts/index.ts';
+import { PlatformError } from '../errors/errors.ts';
+import { envOverlay } from './env.ts';
+import { type Environment, findConfigFile, findProjectFolder, readConfigText, readDotEnv } from './find.ts';
+import { hasPath, isObject, type JsonObject, mergeOver } from './merge.ts';
+import { parseConfigText } from './parse.ts';
+import { type ConfigProblem, findProblems, formatPath, type RawProblem } from './problems.ts';
+import { chooseProfile, requireProfile } from './profile.ts';
+
+export { CONFIG_FILE, type Environment } from './find.ts';
+export type { ConfigProblem } from './problems.ts';
+
+export interface LoadConfigOptions {
+  cwd: string;
+  /** Process environment; takes precedence over the `.env` beside the config. */
+  env: Environment;
+  /** `--config`: a file, or the folder that contains `svc.config.json`. */
+  configFile?: string | undefined;
+  /** `--profile`. */
+  profile?: string | undefined;
+  /** `--port name=n`: takes precedence over everything else. */
+  ports?: Partial<Record<ServiceName, number>> | undefined;
+}
+
+export interface LoadedConfig {
+  /** `auth.mode` is resolved from the profile. */
+  config: PlatformConfig;
+  profile: string;
+  /** Folder of the config file; without one, the nearest folder with platform data, else the working directory. */
+  projectDir: string;
+  /** Data folder (`.svc/`): `SVC_HOME`, else the folder of `store.url`. */
+  dataDir: string;
+  configFile: string | null;
+  /** Process environment merged over the `.env` file. */
+  env: Environment;
+}
+
+/**
+ * Loads the config file and the environment. Throws CONFIG_NOT_FOUND, CONFIG_PARSE_ERROR (with line and column),
+ * CONFIG_NOT_RESOLVED, or one VALIDATION_ERROR with all problems in `details.problems`.
+ * @spec docs/operations.md "Configuration"; Platform codes
+ */
+export function loadConfig(options: LoadConfigOptions): LoadedConfig {
+  const { cwd } = options;
+  const configFile = findConfigFile(cwd, options.configFile ?? options.env.SVC_CONFIG);
+  const projectDir = configFile ? dirname(configFile) : findProjectFolder(cwd);
+  const dotEnv = readDotEnv(projectDir);
+  const env = { ...dotEnv, ...options.env };
+  const fileContent = configFile ? parseConfigText(readConfigText(configFile), configFile) : {};
+
+  const problems: ConfigProblem[] = [];
+  const { base, profiles } = splitProfiles(fileContent, problems);
+  const choice = chooseProfile(options.profile, env);
+  requireProfile(choice, Object.keys(profiles), configFile);
+  problems.push(...problemsOfFile(base, profiles));
+
+  const fromEnv = envOverlay(env);
+  problems.push(...fromEnv.problems);
+  const merged = [profiles[choice.name] ?? {}, fromEnv.overlay, portOverlay(options.ports ?? {})].reduce(
+    mergeOver,
+    base,
+  );
+  if (problems.length > 0) throw invalidConfig(problems, configFile);
+
+  const config = PlatformConfig.parse(merged);
+  problems.push(...portClashes(config));
+  if (problems.length > 0) throw invalidConfig(problems, configFile);
+
+  config.auth.mode ??= choice.name === 'production' ? 'required' : 'optional';
+  return {
+    config,
+    profile: choice.name,
+    projectDir,
+    dataDir: dataFolder(options, dotEnv, projectDir, config),
+    configFile,
+    env,
+  };
+}
+
+function splitProfiles(
+  fileContent: unknown,
+  problems: ConfigProblem[],
+): { base: JsonObject; profiles: Record<string, unknown> } {
+  if (!isObject(fileContent)) {
+    problems.push({ path: '', message: 'the file must contain one JSON object' });
+    return { base: {}, profiles: {} };
+  }
+  const { [PROFILES_KEY]: profiles = {}, ...base } = fileContent;
+  if (isObject(profiles)) return { base, profiles };
+  problems.push({ path: PROFILES_KEY, message: 'must be an object of profiles by name' });
+  return { base, profiles: {} };
+}
+
+/** Checks every profile, not only the active one, so that a mistake in `production` shows in development. */
+function problemsOfFile(base: JsonObject, profiles: Record<string, unknown>): ConfigProblem[] {
+  const found = new Map<string, ConfigProblem>();
+  const add = (problem: ConfigProblem): unknown => found.set(`${problem.path}\n${problem.message}`, problem);
+  if (Object.keys(profiles).length === 0) {
+    for (const problem of findProblems(base)) add(inBase(problem));
+  }
+  for (const [name, overlay] of Object.entries(profiles)) {
+    if (!isObject(overlay)) {
+      add({ path: formatPath([PROFILES_KEY, name]), message: 'must be an object' });
+      continue;
+    }
+    for (const problem of findProblems(mergeOver(base, overlay)))
+      add(hasPath(overlay, problem.path) ? inProfile(name, problem) : inBase(problem));
+  }
+  return [...found.values()];
+}
+
+const inBase = ({ path, message }: RawProblem): ConfigProblem => ({ path: formatPath(path), message });
+
+function inProfile(name: string, { path, message }: RawProblem): ConfigProblem {
+  const prefix = formatPath([PROFILES_KEY, name]);
+  const inner = formatPath(path);
+  return { path: inner.startsWith('[') ? prefix + inner : `${prefix}.${inner}`, message };
+}
+
+function portOverlay(ports: Partial<Record<ServiceName, number>>): JsonObject {
+  return Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, { port }]));
+}
+
+/** Without this check, a port used twice shows only as one service failing to start. */
+function portClashes(config: PlatformConfig): ConfigProblem[] {
+  const taken = new Map<number, ServiceName>();
+  return SERVICE_NAMES.flatMap((name) => {
+    const { port } = config[name];
+    const other = port === 0 ? undefined : taken.get(port);
+    taken.set(port, name);
+    return other
+      ? [
+          {
+            path: `${name}.port`,
+            message: `is ${port}, the same as ${other}.port; each service needs its own port`,
+          },
+        ]
+      : [];
+  });
+}
+
+function dataFolder(
+  { cwd, env }: LoadConfigOptions,
+  dotEnv: Environment,
+  projectDir: string,
+  config: PlatformConfig,
+): string {
+  if (env.SVC_HOME) return resolve(cwd, env.SVC_HOME);
+  if (dotEnv.SVC_HOME) return resolve(projectDir, dotEnv.SVC_HOME);
+  return resolve(projectDir, config.store.url.slice('sqlite:'.length));
+}
+
+function invalidConfig(problems: ConfigProblem[], configFile: string | null): PlatformError {
+  const where = configFile ?? 'the environment';
+  const count = problems.length === 1 ? 'one problem' : `${problems.length} problems`;
+  const list = problems.map(({ path, message }) => `  ${path || '(file)'}: ${message}`).join('\n');
+  return new PlatformError('VALIDATION_ERROR', `The configuration (${where}) has ${count}:\n${list}`, {
+    details: { file: configFile, problems },
+  });
+}

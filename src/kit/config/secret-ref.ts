@@ -1,0 +1,39 @@
+import { PlatformError } from '../errors/errors.ts';
+
+export type Environment = Record<string, string | undefined>;
+
+/** Resolves `${NAME}` from the environment; undefined for null. Throws ADAPTER_NOT_CONFIGURED if the variable is not set. */
+export function resolveSecret(ref: string | null, env: Environment, at: string): string | undefined {
+  if (ref === null) return undefined;
+  const name = ref.slice(2, -1);
+  const value = env[name];
+  if (value) return value;
+  throw new PlatformError(
+    'ADAPTER_NOT_CONFIGURED',
+    `${at} is ${ref}, but ${name} is not set. Set it in the environment of \`svc up\` or in the .env beside the config, and restart.`,
+    { details: { key: at, variable: name } },
+  );
+}
+
+interface NamedSecret {
+  /** Path of the reference: `adapters.llm.apiKey`. */
+  key: string;
+  variable: string;
+}
+
+function secretsOf(config: unknown, at: string): NamedSecret[] {
+  if (typeof config === 'string')
+    return /^\$\{\w+\}$/.test(config) ? [{ key: at, variable: config.slice(2, -1) }] : [];
+  if (typeof config !== 'object' || config === null) return [];
+  return Object.entries(config).flatMap(([name, inner]) => secretsOf(inner, `${at}.${name}`));
+}
+
+/** All secrets that are set, for the redactor: a model's error message may contain the rejected key. */
+export function secretValues(config: unknown, env: Environment): string[] {
+  return secretsOf(config, '').flatMap(({ variable }) => env[variable] ?? []);
+}
+
+/** The secrets that a section of the config references but the environment does not set. */
+export function unsetSecrets(config: unknown, env: Environment, at: string): NamedSecret[] {
+  return secretsOf(config, at).filter(({ variable }) => !env[variable]);
+}

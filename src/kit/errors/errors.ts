@@ -1,0 +1,79 @@
+import { type ErrorBody, PLATFORM_CODES, type PlatformCode } from '../../contracts/index.ts';
+
+export interface ErrorExtra {
+  details?: Record<string, unknown>;
+  cause?: unknown;
+  /** Response headers of this error: `Retry-After`, `WWW-Authenticate`. */
+  headers?: Record<string, string>;
+}
+
+/** Default `Retry-After` of a 503, in seconds: hosts reconnect and services restart within that time. */
+const RETRY_AFTER_SECONDS = '5';
+
+/**
+ * An error meant for the caller: message and details are sent, the cause is logged.
+ * Throw it where the cause is known; any other error becomes an opaque 500.
+ * @spec Errors
+ */
+export class PlatformError extends Error {
+  readonly code: PlatformCode;
+  readonly details: Record<string, unknown>;
+  /** Lower-case names. A 503 always has `retry-after`. */
+  readonly headers: Record<string, string>;
+
+  constructor(code: PlatformCode, message: string, extra: ErrorExtra = {}) {
+    super(message, extra.cause === undefined ? undefined : { cause: extra.cause });
+    this.name = 'PlatformError';
+    this.code = code;
+    this.details = extra.details ?? {};
+    this.headers = headersOf(this.status, extra.headers);
+  }
+
+  get status(): number {
+    return PLATFORM_CODES[this.code];
+  }
+}
+
+function headersOf(status: number, given: Record<string, string> = {}): Record<string, string> {
+  const named = Object.entries(given).map(([name, value]) => [name.toLowerCase(), value]);
+  return { ...(status === 503 ? { 'retry-after': RETRY_AFTER_SECONDS } : {}), ...Object.fromEntries(named) };
+}
+
+/** Wraps any thrown value; anything but a PlatformError becomes an opaque 500 with the value as its cause. */
+export function toPlatformError(thrown: unknown): PlatformError {
+  if (thrown instanceof PlatformError) return thrown;
+  return new PlatformError(
+    'INTERNAL_ERROR',
+    'An internal error occurred; the log has the details under this request id.',
+    { cause: thrown },
+  );
+}
+
+/** Like `toPlatformError`, for remote callers: hides file paths of the data store, which only operators may see. */
+export function toRemoteError(thrown: unknown): PlatformError {
+  const error = toPlatformError(thrown);
+  if (error.code !== 'STORE_ERROR') return error;
+  return new PlatformError(
+    'STORE_ERROR',
+    'The data store failed; the log has the details under this request id.',
+    {
+      cause: error,
+      headers: error.headers,
+    },
+  );
+}
+
+export function errorBody(error: PlatformError): ErrorBody {
+  return { error: { code: error.code, message: error.message, details: error.details } };
+}
+
+/** The message of any thrown value, for logs. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
+/** The `code` of a system or driver error, such as `ENOENT`. */
+export function codeOf(thrown: unknown): string | undefined {
+  const code = (thrown as { code?: unknown } | null | undefined)?.code;
+  return typeof code === 'string' ? code : undefined;
+}

@@ -1,0 +1,43 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+function findPackageRoot(): string {
+  for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
+    if (existsSync(join(folder, 'package.json')) && existsSync(join(folder, 'bin', 'svc'))) return folder;
+    if (folder === dirname(folder))
+      throw new Error(
+        'The svc package is incomplete: package.json and bin/svc were not found above this file.',
+      );
+  }
+}
+
+/** Root folder of the installed package or the checkout. */
+export const packageRoot = findPackageRoot();
+
+/** Parts of the package that a plugin under development may read: programs and schemas, no project data. */
+export const publicParts = ['package.json', 'bin', 'config', 'dist']
+  .map((part) => join(packageRoot, part))
+  .filter((part) => existsSync(part));
+
+/** Whether this code runs from `dist`; tests and development run the sources. */
+export const isBuilt = fileURLToPath(import.meta.url).startsWith(join(packageRoot, 'dist') + sep);
+
+export const version: string = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')).version;
+
+const ENTRIES = {
+  cli: 'src/cli/main.ts',
+  daemon: 'src/daemons/main.ts',
+  runner: 'src/plugins/runner/main.ts',
+  committer: 'src/store/sqlite/svc/committer/main.ts',
+  evaluator: 'src/daemons/workflow/evaluation/main.ts',
+  sdk: 'src/sdk/index.ts',
+  telemetry: 'src/store/sqlite/telemetry/worker.ts',
+  textIndex: 'src/store/sqlite/svc/text-index/worker.ts',
+  vectors: 'src/store/sqlite/state/vectors-worker.ts',
+} as const;
+
+/** Entry file of one of the platform's programs (for `sdk`: its module), built or as source like the caller. */
+export function entryFile(name: keyof typeof ENTRIES): string {
+  return isBuilt ? join(packageRoot, 'dist', `${name}.js`) : join(packageRoot, ENTRIES[name]);
+}

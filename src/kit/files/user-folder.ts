@@ -1,0 +1,22 @@
+import { homedir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import type { Environment } from '../config/config.ts';
+
+export function userHome(env: Environment): string {
+  return env.HOME || homedir();
+}
+
+/** Folder for per-user settings: `XDG_CONFIG_HOME`, else `~/.config`. */
+export function userConfigFolder(env: Environment): string {
+  return xdgFolder(env, env.XDG_CONFIG_HOME, '.config');
+}
+
+/** Folder for caches: `XDG_CACHE_HOME`, else `~/.cache`. */
+export function userCacheFolder(env: Environment): string {
+  return xdgFolder(env, env.XDG_CACHE_HOME, '.cache');
+}
+
+/** Empty and relative values count as unset, as the XDG specification requires. */
+function xdgFolder(env: Environment, named: string | undefined, name: string): string {
+  return named && isAbsolute(named) ? named : join(userHome(env), name);
+}

@@ -1,0 +1,33 @@
+import type { Clock } from '../time/clock.ts';
+
+export interface TokenBucket {
+  /** Takes `amount` if available. */
+  take(amount: number): boolean;
+  /** Takes `amount` unconditionally, going into debt, and returns the ms until the debt is paid. */
+  spend(amount: number): number;
+}
+
+/** Allows `perSecond` on average, with bursts of `burst`. */
+export function createTokenBucket(clock: Clock, perSecond: number, burst: number): TokenBucket {
+  let level = burst;
+  let at = clock.monotonic();
+
+  function refill(): void {
+    const now = clock.monotonic();
+    level = Math.min(burst, level + ((now - at) * perSecond) / 1000);
+    at = now;
+  }
+  return {
+    take(amount) {
+      refill();
+      if (level < amount) return false;
+      level -= amount;
+      return true;
+    },
+    spend(amount) {
+      refill();
+      level -= amount;
+      return level >= 0 ? 0 : Math.ceil((-level / perSecond) * 1000);
+    },
+  };
+}

@@ -1,0 +1,57 @@
+/**
+ * What is used of Node beyond its public API, and why. `test/kit/process/node-internals.test.ts` holds each to the running Node, so
+ * that a new version that changes one fails there first.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Server, Socket } from 'node:net';
+
+interface WithHandle {
+  _handle?: object | null;
+}
+
+export interface ListeningHandle {
+  close(): void;
+}
+
+/**
+ * The native handle of a listening server, for `listen({ handle })` in another process. A server that is sent as a whole
+ * would have the receiver accept connections at once.
+ */
+export function listeningHandle(server: Server): ListeningHandle | undefined {
+  return (server as { _handle?: ListeningHandle | null })._handle ?? undefined;
+}
+
+/**
+ * Stops reading at the native handle. `pause()` buffers what arrives in this process; bytes that stay in the kernel are
+ * read by the process that the socket is sent to.
+ */
+export function stopReading(socket: Socket): void {
+  const handle = (socket as WithHandle)._handle as { readStop?(): number } | null | undefined;
+  handle?.readStop?.();
+}
+
+/**
+ * The prototype of native pipes, given a socket that is one; undefined for other sockets. Every client of a named pipe ends
+ * at its `connect`, which is the place to hold plugin code to its permissions.
+ */
+export function pipePrototype(socket: Socket): Record<string, unknown> | undefined {
+  const handle = (socket as WithHandle)._handle;
+  return handle?.constructor.name === 'Pipe' ? Object.getPrototypeOf(handle) : undefined;
+}
+
+interface WithResponse {
+  _httpMessage?: (ServerResponse & { _headerSent: boolean }) | null;
+}
+
+/** The request whose response the socket carries now. Public API would need a listener for each request. */
+export function pendingRequest(socket: Socket): IncomingMessage | undefined {
+  return (socket as WithResponse)._httpMessage?.req;
+}
+
+/**
+ * Whether bytes of a response have left on the socket, as Node's own answer to malformed requests checks it. `headersSent`
+ * is also true for a head that waits for its body.
+ */
+export function hasBegunResponse(socket: Socket): boolean {
+  return (socket as WithResponse)._httpMessage?._headerSent === true;
+}

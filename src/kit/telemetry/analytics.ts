@@ -1,0 +1,155 @@
+import { ANALYTICS_SCHEMA, type AnalyticsEvent } from '../../contracts/index.ts';
+import { version } from '../files/paths.ts';
+import { createBoundedCache } from '../limits/bounded-cache.ts';
+import { createTokenBucket, type TokenBucket } from '../limits/token-bucket.ts';
+import type { Random } from '../security/random.ts';
+import type { Clock } from '../time/clock.ts';
+import { seconds } from '../time/duration.ts';
+import type { LineOutput } from './output.ts';
+import { redact } from './redact.ts';
+
+/** Event lines and log lines share one pipe; this prefix tells them apart. */
+export const EVENT_LINE = `{"schema":"${ANALYTICS_SCHEMA}",`;
+
+/** Fields of one event. `source` defaults to the platform. */
+export interface TrackedEvent {
+  tenantId?: string | undefined;
+  /** Id of the workflow run, else of the execution or request. Empty: the event's own id. */
+  runId: string;
+  payload?: unknown;
+  actor?: AnalyticsEvent['actor'];
+  source?: AnalyticsEvent['source'];
+  /** Merged with `tenantId` into the event's `ctx`. */
+  ctx?: NonNullable<AnalyticsEvent['ctx']>;
+}
+
+/** An event of an operation that a handler may repeat in a loop. Subject to a rate limit. */
+export interface FrequentEvent extends TrackedEvent {
+  payload: Record<string, string | number>;
+}
+
+export interface Analytics {
+  /** Writes one event. Costs a few microseconds: serialize and append to the output. @spec Analytics event */
+  track(type: string, event: TrackedEvent): void;
+  /**
+   * Writes up to 100 events a second (burst 1,000) per type and tenant. Events over the limit are merged every ten seconds,
+   * one per set of payload strings: `durationMs` is the mean, other numbers are sums, `ctx.count` is the number merged.
+   */
+  trackOften(type: string, event: FrequentEvent): void;
+  /** Writes the merged events now. */
+  flush(): void;
+}
+
+export interface AnalyticsOptions {
+  output: LineOutput;
+  clock: Clock;
+  random: Random;
+}
+
+const PLATFORM: AnalyticsEvent['source'] = { product: 'svc', version };
+/** Limits per type and tenant; documented in docs/observability.md. */
+const EVENTS_PER_SECOND = 100;
+const EVENT_BURST = 1000;
+const MERGE_INTERVAL_MS = seconds(10);
+/** Callers choose names, so the number of merged kinds is bounded. */
+const MAX_KINDS = 1000;
+
+interface Kind {
+  type: string;
+  event: FrequentEvent;
+  count: number;
+  numbers: Record<string, number>;
+}
+
+export function createAnalytics({ output, clock, random }: AnalyticsOptions): Analytics {
+  let kinds = new Map<string, Kind>();
+  const budgets = createBoundedCache<TokenBucket>(MAX_KINDS);
+
+  function isWithinRate(type: string, tenantId = ''): boolean {
+    const key = `${type}\0${tenantId}`;
+    let bucket = budgets.get(key);
+    if (!bucket) {
+      bucket = createTokenBucket(clock, EVENTS_PER_SECOND, EVENT_BURST);
+      budgets.set(key, bucket);
+    }
+    return bucket.take(1);
+  }
+
+  function track(
+    type: string,
+    { tenantId, runId, payload, actor, source = PLATFORM, ctx }: TrackedEvent,
+  ): void {
+    const now = clock.now();
+    const id = random.uuid();
+    const event: Omit<AnalyticsEvent, 'ingestTs'> = {
+      schema: ANALYTICS_SCHEMA,
+      id,
+      type,
+      ts: new Date(now).toISOString(),
+      source,
+      runId: runId || id,
+      ...(actor ? { actor } : {}),
+      ctx: { ...(tenantId === undefined ? {} : { tenantId }), ...ctx },
+      ...(payload === undefined ? {} : { payload }),
+    };
+    output.write(`${JSON.stringify(event)}\n`);
+  }
+  function flush(): void {
+    const merged = kinds;
+    kinds = new Map();
+    for (const { type, event, count, numbers } of merged.values()) {
+      const { tenantId, source, payload } = event;
+      const { durationMs, ...sums } = numbers;
+      const mean = durationMs === undefined ? {} : { durationMs: round(durationMs / count) };
+      track(type, {
+        tenantId,
+        runId: '',
+        ...(source ? { source } : {}),
+        payload: { ...payload, ...sums, ...mean },
+        ctx: { count },
+      });
+    }
+  }
+  function merge(type: string, event: FrequentEvent): void {
+    const texts = Object.values(event.payload).filter((value) => typeof value === 'string');
+    const key = [type, event.tenantId ?? '', event.source?.product ?? '', ...texts].join('\0');
+    let kind = kinds.get(key);
+    if (!kind) {
+      if (kinds.size >= MAX_KINDS) flush();
+      if (kinds.size === 0) clock.after(MERGE_INTERVAL_MS, flush);
+      kind = { type, event, count: 0, numbers: {} };
+      kinds.set(key, kind);
+    }
+    kind.count++;
+    for (const [name, value] of Object.entries(event.payload)) {
+      if (typeof value === 'number') kind.numbers[name] = (kind.numbers[name] ?? 0) + value;
+    }
+  }
+
+  return {
+    track: (type, event) =>
+      track(type, event.payload === undefined ? event : { ...event, payload: redact(event.payload) }),
+    trackOften(type, event) {
+      if (!isWithinRate(type, event.tenantId)) return merge(type, event);
+      const { durationMs, ...payload } = event.payload;
+      const rounded = typeof durationMs === 'number' ? { durationMs: round(durationMs) } : {};
+      track(type, { ...event, payload: { ...payload, ...rounded } });
+    },
+    flush,
+  };
+}
+
+const round = (value: number): number => Math.round(value * 100) / 100;
+
+/** Removes event lines from a block of log lines, for log files and terminals. Returns the same buffer if there are none. */
+export function withoutEvents(lines: Buffer): Buffer {
+  if (lines.indexOf(EVENT_LINE) === -1) return lines;
+  const kept = lines
+    .toString('utf8')
+    .split('\n')
+    .filter((line) => !line.startsWith(EVENT_LINE));
+  return Buffer.from(kept.join('\n'));
+}
+
+/** Discards all events; for tests and tools. */
+export const silentAnalytics: Analytics = { track: () => {}, trackOften: () => {}, flush: () => {} };

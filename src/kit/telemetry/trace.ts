@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto';
+import type { Random } from '../security/random.ts';
+
+const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?$/;
+const ALL_ZEROS = /^0+$/;
+/** Visible ASCII without `<`, `>`, `"` and `'`: an id may be shown in HTML. */
+const SANE_ID = /^[!#-&(-;=?-~]{1,128}$/;
+
+/** Keeps a client's id if it is short and safe, else creates one. @spec docs/gateway.md "Requests" */
+export function saneId(sent: string | string[] | undefined, random: Random): string {
+  return typeof sent === 'string' && SANE_ID.test(sent) ? sent : random.uuid();
+}
+
+/** Trace id of a request: `X-Trace-ID`, else the one in `traceparent`, else a new one (32 hex digits). */
+export function traceIdOf(headers: Record<string, string | string[] | undefined>, random: Random): string {
+  const sent = headers['x-trace-id'];
+  if (typeof sent === 'string' && SANE_ID.test(sent)) return sent;
+  const parent = headers.traceparent;
+  const match = typeof parent === 'string' ? TRACEPARENT.exec(parent) : null;
+  if (match && !ALL_ZEROS.test(match[1]!)) return match[1]!;
+  return random.uuid().replaceAll('-', '');
+}
+
+/** Creates a span id: 16 hex digits. */
+export function newSpanId(random: Random): string {
+  return spanIdOf(random.uuid());
+}
+
+/** Derives a span id from the random part of a UUID. The UUID must not be used for another span. */
+export function spanIdOf(uuid: string): string {
+  return uuid.slice(19, 23) + uuid.slice(24);
+}
+
+/** Span id of the caller, from its `traceparent`. */
+export function parentSpanOf(traceparent: unknown): string | undefined {
+  const match = typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent) : null;
+  return match && !ALL_ZEROS.test(match[2]!) ? match[2] : undefined;
+}
+
+const TRACE_ID = /^[0-9a-f]{32}$/;
+
+/** Converts a trace id to W3C form. Other forms are hashed, so that all services derive the same id. */
+export function w3cTraceId(traceId: string): string {
+  if (TRACE_ID.test(traceId) && !ALL_ZEROS.test(traceId)) return traceId;
+  return createHash('sha256').update(traceId).digest('hex').slice(0, 32);
+}
+
+/** The `traceparent` header for a call made within one of our spans. */
+export function traceparent(traceId: string, spanId: string): string {
+  return `00-${w3cTraceId(traceId)}-${spanId}-01`;
+}
+
+/**
+ * The `traceparent` header to forward from our span. Keeps the flags of the incoming header if its trace id matches ours;
+ * otherwise `traceId` wins, because it is the one in the logs.
+ */
+export function traceparentOf(
+  headers: Record<string, string | string[] | undefined>,
+  traceId: string,
+  spanId: string,
+): string {
+  const sent = headers.traceparent;
+  const trace = w3cTraceId(traceId);
+  const unsampled = typeof sent === 'string' && sent.startsWith(`00-${trace}-`) && sent.endsWith('-00');
+  return `00-${trace}-${spanId}-${unsampled ? '00' : '01'}`;
+}

@@ -1,0 +1,43 @@
+import { createBoundedCache } from '../limits/bounded-cache.ts';
+import type { Clock } from './clock.ts';
+import { hours } from './duration.ts';
+
+/** Longer waits use the wall clock only. */
+export const MAX_SHORT_WAIT_MS = hours(1);
+const MAX_DEADLINES = 10_000;
+
+/**
+ * Ends short waits on time even if the wall clock is set back, although their deadline is stored as wall-clock time.
+ * Covers only waits begun by this process; after a restart the wall clock decides. @spec docs/decisions/0025
+ */
+export interface Deadlines {
+  /** Records the wall-clock deadline of a wait that begins now. Returns it. */
+  note(at: number): number;
+  isPast(at: number): boolean;
+  /** Real ms until `at`, 0 if it has passed. */
+  leftMs(at: number): number;
+}
+
+export function createDeadlines(clock: Clock): Deadlines {
+  /** Monotonic deadlines by wall-clock deadline. Waits with the same key share the later one. */
+  const ends = createBoundedCache<number>(MAX_DEADLINES);
+
+  function leftMs(at: number): number {
+    const byWallClock = at - clock.now();
+    if (byWallClock <= 0) return 0;
+    const end = ends.get(String(at));
+    return end === undefined ? byWallClock : Math.max(0, Math.min(byWallClock, end - clock.monotonic()));
+  }
+
+  return {
+    note(at) {
+      const ms = at - clock.now();
+      if (ms <= 0 || ms > MAX_SHORT_WAIT_MS) return at;
+      const key = String(at);
+      ends.set(key, Math.max(clock.monotonic() + ms, ends.get(key) ?? 0));
+      return at;
+    },
+    isPast: (at) => leftMs(at) === 0,
+    leftMs,
+  };
+}

@@ -1,0 +1,123 @@
+import { codeOf, PlatformError } from '../../../kit/errors/errors.ts';
+import type { Random } from '../../../kit/security/random.ts';
+import { type Logger, silentLogger } from '../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../kit/time/clock.ts';
+import { type ObjectScope, type ObjectStore, requireStorableKey } from '../../ports/index.ts';
+import type { Database } from '../database.ts';
+import { objectFiles } from './object-files.ts';
+import { objectRows } from './object-rows.ts';
+
+export interface FileObjectsOptions {
+  db: Database;
+  folder: string;
+  /** Quota of each scope. */
+  quotaBytes: number;
+  clock: Clock;
+  random: Random;
+  logger?: Logger;
+}
+
+/** Reads retried when the file is missing: it was replaced after its row was read. */
+const READ_TRIES = 5;
+
+/**
+ * Names in the database, bytes in files with generated names, so keys cannot traverse or collide. A file is synced
+ * before its row is written: a crash leaves at most an orphan, which the next start removes.
+ */
+export function fileObjects({
+  db,
+  folder,
+  quotaBytes,
+  clock,
+  random,
+  logger = silentLogger,
+}: FileObjectsOptions): ObjectStore {
+  const rows = objectRows(db);
+  const files = objectFiles(folder, random);
+  const sweeping = files
+    .sweep((file) => db.read(() => rows.hasFile(file)))
+    .catch((error: unknown) =>
+      logger.warn('Files of objects that were never finished could not be removed', { error }),
+    );
+
+  async function find(scope: ObjectScope, key: string) {
+    requireStorableKey(key);
+    return db.read(() => rows.find(scopeOf(scope), key));
+  }
+  function requireQuota(scope: string, key: string, bytes: number): void {
+    const used = rows.usage(scope) - (rows.find(scope, key)?.bytes ?? 0);
+    if (used + bytes <= quotaBytes) return;
+    throw new PlatformError(
+      'QUOTA_EXCEEDED',
+      `The object takes ${bytes} bytes; ${Math.max(0, quotaBytes - used)} of the plugin's ${quotaBytes} are free. Delete some objects, or raise adapters.storage.quotaBytes.`,
+      { details: { bytes, used, quotaBytes } },
+    );
+  }
+
+  return {
+    async read(scope, key) {
+      for (let tries = 1; ; tries++) {
+        const row = await find(scope, key);
+        if (!row) return undefined;
+        try {
+          const data = await files.read(row.file);
+          return { key, bytes: row.bytes, modifiedAt: row.modifiedAt, data };
+        } catch (error) {
+          if (codeOf(error) === 'ENOENT' && tries < READ_TRIES) continue;
+          throw fileError(error, key);
+        }
+      }
+    },
+    async write(scope, key, data) {
+      requireStorableKey(key);
+      const at = scopeOf(scope);
+      const bytes = data.byteLength;
+      // Checked again inside the write; checking first avoids writing a file that will be rejected.
+      await db.read(() => requireQuota(at, key, bytes));
+      const file = await files.write(data).catch((error: unknown) => {
+        throw fileError(error, key);
+      });
+      try {
+        const former = await db.write(() => {
+          requireQuota(at, key, bytes);
+          return rows.put({ scope: at, key, file, bytes, modifiedAt: clock.now() });
+        });
+        if (former !== undefined) await files.remove(former);
+      } catch (error) {
+        await files.remove(file);
+        throw error;
+      } finally {
+        files.settled(file);
+      }
+    },
+    async delete(scope, key) {
+      requireStorableKey(key);
+      const file = await db.write(() => rows.remove(scopeOf(scope), key));
+      if (file !== undefined) await files.remove(file);
+      return file !== undefined;
+    },
+    async stat(scope, key) {
+      const row = await find(scope, key);
+      return row && { key, bytes: row.bytes, modifiedAt: row.modifiedAt };
+    },
+    async list(scope, { prefix, after, limit }) {
+      requireStorableKey(prefix, after ?? '');
+      return db.read(() => rows.scan(scopeOf(scope), prefix, after, limit));
+    },
+    close: () => sweeping,
+  };
+}
+
+/** JSON, because any separator could be part of either name. */
+function scopeOf({ tenant, namespace }: ObjectScope): string {
+  return JSON.stringify([tenant, namespace]);
+}
+
+function fileError(error: unknown, key: string): PlatformError {
+  const reason = codeOf(error);
+  const message =
+    reason === 'ENOENT'
+      ? `The file of the object ${JSON.stringify(key)} is gone from the data folder; restore a backup, or delete the object.`
+      : `The object ${JSON.stringify(key)} could not be read or written (${reason}); check the room and the rights of the data folder.`;
+  return new PlatformError('STORE_ERROR', message, { details: { key, reason }, cause: error });
+}

@@ -1,0 +1,87 @@
+import { PlatformError } from '../../../kit/errors/errors.ts';
+import type { EntryQuota } from '../../ports/index.ts';
+import type { Database } from '../database.ts';
+
+/**
+ * Usage per scope, maintained by triggers so that no write can miss it. An expired entry counts until it is
+ * deleted.
+ */
+export const KEY_VALUE_USAGE = `
+  create table key_value_usage (
+    scope text primary key not null,
+    keys integer not null,
+    bytes integer not null
+  ) strict, without rowid;
+  insert into key_value_usage (scope, keys, bytes)
+    select scope, count(*), sum(length(cast(key as blob)) + length(cast(value as blob))) from key_value group by scope;
+  create trigger key_value_inserted after insert on key_value begin
+    insert into key_value_usage (scope, keys, bytes)
+    values (new.scope, 1, length(cast(new.key as blob)) + length(cast(new.value as blob)))
+    on conflict (scope) do update set keys = keys + 1, bytes = bytes + excluded.bytes;
+  end;
+  create trigger key_value_updated after update of value on key_value begin
+    update key_value_usage
+    set bytes = bytes + length(cast(new.value as blob)) - length(cast(old.value as blob))
+    where scope = new.scope;
+  end;
+  create trigger key_value_deleted after delete on key_value begin
+    update key_value_usage
+    set keys = keys - 1, bytes = bytes - length(cast(old.key as blob)) - length(cast(old.value as blob))
+    where scope = old.scope;
+    delete from key_value_usage where scope = old.scope and keys = 0;
+  end;`;
+
+interface Usage {
+  keys: number;
+  bytes: number;
+}
+
+export interface QuotaRow {
+  scope: string;
+  key: string;
+  value: string;
+}
+
+export type RequireQuota = (row: QuotaRow, quota: EntryQuota, now: number) => void;
+
+/** Maximum expired rows that a write over the quota deletes. */
+const MAX_EXPIRED_ROWS = 1000;
+
+/** Call inside the write that it guards. A write that does not grow the scope always passes. */
+export function entryQuotas(db: Database): RequireQuota {
+  const sql = {
+    usage: db.prepare<[{ scope: string }], Usage>(
+      'select keys, bytes from key_value_usage where scope = :scope',
+    ),
+    bytesOf: db.prepare<[{ scope: string; key: string }], { bytes: number }>(`
+      select length(cast(key as blob)) + length(cast(value as blob)) as bytes
+      from key_value where scope = :scope and key = :key`),
+    deleteExpired: db.prepare<[{ scope: string; now: number; limit: number }]>(`
+      delete from key_value where (scope, key) in (
+        select scope, key from key_value where scope = :scope and expires_at <= :now limit :limit)`),
+  };
+
+  function excess({ scope, key, value }: QuotaRow, quota: EntryQuota): Usage | null {
+    const used = sql.usage.get({ scope }) ?? { keys: 0, bytes: 0 };
+    const before = sql.bytesOf.get({ scope, key })?.bytes;
+    const bytes = used.bytes - (before ?? 0) + Buffer.byteLength(key) + Buffer.byteLength(value);
+    const keys = used.keys + (before === undefined ? 1 : 0);
+    const grows = bytes > used.bytes || keys > used.keys;
+    return grows && (bytes > quota.maxBytes || keys > quota.maxKeys) ? used : null;
+  }
+
+  return (row, quota, now) => {
+    if (!excess(row, quota)) return;
+    sql.deleteExpired.run({ scope: row.scope, now, limit: MAX_EXPIRED_ROWS });
+    const used = excess(row, quota);
+    if (used) throw quotaExceeded(row.key, used, quota);
+  };
+}
+
+function quotaExceeded(key: string, used: Usage, { maxBytes, maxKeys, setting }: EntryQuota): PlatformError {
+  return new PlatformError(
+    'QUOTA_EXCEEDED',
+    `The entry '${key}' does not fit: the plugin has ${used.bytes} of ${maxBytes} bytes and ${used.keys} of ${maxKeys} keys in use for this tenant. Delete some entries, or raise ${setting}.maxBytes or ${setting}.maxKeys.`,
+    { details: { bytes: used.bytes, maxBytes, keys: used.keys, maxKeys } },
+  );
+}

@@ -1,0 +1,76 @@
+import { mkdir, open, readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Random } from '../../../kit/security/random.ts';
+
+export interface ObjectFiles {
+  /** Writes a new file, synced when the promise settles; returns its name. Throws system errors. */
+  write(data: Uint8Array): Promise<string>;
+  /** Called when the file's row is committed, or never will be. */
+  settled(file: string): void;
+  read(file: string): Promise<Uint8Array>;
+  /** Ignores missing files. */
+  remove(file: string): Promise<void>;
+  /** Removes orphans of a crash: files for which `isKnown` returns false. */
+  sweep(isKnown: (file: string) => Promise<boolean>): Promise<void>;
+}
+
+/** Files in 256 folders, so that none grows too large to list. File names are generated. */
+export function objectFiles(folder: string, random: Random): ObjectFiles {
+  const unsettled = new Set<string>();
+  // UUIDs start with a timestamp; only their end is evenly distributed.
+  const folderOf = (file: string): string => join(folder, file.slice(-2));
+  const pathOf = (file: string): string => join(folderOf(file), file);
+
+  return {
+    async write(data) {
+      const file = random.uuid();
+      const parent = folderOf(file);
+      unsettled.add(file);
+      try {
+        await mkdir(parent, { recursive: true, mode: 0o700 });
+        const handle = await open(pathOf(file), 'wx', 0o600);
+        try {
+          await handle.writeFile(data);
+          await handle.sync();
+        } finally {
+          await handle.close();
+        }
+        await syncFolder(parent);
+        return file;
+      } catch (error) {
+        await rm(pathOf(file), { force: true });
+        unsettled.delete(file);
+        throw error;
+      }
+    },
+    settled: (file) => void unsettled.delete(file),
+    read: (file) => readFile(pathOf(file)),
+    remove: (file) => rm(pathOf(file), { force: true }),
+    async sweep(isKnown) {
+      for (const part of await namesIn(folder)) {
+        for (const file of await namesIn(join(folder, part))) {
+          // Order matters: a file that settles in between is known by then.
+          if (unsettled.has(file) || (await isKnown(file))) continue;
+          await rm(join(folder, part, file), { force: true });
+        }
+      }
+    },
+  };
+}
+
+/** The directory entry must survive a power cut, not only the file's content. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  return readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return [];
+    throw error;
+  });
+}

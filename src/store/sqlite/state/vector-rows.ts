@@ -1,0 +1,143 @@
+import type { VectorMetadata } from '../../../contracts/index.ts';
+import type { VectorHit, VectorQuery, VectorRecord } from '../../ports/index.ts';
+import type { Database } from '../database.ts';
+import { vectorTable } from './vector-schema.ts';
+
+export interface Collection {
+  id: number;
+  dimensions: number;
+}
+
+/** Rows of `vectors.db`. Call mutating methods inside a write. */
+export interface VectorRows {
+  find(scope: string, name: string): Collection | undefined;
+  /** Returns the collection, created with these dimensions if missing. */
+  collection(scope: string, name: string, dimensions: number): Collection;
+  /** Number of vectors in all collections of the scope. */
+  count(scope: string): number;
+  /** Returns true when the vector is new. */
+  put(collection: Collection, item: VectorRecord): boolean;
+  /** Returns true when the vector existed. */
+  remove(collection: Collection, itemId: string): boolean;
+  grew(collection: Collection, by: number): void;
+  deleteEmpty(collection: Collection): void;
+  nearest(collection: Collection, query: VectorQuery): VectorHit[];
+}
+
+export function vectorRows(db: Database): VectorRows {
+  const find = db.prepare<[string, string], Collection>(
+    'select id, dimensions from collection where scope = ? and name = ?',
+  );
+  const make = db.prepare<[string, string, number]>(
+    'insert into collection (scope, name, dimensions) values (?, ?, ?)',
+  );
+  const count = db
+    .prepare<[string], number>('select coalesce(sum(items), 0) from collection where scope = ?')
+    .pluck();
+  const grew = db.prepare<[number, number]>('update collection set items = items + ? where id = ?');
+  const forget = db.prepare<[number]>('delete from collection where id = ? and items = 0');
+  const itemId = db
+    .prepare<[number, string], number>('select id from item where collection = ? and item_id = ?')
+    .pluck();
+  const addItem = db.prepare<[number, string, string]>(
+    'insert into item (collection, item_id, metadata) values (?, ?, ?)',
+  );
+  const changeItem = db.prepare<[string, number]>('update item set metadata = ? where id = ?');
+  const removeItem = db.prepare<[number]>('delete from item where id = ?');
+
+  // Prepared per call: there are few calls, and the table may be new.
+  const on = ({ dimensions }: Collection, sql: (table: string) => string) =>
+    db.prepare<unknown[]>(sql(vectorTable(dimensions).name));
+
+  return {
+    find: (scope, name) => find.get(scope, name),
+    collection(scope, name, dimensions) {
+      const found = find.get(scope, name);
+      if (found) return found;
+      db.prepare(vectorTable(dimensions).sql).run();
+      make.run(scope, name, dimensions);
+      return find.get(scope, name)!;
+    },
+    count: (scope) => count.get(scope) ?? 0,
+    put(collection, { id, vector, metadata }) {
+      const text = JSON.stringify(metadata);
+      const known = itemId.get(collection.id, id);
+      if (known !== undefined) {
+        changeItem.run(text, known);
+        on(collection, (table) => `update ${table} set embedding = ? where rowid = ?`).run(
+          bytesOf(vector),
+          BigInt(known),
+        );
+        return false;
+      }
+      const { lastInsertRowid } = addItem.run(collection.id, id, text);
+      on(collection, (table) => `insert into ${table} (rowid, collection, embedding) values (?, ?, ?)`).run(
+        BigInt(lastInsertRowid),
+        BigInt(collection.id),
+        bytesOf(vector),
+      );
+      return true;
+    },
+    remove(collection, id) {
+      const known = itemId.get(collection.id, id);
+      if (known === undefined) return false;
+      on(collection, (table) => `delete from ${table} where rowid = ?`).run(BigInt(known));
+      removeItem.run(known);
+      return true;
+    },
+    grew: (collection, by) => void grew.run(by, collection.id),
+    deleteEmpty: ({ id }) => void forget.run(id),
+    nearest(collection, query) {
+      const { sql, values } = filterOf(query.filter);
+      const among = sql === '' ? '' : `and rowid in (select id from item where collection = ? ${sql})`;
+      const found = on(
+        collection,
+        (table) => `
+          select item.item_id as id, item.metadata, near.distance
+          from (select rowid, distance from ${table}
+                where embedding match ? and k = ? and collection = ? ${among}) as near
+          join item on item.id = near.rowid order by near.distance, item.id`,
+      ).all(
+        bytesOf(query.vector),
+        query.limit,
+        BigInt(collection.id),
+        ...(among === '' ? [] : [collection.id, ...values]),
+      ) as Array<{ id: string; metadata: string; distance: number }>;
+      return found
+        .map(({ id, metadata, distance }) => ({
+          id,
+          score: scoreOf(distance),
+          metadata: JSON.parse(metadata),
+        }))
+        .filter(({ score }) => query.minScore === undefined || score >= query.minScore);
+    },
+  };
+}
+
+function bytesOf(vector: number[]): Buffer {
+  return Buffer.from(Float32Array.from(vector).buffer);
+}
+
+/** Float32 arithmetic leaves equal vectors slightly off 1. */
+function scoreOf(distance: number): number {
+  return Math.min(1, Math.max(-1, Math.round((1 - distance) * 1e6) / 1e6));
+}
+
+/**
+ * One condition on `item.metadata` per value, including its type: SQLite treats JSON's true and 1 as equal.
+ */
+function filterOf(filter: VectorMetadata): { sql: string; values: unknown[] } {
+  const values: unknown[] = [];
+  const sql = Object.entries(filter).map(([key, value]) => {
+    values.push(key);
+    if (value === null || typeof value === 'boolean') return condition(`type = '${value}'`);
+    values.push(value);
+    const types = typeof value === 'string' ? "'text'" : "'integer', 'real'";
+    return condition(`type in (${types}) and value = ?`);
+  });
+  return { sql: sql.join(' '), values };
+}
+
+function condition(test: string): string {
+  return `and exists (select 1 from json_each(item.metadata) where key = ? and ${test})`;
+}

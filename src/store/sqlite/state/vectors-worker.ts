@@ -1,0 +1,24 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import type { VectorStore } from '../../ports/index.ts';
+import { answerCall, type WorkerCall } from '../worker-calls.ts';
+import { sqliteVectorStore } from './vectors.ts';
+
+/**
+ * Worker that owns `vectors.db`: a search scans every vector of a collection and must not block the event
+ * loop.
+ */
+
+const port = parentPort!;
+const { dataDir } = workerData as { dataDir: string };
+let opened: Promise<VectorStore> | undefined;
+
+function open(): Promise<VectorStore> {
+  opened ??= sqliteVectorStore({ dataDir }).catch((error: unknown) => {
+    opened = undefined;
+    throw error;
+  });
+  return opened;
+}
+port.on('message', async (call: WorkerCall) => {
+  port.postMessage(await answerCall(call, open));
+});

@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '../../../kit/telemetry/logger.ts';
+import type { Database } from '../database.ts';
+import { SQL } from './delivery-statements.ts';
+import type { InboxLog } from './inbox-log.ts';
+
+/** Rows per transaction; the lock is held for some ten milliseconds. */
+const BATCH_ROWS = 1000;
+const PAUSE_MS = 5;
+const RETRY_MS = 1000;
+
+/**
+ * Fills the list tables with the deliveries that predate them, latest first. The returned function stops it early.
+ */
+export function startDeliveryFill(db: Database, log: InboxLog, logger: Logger): () => Promise<void> {
+  const listedFrom = db.prepare<[], number>('select listed_from from delivery_progress').pluck();
+  /** Counts rows, not positions, since retention leaves gaps. */
+  const batchBefore = db
+    .prepare<[number], number | null>(
+      `select min(position) from (select position from delivery where position < ? order by position desc limit ${BATCH_ROWS})`,
+    )
+    .pluck();
+  const stopped = new AbortController();
+
+  async function step(): Promise<boolean> {
+    const end = await db.read(() => listedFrom.get()!);
+    if (end === 0) return false;
+    const start = await db.read(() => batchBefore.get(end) ?? 0);
+    const steps =
+      start === 0
+        ? []
+        : ([
+            [SQL.listByTime, [start, end]],
+            [SQL.listByStatus, [start, end]],
+            [SQL.listUnhandled, [start, end]],
+          ] as const);
+    await log.commit({ guarded: false, steps: [...steps, [SQL.noteListed, [start]]] });
+    return true;
+  }
+
+  async function run(): Promise<void> {
+    for (let isMore = true; isMore && !stopped.signal.aborted; ) {
+      try {
+        isMore = await step();
+        await pause(PAUSE_MS);
+      } catch (error) {
+        if (stopped.signal.aborted) return;
+        logger.warn('Deliveries of a former version could not be listed yet; trying again', { error });
+        await pause(RETRY_MS);
+      }
+    }
+  }
+  const pause = (ms: number): Promise<unknown> =>
+    sleep(ms, undefined, { signal: stopped.signal, ref: false }).catch(() => {});
+
+  const running = run();
+  return async () => {
+    stopped.abort();
+    await running;
+  };
+}

@@ -1,0 +1,171 @@
+import type { DeliveryEnd, DeliveryRecord, NewDelivery } from '../../ports/index.ts';
+import type { Database } from '../database.ts';
+import type { Step } from './committer/protocol.ts';
+import { IS_OPEN, SQL } from './delivery-statements.ts';
+import { INLINE_BODY_BYTES } from './schema.ts';
+
+/** Columns of a row besides those of the delivery. */
+export type RowState = Pick<DeliveryRecord, 'status' | 'steps' | 'httpStatus' | 'outcome' | 'durationMs'>;
+
+/** Steps that insert a delivery. `marker` is its digest. */
+export function insertSteps(delivery: NewDelivery, state: RowState, marker: Uint8Array | null): Step[] {
+  const d = delivery;
+  const { body } = d;
+  const isLarge = body !== null && body.byteLength > INLINE_BODY_BYTES;
+  const inRow = isLarge ? null : body;
+  const row: Step = [
+    SQL.insert,
+    [
+      ...[d.webhookId, d.namespaceId, d.pluginId, d.event, d.instanceId, d.receivedAt, d.source, d.requestId],
+      ...[d.traceId, d.mode, d.origin, state.status, state.httpStatus, state.durationMs, state.steps],
+      ...[state.outcome, marker, d.orderKey, d.replayOf, d.bodyBytes, d.headers, inRow],
+    ],
+  ];
+  return isLarge ? [row, [SQL.insertBody, [d.webhookId, body]]] : [row];
+}
+
+export function finishStep(webhookId: string, end: DeliveryEnd): Step {
+  const { status, httpStatus, steps, outcome, durationMs, nextAttemptAt = null } = end;
+  return [SQL.end, [status, httpStatus, steps, outcome, durationMs, nextAttemptAt, webhookId]];
+}
+
+/** Queries; call them inside `db.read`. */
+export function deliveryRows(db: Database) {
+  const sql = statements(db);
+  return {
+    find: (webhookId: string) => firstOf(sql.find.all(uuidBytes(webhookId))),
+    /** Open deliveries after a position, in order: at least one, then until `budget` is used up. */
+    unfinished(
+      limit: number,
+      after: number,
+      budget: { bytes: number; ms: number },
+    ): { records: DeliveryRecord[]; isAll: boolean } {
+      const records: DeliveryRecord[] = [];
+      const endsAt = performance.now() + budget.ms;
+      let bytes = 0;
+      for (let from = after; records.length < limit; ) {
+        const place = sql.open.get(from);
+        if (!place) return { records, isAll: true };
+        bytes += place.bytes;
+        if (records.length > 0 && (bytes > budget.bytes || performance.now() >= endsAt)) break;
+        records.push(recordOf(sql.at.get(place.position)!));
+        from = place.position;
+      }
+      return { records, isAll: false };
+    },
+    after: (namespaceId: string, position: number, limit: number) =>
+      sql.after.all(namespaceId, position, limit).map(recordOf),
+    ended: (namespaceId: string, positions: readonly number[]) =>
+      sql.ended.all(namespaceId, JSON.stringify(positions)).map(recordOf),
+    latest: () => sql.latest.get()?.position ?? 0,
+    /** Number of requests that no handler processed. */
+    unhandled: () => sql.unhandled.get()!.count,
+    /** Rows after a position, with the columns that body retention needs. */
+    bodies: (after: number, limit: number) => sql.bodies.all(after, limit),
+    /** Rows after a position up to another, with the columns that pruning needs. */
+    ages: (after: number, last: number, limit: number) => sql.ages.all(after, last, limit),
+    /** Records by position, without bodies. */
+    heads: (positions: readonly number[]) =>
+      new Map(sql.heads.all(JSON.stringify(positions)).map((row) => [row.position, recordOf(row)])),
+    /** A namespace's rows before a position, latest first. */
+    rowsBefore: (namespaceId: string, before: number, limit: number) =>
+      sql.rowsBefore.all(namespaceId, before, limit),
+    /** Those of these positions that belong to the namespace. */
+    facts: (namespaceId: string, positions: readonly number[]) =>
+      sql.facts.all(namespaceId, JSON.stringify(positions)),
+    /** Those of these positions whose body, outcome, source or ids contain the text. */
+    holding: (positions: readonly number[], search: string) =>
+      sql.holding.all({ positions: JSON.stringify(positions), search }).map(({ position }) => position),
+  };
+}
+
+export type DeliveryRows = ReturnType<typeof deliveryRows>;
+
+/** Columns that pruning reads. */
+export interface DeliveryAge {
+  position: number;
+  receivedAt: number;
+  /** Waits for its handler. */
+  waits: 0 | 1;
+  runs: 0 | 1;
+}
+
+/** Columns that list filters read. */
+export type DeliveryFacts = Pick<DeliveryRecord, 'position' | 'receivedAt' | 'pluginId' | 'event' | 'status'>;
+
+interface Row extends Omit<DeliveryRecord, 'webhookId' | 'replayOf' | 'replayedBy'> {
+  webhookId: Buffer;
+  replayOf: Buffer | null;
+  replayedBy: Buffer | null;
+}
+
+function recordOf({ webhookId, replayOf, replayedBy, ...row }: Row): DeliveryRecord {
+  return {
+    ...row,
+    webhookId: uuidText(webhookId),
+    replayOf: replayOf && uuidText(replayOf),
+    replayedBy: replayedBy && uuidText(replayedBy),
+  };
+}
+
+const firstOf = (rows: Row[]): DeliveryRecord | undefined => rows[0] && recordOf(rows[0]);
+
+/** Stored as 16 bytes instead of 36: shorter keys fit more entries on an index page. */
+function uuidBytes(text: string): Buffer {
+  return Buffer.from(text.replaceAll('-', ''), 'hex');
+}
+
+function uuidText(bytes: Buffer): string {
+  const hex = bytes.toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+function statements(db: Database) {
+  const head = `d.position, webhook_id as webhookId, namespace_id as namespaceId, plugin_id as pluginId, event,
+    instance_id as instanceId, received_at as receivedAt, source, request_id as requestId, trace_id as traceId, mode, origin,
+    status, http_status as httpStatus, duration_ms as durationMs, attempts, next_attempt_at as nextAttemptAt, steps, outcome,
+    marker, order_key as orderKey, replay_of as replayOf, replayed_by as replayedBy, body_bytes as bodyBytes, headers`;
+  const whole = `select ${head}, coalesce(d.body, b.body) as body from delivery d left join delivery_body b using (position)`;
+  const facts = 'position, received_at as receivedAt, plugin_id as pluginId, event, status';
+  const ended = `not (${IS_OPEN})`;
+  return {
+    find: db.prepare<[Buffer], Row>(`${whole} where webhook_id = ?`),
+    open: db.prepare<[number], { position: number; bytes: number }>(
+      `select position, body_bytes as bytes from delivery
+       where ${IS_OPEN} and status <> 'running' and position > ? order by position limit 1`,
+    ),
+    at: db.prepare<[number], Row>(`${whole} where d.position = ?`),
+    after: db.prepare<[string, number, number], Row>(
+      `${whole} where namespace_id = ? and d.position > ? order by d.position limit ?`,
+    ),
+    ended: db.prepare<[string, string], Row>(
+      `${whole} where namespace_id = ? and ${ended} and d.position in (select value from json_each(?)) order by d.position`,
+    ),
+    unhandled: db.prepare<[], { count: number }>('select count(*) as count from delivery_unhandled'),
+    bodies: db.prepare<
+      [number, number],
+      { position: number; bytes: number; hasBody: 0 | 1; hasEnded: 0 | 1 }
+    >(`
+      select position, body_bytes as bytes, ${ended} as hasEnded, body is not null
+        or exists (select 1 from delivery_body b where b.position = d.position) as hasBody
+      from delivery d where position > ? order by position limit ?`),
+    ages: db.prepare<[number, number, number], DeliveryAge>(`
+      select position, received_at as receivedAt, status in ('accepted', 'retrying') as waits, status = 'running' as runs
+      from delivery where position > ? and position <= ? order by position limit ?`),
+    latest: db.prepare<[], { position: number }>(`select max(position) as position from delivery`),
+    heads: db.prepare<[string], Row>(
+      `select ${head}, null as body from delivery d where position in (select value from json_each(?))`,
+    ),
+    rowsBefore: db.prepare<[string, number, number], DeliveryFacts>(
+      `select ${facts} from delivery where namespace_id = ? and position < ? order by position desc limit ?`,
+    ),
+    facts: db.prepare<[string, string], DeliveryFacts>(
+      `select ${facts} from delivery where +namespace_id = ? and position in (select value from json_each(?))`,
+    ),
+    holding: db.prepare<[{ positions: string; search: string }], { position: number }>(`
+      select d.position from delivery d left join delivery_body b using (position)
+      where d.position in (select value from json_each(:positions))
+        and (instr(cast(coalesce(d.body, b.body) as text), :search) > 0 or instr(outcome, :search) > 0
+          or source = :search or request_id = :search or instance_id = :search)`),
+  };
+}

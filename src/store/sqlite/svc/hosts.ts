@@ -1,0 +1,101 @@
+import { PlatformError } from '../../../kit/errors/errors.ts';
+import type { ClientRecord, HostRecord, HostStore } from '../../ports/index.ts';
+import type { Database } from '../database.ts';
+import { isUniqueViolation } from '../store-error.ts';
+import { AFTER_ALL_TEXT } from './schema.ts';
+
+/** One row per host; its self-description as JSON. */
+export function sqliteHosts(db: Database): HostStore {
+  const sql = statements(db);
+  return {
+    async register(host, client) {
+      try {
+        await db.write(() => {
+          sql.createClient.run(client);
+          sql.create.run(rowOf(host));
+        });
+      } catch (error) {
+        if (!isUniqueViolation(error)) throw error;
+        throw new PlatformError('CONFLICT', `There is already a host '${host.hostId}'.`, { cause: error });
+      }
+    },
+    async find(hostId) {
+      const row = await db.read(() => sql.find.get({ hostId }));
+      return row && recordOf(row);
+    },
+    async list(namespaceId, { limit, after }) {
+      const range = { namespaceId: namespaceId ?? null, after: after ?? '', until: AFTER_ALL_TEXT, limit };
+      const rows = await db.read(() => sql.list.all(range));
+      return rows.map(recordOf);
+    },
+    async connect(hostId, sessionId, now) {
+      await db.write(() => sql.connect.run({ hostId, sessionId, now }));
+    },
+    async seen(hostId, sessionId, now) {
+      await db.write(() => sql.seen.run({ hostId, sessionId, now }));
+    },
+    async disconnect(hostId, sessionId, now) {
+      await db.write(() => sql.disconnect.run({ hostId, sessionId, now }));
+    },
+  };
+}
+
+type Row = Omit<HostRecord, 'capabilities' | 'labels' | 'metadata'> & {
+  capabilities: string;
+  labels: string;
+  metadata: string;
+};
+
+interface SessionChange {
+  hostId: string;
+  sessionId: string;
+  now: number;
+}
+
+function statements(db: Database) {
+  const columns = `host_id as hostId, client_id as clientId, namespace_id as namespaceId, name, public_key as publicKey,
+    capabilities, labels, metadata, created_at as createdAt, revoked_at as revokedAt, session_id as sessionId,
+    connected_at as connectedAt, last_seen_at as lastSeenAt`;
+  return {
+    createClient: db.prepare<[ClientRecord]>(`
+      insert into client (client_id, host_id, namespace_id, name, secret_hash, created_at, revoked_at)
+      values (:clientId, :hostId, :namespaceId, :name, :secretHash, :createdAt, :revokedAt)`),
+    create: db.prepare<[Row]>(`
+      insert into host (host_id, client_id, namespace_id, name, public_key, capabilities, labels, metadata, created_at,
+        revoked_at, session_id, connected_at, last_seen_at)
+      values (:hostId, :clientId, :namespaceId, :name, :publicKey, :capabilities, :labels, :metadata, :createdAt,
+        :revokedAt, :sessionId, :connectedAt, :lastSeenAt)`),
+    find: db.prepare<[{ hostId: string }], Row>(`select ${columns} from host where host_id = :hostId`),
+    list: db.prepare<[{ namespaceId: string | null; after: string; until: Buffer; limit: number }], Row>(`
+      select ${columns} from host
+      where host_id > :after and host_id < :until and (:namespaceId is null or namespace_id = :namespaceId)
+      order by host_id limit :limit`),
+    connect: db.prepare<[SessionChange]>(`
+      update host set session_id = :sessionId, connected_at = :now, last_seen_at = :now where host_id = :hostId`),
+    seen: db.prepare<[SessionChange]>(`
+      update host set last_seen_at = :now where host_id = :hostId and session_id = :sessionId`),
+    disconnect: db.prepare<[SessionChange]>(`
+      update host set session_id = null, connected_at = null, last_seen_at = :now
+      where host_id = :hostId and session_id = :sessionId`),
+  };
+}
+
+function rowOf(host: HostRecord): Row {
+  const { capabilities, labels, metadata } = host;
+  return {
+    ...host,
+    capabilities: JSON.stringify(capabilities),
+    labels: JSON.stringify(labels),
+    metadata: JSON.stringify(metadata),
+  };
+}
+
+function recordOf(row: Row): HostRecord {
+  const { capabilities, labels, metadata } = row;
+  return {
+    ...row,
+    capabilities: JSON.parse(capabilities),
+    labels: JSON.parse(labels),
+    metadata: JSON.parse(metadata),
+  };
+}

@@ -1,0 +1,187 @@
+import { dirname, join } from 'node:path';
+import type { Logger } from '../../../kit/telemetry/logger.ts';
+import type { Database } from '../database.ts';
+import { type Committer, createCommitter } from './committer/committer.ts';
+import type { Unit } from './committer/protocol.ts';
+import { type CommitterThread, endedError, startCommitterThread } from './committer/thread.ts';
+import { DELIVERY_STATEMENTS } from './delivery-statements.ts';
+import { createCheckpointer } from './journal/checkpointer.ts';
+import { JOURNAL_FOLDER, journalFiles, shortId, unusedFiles } from './journal/files.ts';
+import {
+  reportForeign,
+  reportGone,
+  reportLeft,
+  reportMoving,
+  reportRecovery,
+  reportStuck,
+} from './journal/reports.ts';
+import { createSegments, type SegmentOptions, type Segments } from './journal/segments.ts';
+import { createJournalWriter } from './journal/writer.ts';
+
+/** Write path of the inbox. A settled write is durable. All methods throw STORE_ERROR. */
+export interface InboxLog {
+  /**
+   * Preserves call order. Settles with the unit's sequence once it is on disk; it is in the database once
+   * `applied` reaches that.
+   */
+  append(unit: Unit): Promise<number>;
+  /**
+   * Settles once `unit` is in the database, possibly before earlier appends, with the result of its first
+   * step.
+   */
+  commit: Committer['write'];
+  /** Reads stored markers off the event loop. */
+  markers: CommitterThread['markers'];
+  /** Resolves when every acknowledged unit is in the database, for readers that need all of them. */
+  settled(): Promise<void>;
+  /** Resolves when more than `applied` is in the database. */
+  progress(applied: number): Promise<void>;
+  readonly applied: number;
+  /** Sequence of the last acknowledged unit. */
+  readonly added: number;
+  /** Bytes appended but not yet in the database. */
+  readonly waitingBytes: number;
+  /** The error that keeps appended units out of the database, if any. */
+  readonly failure: unknown;
+  close(): Promise<void>;
+}
+
+/** Time limit for applying the journal at shutdown. The rest is safe; the next start applies it. */
+const SHUTDOWN_APPLY_MS = 1500;
+/** 256 MB in all: some 90,000 deliveries of 2 KB. After a burst 128 MB are kept. */
+const SEGMENTS: SegmentOptions = { segmentBytes: 16 * 1024 * 1024, maxSegments: 16, spareSegments: 7 };
+
+export interface InboxLogOptions {
+  logger: Logger;
+  /** Whether other processes write to the database too; default true. */
+  shared?: boolean;
+  /** Whether to recover the journal of an earlier process; default true. */
+  recovers?: boolean;
+  /** Limits of the journal; default 256 MB. */
+  segments?: SegmentOptions;
+}
+
+/**
+ * Throws STORE_ERROR, or SQLite's error when the journal of an earlier process cannot be applied; no file is
+ * removed then.
+ */
+export async function openInboxLog(
+  db: Database,
+  { logger, shared = true, recovers = true, segments = SEGMENTS }: InboxLogOptions,
+): Promise<InboxLog> {
+  const { file } = db;
+  const folder = join(dirname(file), JOURNAL_FOLDER);
+  const isNew = placeOf(db).id === null;
+  const hasFiles = journalFiles(folder).length + unusedFiles(folder).length > 0;
+  const recover = recovers && (isNew || hasFiles) ? folder : undefined;
+  const thread = startCommitterThread({ file, statements: DELIVERY_STATEMENTS, recover });
+  try {
+    if (recover) reportRecovery(await thread.ready, folder, logger);
+    if (recovers) reportForeign(file, shortId(idOf(db)), folder, logger);
+    if (shared) return sharedLog(thread, file);
+    const gone = (each: string): void => reportGone(logger, each, file);
+    const files = createSegments(folder, { ...segments, database: idOf(db), gone });
+    return journalledLog(thread, db, files, logger);
+  } catch (error) {
+    await thread.close();
+    throw error;
+  }
+}
+
+function placeOf({ prepare }: Database): { applied: number; id: Buffer | null } {
+  return prepare<[], { applied: number; id: Buffer | null }>(
+    'select applied, id from delivery_journal',
+  ).get()!;
+}
+
+/** Every recovered database has an id. */
+function idOf(db: Database): Buffer {
+  const { id } = placeOf(db);
+  if (id === null)
+    throw new Error(`${db.file} has no journal id; the journal must be recovered before it is written.`);
+  return id;
+}
+
+/**
+ * For a process that writes alone: appends go to a journal, at a fraction of a row's cost, and from there
+ * into the database.
+ */
+function journalledLog(thread: CommitterThread, db: Database, segments: Segments, logger: Logger): InboxLog {
+  const { file } = db;
+  const { folder } = segments;
+  const { applied } = placeOf(db);
+  const checkpointer = createCheckpointer({
+    apply: thread.apply,
+    applied,
+    failed: (error) => reportStuck(logger, folder, file, error),
+    recovered: () => reportMoving(logger, folder, file),
+    closedError: () => endedError(file),
+    emptied: () => segments.trim(checkpointer.applied),
+  });
+  const writer = createJournalWriter({
+    segments,
+    sequence: applied,
+    applied: () => checkpointer.applied,
+    progress: checkpointer.progress,
+    written: checkpointer.add,
+  });
+  const committer = createCommitter(thread, file);
+  return {
+    append: writer.append,
+    commit: committer.write,
+    markers: thread.markers,
+    settled: checkpointer.all,
+    progress: checkpointer.progress,
+    get applied() {
+      return checkpointer.applied;
+    },
+    get added() {
+      return checkpointer.added;
+    },
+    get waitingBytes() {
+      return checkpointer.waitingBytes;
+    },
+    get failure() {
+      return checkpointer.failure;
+    },
+    async close() {
+      const inTime = setTimeout(() => {
+        checkpointer.close();
+        thread.stopWaiting();
+      }, SHUTDOWN_APPLY_MS);
+      await writer.close();
+      // The next start applies what cannot be applied now.
+      await checkpointer.all().catch(thread.stopWaiting);
+      checkpointer.close();
+      await committer.close();
+      await thread.close();
+      clearTimeout(inTime);
+      const { waitingBytes } = checkpointer;
+      await segments.close({ remove: waitingBytes === 0 });
+      if (waitingBytes > 0) reportLeft(logger, folder, file, waitingBytes);
+    },
+  };
+}
+
+/** For processes that share the database: each must see the others' claims at once. */
+function sharedLog(thread: CommitterThread, file: string): InboxLog {
+  const committer = createCommitter(thread, file);
+  return {
+    async append(unit) {
+      await committer.write(unit);
+      return 0;
+    },
+    commit: committer.write,
+    markers: thread.markers,
+    settled: async () => {},
+    progress: async () => {},
+    applied: 0,
+    added: 0,
+    waitingBytes: 0,
+    failure: undefined,
+    async close() {
+      await committer.close();
+      await thread.close();
+    },
+  };
+}

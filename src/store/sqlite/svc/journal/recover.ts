@@ -1,0 +1,120 @@
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { codeOf } from '../../../../kit/errors/errors.ts';
+import type { Recovered } from '../committer/protocol.ts';
+import {
+  foreignFile,
+  type JournalFile,
+  journalFiles,
+  journalInOrder,
+  readWhole,
+  unusedFiles,
+} from './files.ts';
+import type { Frame } from './frame.ts';
+import { type JournalContent, readJournal } from './read-journal.ts';
+
+/** The database whose journal is recovered. */
+export interface JournalOwner {
+  /** Null for a database that was just created or migrated. */
+  id: Buffer | null;
+  /** Sequence of the last applied frame. */
+  readonly applied: number;
+  /** Stops at the first frame out of sequence. */
+  apply(frames: Iterable<Frame>): { units: number; hasHole: boolean };
+  /** Assigns a new id; it is on disk on return. */
+  renew(): void;
+}
+
+/**
+ * Applies the journal of an earlier process and removes its files. Safe to repeat after a crash at any step;
+ * a database gets its id last. Throws SQLite and system errors, and removes nothing then.
+ */
+export function recoverJournal(folder: string, owner: JournalOwner): Recovered {
+  for (const file of unusedFiles(folder)) rmSync(file);
+  const files = journalInOrder(folder);
+  const foreign = files.filter((each) => isForeign(each, owner.id));
+  quarantineForeign(folder, foreign);
+  const own = files.filter((each) => !foreign.includes(each));
+  const recovered: Recovered = { units: 0, quarantine: undefined, damagedHeaders: [] };
+  let isDamaged = false;
+  for (const { file } of own) {
+    // Holds one file at a time in memory.
+    const content = readJournal(readWhole(file));
+    if (content?.hasDamagedHeader) recovered.damagedHeaders.push(file);
+    const { units, isMissing } = content ? applyReading(owner, content) : { units: 0, isMissing: true };
+    recovered.units += units;
+    isDamaged ||= isMissing;
+  }
+  if (isDamaged) recovered.quarantine = quarantineDamaged(folder);
+  else for (const { file } of own) rmSync(file);
+  removeIfEmpty(folder);
+  // Sequences start over, so frames in the quarantined files must not match this database any more.
+  if (owner.id === null || isDamaged) owner.renew();
+  return recovered;
+}
+
+/** Neither files nor databases of the version before ids have one, so they belong together. */
+function isForeign({ database, first }: JournalFile, id: Buffer | null): boolean {
+  if (database) return id === null || !database.equals(id);
+  return database === null && id !== null && first !== undefined;
+}
+
+function applyReading(
+  owner: JournalOwner,
+  { database, frames, isStartLost, writtenUntil }: JournalContent,
+): { units: number; isMissing: boolean } {
+  const { applied } = owner;
+  const { units, hasHole } = owner.apply(frames);
+  // Data lost before unapplied frames shows as a gap in their sequences.
+  const isUnknown = isStartLost && owner.applied === applied;
+  // Every file of a database with an id has had a header since its creation.
+  const hasLostAll = database === null && owner.id !== null;
+  return { units, isMissing: hasHole || isUnknown || hasLostAll || writtenUntil > owner.applied };
+}
+
+function quarantineForeign(folder: string, files: readonly JournalFile[]): void {
+  for (const { file, database } of files) renameSync(file, freeName(foreignFile(file, database ?? null)));
+  if (files.length > 0) syncFolder(folder);
+}
+
+function quarantineDamaged(folder: string): string {
+  const quarantine = freeName(`${folder}-damaged`);
+  mkdirSync(quarantine, { mode: 0o700 });
+  for (const file of journalFiles(folder)) renameSync(file, join(quarantine, basename(file)));
+  for (const each of [quarantine, folder, dirname(folder)]) syncFolder(each);
+  return quarantine;
+}
+
+/** Never overwrites files of an earlier quarantine. */
+function freeName(name: string): string {
+  let free = name;
+  for (let n = 2; existsSync(free); n++) free = `${name}-${n}`;
+  return free;
+}
+
+function syncFolder(folder: string): void {
+  const fd = openSync(folder, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Keeps the folder if it holds other files. */
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch (error) {
+    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(codeOf(error) ?? '')) throw error;
+  }
+}

@@ -1,0 +1,94 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Logger } from '../../../kit/telemetry/logger.ts';
+import { SQL } from './delivery-statements.ts';
+import type { InboxLog } from './inbox-log.ts';
+import type { MarkerIndex } from './marker-index.ts';
+
+/** Markers per request to the committer thread, indexed in one event-loop turn: a millisecond or two. */
+const LOADED_ROWS = 5000;
+/** Id range per transaction that releases claims of a dead process. */
+const RELEASED_IDS = 20_000;
+const DIGEST_PREFIX_BYTES = 8;
+
+export interface MarkerLoad {
+  /**
+   * Undefined once all markers are indexed; otherwise resolves then. Rejects with STORE_ERROR; the next call
+   * retries.
+   */
+  ready(): Promise<void> | undefined;
+  close(): void;
+}
+
+/** Indexes existing markers up to an id in the background. */
+export function startMarkerLoad(
+  log: InboxLog,
+  index: MarkerIndex,
+  { from, until }: { from: number; until: number },
+): MarkerLoad {
+  let loadedUntil = from - 1;
+  let isLoaded = loadedUntil >= until;
+  let isClosed = false;
+  let loading: Promise<void> | undefined;
+
+  async function load(): Promise<void> {
+    while (!isClosed) {
+      const { ids, digests } = await log.markers({ after: loadedUntil, until, limit: LOADED_ROWS });
+      for (const [place, id] of ids.entries()) {
+        const at = place * DIGEST_PREFIX_BYTES;
+        index.add(digests.subarray(at, at + DIGEST_PREFIX_BYTES), id);
+      }
+      isLoaded = ids.length < LOADED_ROWS;
+      if (isLoaded) return;
+      loadedUntil = ids.at(-1)!;
+      await turn();
+    }
+  }
+
+  function ready(): Promise<void> | undefined {
+    if (isLoaded || isClosed) return undefined;
+    loading ??= load().finally(() => {
+      loading = undefined;
+    });
+    return loading;
+  }
+  ready()?.catch(() => {});
+  return {
+    ready,
+    close() {
+      isClosed = true;
+    },
+  };
+}
+
+export interface PendingRelease {
+  start(range: { from: number; until: number }): void;
+  /** Resolves when no release is in flight. */
+  close(): Promise<void>;
+}
+
+/** Deletes the `pending` markers of a dead process, a bounded range per transaction. */
+export function createPendingRelease(log: InboxLog, logger: Logger): PendingRelease {
+  let isClosed = false;
+  let running: Promise<void> = Promise.resolve();
+
+  async function release(from: number, until: number): Promise<void> {
+    for (let after = from - 1; after < until && !isClosed; after += RELEASED_IDS) {
+      const last = Math.min(after + RELEASED_IDS, until);
+      await log.commit({ guarded: false, steps: [[SQL.releasePendingBetween, [after, last]]] });
+    }
+  }
+  return {
+    start({ from, until }) {
+      running = running
+        .then(() => release(from, until))
+        // They expire with their leases at the latest.
+        .catch((error) => {
+          if (!isClosed) logger.warn('Claims of the former gateway could not be deleted', { error });
+        });
+    },
+    async close() {
+      isClosed = true;
+      await running;
+    },
+  };
+}

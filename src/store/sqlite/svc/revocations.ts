@@ -1,0 +1,80 @@
+import type { MintedTokenRecord, MintedTokenStore, Revocation, RevocationStore } from '../../ports/index.ts';
+import type { Database } from '../database.ts';
+import { AFTER_ALL_TEXT } from './schema.ts';
+
+/** One row per revoked host or token, numbered by rowid; readers use the last number as their cursor. */
+export function sqliteRevocations(db: Database): RevocationStore {
+  const sql = statements(db);
+  return {
+    revokeHost: (hostId, now) =>
+      db.write(() => {
+        const fresh = sql.add.run({ kind: 'host', subject: hostId, expiresAt: null }).changes === 1;
+        sql.revokeHost.run({ hostId, now });
+        sql.dropRefreshTokens.run({ hostId });
+        sql.revokeClients.run({ hostId, now });
+        return fresh;
+      }),
+    revokeToken: (jti, expiresAt, now) =>
+      db.write(() => {
+        const fresh = sql.add.run({ kind: 'token', subject: jti, expiresAt }).changes === 1;
+        sql.revokeMinted.run({ jti, now });
+        return fresh;
+      }),
+    since: (sequence, limit) => db.read(() => sql.since.all({ sequence, limit })),
+    prune: (expiredBefore) => db.write(() => sql.prune.run({ expiredBefore }).changes),
+  };
+}
+
+function statements(db: Database) {
+  return {
+    add: db.prepare<[Omit<Revocation, 'sequence'>]>(`
+      insert into revocation (kind, subject, expires_at) values (:kind, :subject, :expiresAt) on conflict do nothing`),
+    revokeHost: db.prepare<[{ hostId: string; now: number }]>(`
+      update host set revoked_at = :now where host_id = :hostId and revoked_at is null`),
+    revokeClients: db.prepare<[{ hostId: string; now: number }]>(`
+      update client set revoked_at = :now where host_id = :hostId and revoked_at is null`),
+    dropRefreshTokens: db.prepare<[{ hostId: string }]>(`
+      delete from refresh_token where client_id in (select client_id from client where host_id = :hostId)`),
+    revokeMinted: db.prepare<[{ jti: string; now: number }]>(`
+      update minted_token set revoked_at = :now where jti = :jti and revoked_at is null`),
+    since: db.prepare<[{ sequence: number; limit: number }], Revocation>(`
+      select sequence, kind, subject, expires_at as expiresAt from revocation
+      where sequence > :sequence order by sequence limit :limit`),
+    prune: db.prepare<[{ expiredBefore: number }]>(
+      'delete from revocation where expires_at <= :expiredBefore',
+    ),
+  };
+}
+
+/** One row per manually issued token; the token itself is not stored. */
+export function sqliteMintedTokens(db: Database): MintedTokenStore {
+  const columns = `jti, host_id as hostId, namespace_id as namespaceId, created_by as createdBy, created_at as createdAt,
+    expires_at as expiresAt, revoked_at as revokedAt`;
+  const add = db.prepare<[MintedTokenRecord]>(`
+    insert into minted_token (jti, host_id, namespace_id, created_by, created_at, expires_at, revoked_at)
+    values (:jti, :hostId, :namespaceId, :createdBy, :createdAt, :expiresAt, :revokedAt)`);
+  const find = db.prepare<[{ jti: string }], MintedTokenRecord>(
+    `select ${columns} from minted_token where jti = :jti`,
+  );
+  const list = db.prepare<
+    [{ namespaceId: string | null; now: number; before: string | Buffer; limit: number }],
+    MintedTokenRecord
+  >(`
+    select ${columns} from minted_token
+    where jti < :before and expires_at > :now and (:namespaceId is null or namespace_id = :namespaceId)
+    order by jti desc limit :limit`);
+  const prune = db.prepare<[{ expiredBefore: number }]>(
+    'delete from minted_token where expires_at <= :expiredBefore',
+  );
+  return {
+    async add(token) {
+      await db.write(() => add.run(token));
+    },
+    find: (jti) => db.read(() => find.get({ jti })),
+    list: (namespaceId, { now, limit, before }) =>
+      db.read(() =>
+        list.all({ namespaceId: namespaceId ?? null, now, before: before ?? AFTER_ALL_TEXT, limit }),
+      ),
+    prune: (expiredBefore) => db.write(() => prune.run({ expiredBefore }).changes),
+  };
+}

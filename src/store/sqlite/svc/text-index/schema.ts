@@ -1,0 +1,41 @@
+import type { Migrations } from '../../migrate.ts';
+
+/** In the data folder. Backups omit it, since it can be rebuilt from `svc.db`. */
+export const TEXT_INDEX_FILE = 'search.db';
+
+/**
+ * A segment covers consecutive deliveries; `places` holds their positions, then their receive times.
+ * `posting` lists the deliveries that contain a bucket. A rebuilt segment gets a new id.
+ */
+const TEXT_INDEX = `
+  create table segment (
+    id integer primary key autoincrement,
+    first integer not null unique,
+    last integer not null,
+    newest_at integer not null,
+    oldest_at integer not null,
+    places blob not null,
+    has_open integer not null,
+    has_bodies integer not null
+  ) strict;
+  create table posting (
+    segment integer not null,
+    bucket integer not null,
+    docs blob not null,
+    primary key (segment, bucket)
+  ) strict, without rowid;
+  create table progress (
+    database blob,
+    indexed_until integer not null
+  ) strict;
+  insert into progress (indexed_until) values (0);`;
+
+/** Adds the size of each segment; segments of the previous version are rebuilt. */
+const SEGMENT_BYTES = `
+  delete from posting;
+  delete from segment;
+  update progress set indexed_until = 0;
+  alter table segment add column bytes integer not null default 0;`;
+
+/** `search.db`. Times in epoch ms. */
+export const TEXT_INDEX_MIGRATIONS: Migrations = [TEXT_INDEX, SEGMENT_BYTES];

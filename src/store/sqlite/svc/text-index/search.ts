@@ -1,0 +1,129 @@
+import type { DeliveryCursor, DeliveryFilter } from '../../../ports/index.ts';
+import type { Database } from '../../database.ts';
+import { compareNewest } from '../delivery-walk.ts';
+import { decodeDocs, factBucket, OPEN_BUCKET, trigramsOf } from './buckets.ts';
+
+export interface SegmentRange {
+  first: number;
+  last: number;
+  newestAt: number;
+  oldestAt: number;
+}
+
+/** Deliveries of a namespace that may contain a text; the caller verifies the rows. */
+export interface TextCandidates {
+  /** Newest segment first. */
+  segments: readonly SegmentRange[];
+  /** Candidates of one segment, newest first; empty once it is deleted. Call it inside `db.read`. */
+  of(range: SegmentRange): DeliveryCursor[];
+}
+
+/** Few enough candidates to verify rows instead of reading more buckets. */
+const FEW = 4;
+
+export function textCandidates(
+  db: Database,
+  namespaceId: string,
+  filter: DeliveryFilter & { search: string },
+): TextCandidates {
+  const sql = statements(db);
+  let trigrams = trigramsOf(filter.search);
+  let isRanked = false;
+  const facts = [factBucket('namespace', namespaceId)];
+  if (filter.pluginId !== undefined) facts.push(factBucket('plugin', filter.pluginId));
+  if (filter.event !== undefined) facts.push(factBucket('event', filter.event));
+  const statuses = filter.status?.map((status) => factBucket('status', status));
+
+  function docsOf(segment: number, bucket: number): Uint8Array {
+    return decodeDocs(sql.docs.get(segment, bucket)?.docs);
+  }
+
+  /** Sorts trigrams by their frequency in one segment: most segments then need only one lookup. */
+  function rank(segment: number): void {
+    const sizes = new Map(trigrams.map((bucket) => [bucket, countOf(docsOf(segment, bucket))]));
+    trigrams = trigrams.toSorted((a, b) => sizes.get(a)! - sizes.get(b)!);
+    isRanked = true;
+  }
+
+  function candidates(segment: number): Uint8Array {
+    if (!isRanked) rank(segment);
+    const [first, ...others] = trigrams;
+    const found = new Uint8Array(docsOf(segment, first!));
+    for (const bucket of others) {
+      if (hasFew(found)) break;
+      and(found, docsOf(segment, bucket));
+    }
+    if (statuses) {
+      const any = new Uint8Array(found.length);
+      for (const bucket of statuses) or(any, docsOf(segment, bucket));
+      and(found, any);
+    }
+    or(found, docsOf(segment, OPEN_BUCKET));
+    for (const bucket of facts) if (!isEmpty(found)) and(found, docsOf(segment, bucket));
+    return found;
+  }
+
+  return {
+    segments: sql.segments.all(),
+    of({ first }) {
+      sql.begin.run();
+      try {
+        const segment = sql.segment.get(first);
+        if (!segment) return [];
+        const docs = candidates(segment.id);
+        // Most segments have no candidates, and `places` is most of the data to read.
+        if (isEmpty(docs)) return [];
+        const places = new Float64Array(new Uint8Array(sql.places.get(segment.id)!.places).buffer);
+        const count = places.length / 2;
+        const found: DeliveryCursor[] = [];
+        for (let doc = 0; doc < count; doc++)
+          if ((docs[doc >> 3]! >> (doc & 7)) & 1)
+            found.push({ position: places[doc]!, receivedAt: places[count + doc]! });
+        return found.sort(compareNewest);
+      } finally {
+        sql.end.run();
+      }
+    },
+  };
+}
+
+function and(target: Uint8Array, other: Uint8Array): void {
+  for (let at = 0; at < target.length; at++) target[at]! &= other[at]!;
+}
+
+function or(target: Uint8Array, other: Uint8Array): void {
+  for (let at = 0; at < target.length; at++) target[at]! |= other[at]!;
+}
+
+const isEmpty = (bitmap: Uint8Array): boolean => bitmap.every((byte) => byte === 0);
+
+function hasFew(bitmap: Uint8Array): boolean {
+  let count = 0;
+  for (const byte of bitmap) {
+    if (byte === 0) continue;
+    count += countOf([byte]);
+    if (count > FEW) return false;
+  }
+  return true;
+}
+
+function countOf(bitmap: Iterable<number>): number {
+  let count = 0;
+  for (let byte of bitmap) for (; byte !== 0; byte &= byte - 1) count++;
+  return count;
+}
+
+function statements(db: Database) {
+  return {
+    begin: db.prepare('begin'),
+    end: db.prepare('commit'),
+    segments: db.prepare<[], SegmentRange>(
+      'select first, last, newest_at as newestAt, oldest_at as oldestAt from segment order by newest_at desc',
+    ),
+    segment: db.prepare<[number], { id: number }>('select id from segment where first = ?'),
+    places: db.prepare<[number], { places: Buffer }>('select places from segment where id = ?'),
+    docs: db.prepare<[number, number], { docs: Buffer }>(
+      'select docs from posting where segment = ? and bucket = ?',
+    ),
+  };
+}

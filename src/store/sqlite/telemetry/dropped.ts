@@ -1,0 +1,49 @@
+import type { DroppedCounts, DroppedLines, LogFilter } from '../../ports/telemetry.ts';
+import type { Database } from '../database.ts';
+
+const MINUTE_MS = 60_000;
+
+/** Stored instead of a tenant id; no tenant id contains `?`. */
+const UNKNOWN_TENANT = '?';
+
+export const minuteOf = (time: number): number => time - (time % MINUTE_MS);
+
+/** Returns a function that adds counts of dropped records; call it in a transaction. */
+export function droppedAdder(db: Database): (dropped: readonly DroppedLines[]) => void {
+  const add = db.prepare<[DroppedLines & { tenantId: string }]>(`
+    insert into telemetry_dropped (minute, service, tenant_id, kind, count)
+    values (:minute, :service, :tenantId, :kind, :count)
+    on conflict do update set count = count + excluded.count`);
+  return (dropped) => {
+    for (const each of dropped) add.run({ ...each, tenantId: each.tenantId ?? UNKNOWN_TENANT });
+  };
+}
+
+/**
+ * Returns a function that counts records missing from a filter's result, in whole minutes, the resolution of
+ * the counts.
+ */
+export function droppedCounter(db: Database): (filter: LogFilter) => DroppedCounts {
+  type Row = { kind: DroppedLines['kind']; isUnknown: 0 | 1; count: number };
+  type Values = { from: number; to: number; tenantId: string | null; services: string | null };
+  const count = db.prepare<[Values], Row>(`
+    select kind, tenant_id = '${UNKNOWN_TENANT}' as isUnknown, sum(count) as count from telemetry_dropped
+    where minute >= :from and minute < :to
+      and (:tenantId is null or tenant_id in (:tenantId, '${UNKNOWN_TENANT}'))
+      and (:services is null or service in (select value from json_each(:services)))
+    group by 1, 2`);
+  return ({ from = 0, to = Number.MAX_SAFE_INTEGER, tenantId, services }) => {
+    const counts: DroppedCounts = { logs: 0, events: 0, unattributed: 0 };
+    const values = {
+      from: minuteOf(from),
+      to,
+      tenantId: tenantId ?? null,
+      services: services ? JSON.stringify(services) : null,
+    };
+    for (const row of count.all(values)) {
+      if (row.isUnknown) counts.unattributed += row.count;
+      if (!row.isUnknown || tenantId === undefined) counts[row.kind] += row.count;
+    }
+    return counts;
+  };
+}

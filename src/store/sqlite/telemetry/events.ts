@@ -1,0 +1,228 @@
+import { ANALYTICS_SCHEMA, type AnalyticsEvent } from '../../../contracts/index.ts';
+import type {
+  EventDay,
+  EventFilter,
+  EventTotals,
+  KeptEvent,
+  NumberedEvent,
+  TelemetryQueries,
+} from '../../ports/telemetry.ts';
+import type { Database } from '../database.ts';
+import {
+  type Column,
+  DAY_MS,
+  EVENT_COLUMNS,
+  eventConditions,
+  type Group,
+  parts,
+  SPANS,
+  sum,
+} from './event-sums.ts';
+
+const ACTORS_SHOWN = 100;
+
+interface EventRow {
+  id?: number;
+  event_id: string;
+  type: string;
+  ts: number;
+  ingest_ts: number;
+  product: string;
+  version: string;
+  run_id: string;
+  tenant_id: string | null;
+  actor: string | null;
+  ctx: string | null;
+  payload: string | null;
+  occurrences: number;
+}
+
+interface CountRow {
+  span: number;
+  start: number;
+  tenantId: string;
+  type: string;
+  product: string;
+  actor: string;
+  occurrences: number;
+  kept: number;
+}
+
+/**
+ * Returns a function that inserts a batch; call it in a transaction. Counts are summed per batch first: one
+ * row for many events.
+ */
+export function eventInserter(db: Database): (events: readonly KeptEvent[]) => void {
+  const insert = db.prepare<[EventRow]>(`
+    insert into event (event_id, type, ts, ingest_ts, product, version, run_id, tenant_id, actor, ctx, payload, occurrences)
+    values (:event_id, :type, :ts, :ingest_ts, :product, :version, :run_id, :tenant_id, :actor, :ctx, :payload, :occurrences)`);
+  const count = db.prepare<[CountRow]>(`
+    insert into event_count (span, start, tenant_id, type, product, actor, occurrences, kept)
+    values (:span, :start, :tenantId, :type, :product, :actor, :occurrences, :kept)
+    on conflict do update set occurrences = occurrences + excluded.occurrences, kept = kept + excluded.kept`);
+  return (events) => {
+    for (const event of events) if (event.keep) insert.run(rowOf(event));
+    for (const row of countsOf(events)) count.run(row);
+  };
+}
+
+function rowOf({ event, ts, ingestTs, tenantId, occurrences }: KeptEvent): EventRow {
+  return {
+    event_id: event.id,
+    type: event.type,
+    ts,
+    ingest_ts: ingestTs,
+    product: event.source.product,
+    version: event.source.version,
+    run_id: event.runId,
+    tenant_id: tenantId,
+    actor: event.actor === undefined ? null : JSON.stringify(event.actor),
+    ctx: event.ctx === undefined ? null : JSON.stringify(event.ctx),
+    payload: event.payload === undefined ? null : JSON.stringify(event.payload),
+    occurrences,
+  };
+}
+
+function countsOf(events: readonly KeptEvent[]): Iterable<CountRow> {
+  const rows = new Map<string, CountRow>();
+  for (const { event, ts, tenantId, occurrences, keep } of events) {
+    for (const span of SPANS) {
+      const row: CountRow = {
+        span,
+        start: ts - (ts % span),
+        tenantId: tenantId ?? '',
+        type: event.type,
+        product: event.source.product,
+        actor: actorKey(event.actor),
+        occurrences,
+        kept: keep ? 1 : 0,
+      };
+      const key = `${span}\0${row.start}\0${row.tenantId}\0${row.type}\0${row.product}\0${row.actor}`;
+      const known = rows.get(key);
+      if (known) {
+        known.occurrences += row.occurrences;
+        known.kept += row.kept;
+      } else rows.set(key, row);
+    }
+  }
+  return rows.values();
+}
+
+function actorKey(actor: AnalyticsEvent['actor']): string {
+  return actor === undefined ? '' : `${actor.type}:${actor.id ?? actor.name ?? ''}`;
+}
+
+function eventOf(row: EventRow): AnalyticsEvent {
+  return {
+    id: row.event_id,
+    schema: ANALYTICS_SCHEMA,
+    type: row.type,
+    ts: new Date(row.ts).toISOString(),
+    ingestTs: new Date(row.ingest_ts).toISOString(),
+    source: { product: row.product, version: row.version },
+    runId: row.run_id,
+    ...(row.actor === null ? {} : { actor: JSON.parse(row.actor) }),
+    ...(row.ctx === null ? {} : { ctx: JSON.parse(row.ctx) }),
+    ...(row.payload === null ? {} : { payload: JSON.parse(row.payload) }),
+  };
+}
+
+function numbered(row: EventRow): NumberedEvent {
+  return { id: row.id!, record: eventOf(row) };
+}
+
+type EventQueries = Pick<TelemetryQueries, 'events' | 'eventsAfter' | 'latestEvents' | 'stats' | 'daily'>;
+
+export function eventQueries(db: Database): EventQueries {
+  const last = db.prepare<[], number | null>('select max(id) from event').pluck();
+  const oldest = db.prepare<[], number | null>('select min(ts) from event').pluck();
+  const newest = db
+    .prepare<[], number | null>(`select max(start) from event_count where span = ${DAY_MS}`)
+    .pluck();
+  const first = db
+    .prepare<[], number | null>(`select min(start) from event_count where span = ${DAY_MS}`)
+    .pluck();
+
+  /** Sums by the given columns; the others are empty. */
+  function groups(filter: EventFilter, by: readonly Column[]): Group[] {
+    // Missing bounds default to the first and last day with data.
+    const from = Math.max(filter.from ?? 0, first.get() ?? 0);
+    const to = Math.min(filter.to ?? Number.MAX_SAFE_INTEGER, (newest.get() ?? 0) + DAY_MS);
+    return parts(from, to).flatMap((part) => sum(db, part, filter, by));
+  }
+  return {
+    events: (filter, { limit, offset }) =>
+      db.read(() => {
+        const { conditions, values } = eventConditions(filter, EVENT_COLUMNS);
+        const items = db
+          .prepare<unknown[], EventRow>(
+            // Reads rows only for the page itself: where possible, a deep offset walks the index alone.
+            `select event.* from event where ${['true', ...conditions].join(' and ')} order by ts desc, id desc limit ? offset ?`,
+          )
+          .all(...values, limit, offset);
+        // Counts outlive events that were pruned for space; the list covers only remaining events.
+        const from = Math.max(filter.from ?? 0, oldest.get() ?? 0);
+        const total = groups({ ...filter, from }, []).reduce((sum, { kept }) => sum + kept, 0);
+        return { items: items.map(eventOf), total };
+      }),
+    eventsAfter: (filter, after, limit) =>
+      db.read(() => {
+        const { conditions, values } = eventConditions(filter, EVENT_COLUMNS);
+        return db
+          .prepare<unknown[], EventRow>(
+            `select * from event not indexed where ${['id > ?', ...conditions].join(' and ')} order by id limit ?`,
+          )
+          .all(after, ...values, limit)
+          .map(numbered);
+      }),
+    latestEvents: (filter, limit) =>
+      db.read(() => {
+        // Reads the cursor first: a concurrent event then appears twice rather than never, and its id
+        // identifies it.
+        const after = last.get() ?? 0;
+        const { conditions, values } = eventConditions(filter, EVENT_COLUMNS);
+        const items = db
+          .prepare<unknown[], EventRow>(
+            `select * from event where ${['true', ...conditions].join(' and ')} order by ts desc, id desc limit ?`,
+          )
+          .all(...values, limit)
+          .map(numbered);
+        return { items: items.filter(({ id }) => id <= after).sort((a, b) => a.id - b.id), after };
+      }),
+    stats: (filter) =>
+      db.read(() => {
+        const totals: EventTotals = { total: 0, byType: {}, bySource: {}, byActor: {} };
+        for (const { type, product, actor, occurrences } of groups(filter, ['type', 'product', 'actor'])) {
+          totals.total += occurrences;
+          add(totals.byType, type, occurrences);
+          add(totals.bySource, product, occurrences);
+          if (actor !== '') add(totals.byActor, actor, occurrences);
+        }
+        return { ...totals, byActor: largest(totals.byActor) };
+      }),
+    daily: (filter) =>
+      db.read(() => {
+        const found = new Map<number, EventDay>();
+        for (const { day, type, occurrences } of groups(filter, ['day', 'type'])) {
+          const at = found.get(day) ?? { date: dateOf(day), total: 0, byType: {} };
+          found.set(day, at);
+          at.total += occurrences;
+          add(at.byType, type, occurrences);
+        }
+        return [...found.entries()].sort(([a], [b]) => a - b).map(([, day]) => day);
+      }),
+  };
+}
+
+function add(sums: Record<string, number>, key: string, count: number): void {
+  sums[key] = (Object.hasOwn(sums, key) ? sums[key]! : 0) + count;
+}
+
+function largest(sums: Record<string, number>): Record<string, number> {
+  const sorted = Object.entries(sums).sort(([, a], [, b]) => b - a);
+  return Object.fromEntries(sorted.slice(0, ACTORS_SHOWN));
+}
+
+function dateOf(day: number): string {
+  return new Date(day).toISOString().slice(0, 10);
+}

@@ -1,0 +1,206 @@
+import type { LogRecord } from '../../../contracts/index.ts';
+import { LOG_LEVELS } from '../../../kit/telemetry/logger.ts';
+import type { KeptLog, LogFilter, NumberedLog, TelemetryQueries } from '../../ports/telemetry.ts';
+import type { Database } from '../database.ts';
+import { droppedCounter } from './dropped.ts';
+
+const COUNTED = 10_000;
+
+interface LogRow {
+  id: number;
+  time: number;
+  level: number;
+  service: string;
+  tenant_id: string | null;
+  request_id: string | null;
+  trace_id: string | null;
+  span_id: string | null;
+  plugin_id: string | null;
+  run_id: string | null;
+  source: string;
+  layer: string;
+  message: string;
+  meta: string | null;
+  extra: string | null;
+}
+
+/** Returns a function that inserts one record; call it in a transaction. */
+export function logInserter(db: Database): (log: KeptLog) => void {
+  const insert = db.prepare<[Omit<LogRow, 'id'>]>(`
+    insert into log (time, level, service, tenant_id, request_id, trace_id, span_id, plugin_id, run_id, source, layer, message, meta, extra)
+    values (:time, :level, :service, :tenant_id, :request_id, :trace_id, :span_id, :plugin_id, :run_id, :source, :layer, :message, :meta, :extra)`);
+  const index = db.prepare<[number | bigint, string]>('insert into log_text (rowid, message) values (?, ?)');
+  return (log) => {
+    const { lastInsertRowid } = insert.run(rowOf(log));
+    index.run(lastInsertRowid, log.message);
+  };
+}
+
+function rowOf(log: KeptLog): Omit<LogRow, 'id'> {
+  const { level, time, serviceId, logsSource, layer, message, meta } = log;
+  const { requestId, traceId, spanId, tenantId, pluginId, runId, ...rest } = log;
+  const { domain, event, reasonCode, outcome, error, evidence } = rest;
+  const extra = reasonCode === undefined ? null : { domain, event, reasonCode, outcome, error, evidence };
+  return {
+    time,
+    level: LOG_LEVELS.indexOf(level),
+    service: serviceId,
+    tenant_id: tenantId ?? null,
+    request_id: requestId ?? null,
+    trace_id: traceId ?? null,
+    span_id: spanId ?? null,
+    plugin_id: pluginId ?? null,
+    run_id: runId ?? null,
+    source: logsSource,
+    layer,
+    message,
+    meta: meta === undefined ? null : JSON.stringify(meta),
+    extra: extra === null ? null : JSON.stringify(extra),
+  };
+}
+
+function recordOf(row: LogRow): LogRecord {
+  const optional = {
+    requestId: row.request_id,
+    traceId: row.trace_id,
+    spanId: row.span_id,
+    tenantId: row.tenant_id,
+    pluginId: row.plugin_id,
+  };
+  return {
+    level: LOG_LEVELS[row.level] ?? 'info',
+    time: row.time,
+    serviceId: row.service,
+    logsSource: row.source,
+    layer: row.layer,
+    ...(Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== null)) as object),
+    message: row.message,
+    ...(row.meta === null ? {} : { meta: JSON.parse(row.meta) }),
+    ...(row.extra === null ? {} : JSON.parse(row.extra)),
+  };
+}
+
+type LogQueries = Pick<TelemetryQueries, 'logs' | 'logsAfter' | 'latestLogs'>;
+
+export function logQueries(db: Database): LogQueries {
+  const latest = db.prepare<[], number | null>('select max(id) from log').pluck();
+  const countDropped = droppedCounter(db);
+
+  function newest(filter: LogFilter, limit: number, offset: number): LogRow[] {
+    if (limit === 0) return [];
+    const { from, order, values } = plan(filter);
+    return db
+      .prepare<unknown[], LogRow>(`select log.* from ${from} order by ${order} limit ? offset ?`)
+      .all(...values, limit, offset);
+  }
+  function count(filter: LogFilter): number {
+    const { from, values } = plan(filter);
+    return db
+      .prepare<unknown[], number>(`select count(*) from (select 1 from ${from} limit ${COUNTED})`)
+      .pluck()
+      .get(...values)!;
+  }
+  return {
+    logs: (filter, { limit, offset }) =>
+      db.read(() => ({
+        items: newest(filter, limit, offset).map(recordOf),
+        total: count(filter),
+        dropped: countDropped(filter),
+      })),
+    logsAfter: (filter, after, limit) =>
+      db.read(() => {
+        const { conditions, values } = where(filter);
+        const text = textQuery(filter.search);
+        const matches =
+          text === undefined ? [] : ['id in (select rowid from log_text where log_text match ?)'];
+        const all = ['id > ?', ...conditions, ...matches].join(' and ');
+        return db
+          .prepare<unknown[], LogRow>(`select * from log not indexed where ${all} order by id limit ?`)
+          .all(after, ...values, ...(text === undefined ? [] : [text]), limit)
+          .map(numbered);
+      }),
+    latestLogs: (filter, limit) =>
+      db.read(() => {
+        // Reads the cursor first: a concurrent record then appears twice rather than never, and its id
+        // identifies it.
+        const after = latest.get() ?? 0;
+        const items = newest(filter, limit, 0).map(numbered);
+        return { items: items.filter(({ id }) => id <= after).sort((a, b) => a.id - b.id), after };
+      }),
+  };
+}
+
+function numbered(row: LogRow): NumberedLog {
+  return { id: row.id, record: recordOf(row) };
+}
+
+/**
+ * Names the index to use: without statistics SQLite rates all matching indexes equal, but a tenant may have
+ * millions of records where a request has five.
+ */
+function plan(filter: LogFilter): { from: string; order: string; values: unknown[] } {
+  const { conditions, values } = where(filter);
+  const index = indexFor(filter);
+  const text = textQuery(filter.search);
+  if (text === undefined) {
+    return {
+      from: `log indexed by ${index} where ${['true', ...conditions].join(' and ')}`,
+      order: 'log.time desc, log.id desc',
+      values,
+    };
+  }
+  if (index === 'log_request' || index === 'log_trace' || index === 'log_run') {
+    const all = [...conditions, 'id in (select rowid from log_text where log_text match ?)'].join(' and ');
+    return {
+      from: `log indexed by ${index} where ${all}`,
+      order: 'log.time desc, log.id desc',
+      values: [...values, text],
+    };
+  }
+  const all = ['log_text match ?', ...conditions].join(' and ');
+  return {
+    from: `log_text cross join log on log.id = log_text.rowid where ${all}`,
+    order: 'log_text.rowid desc',
+    values: [text, ...values],
+  };
+}
+
+function indexFor(filter: LogFilter): string {
+  if (filter.requestId !== undefined) return 'log_request';
+  if (filter.traceId !== undefined) return 'log_trace';
+  if (filter.runId !== undefined) return 'log_run';
+  if (filter.pluginId !== undefined) return 'log_plugin';
+  return filter.tenantId === undefined ? 'log_time' : 'log_tenant';
+}
+
+function where(filter: LogFilter): { conditions: string[]; values: unknown[] } {
+  const conditions: string[] = [];
+  const values: unknown[] = [];
+  const add = (condition: string, ...given: unknown[]): void => {
+    if (given.includes(undefined)) return;
+    conditions.push(condition);
+    values.push(...given);
+  };
+  add('request_id = ?', filter.requestId);
+  add('trace_id = ?', filter.traceId);
+  add('run_id = ?', filter.runId);
+  add('plugin_id = ?', filter.pluginId);
+  add('tenant_id = ?', filter.tenantId);
+  add('time >= ?', filter.from);
+  add('time < ?', filter.to);
+  if (filter.level !== undefined && filter.level !== 'trace')
+    add('level >= ?', LOG_LEVELS.indexOf(filter.level));
+  const { services } = filter;
+  if (services) add(`service in (${services.map(() => '?').join(', ')})`, ...services);
+  return { conditions, values };
+}
+
+/**
+ * Splits the search as the tokenizer does; all words must match, the last one as a prefix. A search without
+ * words matches nothing.
+ */
+function textQuery(search: string | undefined): string | undefined {
+  if (search === undefined) return undefined;
+  const words = search.match(/[\p{L}\p{N}\p{M}\p{Co}]+/gu);
+  return words ? `${words.map((word) => `"${word}"`).join(' ')}*` : '""';
+}

@@ -1,0 +1,46 @@
+import type { Clock } from '../../../kit/time/clock.ts';
+import { minutes } from '../../../kit/time/duration.ts';
+import type { TelemetryQueries } from '../../ports/telemetry.ts';
+import { createWorkerCalls } from '../worker-calls.ts';
+import { startTelemetryThread } from './writer.ts';
+
+export interface TelemetryReader extends TelemetryQueries {
+  close(): Promise<void>;
+}
+
+const IDLE_MS = minutes(1);
+
+/**
+ * Queries `telemetry.db` on a worker, so that a search through millions of records does not block the event
+ * loop. Rejects with STORE_ERROR.
+ */
+export function createTelemetryReader({
+  dataDir,
+  clock,
+}: {
+  dataDir: string;
+  clock: Clock;
+}): TelemetryReader {
+  const { call, close } = createWorkerCalls({
+    start: () => startTelemetryThread({ mode: 'read', dataDir }),
+    clock,
+    idleMs: IDLE_MS,
+    name: 'telemetry reader',
+  });
+  const remote =
+    (method: keyof TelemetryQueries) =>
+    (...args: unknown[]) =>
+      call(method, args);
+  return {
+    logs: remote('logs'),
+    logsAfter: remote('logsAfter'),
+    latestLogs: remote('latestLogs'),
+    events: remote('events'),
+    eventsAfter: remote('eventsAfter'),
+    latestEvents: remote('latestEvents'),
+    stats: remote('stats'),
+    daily: remote('daily'),
+    counts: remote('counts'),
+    close,
+  };
+}

@@ -1,0 +1,55 @@
+import type { TelemetryLimits } from '../../ports/telemetry.ts';
+import type { Database } from '../database.ts';
+
+/** Rows deleted per transaction; it delays inserts by some ten milliseconds. */
+const CHUNK = 2000;
+
+/**
+ * Deletes the oldest rows, one chunk per call: first by age, then by size, log records before events. Free
+ * pages do not count as used.
+ */
+export function telemetryPruner(db: Database): (limits: TelemetryLimits) => Promise<boolean> {
+  // By id, the order of arrival: the rows of a chunk are adjacent in the file.
+  const oldLogs = deletion(db, 'log', 'time < ?');
+  const oldEvents = deletion(db, 'event', 'ts < ?');
+  const anyLogs = deletion(db, 'log', '? is not null');
+  const anyEvents = deletion(db, 'event', '? is not null');
+  const oldCounts = db.prepare<[number, number]>(`
+    delete from event_count where (span, start, tenant_id, type, product, actor) in (
+      select span, start, tenant_id, type, product, actor from event_count where start + span <= ? limit ?)`);
+
+  const oldDropped = db.prepare<[number, number]>(`
+    delete from telemetry_dropped where (minute, service, tenant_id, kind) in (
+      select minute, service, tenant_id, kind from telemetry_dropped where minute < ? limit ?)`);
+
+  return ({ logsBefore, eventsBefore, maxBytes }) =>
+    db.write(() => {
+      if (oldLogs(logsBefore) > 0 || oldEvents(eventsBefore) > 0) return true;
+      if (oldCounts.run(eventsBefore, CHUNK).changes > 0) return true;
+      if (oldDropped.run(Math.min(logsBefore, eventsBefore), CHUNK).changes > 0) return true;
+      if (usedBytes(db) <= maxBytes) return false;
+      return anyLogs(0) > 0 || anyEvents(0) > 0;
+    });
+}
+
+/** Deletes at most a chunk of the oldest rows that match the condition, and returns their number. */
+function deletion(db: Database, table: 'log' | 'event', condition: string): (bound: number) => number {
+  const last = db
+    .prepare<[number], number | null>(
+      `select max(id) from (select id from (select id, ${table === 'log' ? 'time' : 'ts'} from ${table} order by id limit ${CHUNK}) where ${condition})`,
+    )
+    .pluck();
+  const words = table === 'log' ? db.prepare<[number]>('delete from log_text where rowid <= ?') : undefined;
+  const rows = db.prepare<[number]>(`delete from ${table} where id <= ?`);
+  return (bound) => {
+    const id = last.get(bound);
+    if (id === null || id === undefined) return 0;
+    words?.run(id);
+    return rows.run(id).changes;
+  };
+}
+
+function usedBytes(db: Database): number {
+  const read = (name: string): number => (db.pragma(name) as Array<Record<string, number>>)[0]![name]!;
+  return (read('page_count') - read('freelist_count')) * read('page_size');
+}

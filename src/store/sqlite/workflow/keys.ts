@@ -1,0 +1,69 @@
+import type { ConcurrencyStrategy, RunRecord } from '../../ports/index.ts';
+import type { Database } from '../database.ts';
+import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './rows.ts';
+import { LIVE } from './schema.ts';
+
+/** Result of acquiring a concurrency key: the run has room, is rejected, or waits. */
+export interface KeyAcquisition {
+  hasRoom: boolean;
+  rejected: boolean;
+  /** Ids of runs to cancel in its favour. */
+  supersedes: string[];
+}
+
+/** Concurrency keys. A run holds its key from `ready` until its end. Call inside `db.write`. */
+export interface WorkflowKeys {
+  /** Applies the strategy if the key is occupied. */
+  acquire(key: string | null, limit: number, strategy: ConcurrencyStrategy | undefined): KeyAcquisition;
+  /** Makes waiting runs ready while there is room. */
+  promote(key: string | null): RunRecord[];
+}
+
+export function workflowKeys(db: Database, rows: WorkflowRows): WorkflowKeys {
+  const ofKey = `concurrency_key = :key and concurrency_key is not null and ${LIVE}`;
+  const holds = `(status <> 'queued' or ready = 1)`;
+  const waits = `status = 'queued' and ready = 0 and reason = 'concurrency'`;
+  const held = db
+    .prepare<[{ key: string }], number>(`select count(*) from run where ${ofKey} and ${holds}`)
+    .pluck();
+  const supersede = (which: string) =>
+    db
+      .prepare<[{ key: string }], string>(
+        `update run set gives_way = 1 where ${ofKey} and ${which} returning id`,
+      )
+      .pluck();
+  const supersedeWaiting = supersede(waits);
+  const supersedeHolding = supersede(holds);
+  const first = db.prepare<[{ key: string }], RunRow>(`
+    select ${RUN_COLUMNS} from run where ${ofKey} and ${waits} and gives_way = 0 order by rank desc, seq limit 1`);
+  const makeReady = db.prepare<[{ seq: number }]>(
+    `update run set ready = 1, reason = 'capacity' where seq = :seq`,
+  );
+
+  const hasRoom = (key: string, limit: number): boolean => held.get({ key })! < limit;
+
+  function superseded(key: string, strategy: ConcurrencyStrategy | undefined): string[] {
+    if (strategy !== 'replace-queued' && strategy !== 'cancel-running') return [];
+    const waiting = supersedeWaiting.all({ key });
+    return strategy === 'cancel-running' ? waiting.concat(supersedeHolding.all({ key })) : waiting;
+  }
+
+  return {
+    acquire(key, limit, strategy) {
+      if (key === null || hasRoom(key, limit)) return HAS_ROOM;
+      return { hasRoom: false, rejected: strategy === 'reject', supersedes: superseded(key, strategy) };
+    },
+    promote(key) {
+      const promoted: RunRecord[] = [];
+      while (key !== null) {
+        const row = first.get({ key });
+        if (!row || !hasRoom(key, row.concurrencyLimit ?? 1)) break;
+        makeReady.run({ seq: row.seq });
+        promoted.push(rows.recordOf({ ...row, ready: 1, reason: 'capacity' }));
+      }
+      return promoted;
+    },
+  };
+}
+
+const HAS_ROOM: KeyAcquisition = { hasRoom: true, rejected: false, supersedes: [] };

@@ -1,0 +1,111 @@
+import { days } from '../../../kit/time/duration.ts';
+import type { ScheduleOwners, ScheduleRecord, ScheduleStore } from '../../ports/index.ts';
+import type { Database } from '../database.ts';
+
+type Row = Omit<ScheduleRecord, 'paused'> & { paused: 0 | 1 };
+
+/** Age at which a schedule of an absent owner is deleted. */
+const MAX_ABSENT_MS = days(30);
+
+/** Schedules of registered workflows, and inactive ones of absent owners. */
+export function sqliteSchedules(db: Database): ScheduleStore {
+  const columns = `id, tenant_id as tenantId, workflow_id as workflowId, cron, timezone, overlap, catch_up as catchUp, input,
+    paused, next_at as nextAt, last_at as lastAt, last_run_id as lastRunId`;
+  const recordOf = (row: Row): ScheduleRecord => ({ ...row, paused: row.paused === 1 });
+  const all = db.prepare<[], Row>(`select ${columns} from schedule`);
+  const rename = db.prepare<[{ from: string; to: string }]>('update schedule set id = :to where id = :from');
+  const remove = db.prepare<[{ id: string }]>('delete from schedule where id = :id');
+  const deactivate = db.prepare<[{ id: string; now: number }]>(
+    'update schedule set next_at = null, absent_since = coalesce(absent_since, :now) where id = :id',
+  );
+  const prune = db.prepare<[{ before: number }]>('delete from schedule where absent_since < :before');
+  // A changed or returning schedule is planned anew; an unchanged one keeps its next time, even if past. A
+  // stored time after the new one stems from a clock that was set back, so it is replaced.
+  const put = db.prepare<[Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>]>(`
+    insert into schedule (id, tenant_id, workflow_id, cron, timezone, overlap, catch_up, input, paused, next_at)
+    values (:id, :tenantId, :workflowId, :cron, :timezone, :overlap, :catchUp, :input, 0, :nextAt)
+    on conflict (id) do update set workflow_id = excluded.workflow_id, overlap = excluded.overlap,
+      catch_up = excluded.catch_up, input = excluded.input,
+      next_at = case when paused = 1 or (absent_since is null and cron = excluded.cron and timezone = excluded.timezone
+          and (excluded.next_at is null or next_at <= excluded.next_at))
+        then next_at else excluded.next_at end,
+      absent_since = null,
+      cron = excluded.cron, timezone = excluded.timezone`);
+  const ofTenant = db.prepare<[{ tenantId: string }], Row>(
+    `select ${columns} from schedule where tenant_id = :tenantId and absent_since is null order by id`,
+  );
+  const find = db.prepare<[{ tenantId: string; id: string }], Row>(
+    `select ${columns} from schedule where id = :id and tenant_id = :tenantId and absent_since is null`,
+  );
+  const due = db.prepare<[{ now: number }], Row>(
+    `select ${columns} from schedule where paused = 0 and absent_since is null and next_at <= :now order by next_at`,
+  );
+  const nextAt = db
+    .prepare<[{ now: number }], number | null>(
+      'select min(next_at) from schedule where paused = 0 and absent_since is null and next_at > :now',
+    )
+    .pluck();
+  const served = db.prepare<
+    [{ id: string; nextAt: number | null; lastAt: number | null; lastRunId: string | null }]
+  >(`
+    update schedule set next_at = :nextAt, last_at = coalesce(:lastAt, last_at),
+      last_run_id = coalesce(:lastRunId, last_run_id)
+    where id = :id`);
+  const setPaused = db.prepare<[{ id: string; paused: 0 | 1; nextAt: number | null }]>(
+    'update schedule set paused = :paused, next_at = :nextAt where id = :id',
+  );
+  return {
+    async sync(schedules, owners, now) {
+      await db.write(() => {
+        const kept = new Set(schedules.map(({ id }) => id));
+        const known = all.all();
+        const left = known.filter(({ id }) => !kept.has(id));
+        for (const schedule of schedules) {
+          const isNew = !known.some(({ id }) => id === schedule.id);
+          const before = isNew ? left.findIndex((row) => isSamePlan(row, schedule)) : -1;
+          for (const { id } of before === -1 ? [] : left.splice(before, 1))
+            rename.run({ from: id, to: schedule.id });
+          put.run(schedule);
+        }
+        for (const row of left) {
+          if (isLoaded(row, owners)) remove.run({ id: row.id });
+          else deactivate.run({ id: row.id, now });
+        }
+        prune.run({ before: now - MAX_ABSENT_MS });
+      });
+    },
+    list: (tenantId) => db.read(() => ofTenant.all({ tenantId }).map(recordOf)),
+    find: (tenantId, id) =>
+      db.read(() => {
+        const row = find.get({ tenantId, id });
+        return row && recordOf(row);
+      }),
+    due: (now) => db.read(() => due.all({ now }).map(recordOf)),
+    nextAt: (now) => db.read(() => nextAt.get({ now }) ?? null),
+    async served(id, what) {
+      await db.write(() => served.run({ id, ...what }));
+    },
+    async setPaused(id, paused, next) {
+      await db.write(() => setPaused.run({ id, paused: paused ? 1 : 0, nextAt: next }));
+    },
+  };
+}
+
+/** The same schedule with another id: ids may be explicit or derived from the position. */
+function isSamePlan(a: PlanKey, b: PlanKey): boolean {
+  const isOwn = ownerOf(a.id) === ownerOf(b.id) && a.workflowId === b.workflowId;
+  return isOwn && a.cron === b.cron && a.timezone === b.timezone;
+}
+
+/**
+ * The id of a workflow's own schedule starts with the workflow's id; other schedules belong to a plugin's
+ * manifest.
+ */
+function isLoaded({ id, workflowId }: PlanKey, { workflows, plugins }: ScheduleOwners): boolean {
+  const owner = ownerOf(id);
+  return owner === workflowId ? workflows.has(owner) : plugins.has(owner);
+}
+
+type PlanKey = Pick<ScheduleRecord, 'id' | 'workflowId' | 'cron' | 'timezone'>;
+
+const ownerOf = (id: string): string => id.slice(0, id.lastIndexOf(':'));

@@ -1,0 +1,136 @@
+import type { KeyedRun, NewRun, RunRecord, StartOptions, StartResult } from '../../ports/index.ts';
+import type { Database } from '../database.ts';
+import type { WorkflowKeys } from './keys.ts';
+import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './rows.ts';
+import { LIVE } from './schema.ts';
+
+/** Precision of a definition's `used_at`: updating it at each start would double the writes. */
+const DEFINITION_USE_MS = 3600_000;
+
+/** Starts runs and finds runs by idempotency key. Call inside `db.write` and `db.read`. */
+export function workflowStart(db: Database, rows: WorkflowRows, keys: WorkflowKeys) {
+  const sql = statements(db);
+
+  function keyed(tenantId: string, key: string, now: number): KeyedRun | undefined {
+    const entry = sql.findKey.get({ tenantId, key, now });
+    const row = entry && sql.find.get({ id: entry.runId });
+    return entry && { digest: entry.digest, run: row && rows.recordOf(row) };
+  }
+
+  function knownRun(
+    { parentId, parentStep, tenantId, createdAt }: NewRun,
+    options: StartOptions,
+  ): StartResult | undefined {
+    if (parentId !== null) {
+      const child = sql.child.get({ parentId, parentStep });
+      if (child) return { outcome: 'known', run: rows.recordOf(child) };
+    }
+    if (!options.idempotency) return undefined;
+    const { key, digest } = options.idempotency;
+    const known = keyed(tenantId, key, createdAt);
+    if (!known) return undefined;
+    if (known.digest !== digest) return { outcome: 'different', ...known };
+    return known.run && { outcome: 'known', run: known.run };
+  }
+
+  function exceeded({ tenantId }: NewRun, { limits, day }: StartOptions): StartResult | undefined {
+    if (!limits) return undefined;
+    const { concurrent, perDay, perMonth } = limits;
+    if (concurrent !== null && sql.live.get({ tenantId, limit: concurrent })! >= concurrent)
+      return { outcome: 'over', limit: 'concurrent' };
+    if (perDay !== null && (sql.usage.get({ tenantId, from: day, to: day }) ?? 0) >= perDay)
+      return { outcome: 'over', limit: 'perDay' };
+    const month = day.slice(0, 7);
+    if (perMonth !== null && (sql.usage.get({ tenantId, from: month, to: `${month}-99` }) ?? 0) >= perMonth)
+      return { outcome: 'over', limit: 'perMonth' };
+    return undefined;
+  }
+
+  /** Checks limits, idempotency and concurrency and writes the rows in one transaction. */
+  function start(run: NewRun, options: StartOptions): StartResult {
+    const early = knownRun(run, options) ?? exceeded(run, options);
+    if (early) return early;
+    const { concurrencyKey: key, runAt } = run;
+    const scheduled = runAt !== null && runAt > run.createdAt;
+    // A scheduled run acquires its key when it is released.
+    const acquisition = keys.acquire(scheduled ? null : key, run.concurrencyLimit ?? 1, options.strategy);
+    if (acquisition.rejected) return { outcome: 'over', limit: 'key' };
+    const { hasRoom, supersedes } = acquisition;
+
+    const { hash, workflowId, body } = options.definition;
+    const usedAt = run.createdAt;
+    sql.putDefinition.run({ hash, workflowId, body, usedAt, stale: usedAt - DEFINITION_USE_MS });
+    const ready = hasRoom && !scheduled;
+    const record = rows.insertRun({
+      ...run,
+      status: 'queued',
+      ready,
+      reason: scheduled ? 'scheduled' : ready ? 'capacity' : 'concurrency',
+      rank: run.priority,
+      wakeAt: scheduled ? runAt : null,
+      fence: null,
+      resumeCount: 0,
+      crashes: 0,
+      kills: 0,
+      inFlight: false,
+      ending: null,
+      endingAt: null,
+      endingHeldAt: null,
+      output: null,
+      error: null,
+      startedAt: null,
+      finishedAt: null,
+    });
+    copyParts(record, options);
+    rows.addEvents(record.seq, [{ at: run.createdAt, type: 'run.queued', data: { reason: record.reason } }]);
+    sql.countUsage.run({ tenantId: run.tenantId, day: options.day });
+    if (options.idempotency) {
+      const { key: name, digest, expiresAt } = options.idempotency;
+      sql.putKey.run({ tenantId: run.tenantId, key: name, digest, runId: run.id, expiresAt });
+    }
+    return { outcome: 'started', run: record, supersedes };
+  }
+
+  function copyParts({ seq }: RunRecord, { parts }: StartOptions): void {
+    for (const job of parts?.jobs ?? []) rows.putJob(seq, job);
+    for (const step of parts?.steps ?? []) rows.putStep(seq, step);
+    for (const attempt of parts?.attempts ?? []) rows.putAttempt(seq, attempt);
+  }
+
+  return { start, keyed };
+}
+
+function statements(db: Database) {
+  return {
+    find: db.prepare<[{ id: string }], RunRow>(`select ${RUN_COLUMNS} from run where id = :id`),
+    child: db.prepare<[{ parentId: string; parentStep: string | null }], RunRow>(
+      `select ${RUN_COLUMNS} from run where parent_id = :parentId and parent_step = :parentStep`,
+    ),
+    live: db
+      .prepare<[{ tenantId: string; limit: number }], number>(
+        `select count(*) from (select 1 from run where tenant_id = :tenantId and ${LIVE} and parent_id is null limit :limit)`,
+      )
+      .pluck(),
+    usage: db
+      .prepare<[{ tenantId: string; from: string; to: string }], number | null>(
+        'select sum(runs) from usage where tenant_id = :tenantId and day between :from and :to',
+      )
+      .pluck(),
+    countUsage: db.prepare<[{ tenantId: string; day: string }]>(`
+      insert into usage (tenant_id, day, runs) values (:tenantId, :day, 1)
+      on conflict (tenant_id, day) do update set runs = runs + 1`),
+    putDefinition: db.prepare<
+      [{ hash: string; workflowId: string; body: string; usedAt: number; stale: number }]
+    >(`
+      insert into definition (hash, workflow_id, body, used_at) values (:hash, :workflowId, :body, :usedAt)
+      on conflict (hash) do update set used_at = excluded.used_at where used_at < :stale`),
+    findKey: db.prepare<[{ tenantId: string; key: string; now: number }], { digest: string; runId: string }>(`
+      select digest, run_id as runId from idempotency
+      where tenant_id = :tenantId and key = :key and expires_at > :now`),
+    putKey: db.prepare<
+      [{ tenantId: string; key: string; digest: string; runId: string; expiresAt: number }]
+    >(`
+      insert or replace into idempotency (tenant_id, key, digest, run_id, expires_at)
+      values (:tenantId, :key, :digest, :runId, :expiresAt)`),
+  };
+}

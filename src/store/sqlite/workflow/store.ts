@@ -1,0 +1,42 @@
+import { join } from 'node:path';
+import type { Logger } from '../../../kit/telemetry/logger.ts';
+import type { DefinitionRecord, WorkflowStore } from '../../ports/index.ts';
+import { openDatabase } from '../database.ts';
+import { sqliteBoots } from './boots.ts';
+import { workflowKeys } from './keys.ts';
+import { sqliteRunQueue } from './queue.ts';
+import { sqliteRetention } from './retention.ts';
+import { workflowRows } from './rows.ts';
+import { sqliteRuns } from './runs.ts';
+import { sqliteSchedules } from './schedules.ts';
+import { WORKFLOW_MIGRATIONS } from './schema.ts';
+
+export const WORKFLOW_FILE = 'workflow.db';
+
+/** Opens `workflow.db`. Throws STORE_ERROR as openDatabase does. */
+export async function sqliteWorkflowStore(options: {
+  dataDir: string;
+  logger: Logger;
+}): Promise<WorkflowStore> {
+  const file = join(options.dataDir, WORKFLOW_FILE);
+  const db = await openDatabase({
+    file,
+    migrations: WORKFLOW_MIGRATIONS,
+    logger: options.logger,
+    syncBeside: true,
+  });
+  const rows = workflowRows(db);
+  const keys = workflowKeys(db, rows);
+  const definition = db.prepare<[{ hash: string }], DefinitionRecord>(
+    'select hash, workflow_id as workflowId, body from definition where hash = :hash',
+  );
+  return {
+    runs: sqliteRuns(db, rows, keys),
+    queue: sqliteRunQueue(db, rows, keys),
+    boots: sqliteBoots(db, rows, keys),
+    schedules: sqliteSchedules(db),
+    definition: (hash) => db.read(() => definition.get({ hash })),
+    ...sqliteRetention(db),
+    close: () => db.close(),
+  };
+}

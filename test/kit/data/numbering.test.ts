@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import { createNumbering } from '../../../src/kit/data/numbering.ts';
+
+test('a name that is wanted often is numbered without trying all numbers anew', () => {
+  const taken = new Set(['order2']);
+  let questions = 0;
+  const next = createNumbering((name) => {
+    questions++;
+    return taken.has(name);
+  });
+  const names = Array.from({ length: 5000 }, () => {
+    const name = next('order');
+    taken.add(name);
+    return name;
+  });
+  expect(names.slice(0, 3)).toEqual(['order', 'order3', 'order4']);
+  expect(taken.size).toBe(5001);
+  expect(questions).toBeLessThan(6000);
+});

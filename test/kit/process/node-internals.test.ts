@@ -1,0 +1,79 @@
+import { once } from 'node:events';
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import {
+  hasBegunResponse,
+  listeningHandle,
+  pendingRequest,
+  pipePrototype,
+  stopReading,
+} from '../../../src/kit/process/node-internals.ts';
+import { tempDir } from '../../support/daemon.ts';
+
+async function listening<Listening extends Server>(server: Listening, path?: string): Promise<Listening> {
+  server.listen(path === undefined ? { port: 0, host: '127.0.0.1' } : { path });
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  return server;
+}
+
+async function connected(server: Server): Promise<{ client: Socket; socket: Socket }> {
+  const address = server.address() as AddressInfo | string;
+  const client = typeof address === 'string' ? connect(address) : connect(address.port, address.address);
+  const [socket] = (await once(server, 'connection')) as [Socket];
+  onTestFinished(() => {
+    client.destroy();
+    socket.destroy();
+  });
+  return { client, socket };
+}
+
+test('a server listens on the handle of another one, whose port it has', async () => {
+  expect(listeningHandle(createServer())).toBeUndefined();
+  const first = await listening(createServer());
+  const handle = listeningHandle(first)!;
+  expect(handle.close).toBeTypeOf('function');
+  const second = createServer();
+  second.listen({ ...handle, handle } as object);
+  await once(second, 'listening');
+  expect(second.address()).toEqual(first.address());
+  second.unref();
+});
+
+test('a socket that stopped reading leaves bytes in the kernel', async () => {
+  const { client, socket } = await connected(await listening(createServer()));
+  client.write('early');
+  await once(socket, 'readable');
+  stopReading(socket);
+  client.write('later');
+  await new Promise<void>((resolve) => client.end(() => resolve()));
+  await new Promise(setImmediate);
+  expect(socket.bytesRead).toBe('early'.length);
+});
+
+test('the prototype of a pipe has the functions that connect it; a TCP socket has no such prototype', async () => {
+  const pipe = await connected(await listening(createServer(), join(await tempDir(), 'pipe')));
+  const prototype = pipePrototype(pipe.client)!;
+  expect(prototype.connect).toBeTypeOf('function');
+  expect(prototype).toBe(pipePrototype(pipe.socket));
+  const tcp = await connected(await listening(createServer()));
+  expect(pipePrototype(tcp.client)).toBeUndefined();
+});
+
+test('a socket tells which request is not answered yet, and whether its response has begun', async () => {
+  const server = await listening(createHttpServer());
+  const { client, socket } = await connected(server);
+  expect([pendingRequest(socket), hasBegunResponse(socket)]).toEqual([undefined, false]);
+  client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+  const [request, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];
+  expect(pendingRequest(socket) === request).toBe(true);
+  response.writeHead(200);
+  expect([hasBegunResponse(socket), response.headersSent]).toEqual([false, true]);
+  await new Promise((resolve) => response.write('a', resolve));
+  expect(hasBegunResponse(socket)).toBe(true);
+  response.end();
+  await once(response, 'finish');
+  expect([pendingRequest(socket), hasBegunResponse(socket)]).toEqual([undefined, false]);
+});

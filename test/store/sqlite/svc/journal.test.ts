@@ -1,0 +1,173 @@
+import { cpSync, existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { expect, onTestFinished, test } from 'vitest';
+import { stageData } from '../../../../src/cli/commands/backup/stage.ts';
+import { silentLogger } from '../../../../src/kit/telemetry/logger.ts';
+import type { NewDelivery } from '../../../../src/store/ports/index.ts';
+import { tempDir } from '../../../support/daemon.ts';
+import { delivery, SUCCEEDED } from '../../../support/new-delivery.ts';
+import { startProgram } from '../programs/start.ts';
+import {
+  type Acknowledged,
+  errorsInto,
+  expectAll,
+  inAWeek,
+  journalOf,
+  openStore,
+  readLines,
+  records,
+  refuseRows,
+} from './journalled-store.ts';
+
+test('what was acknowledged is there after kill -9, time and again, whoever opens it next', async () => {
+  const dataDir = await tempDir();
+  const acknowledged: Acknowledged = { accepted: new Map(), ended: new Set() };
+  let leftAny = 0;
+  for (const round of ['a', 'b', 'calm c', 'calm d', 'bursts e', 'bursts f', 'bursts g']) {
+    const [rhythm, name] = round.includes(' ') ? (round.split(' ') as [string, string]) : ['', round];
+    const writer = startProgram('accept-deliveries', dataDir, name, rhythm);
+    await writer.printed(rhythm === 'calm' ? 800 : 2000);
+    // Between two bursts: the files that are kept have been used and put back a few times.
+    if (name === 'g') await expect.poll(() => readdirSync(journalOf(dataDir)).join()).toContain('.spare');
+    await writer.kill();
+    readLines(writer.lines, acknowledged);
+    leftAny += readdirSync(journalOf(dataDir)).length;
+    // As one of several processes too, when the configuration has changed in between.
+    const store = await openStore(dataDir, silentLogger, { shared: round === 'b' });
+    expect(existsSync(journalOf(dataDir))).toBe(false);
+    await expectAll(store, acknowledged);
+    await store.close();
+  }
+  expect(leftAny).toBeGreaterThan(0);
+});
+
+test('a backup of a platform that was killed holds what the journal holds, and so does one made while it writes', async () => {
+  const dataDir = await tempDir();
+  const writer = startProgram('accept-deliveries', dataDir, 'a');
+  await writer.printed(3000);
+  const before: Acknowledged = { accepted: new Map(), ended: new Set() };
+  readLines(writer.lines, before);
+  const stages = [await tempDir(), await tempDir()] as const;
+  const options = { dataDir, withKeys: true, withTelemetry: true };
+  await stageData({ ...options, stage: stages[0] });
+  await writer.kill();
+  const whole: Acknowledged = { accepted: new Map(), ended: new Set() };
+  readLines(writer.lines, whole);
+  await stageData({ ...options, stage: stages[1] });
+  const told: string[] = [];
+  await expectAll(await openStore(stages[0], errorsInto(told)), before);
+  await expectAll(await openStore(stages[1], errorsInto(told)), whole);
+  expect(told).toEqual([]);
+});
+
+test('files that are full wait until they are applied, and are written over then; some stay for the next burst', async () => {
+  const dataDir = await tempDir();
+  const segments = { segmentBytes: 20_000, maxSegments: 3, spareSegments: 1 };
+  const store = await openStore(dataDir, silentLogger, { segments });
+  const files = () =>
+    (existsSync(journalOf(dataDir)) ? readdirSync(journalOf(dataDir)) : [])
+      .map((name) => name.replace(/^\d+/, ''))
+      .sort();
+  const other = new Sqlite(join(dataDir, 'svc.db'));
+  onTestFinished(() => void other.close());
+  const accepted: NewDelivery[] = [];
+  for (const burst of [1, 2]) {
+    let most = 0;
+    const deliveries = Array.from({ length: 1000 }, (_, n) => delivery({ body: Buffer.alloc(burst * n) }));
+    // Nothing can be applied until all files are full.
+    other.exec('begin immediate');
+    const accept = async (one: NewDelivery) => {
+      const claim = { key: one.webhookId, expiresAt: inAWeek() };
+      expect(await store.inbox.accept(one, claim, '')).toBe('begun');
+      most = Math.max(most, files().length);
+    };
+    const accepting: Array<Promise<void>> = [];
+    for (const one of deliveries) {
+      const acceptance = accept(one);
+      accepting.push(acceptance);
+      // One at a time until the last file is begun: a single frame would hold them all.
+      if (files().filter((name) => name === '.log').length < segments.maxSegments) await acceptance;
+    }
+    await expect.poll(files).toEqual(['.log', '.log', '.log']);
+    other.exec('rollback');
+    await Promise.all(accepting);
+    accepted.push(...deliveries);
+    expect(most).toBe(3);
+    await expect.poll(files).toEqual(['.log', '.log.spare']);
+  }
+  const found = await records(store);
+  expect(accepted.filter(({ webhookId }) => !found.has(webhookId))).toEqual([]);
+  for (const one of accepted.filter((_, n) => n % 100 === 0))
+    expect((await store.inbox.find(one.webhookId))!.body).toEqual(one.body);
+  await store.close();
+  expect(existsSync(journalOf(dataDir))).toBe(false);
+});
+
+test('what is kept for the next burst goes with the next start, and into no backup', async () => {
+  const dataDir = await tempDir();
+  const segments = { segmentBytes: 500, maxSegments: 3, spareSegments: 3 };
+  const store = await openStore(dataDir, silentLogger, { segments });
+  const giveWay = refuseRows(dataDir);
+  const accepted = [1, 2, 3].map(() => delivery({ body: Buffer.alloc(600) }));
+  for (const one of accepted) await store.inbox.accept(one, undefined, '');
+  giveWay();
+  await expect.poll(() => readdirSync(journalOf(dataDir)), { timeout: 5000 }).toContain('0.log.spare');
+  const [killed, stage] = [await tempDir(), await tempDir()];
+  cpSync(dataDir, killed, { recursive: true });
+  await stageData({ dataDir, stage, withKeys: true, withTelemetry: true });
+  expect(readdirSync(journalOf(stage)).filter((name) => name.endsWith('.spare'))).toEqual([]);
+  const told: string[] = [];
+  const next = await openStore(killed, errorsInto(told));
+  expect([...(await records(next)).keys()].sort()).toEqual(accepted.map(({ webhookId }) => webhookId).sort());
+  expect(existsSync(journalOf(killed))).toBe(false);
+  expect(told).toEqual([]);
+});
+
+test('what has ended is nothing to do, also before the database knows', async () => {
+  const dataDir = await tempDir();
+  const store = await openStore(dataDir);
+  const [ended, open] = [delivery(), delivery()];
+  for (const one of [ended, open]) await store.inbox.accept(one, undefined, '');
+  // Both are in the database, where nothing changes any more.
+  expect(await store.inbox.unfinished(2)).toHaveLength(2);
+  const giveWay = refuseRows(dataDir, 'update');
+  await store.inbox.finish(ended.webhookId, SUCCEEDED);
+  expect((await store.inbox.unfinished(1)).map(({ webhookId }) => webhookId)).toEqual([open.webhookId]);
+  giveWay();
+});
+
+test('what is tried again is to do again, and says when, also before the database knows', async () => {
+  const store = await openStore(await tempDir());
+  const [failing, other] = [delivery(), delivery()];
+  for (const one of [failing, other]) await store.inbox.accept(one, undefined, '');
+  expect(await store.inbox.unfinished(2)).toHaveLength(2);
+  const nextAttemptAt = inAWeek();
+  await store.inbox.finish(failing.webhookId, { ...SUCCEEDED, status: 'retrying', nextAttemptAt });
+  expect(await store.inbox.unfinished(1)).toMatchObject([
+    { webhookId: failing.webhookId, status: 'retrying', attempts: 1, nextAttemptAt },
+  ]);
+});
+
+test('a duplicate is known in the midst of a burst, when not one marker is in the database yet', async () => {
+  const store = await openStore(await tempDir());
+  const accept = (key: string) => store.inbox.accept(delivery(), { key, expiresAt: inAWeek() }, '');
+  const keys = Array.from({ length: 1500 }, (_, n) => `${n}`);
+  expect(new Set(await Promise.all(keys.map(accept)))).toEqual(new Set(['begun']));
+  expect(new Set(await Promise.all(keys.map(accept)))).toEqual(new Set(['done']));
+  expect((await records(store)).size).toBe(1500);
+});
+
+test('who looks for what is to do has so much of a burst moved as that takes, and no more', async () => {
+  const store = await openStore(await tempDir());
+  const body = Buffer.alloc(10_000);
+  const accepted = Array.from({ length: 2000 }, () => delivery({ body }));
+  await Promise.all(accepted.map((one) => store.inbox.accept(one, undefined, '')));
+  const waiting = store.inbox.waitingBytes;
+  const found = await store.inbox.unfinished(100);
+  expect(store.inbox.waitingBytes).toBeGreaterThan(waiting - 6_000_000);
+  expect(found.map(({ webhookId }) => webhookId)).toEqual(
+    accepted.slice(0, 100).map(({ webhookId }) => webhookId),
+  );
+  expect(await store.inbox.unfinished(3000)).toHaveLength(2000);
+});
