@@ -99,7 +99,8 @@ const PACKAGES_OF_COMMAND = /[\\/]node_modules[\\/](?:chalk|commander)[\\/]/;
 /** Groups modules into chunks: each separate file costs a third of a millisecond, and a command would load fifty. */
 function chunkGroups(root) {
   const missing = [...COMMAND, ...BASE].filter((file) => !existsSync(join(root, file)));
-  if (missing.length > 0) throw new Error(`scripts/bundle.js lists modules that do not exist: ${missing.join(', ')}`);
+  if (missing.length > 0)
+    throw new Error(`scripts/bundle.js lists modules that do not exist: ${missing.join(', ')}`);
   const isOne = (id, names) => names.includes(relative(root, id).split(sep).join('/'));
   return {
     includeDependenciesRecursively: false,
