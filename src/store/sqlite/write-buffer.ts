@@ -62,7 +62,7 @@ export function createWriteBuffer({ write, clock, logger }: WriteBufferDeps): Wr
   function report(): void {
     if (dropped === 0) return;
     logger.diagnostic({
-      domain: 'webhooks',
+      domain: 'webhook',
       event: 'delivery-notes-dropped',
       level: 'warn',
       reasonCode: 'STORE_PRESSURE',

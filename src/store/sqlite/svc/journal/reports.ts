@@ -9,7 +9,7 @@ type Told = Pick<Diagnostic, 'event' | 'level' | 'reasonCode' | 'message' | 'out
   Partial<Pick<Diagnostic, 'error' | 'evidence'>>;
 
 function tell(logger: Logger, told: Told): void {
-  logger.diagnostic({ domain: 'webhooks', ...told });
+  logger.diagnostic({ domain: 'webhook', ...told });
 }
 
 export function reportRecovery(
