@@ -72,16 +72,13 @@ const directBuiltins = {
 const COMMAND = [
   ...['command-arguments', 'command-help', 'context', 'define-command', 'exit-codes', 'gateway-client'],
   ...['light-fetch', 'named-gateway', 'not-running', 'output', 'parse-args', 'problem-text', 'run-command'],
-  ...[
-    'saved-logins',
-    'style',
-    'ui',
-    'supervisor/control-client',
-    'supervisor/data-folder',
-    'supervisor/keys-file',
-  ],
-  ...['supervisor/node-http', 'supervisor/process-identity', 'supervisor/run-file'],
+  ...['saved-logins', 'style', 'ui'],
 ].map((name) => `src/cli/${name}.ts`);
+
+/** What commands load of the supervisor: the client of its control socket, and paths of the data folder. */
+const SUPERVISOR_CLIENT = [
+  ...['control-client', 'data-folder', 'keys-file', 'node-http', 'process-identity', 'run-file'],
+].map((name) => `src/supervisor/${name}.ts`);
 
 /** Modules loaded first by services and commands: the configuration and its dependencies. */
 const BASE = [
@@ -102,10 +99,11 @@ function chunkGroups(root) {
   if (missing.length > 0)
     throw new Error(`scripts/bundle.js lists modules that do not exist: ${missing.join(', ')}`);
   const isOne = (id, names) => names.includes(relative(root, id).split(sep).join('/'));
+  const isOfCommand = (id) => isOne(id, [...COMMAND, ...SUPERVISOR_CLIENT]) || PACKAGES_OF_COMMAND.test(id);
   return {
     includeDependenciesRecursively: false,
     groups: [
-      { name: 'command', test: (id) => isOne(id, COMMAND) || PACKAGES_OF_COMMAND.test(id) },
+      { name: 'command', test: isOfCommand },
       { name: 'base', test: (id) => isOne(id, BASE) },
     ],
   };

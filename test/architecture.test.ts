@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { tempDir } from './support/daemon.ts';
 import { forbidden, importFaults, SOURCE_ROOT, sourceFiles, specifiersOf } from './support/import-rules.ts';
 
-test('imports go one way: contracts <- kit <- store, http, plugins <- agent, daemons <- cli', () => {
+test('imports go one way: contracts <- kit <- store, http, plugins <- agent, daemons <- supervisor <- cli', () => {
   expect(sourceFiles(SOURCE_ROOT).length).toBeGreaterThan(40);
   expect(importFaults(SOURCE_ROOT)).toEqual([]);
 });
@@ -23,6 +23,9 @@ test.each([
   ['agent/main.ts', '../daemons/run-daemon.ts'],
   ['daemons/rest/index.ts', '../../cli/main.ts'],
   ['testing/index.ts', '../cli/main.ts'],
+  ['supervisor/run-supervisor.ts', '../cli/main.ts'],
+  ['supervisor/run-supervisor.ts', '../daemons/start-by-name.ts'],
+  ['daemons/run-daemon.ts', '../supervisor/run-supervisor.ts'],
   ['daemons/rest/index.ts', '../gateway/index.ts'],
   ['daemons/plugin-runtime/runtime.ts', '../rest/index.ts'],
   ['daemons/rest/domain/plugin-routes.ts', '../routes/plugins.ts'],

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import type { ServiceStatus, SupervisorStatus } from '../../src/cli/supervisor/control-protocol.ts';
-import { identify } from '../../src/cli/supervisor/process-identity.ts';
-import type { RunFile } from '../../src/cli/supervisor/run-file.ts';
+import type { ServiceStatus, SupervisorStatus } from '../../src/supervisor/control-protocol.ts';
+import { identify } from '../../src/supervisor/process-identity.ts';
+import type { RunFile } from '../../src/supervisor/run-file.ts';
 
 const execute = promisify(execFile);
 const POLL_MS = 10;

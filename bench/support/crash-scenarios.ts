@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { identify } from '../../src/cli/supervisor/process-identity.ts';
 import { SERVICE_NAMES, type ServiceName } from '../../src/contracts/index.ts';
+import { identify } from '../../src/supervisor/process-identity.ts';
 import { type CrashPlatform, isAlive, untilReplaced } from './crash-platform.ts';
 
 /** A way to crash a healthy platform; resolves with the milliseconds until it is healthy again. */

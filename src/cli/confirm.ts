@@ -1,6 +1,6 @@
 import { PlatformError } from '../kit/errors/errors.ts';
+import { harmlessLines, spelledOut } from '../kit/security/harmless.ts';
 import type { CommandContext } from './context.ts';
-import { harmlessLines, spelledOut } from './harmless.ts';
 
 /** Input is required but not possible: exit code 3. */
 class InputNeededError extends PlatformError {

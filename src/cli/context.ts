@@ -1,9 +1,9 @@
 import type { Client } from '../http/client.ts';
 import { type Environment, type LoadedConfig, loadConfig } from '../kit/config/config.ts';
 import type { Clock } from '../kit/time/clock.ts';
+import { type DataFolder, dataFolder } from '../supervisor/data-folder.ts';
 import { createGatewayClient } from './gateway-client.ts';
 import type { GlobalFlags } from './globals.ts';
-import { type DataFolder, dataFolder } from './supervisor/data-folder.ts';
 import type { Ui } from './ui.ts';
 
 /** Environment of a command. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Environment } from '../kit/config/config.ts';
 import { isRecord } from '../kit/data/is-record.ts';
 import { userConfigFolder } from '../kit/files/user-folder.ts';
-import { writePrivateFile } from './supervisor/data-folder.ts';
+import { writePrivateFile } from '../supervisor/data-folder.ts';
 
 /** The gateway selected by `svc login`, per project; outside of projects, per user. */
 export interface CurrentGateway {

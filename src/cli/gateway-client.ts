@@ -4,15 +4,15 @@ import type { OperatorCredentials } from '../daemons/define-daemon.ts';
 import { type Client, createClient, openStream } from '../http/client.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 import { minutes } from '../kit/time/duration.ts';
+import { findSupervisor } from '../supervisor/control-client.ts';
+import { writePrivateFile } from '../supervisor/data-folder.ts';
+import { readCredentials } from '../supervisor/keys-file.ts';
+import { runningUrl } from '../supervisor/run-file.ts';
 import type { CommandContext } from './context.ts';
 import { lightFetch } from './light-fetch.ts';
 import { isLoopback, namedGateway } from './named-gateway.ts';
 import { isProject, notRunning, startHint } from './not-running.ts';
 import { type SavedLogin, savedLogins } from './saved-logins.ts';
-import { findSupervisor } from './supervisor/control-client.ts';
-import { writePrivateFile } from './supervisor/data-folder.ts';
-import { readCredentials } from './supervisor/keys-file.ts';
-import { runningUrl } from './supervisor/run-file.ts';
 
 /** Cached tokens are renewed this long before they expire. */
 const RENEW_EARLY_MS = minutes(1);

@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import type { Send } from '../http/client.ts';
-import { nodeHttp } from './supervisor/node-http.ts';
+import { nodeHttp } from '../supervisor/node-http.ts';
 
 /**
  * Sends a request with `node:http`, which is loaded anyway: Node's fetch would take a quarter of a command's run time.

@@ -1,4 +1,4 @@
-import { spelledOut } from './harmless.ts';
+import { spelledOut } from '../kit/security/harmless.ts';
 import type { Style } from './style.ts';
 
 const LEVEL_COLOURS = {

@@ -1,8 +1,8 @@
 import type { CommandResult, Envelope } from '../contracts/index.ts';
 import { isRecord } from '../kit/data/is-record.ts';
 import { PlatformError, toPlatformError } from '../kit/errors/errors.ts';
+import { harmless, harmlessData, harmlessLines, jsonText } from '../kit/security/harmless.ts';
 import { type AnyCommand, STREAMED, successEnvelope } from './define-command.ts';
-import { harmless, harmlessData, harmlessLines, jsonText } from './harmless.ts';
 import { completeRecords } from './json-records.ts';
 import { shellWord } from './shell-word.ts';
 import { pairs, type Style, table } from './style.ts';

@@ -1,10 +1,10 @@
 import { toPlatformError } from '../kit/errors/errors.ts';
+import { jsonText } from '../kit/security/harmless.ts';
 import { systemClock } from '../kit/time/clock.ts';
 import { type CommandContext, createContext } from './context.ts';
 import type { AnyCommand } from './define-command.ts';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
 import type { GlobalFlags } from './globals.ts';
-import { jsonText } from './harmless.ts';
 import type { RecordShape } from './json-records.ts';
 import { failureEnvelope, renderDeclaredFailure, renderError, renderHelp, renderResult } from './output.ts';
 import { parseArgs, parseGlobals } from './parse-args.ts';

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Environment } from '../kit/config/config.ts';
 import { userConfigFolder } from '../kit/files/user-folder.ts';
-import { writePrivateFile } from './supervisor/data-folder.ts';
+import { writePrivateFile } from '../supervisor/data-folder.ts';
 
 /** Login to one gateway: tokens without the client secret. */
 export interface SavedLogin {

@@ -1,4 +1,4 @@
-import { harmless, harmlessData, harmlessJson, harmlessLines, jsonText } from './harmless.ts';
+import { harmless, harmlessData, harmlessJson, harmlessLines, jsonText } from '../kit/security/harmless.ts';
 import { completeRecords, type RecordShape } from './json-records.ts';
 import type { Style } from './style.ts';
 import { lineWidth, wrapProse } from './wrap.ts';

@@ -5,9 +5,9 @@ import {
   createCrashPlatform,
   untilReplaced,
 } from '../../bench/support/crash-platform.ts';
-import type { RunFile } from '../../src/cli/supervisor/run-file.ts';
 import { createClient } from '../../src/http/index.ts';
 import { packageRoot } from '../../src/kit/files/paths.ts';
+import type { RunFile } from '../../src/supervisor/run-file.ts';
 import { type Death, type Lives, type Mortal, planDeaths } from '../daemons/workflow/support/deaths.ts';
 import { PatientClient } from '../daemons/workflow/support/patient-client.ts';
 import { freePort } from '../support/ports.ts';

@@ -3,8 +3,8 @@ import { readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { savedLogins } from '../../src/cli/saved-logins.ts';
-import { writePrivateFile } from '../../src/cli/supervisor/data-folder.ts';
 import { draftPathOf } from '../../src/kit/files/draft-path.ts';
+import { writePrivateFile } from '../../src/supervisor/data-folder.ts';
 import { tempDir } from '../support/daemon.ts';
 
 test('a link or a pipe that another user put where a draft could be is neither written through nor waited for', async () => {

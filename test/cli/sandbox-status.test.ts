@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { weakestSandbox } from '../../src/cli/supervisor/sandbox-status.ts';
+import { weakestSandbox } from '../../src/supervisor/sandbox-status.ts';
 
 const REASON = 'execution.worker.sandbox is "permission"';
 

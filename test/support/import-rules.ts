@@ -18,9 +18,17 @@ const FOLDERS: Record<string, readonly string[]> = {
   plugins: ['contracts', 'kit', 'store/ports', 'sdk'],
   agent: ['contracts', 'kit', 'http', 'plugins'],
   daemons: ['contracts', 'kit', 'store', 'http', 'plugins'],
+  supervisor: [
+    ...['contracts', 'kit', 'http', 'plugins', 'store/sqlite'],
+    // Both ends of the channel between supervisor and service.
+    ...['daemons/process-protocol.ts', 'daemons/node-flags.ts', 'daemons/define-daemon.ts'],
+  ],
   studio: ['contracts', 'http/client.ts'],
   testing: ['contracts', 'sdk', 'kit', 'store', 'http', 'plugins', 'agent', 'daemons'],
-  cli: ['contracts', 'sdk', 'kit', 'store', 'http', 'plugins', 'agent', 'daemons', 'testing', 'studio'],
+  cli: [
+    ...['contracts', 'sdk', 'kit', 'store', 'http', 'plugins', 'agent', 'daemons'],
+    ...['supervisor', 'testing', 'studio'],
+  ],
 };
 
 /** Packages a folder may import; folders not named here may import any. */

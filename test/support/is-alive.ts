@@ -1,4 +1,4 @@
-import { identify } from '../../src/cli/supervisor/process-identity.ts';
+import { identify } from '../../src/supervisor/process-identity.ts';
 
 /** Whether it runs: an ended process whose parent has not looked yet does not count. */
 export function isAlive(pid: number): boolean {

@@ -2,7 +2,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** In the order of their time: what begins last must not be what takes longest. */
 const LONGEST = [
-  'cli/supervisor',
+  'supervisor/supervisor',
   'plugins/isolation',
   'scenarios/supervision-crashes',
   'cli/json-contract',

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { messageOf, PlatformError, toPlatformError } from '../../kit/errors/errors.ts';
+import { findSupervisor } from '../../supervisor/control-client.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand } from '../define-command.ts';
 import type { Style } from '../style.ts';
-import { findSupervisor } from '../supervisor/control-client.ts';
 import { helpWidth, wrap } from '../wrap.ts';
 import { type Check, type CheckTarget, type Fact, type Finding, failure } from './doctor/check.ts';
 import { checkEngine, checkPlugins, checkSandbox, checkUpstreams } from './doctor/execution.ts';

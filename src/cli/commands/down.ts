@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { findSupervisor } from '../../supervisor/control-client.ts';
 import { defineCommand, ok } from '../define-command.ts';
-import { findSupervisor } from '../supervisor/control-client.ts';
 
 export interface DownResult {
   /** False if nothing was running. */

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { SERVICE_NAMES, type ServiceName } from '../../contracts/index.ts';
 import { createClient } from '../../http/client.ts';
 import type { OpenApiDocument } from '../../http/openapi.ts';
+import { runningUrl } from '../../supervisor/run-file.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import { lightFetch } from '../light-fetch.ts';
 import { namedGateway } from '../named-gateway.ts';
 import { UsageError } from '../parse-args.ts';
-import { runningUrl } from '../supervisor/run-file.ts';
 
 const DOCUMENT = { own: '/openapi.json', merged: '/openapi-merged.json' } as const;
 

@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { SERVICE_NAMES, ServiceName } from '../../contracts/index.ts';
 import { nearest } from '../../kit/data/nearest.ts';
 import { version } from '../../kit/files/paths.ts';
+import { findSupervisor } from '../../supervisor/control-client.ts';
+import type { SupervisorStatus } from '../../supervisor/control-protocol.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import { notRunning } from '../not-running.ts';
 import { UsageError } from '../parse-args.ts';
-import { findSupervisor } from '../supervisor/control-client.ts';
-import type { SupervisorStatus } from '../supervisor/control-protocol.ts';
 import { statusText } from './status-view.ts';
 
 /** @spec docs/operations.md "svc restart" */

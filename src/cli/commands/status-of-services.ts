@@ -1,8 +1,8 @@
 import { apiHealth, type Degradation, type Health, type ServiceName } from '../../contracts/index.ts';
 import { createClient } from '../../http/client.ts';
+import type { ServiceStatus } from '../../supervisor/control-protocol.ts';
+import type { RunFile } from '../../supervisor/run-file.ts';
 import { lightFetch } from '../light-fetch.ts';
-import type { ServiceStatus } from '../supervisor/control-protocol.ts';
-import type { RunFile } from '../supervisor/run-file.ts';
 
 /** Time limit for a health answer; a slower service counts as hung. */
 const HEALTH_TIMEOUT_MS = 3000;

@@ -1,4 +1,4 @@
-import type { BrokenPlugin, SupervisorStatus } from '../supervisor/control-protocol.ts';
+import type { BrokenPlugin, SupervisorStatus } from '../../supervisor/control-protocol.ts';
 import type { GatewayStatus, ServiceDegradation } from './status-of-services.ts';
 
 /** Counts of hosts and plugins, and degradations. */

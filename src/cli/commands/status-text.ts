@@ -1,6 +1,6 @@
 import { formatDuration } from '../../kit/time/duration.ts';
+import type { SandboxStatus } from '../../supervisor/control-protocol.ts';
 import type { Style } from '../style.ts';
-import type { SandboxStatus } from '../supervisor/control-protocol.ts';
 import type { Counted, RemoteStatus, StatusResult } from './status-result.ts';
 import { statusText } from './status-view.ts';
 

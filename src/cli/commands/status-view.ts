@@ -1,6 +1,6 @@
 import { formatDuration } from '../../kit/time/duration.ts';
+import type { ServiceState, ServiceStatus } from '../../supervisor/control-protocol.ts';
 import { type Style, table } from '../style.ts';
-import type { ServiceState, ServiceStatus } from '../supervisor/control-protocol.ts';
 
 const STATE_COLOURS: Record<ServiceState, 'green' | 'yellow' | 'red' | 'gray'> = {
   ready: 'green',

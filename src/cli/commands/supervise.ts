@@ -3,10 +3,10 @@ import { toStartFailure } from '../../daemons/process-protocol.ts';
 import { loadConfig } from '../../kit/config/config.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 import { systemRandom } from '../../kit/security/random.ts';
+import type { SupervisorReport } from '../../supervisor/control-protocol.ts';
+import { type RunningSupervisor, runSupervisor } from '../../supervisor/run-supervisor.ts';
+import { onStopSignals } from '../../supervisor/stop-signals.ts';
 import { defineCommand, streamed } from '../define-command.ts';
-import type { SupervisorReport } from '../supervisor/control-protocol.ts';
-import { type RunningSupervisor, runSupervisor } from '../supervisor/run-supervisor.ts';
-import { onStopSignals } from '../supervisor/stop-signals.ts';
 import { parsePortFlags } from './up/ports.ts';
 
 /** The process behind `svc up -d`. Reports to its parent until all services are ready, then runs detached. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import type { BrokenPlugin, SupervisorStatus } from '../../supervisor/control-protocol.ts';
 import { defineCommand, ok, streamed } from '../define-command.ts';
-import type { BrokenPlugin, SupervisorStatus } from '../supervisor/control-protocol.ts';
 import { parsePortFlags } from './up/ports.ts';
 
 export interface UpResult extends SupervisorStatus {

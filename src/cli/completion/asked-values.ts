@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../kit/time/clock.ts';
+import { writePrivateFile } from '../../supervisor/data-folder.ts';
 import { type CommandContext, createContext } from '../context.ts';
 import type { GlobalFlags } from '../globals.ts';
 import { createStyle } from '../style.ts';
-import { writePrivateFile } from '../supervisor/data-folder.ts';
 import { createUi } from '../ui.ts';
 import type { Candidate } from './complete.ts';
 import { LISTS } from './lists.ts';

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { packageRoot } from '../../kit/files/paths.ts';
-import { writeWholeFile } from '../supervisor/data-folder.ts';
+import { writeWholeFile } from '../../supervisor/data-folder.ts';
 
 /** JSON schemas used by editors for the files of a project. */
 export const PROJECT_SCHEMAS = ['svc.schema.json', 'workflow.schema.json'] as const;

@@ -6,9 +6,9 @@ import { createLogger } from '../../../kit/telemetry/logger.ts';
 import { bufferedOutput } from '../../../kit/telemetry/output.ts';
 import { systemClock } from '../../../kit/time/clock.ts';
 import { minutes, seconds } from '../../../kit/time/duration.ts';
+import { onStopSignals } from '../../../supervisor/stop-signals.ts';
 import { defineCommand, streamed } from '../../define-command.ts';
 import { formatRecord } from '../../log-format.ts';
-import { onStopSignals } from '../../supervisor/stop-signals.ts';
 import { homeFlag, registeredAgent } from './flags.ts';
 
 /** Runs until SIGTERM or SIGINT, then finishes running executions. @spec Gateway: host agents */

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DataFolder } from '../../supervisor/data-folder.ts';
-import { identify } from '../../supervisor/process-identity.ts';
+import type { DataFolder } from '../../../supervisor/data-folder.ts';
+import { identify } from '../../../supervisor/process-identity.ts';
 
 const STAGE_PREFIX = 'backup-';
 

@@ -1,7 +1,7 @@
 import type { Environment, LoadedConfig } from '../../../kit/config/config.ts';
+import type { SupervisorStatus } from '../../../supervisor/control-protocol.ts';
+import type { DataFolder } from '../../../supervisor/data-folder.ts';
 import type { CommandContext } from '../../context.ts';
-import type { SupervisorStatus } from '../../supervisor/control-protocol.ts';
-import type { DataFolder } from '../../supervisor/data-folder.ts';
 
 /** Result of a check. */
 export interface Finding {

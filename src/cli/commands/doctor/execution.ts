@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { listPlugins } from '../../../contracts/index.ts';
 import { messageOf } from '../../../kit/errors/errors.ts';
 import { sandboxStatus } from '../../../plugins/index.ts';
-import { nodeHttp } from '../../supervisor/node-http.ts';
+import { nodeHttp } from '../../../supervisor/node-http.ts';
 import { withDescriber } from '../plugins/local-describer.ts';
 import { loadProjectPlugins } from '../plugins/project-plugins.ts';
 import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts';

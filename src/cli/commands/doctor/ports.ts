@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { SERVICE_NAMES, type ServiceName } from '../../../contracts/index.ts';
 import { codeOf } from '../../../kit/errors/errors.ts';
-import { findPortOwner } from '../../supervisor/port-owner.ts';
+import { findPortOwner } from '../../../supervisor/port-owner.ts';
 import { type CheckTarget, type Fact, failure, fine } from './check.ts';
 
 /** Ports of a running platform are held by its own services. */

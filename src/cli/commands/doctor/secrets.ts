@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { SERVICE_NAMES } from '../../../contracts/index.ts';
 import { sealingKeyId } from '../../../kit/security/keys.ts';
 import { sealedSecrets } from '../../../store/sqlite/snapshot.ts';
-import { currentMasterKey } from '../../supervisor/master-key.ts';
+import { currentMasterKey } from '../../../supervisor/master-key.ts';
 import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts';
 
 const MIN_SECRET_BYTES = 32;

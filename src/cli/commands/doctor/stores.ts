@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { messageOf } from '../../../kit/errors/errors.ts';
 import { DATA_FILES } from '../../../store/sqlite/data-files.ts';
 import { inspectDatabase } from '../../../store/sqlite/snapshot.ts';
-import { readCredentials } from '../../supervisor/keys-file.ts';
+import { readCredentials } from '../../../supervisor/keys-file.ts';
 import { type CheckTarget, type Fact, failure, fine } from './check.ts';
 
 /** Checks every page of every database, even while in use. */

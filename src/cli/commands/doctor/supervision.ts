@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { version } from '../../../kit/files/paths.ts';
-import { findSupervisor } from '../../supervisor/control-client.ts';
-import { identify, isRunning } from '../../supervisor/process-identity.ts';
-import { readRunFile, removeRunFile } from '../../supervisor/run-file.ts';
+import { findSupervisor } from '../../../supervisor/control-client.ts';
+import { identify, isRunning } from '../../../supervisor/process-identity.ts';
+import { readRunFile, removeRunFile } from '../../../supervisor/run-file.ts';
 import { isOrphanedStage } from '../backup/stage-folder.ts';
 import { nextStartOf } from '../status-view.ts';
 import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts';

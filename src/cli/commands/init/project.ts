@@ -4,7 +4,7 @@ import { CONFIG_FILE } from '../../../kit/config/config.ts';
 import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
 import { draftPathOf } from '../../../kit/files/draft-path.ts';
 import type { Random } from '../../../kit/security/random.ts';
-import { writeWholeFile } from '../../supervisor/data-folder.ts';
+import { writeWholeFile } from '../../../supervisor/data-folder.ts';
 import { PROJECT_SCHEMAS, schemaCopy, schemaText } from '../../vendor/project-schemas.ts';
 import { type ExampleName, pluginOf, workflowOf, writeExample } from './examples.ts';
 import { configText, extendedEnv, extendedIgnore } from './files.ts';

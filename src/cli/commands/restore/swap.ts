@@ -2,10 +2,10 @@ import { existsSync, renameSync } from 'node:fs';
 import { codeOf, PlatformError } from '../../../kit/errors/errors.ts';
 import { acquireOwnerLock } from '../../../store/sqlite/owner-lock.ts';
 import { storeError } from '../../../store/sqlite/store-error.ts';
-import { findSupervisor } from '../../supervisor/control-client.ts';
-import { type DataFolder, ensureDataFolder } from '../../supervisor/data-folder.ts';
-import { isRunning } from '../../supervisor/process-identity.ts';
-import { readRunFile } from '../../supervisor/run-file.ts';
+import { findSupervisor } from '../../../supervisor/control-client.ts';
+import { type DataFolder, ensureDataFolder } from '../../../supervisor/data-folder.ts';
+import { isRunning } from '../../../supervisor/process-identity.ts';
+import { readRunFile } from '../../../supervisor/run-file.ts';
 
 /** Throws CONFLICT while a process of the platform runs on this folder. */
 export function requireStopped(folder: DataFolder, operation: string): void {

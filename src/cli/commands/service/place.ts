@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import type { Environment } from '../../../kit/config/config.ts';
 import { codeOf, messageOf, PlatformError } from '../../../kit/errors/errors.ts';
 import { userConfigFolder, userHome } from '../../../kit/files/user-folder.ts';
-import { writeWholeFile } from '../../supervisor/data-folder.ts';
+import { writeWholeFile } from '../../../supervisor/data-folder.ts';
 
 const UNIT_NAME = 'svc-platform.service';
 const PLIST_NAME = 'svc-platform.plist';

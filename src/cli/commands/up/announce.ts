@@ -1,5 +1,9 @@
 import { formatDuration } from '../../../kit/time/duration.ts';
-import type { BrokenPlugin, SupervisorEvent, SupervisorStatus } from '../../supervisor/control-protocol.ts';
+import type {
+  BrokenPlugin,
+  SupervisorEvent,
+  SupervisorStatus,
+} from '../../../supervisor/control-protocol.ts';
 import type { Ui } from '../../ui.ts';
 
 /** Prints one line per supervisor event. */

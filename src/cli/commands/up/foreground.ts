@@ -1,10 +1,10 @@
 import { constants } from 'node:os';
 import { loadConfig } from '../../../kit/config/config.ts';
 import { systemRandom } from '../../../kit/security/random.ts';
+import { type RunningSupervisor, runSupervisor } from '../../../supervisor/run-supervisor.ts';
+import { onStopSignals } from '../../../supervisor/stop-signals.ts';
 import type { CommandContext } from '../../context.ts';
 import { formatRecord } from '../../log-format.ts';
-import { type RunningSupervisor, runSupervisor } from '../../supervisor/run-supervisor.ts';
-import { onStopSignals } from '../../supervisor/stop-signals.ts';
 import type { Ui } from '../../ui.ts';
 import { announce, announceReady } from './announce.ts';
 import type { Ports } from './ports.ts';

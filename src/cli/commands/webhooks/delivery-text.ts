@@ -1,6 +1,6 @@
 import type { WebhookDelivery } from '../../../contracts/index.ts';
+import { oneLine } from '../../../kit/security/harmless.ts';
 import { formatDuration } from '../../../kit/time/duration.ts';
-import { oneLine } from '../../harmless.ts';
 import type { Style } from '../../style.ts';
 import { timeText } from '../../time-text.ts';
 

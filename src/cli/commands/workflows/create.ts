@@ -5,9 +5,9 @@ import { z } from 'zod';
 import { WorkflowId } from '../../../contracts/index.ts';
 import { workflowFileStamps } from '../../../daemons/workflow/workflow-files.ts';
 import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
+import { writeWholeFile } from '../../../supervisor/data-folder.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { shellWord } from '../../shell-word.ts';
-import { writeWholeFile } from '../../supervisor/data-folder.ts';
 import { schemaState, writeSchema } from '../../vendor/project-schemas.ts';
 import { workflowText } from './template.ts';
 

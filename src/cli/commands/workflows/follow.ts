@@ -6,10 +6,10 @@ import {
   type RunLogLine,
   type WorkflowRun,
 } from '../../../contracts/index.ts';
+import { oneLine } from '../../../kit/security/harmless.ts';
 import { formatDuration } from '../../../kit/time/duration.ts';
 import type { CommandContext } from '../../context.ts';
 import { followEvents } from '../../event-stream.ts';
-import { oneLine } from '../../harmless.ts';
 import { interruption } from '../../interruption.ts';
 import { coloured } from './views.ts';
 

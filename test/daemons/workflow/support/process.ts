@@ -1,5 +1,4 @@
 import { onTestFinished } from 'vitest';
-import { isFault, spawnService } from '../../../../src/cli/supervisor/service-process.ts';
 import {
   type CallInput,
   type Endpoint,
@@ -11,6 +10,7 @@ import {
   startRun,
 } from '../../../../src/contracts/index.ts';
 import { createClient } from '../../../../src/http/index.ts';
+import { isFault, spawnService } from '../../../../src/supervisor/service-process.ts';
 import { TEST_KEYS } from '../../../support/daemon.ts';
 import { asDefinition, type RunReply } from './workflow.ts';
 

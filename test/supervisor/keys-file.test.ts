@@ -1,10 +1,10 @@
 import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { dataFolder, ensureDataFolder } from '../../../src/cli/supervisor/data-folder.ts';
-import { loadSecrets, readCredentials } from '../../../src/cli/supervisor/keys-file.ts';
-import { systemRandom } from '../../../src/kit/security/random.ts';
-import { tempDir } from '../../support/daemon.ts';
+import { systemRandom } from '../../src/kit/security/random.ts';
+import { dataFolder, ensureDataFolder } from '../../src/supervisor/data-folder.ts';
+import { loadSecrets, readCredentials } from '../../src/supervisor/keys-file.ts';
+import { tempDir } from '../support/daemon.ts';
 
 const random = systemRandom();
 

@@ -2,15 +2,15 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
-import { statusText } from '../../../src/cli/commands/status-view.ts';
-import { createStyle } from '../../../src/cli/style.ts';
-import type { SupervisorEvent } from '../../../src/cli/supervisor/control-protocol.ts';
-import { createManagedService } from '../../../src/cli/supervisor/managed-service.ts';
-import { PlatformConfig } from '../../../src/contracts/index.ts';
-import { systemRandom } from '../../../src/kit/security/random.ts';
-import { manualClock } from '../../../src/kit/time/clock.ts';
-import { minutes, seconds } from '../../../src/kit/time/duration.ts';
-import { TEST_KEYS, tempDir } from '../../support/daemon.ts';
+import { statusText } from '../../src/cli/commands/status-view.ts';
+import { createStyle } from '../../src/cli/style.ts';
+import { PlatformConfig } from '../../src/contracts/index.ts';
+import { systemRandom } from '../../src/kit/security/random.ts';
+import { manualClock } from '../../src/kit/time/clock.ts';
+import { minutes, seconds } from '../../src/kit/time/duration.ts';
+import type { SupervisorEvent } from '../../src/supervisor/control-protocol.ts';
+import { createManagedService } from '../../src/supervisor/managed-service.ts';
+import { TEST_KEYS, tempDir } from '../support/daemon.ts';
 
 /** The state service as a process of its own, under a clock that stands still. */
 async function start(name: 'state' | 'workflow' = 'state') {

@@ -10,8 +10,8 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { messageOf, PlatformError } from '../../kit/errors/errors.ts';
-import { draftPathOf } from '../../kit/files/draft-path.ts';
+import { messageOf, PlatformError } from '../kit/errors/errors.ts';
+import { draftPathOf } from '../kit/files/draft-path.ts';
 
 /** Paths in `.svc/`. @spec docs/architecture.md "What is on disk" */
 export interface DataFolder {

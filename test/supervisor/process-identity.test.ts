@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { identify, isRunning, killProcess } from '../../../src/cli/supervisor/process-identity.ts';
+import { identify, isRunning, killProcess } from '../../src/supervisor/process-identity.ts';
 
 test('a process that had ended when it was looked at is nobody, whoever has its id by now', () => {
   expect(isRunning(identify(process.pid))).toBe(true);

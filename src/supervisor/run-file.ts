@@ -1,5 +1,5 @@
 import { readFileSync, rmSync } from 'node:fs';
-import type { ServiceName } from '../../contracts/index.ts';
+import type { ServiceName } from '../contracts/index.ts';
 import { type DataFolder, writePrivateFile } from './data-folder.ts';
 import { isRunning, type ProcessIdentity } from './process-identity.ts';
 

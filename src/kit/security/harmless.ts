@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noControlCharactersInRegex: matches control characters on purpose
 
-import { isRecord } from '../kit/data/is-record.ts';
+import { isRecord } from '../data/is-record.ts';
 
 /** Control characters, and those that change the text direction. */
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;

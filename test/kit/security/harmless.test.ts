@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { announce, announceReady } from '../../src/cli/commands/up/announce.ts';
-import { harmless, harmlessData, oneLine, spelledOut } from '../../src/cli/harmless.ts';
-import { renderDeclaredFailure, renderError, renderHelp, renderResult } from '../../src/cli/output.ts';
-import { createStyle } from '../../src/cli/style.ts';
-import type { SupervisorStatus } from '../../src/cli/supervisor/control-protocol.ts';
-import { createUi } from '../../src/cli/ui.ts';
-import { PlatformError } from '../../src/kit/errors/errors.ts';
+import { announce, announceReady } from '../../../src/cli/commands/up/announce.ts';
+import { renderDeclaredFailure, renderError, renderHelp, renderResult } from '../../../src/cli/output.ts';
+import { createStyle } from '../../../src/cli/style.ts';
+import { createUi } from '../../../src/cli/ui.ts';
+import { PlatformError } from '../../../src/kit/errors/errors.ts';
+import { harmless, harmlessData, oneLine, spelledOut } from '../../../src/kit/security/harmless.ts';
+import type { SupervisorStatus } from '../../../src/supervisor/control-protocol.ts';
 
 const coloured = createStyle({}, { FORCE_COLOR: '1' });
 /** Clears the screen, sets the title, hides what follows, turns it round, and takes a character back. */

@@ -1,10 +1,10 @@
-import { SERVICE_NAMES, type ServiceName } from '../../contracts/index.ts';
-import type { DaemonStart, PeerUrls } from '../../daemons/process-protocol.ts';
-import type { Environment, LoadedConfig } from '../../kit/config/config.ts';
-import { PlatformError } from '../../kit/errors/errors.ts';
-import type { Random } from '../../kit/security/random.ts';
-import type { LogLevel } from '../../kit/telemetry/logger.ts';
-import type { Clock } from '../../kit/time/clock.ts';
+import { SERVICE_NAMES, type ServiceName } from '../contracts/index.ts';
+import type { DaemonStart, PeerUrls } from '../daemons/process-protocol.ts';
+import type { Environment, LoadedConfig } from '../kit/config/config.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
+import type { Random } from '../kit/security/random.ts';
+import type { LogLevel } from '../kit/telemetry/logger.ts';
+import type { Clock } from '../kit/time/clock.ts';
 import type { SandboxStatus, ServiceStatus, SupervisorEvent } from './control-protocol.ts';
 import type { Secrets } from './keys-file.ts';
 import { createManagedService, type ManagedService } from './managed-service.ts';

@@ -1,8 +1,8 @@
-import type { ServiceName } from '../../contracts/index.ts';
-import type { ErrorMessage } from '../../daemons/process-protocol.ts';
-import type { SandboxStatus } from '../../plugins/index.ts';
+import type { ServiceName } from '../contracts/index.ts';
+import type { ErrorMessage } from '../daemons/process-protocol.ts';
+import type { SandboxStatus } from '../plugins/index.ts';
 
-export type { SandboxStatus } from '../../plugins/index.ts';
+export type { SandboxStatus } from '../plugins/index.ts';
 
 export type ServiceState = 'stopped' | 'starting' | 'ready' | 'restarting' | 'stopping' | 'failed';
 

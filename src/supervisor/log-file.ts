@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
-import { messageOf } from '../../kit/errors/errors.ts';
-import { harmless } from '../harmless.ts';
+import { messageOf } from '../kit/errors/errors.ts';
+import { harmless } from '../kit/security/harmless.ts';
 
 const MAX_BYTES = 10 * 1024 * 1024;
 const MAX_FILES = 3;

@@ -4,11 +4,10 @@ import { chmod, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'n
 import { get } from 'node:http';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { findSupervisor } from '../../src/cli/supervisor/control-client.ts';
-import { dataFolder } from '../../src/cli/supervisor/data-folder.ts';
 import { SERVICE_NAMES } from '../../src/contracts/index.ts';
 import { codeOf } from '../../src/kit/errors/errors.ts';
-import { isAlive } from '../support/is-alive.ts';
+import { findSupervisor } from '../../src/supervisor/control-client.ts';
+import { dataFolder } from '../../src/supervisor/data-folder.ts';
 import {
   buildLauncher,
   occupyPort,
@@ -16,7 +15,8 @@ import {
   sharedPlatform,
   type TestPlatform,
   testPlatform,
-} from './platform.ts';
+} from '../cli/platform.ts';
+import { isAlive } from '../support/is-alive.ts';
 
 const SLOW = { timeout: 60_000 };
 const POLL = { timeout: 15_000, interval: 100 };

@@ -1,4 +1,4 @@
-import { EVENT_LINE } from '../../kit/telemetry/analytics.ts';
+import { EVENT_LINE } from '../kit/telemetry/analytics.ts';
 
 const MAX_LINES = 20;
 const MAX_BYTES = 64 * 1024;

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Socket } from 'node:net';
-import type { ServiceName } from '../../contracts/index.ts';
-import { nodeFlagsOf } from '../../daemons/node-flags.ts';
+import type { ServiceName } from '../contracts/index.ts';
+import { nodeFlagsOf } from '../daemons/node-flags.ts';
 import {
   type DaemonStart,
   type FromDaemon,
@@ -9,12 +9,12 @@ import {
   type Listener,
   type PeerUrls,
   type ToDaemon,
-} from '../../daemons/process-protocol.ts';
-import type { Environment } from '../../kit/config/config.ts';
-import { PlatformError } from '../../kit/errors/errors.ts';
-import { entryFile } from '../../kit/files/paths.ts';
-import { lineBlocks } from '../../kit/streams/line-blocks.ts';
-import type { SandboxStatus } from '../../plugins/index.ts';
+} from '../daemons/process-protocol.ts';
+import type { Environment } from '../kit/config/config.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
+import { entryFile } from '../kit/files/paths.ts';
+import { lineBlocks } from '../kit/streams/line-blocks.ts';
+import type { SandboxStatus } from '../plugins/index.ts';
 import { dataFolder } from './data-folder.ts';
 
 export interface ExitInfo {

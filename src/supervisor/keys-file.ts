@@ -1,10 +1,10 @@
 import { chmodSync, readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
-import type { OperatorCredentials } from '../../daemons/define-daemon.ts';
-import type { Environment } from '../../kit/config/config.ts';
-import { codeOf, messageOf, PlatformError } from '../../kit/errors/errors.ts';
-import type { KeyMaterial } from '../../kit/security/keys.ts';
-import type { Random } from '../../kit/security/random.ts';
+import type { OperatorCredentials } from '../daemons/define-daemon.ts';
+import type { Environment } from '../kit/config/config.ts';
+import { codeOf, messageOf, PlatformError } from '../kit/errors/errors.ts';
+import type { KeyMaterial } from '../kit/security/keys.ts';
+import type { Random } from '../kit/security/random.ts';
 import { type DataFolder, writePrivateFile } from './data-folder.ts';
 
 const SECRET_BYTES = 32;

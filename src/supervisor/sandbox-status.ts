@@ -1,4 +1,4 @@
-import { type SandboxPreference, type SandboxStatus, sandboxStatus } from '../../plugins/index.ts';
+import { type SandboxPreference, type SandboxStatus, sandboxStatus } from '../plugins/index.ts';
 
 export interface SandboxOfService {
   /** As reported by its process. */

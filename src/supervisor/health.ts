@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ServiceName } from '../../contracts/index.ts';
+import type { ServiceName } from '../contracts/index.ts';
 import { nodeHttp } from './node-http.ts';
 
 const POLL_MS = 25;

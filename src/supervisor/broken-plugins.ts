@@ -1,4 +1,4 @@
-import { HEADERS, listPlugins, type PluginRecord } from '../../contracts/index.ts';
+import { HEADERS, listPlugins, type PluginRecord } from '../contracts/index.ts';
 import type { BrokenPlugin } from './control-protocol.ts';
 import { nodeHttp } from './node-http.ts';
 
@@ -9,7 +9,7 @@ export async function brokenPlugins(url: string | null, internalSecret: string):
   if (url === null) return [];
   try {
     // Loaded on demand: `svc status` also uses this file and needs no key.
-    const { serviceKey } = await import('../../kit/security/keys.ts');
+    const { serviceKey } = await import('../kit/security/keys.ts');
     const headers = { [HEADERS.serviceKey]: serviceKey(internalSecret) };
     const { items } = listPlugins.reply.parse(await getJson(url + listPlugins.path, headers));
     return brokenOf(items);

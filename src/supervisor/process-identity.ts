@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { codeOf } from '../../kit/errors/errors.ts';
+import { codeOf } from '../kit/errors/errors.ts';
 
 /** Identifies a process by pid and start time, because pids are reused. */
 export interface ProcessIdentity {

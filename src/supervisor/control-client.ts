@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ErrorBody, ServiceName } from '../../contracts/index.ts';
-import { isPlatformCode } from '../../contracts/index.ts';
-import { codeOf, PlatformError } from '../../kit/errors/errors.ts';
+import type { ErrorBody, ServiceName } from '../contracts/index.ts';
+import { isPlatformCode } from '../contracts/index.ts';
+import { codeOf, PlatformError } from '../kit/errors/errors.ts';
 import { CONTROL, type SupervisorStatus } from './control-protocol.ts';
 import type { DataFolder } from './data-folder.ts';
 import { nodeHttp } from './node-http.ts';

@@ -1,11 +1,11 @@
 import { appendFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { lastRecords } from '../../../src/cli/log-reader.ts';
-import { openLogFile } from '../../../src/cli/supervisor/log-file.ts';
-import { createLogTail } from '../../../src/cli/supervisor/log-tail.ts';
-import { lineBlocks } from '../../../src/kit/streams/line-blocks.ts';
-import { tempDir } from '../../support/daemon.ts';
+import { lastRecords } from '../../src/cli/log-reader.ts';
+import { lineBlocks } from '../../src/kit/streams/line-blocks.ts';
+import { openLogFile } from '../../src/supervisor/log-file.ts';
+import { createLogTail } from '../../src/supervisor/log-tail.ts';
+import { tempDir } from '../support/daemon.ts';
 
 const record = (time: number, message = `m${time}`) => JSON.stringify({ level: 'info', time, message });
 

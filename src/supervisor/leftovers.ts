@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type PlatformConfig, SERVICE_NAMES } from '../../contracts/index.ts';
-import { STOP_DEADLINES } from '../../kit/time/stop-deadlines.ts';
+import { type PlatformConfig, SERVICE_NAMES } from '../contracts/index.ts';
+import { STOP_DEADLINES } from '../kit/time/stop-deadlines.ts';
 import type { DataFolder } from './data-folder.ts';
 import { isRunning, killProcess } from './process-identity.ts';
 import { readRunFile } from './run-file.ts';

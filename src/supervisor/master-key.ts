@@ -1,5 +1,5 @@
-import type { Environment } from '../../kit/config/config.ts';
-import { masterKeyId } from '../../kit/security/keys.ts';
+import type { Environment } from '../kit/config/config.ts';
+import { masterKeyId } from '../kit/security/keys.ts';
 import type { DataFolder } from './data-folder.ts';
 import { readKeys } from './keys-file.ts';
 
