@@ -12,15 +12,9 @@ import type { Tracer } from '../kit/telemetry/tracer.ts';
 import type { Clock } from '../kit/time/clock.ts';
 import type { SandboxStatus, StubFetch } from '../plugins/index.ts';
 import type { ProcessGroup } from './group/process-group.ts';
+import type { ListenAddress } from './listen-address.ts';
+import type { OperatorCredentials } from './operator.ts';
 import type { Peers } from './peers.ts';
-
-/** The operator's credentials on this machine, created at the first start. */
-export interface OperatorCredentials {
-  clientId: string;
-  clientSecret: string;
-  hostId: string;
-  namespaceId: string;
-}
 
 /** Dependencies of a service; each part takes what it needs by name. */
 export interface Resources {
@@ -54,8 +48,7 @@ export interface Resources {
   group: ProcessGroup;
   /** Creates rate limiters shared by all processes of the service. */
   createLimiter: CreateLimiter;
-  /** The bound port; resolves port 0 of the config. Throws before the server listens. */
-  boundPort: () => number;
+  address: ListenAddress;
 }
 
 /** Optional parts common to every service. */
@@ -66,13 +59,15 @@ export interface DaemonServices {
   degradations?: () => readonly Degradation[];
 }
 
-/**
- * Declaration of a platform service; `run-daemon.ts` opens its parts in order and closes them in reverse.
- */
+/** Declaration of a platform service, which `run-daemon.ts` starts. */
 export interface DaemonDefinition<Services extends DaemonServices = DaemonServices> {
   name: ServiceName;
   defaultPort: number;
-  services: (resources: Resources) => Services | Promise<Services>;
+  /**
+   * Builds the service's parts, and puts each part with a `close` on the stack right after opening it. The stack is
+   * disposed in reverse order when the service closes, or when its start fails.
+   */
+  services: (resources: Resources, stack: AsyncDisposableStack) => Services | Promise<Services>;
   routes: ReadonlyArray<(http: Http, services: Services) => void>;
   /** Its own request listener, which passes native endpoints on to Fastify; default: Fastify gets every request. */
   listener?: (http: Http, services: Services) => RequestListener;
@@ -81,7 +76,7 @@ export interface DaemonDefinition<Services extends DaemonServices = DaemonServic
   ready?: (services: Services, resources: Resources) => void | Promise<void>;
   /** Lets background work finish while the last requests are answered, within the service's `drainMs`. */
   drain?: (services: Services) => Promise<void>;
-  /** Called after the last request was answered. */
+  /** Called after the last request was answered, before the stack of `services` is disposed. */
   close?: (services: Services) => void | Promise<void>;
   /** Number of processes that share the service's port; default one. */
   processes?: (config: PlatformConfig) => number;

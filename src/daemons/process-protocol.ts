@@ -3,8 +3,8 @@ import { messageOf, PlatformError, toPlatformError } from '../kit/errors/errors.
 import type { KeyMaterial } from '../kit/security/keys.ts';
 import type { LogLevel } from '../kit/telemetry/logger.ts';
 import type { SandboxStatus } from '../plugins/index.ts';
-import type { OperatorCredentials } from './define-daemon.ts';
 import type { Frame } from './group/link.ts';
+import type { OperatorCredentials } from './operator.ts';
 
 export type PeerUrls = Partial<Record<ServiceName, string>>;
 

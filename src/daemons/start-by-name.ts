@@ -1,5 +1,6 @@
 import type { ServiceName } from '../contracts/index.ts';
-import { type RunningDaemon, type StartOptions, startDaemon } from './run-daemon.ts';
+import { type RunningDaemon, startDaemon } from './run-daemon.ts';
+import type { StartOptions } from './start-options.ts';
 
 type Start = (options: StartOptions) => Promise<RunningDaemon>;
 

@@ -3,11 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { type CallInput, type Endpoint, PlatformConfig, type ReplyOf } from '../../src/contracts/index.ts';
-import type {
-  DaemonDefinition,
-  DaemonServices,
-  OperatorCredentials,
-} from '../../src/daemons/define-daemon.ts';
+import type { DaemonDefinition, DaemonServices } from '../../src/daemons/define-daemon.ts';
+import type { OperatorCredentials } from '../../src/daemons/operator.ts';
 import { createPeers, type Peers } from '../../src/daemons/peers.ts';
 import { type RunningDaemon, startDaemon } from '../../src/daemons/run-daemon.ts';
 import { createClient, serviceHeaders } from '../../src/http/index.ts';

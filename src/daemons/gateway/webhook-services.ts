@@ -44,7 +44,7 @@ export async function webhookServices(
   plugins: PluginRuntime,
   use: ServiceUse,
 ) {
-  const { config, clock, random, logger, keys, metrics, boundPort, group, createLimiter, peers } = resources;
+  const { config, clock, random, logger, keys, metrics, address, group, createLimiter, peers } = resources;
   refuseUnauthenticatedWebhooks(plugins);
   const targets = createWebhookTargets(() => plugins.registry.plugins);
   const secrets = createWebhookSecrets({
@@ -189,7 +189,7 @@ export async function webhookServices(
       unrecorded: (namespaceId) => samples.sums(namespaceId),
       random,
       logger,
-      publicUrl: () => (config.gateway.publicUrl ?? `http://localhost:${boundPort()}`).replace(/\/+$/, ''),
+      publicUrl: () => (config.gateway.publicUrl ?? `http://localhost:${address.port}`).replace(/\/+$/, ''),
       runOnProvision: (target, handler, input, options) =>
         callSide(target, handler, 'webhook', input, { ...options, namespaceId: input.namespaceId }),
     }),

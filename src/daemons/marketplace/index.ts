@@ -8,8 +8,4 @@ export const marketplace = defineDaemon({
   defaultPort: 5070,
   services: marketplaceServices,
   routes: [pluginCatalogueRoutes],
-  close: async ({ plugins, watch }) => {
-    watch.close();
-    await plugins.close();
-  },
 });

@@ -23,9 +23,14 @@ export interface MarketplaceServices extends DaemonServices {
 }
 
 /** Builds the marketplace's parts, and removes leftovers of interrupted installations. */
-export async function marketplaceServices(resources: Resources): Promise<MarketplaceServices> {
+export async function marketplaceServices(
+  resources: Resources,
+  stack: AsyncDisposableStack,
+): Promise<MarketplaceServices> {
   const { config, projectDir, dataDir, clock, logger, random, analytics } = resources;
-  const plugins = await createPluginRuntime(resources, { reportsPlugins: true });
+  const plugins = stack.adopt(await createPluginRuntime(resources, { reportsPlugins: true }), (opened) =>
+    opened.close(),
+  );
   const load = () => plugins.read();
   const installer = createInstaller({
     projectDir,
@@ -42,10 +47,13 @@ export async function marketplaceServices(resources: Resources): Promise<Marketp
     analytics,
   });
   await installer.sweep();
-  const watch = await watchFolders({
-    ...{ projectDir, dataDir, patterns: config.plugins },
-    ...{ installer, runtime: plugins, logger },
-  });
+  const watch = stack.adopt(
+    await watchFolders({
+      ...{ projectDir, dataDir, patterns: config.plugins },
+      ...{ installer, runtime: plugins, logger },
+    }),
+    (opened) => opened.close(),
+  );
   async function readCatalogue(): Promise<Catalogue> {
     const isKnown = await withinTimeout(watch.check());
     return createCatalogue(isKnown ? await plugins.readBeside() : { registry: plugins.registry, kept: [] });

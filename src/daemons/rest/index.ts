@@ -24,8 +24,4 @@ export const rest = defineDaemon({
     logRoutes,
     analyticsRoutes,
   ],
-  async close({ plugins, telemetry }) {
-    await plugins.close();
-    await telemetry.close();
-  },
 });

@@ -10,5 +10,4 @@ export const state = defineDaemon({
   defaultPort: 7777,
   services: stateServices,
   routes: [entryRoutes, objectRoutes, vectorRoutes],
-  close: ({ close }) => close(),
 });

@@ -2,12 +2,7 @@ import { join } from 'node:path';
 import { upstreamIdentity } from '../../http/index.ts';
 import { seconds } from '../../kit/time/duration.ts';
 import type { StateStore } from '../../store/ports/index.ts';
-import {
-  acquireOwnerLock,
-  type OwnerLock,
-  sqliteStateStore,
-  threadedVectorStore,
-} from '../../store/sqlite/index.ts';
+import { acquireOwnerLock, sqliteStateStore, threadedVectorStore } from '../../store/sqlite/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createStateEntries, type StateEntries } from './domain/state-entries.ts';
 import { createStoredObjects, type StoredObjects } from './domain/stored-objects.ts';
@@ -21,21 +16,25 @@ export interface StateServices extends DaemonServices {
   entries: StateEntries;
   objects: StoredObjects;
   vectors: VectorCollections;
-  close(): Promise<void>;
 }
 
 /**
  * Opens `state.db`; this service also owns `storage/` and `vectors.db`. Throws CONFLICT when another process
  * owns them.
  */
-export async function stateServices(resources: Resources): Promise<StateServices> {
+export async function stateServices(
+  resources: Resources,
+  stack: AsyncDisposableStack,
+): Promise<StateServices> {
   const { dataDir, clock, logger, config, keys } = resources;
   const file = join(dataDir, 'state.db');
-  const lock = await acquireOwnerLock({ file, waitMs: LOCK_WAIT_MS, label: 'state' });
-  const store = await openOrRelease(lock, () => sqliteStateStore({ dataDir, clock, logger }));
-  const sweeping = startSweeping({ store: store.entries, clock, logger });
-  const objects = storedObjects(resources, store);
-  const vectors = threadedVectorStore({ dataDir, clock });
+  stack.adopt(await acquireOwnerLock({ file, waitMs: LOCK_WAIT_MS, label: 'state' }), (lock) =>
+    lock.release(),
+  );
+  const store = stack.adopt(await sqliteStateStore({ dataDir, clock, logger }), (opened) => opened.close());
+  const vectors = stack.adopt(threadedVectorStore({ dataDir, clock }), (opened) => opened.close());
+  const objects = stack.adopt(storedObjects(resources, store), (opened) => opened.close());
+  stack.adopt(startSweeping({ store: store.entries, clock, logger }), (sweeping) => sweeping.stop());
   return {
     // In every profile: only services call it, and a plugin with network access could read all tenants
     // otherwise.
@@ -43,12 +42,6 @@ export async function stateServices(resources: Resources): Promise<StateServices
     entries: createStateEntries({ store: store.entries, quotas: config.state.quotas }),
     objects,
     vectors: createVectorCollections({ config: config.adapters.vectorStore, store: vectors }),
-    async close(): Promise<void> {
-      await sweeping.stop();
-      await Promise.all([objects.close(), vectors.close()]);
-      await store.close();
-      lock.release();
-    },
   };
 }
 
@@ -61,13 +54,4 @@ function storedObjects({ config, env, random }: Resources, store: StateStore) {
       return s3Objects(storage, env);
     },
   });
-}
-
-async function openOrRelease(lock: OwnerLock, open: () => Promise<StateStore>): Promise<StateStore> {
-  try {
-    return await open();
-  } catch (error) {
-    lock.release();
-    throw error;
-  }
 }

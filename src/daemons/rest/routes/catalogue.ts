@@ -2,16 +2,18 @@ import { listRoutes, type RouteItem } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
 import { isVisible } from '../../../http/openapi.ts';
 import { version } from '../../../kit/files/paths.ts';
-import { PLUGIN_ROUTES_PREFIX } from '../../plugin-routes/route-table.ts';
+import { PLUGIN_ROUTES_PREFIX, type PluginRouteTable } from '../../plugin-routes/route-table.ts';
 import { pluginOpenApi } from '../domain/plugin-openapi.ts';
 import type { RestServices } from '../services.ts';
 
 /** Lists every route, and describes those of plugins. @spec Health, metrics, specification */
-export function catalogueRoutes(http: Http, services: RestServices): void {
+export function catalogueRoutes(http: Http, { pluginRoutes }: Pick<RestServices, 'pluginRoutes'>): void {
   mount(http, listRoutes, { auth: 'caller' }, () => ({
-    items: [...platformRoutes(http), ...pluginItems(services.table.routes)].sort(byPath),
+    items: [...platformRoutes(http), ...pluginItems(pluginRoutes.table.routes)].sort(byPath),
   }));
-  http.get('/openapi-plugins.json', () => pluginOpenApi(services.table.routes, version, services.schemasOf));
+  http.get('/openapi-plugins.json', () =>
+    pluginOpenApi(pluginRoutes.table.routes, version, (plugin) => pluginRoutes.schemasOf(plugin)),
+  );
 }
 
 function platformRoutes({ kit }: Http): RouteItem[] {
@@ -30,7 +32,7 @@ function platformRoutes({ kit }: Http): RouteItem[] {
 }
 
 /** One item per path of a route; only the first is visible in the description. */
-function pluginItems(routes: RestServices['table']['routes']): RouteItem[] {
+function pluginItems(routes: PluginRouteTable['routes']): RouteItem[] {
   return routes.flatMap(({ plugin, declaration, paths }) =>
     paths.map((path, index) => ({
       method: declaration.method,

@@ -17,7 +17,7 @@ export function commandRoutes(http: Http, services: RestServices): void {
 
   mount(http, getCommand, { auth: 'caller' }, async ({ params }) => {
     const { plugin, command } = requireCommand(plugins.registry, params.pluginId, params.commandId);
-    const described = await services.schemasOf(plugin).ofHandler(command);
+    const described = await services.pluginRoutes.schemasOf(plugin).ofHandler(command);
     return {
       pluginId: plugin.id,
       id: command.id,

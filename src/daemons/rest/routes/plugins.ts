@@ -122,10 +122,10 @@ function reportRefused(
 
 function findRoute(services: RestServices, request: FastifyRequest): Found & { pattern: string } {
   const path = pathOf(request.url);
-  const match = services.table.find(methodOf(request), path);
+  const match = services.pluginRoutes.table.find(methodOf(request), path);
   if (match.found) return { route: match.target, params: match.params, pattern: match.pattern };
   if (match.allowed.length === 0) {
-    if (path !== PLUGIN_ROUTES_PREFIX && !services.table.belongsToPlugin(path)) {
+    if (path !== PLUGIN_ROUTES_PREFIX && !services.pluginRoutes.table.belongsToPlugin(path)) {
       throw new PlatformError(
         'PLUGIN_NOT_FOUND',
         `No loaded plugin has the path ${path}; list loaded plugins with \`svc plugins list\`.`,

@@ -1,0 +1,15 @@
+/** The address of the service in this process. */
+export class ListenAddress {
+  #port: number | undefined;
+
+  /** Resolves port 0 of the config. Throws before the server listens. */
+  get port(): number {
+    if (this.#port === undefined) throw new Error('The port is known once the server listens.');
+    return this.#port;
+  }
+
+  /** Sets the port that the server is bound to. */
+  bind(port: number): void {
+    this.#port = port;
+  }
+}

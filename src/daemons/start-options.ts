@@ -1,0 +1,75 @@
+import { type Environment, secretValues } from '../kit/config/secret-ref.ts';
+import type { PlatformError } from '../kit/errors/errors.ts';
+import { serviceKey } from '../kit/security/keys.ts';
+import type { Analytics } from '../kit/telemetry/analytics.ts';
+import type { LogLevel } from '../kit/telemetry/logger.ts';
+import type { Metrics } from '../kit/telemetry/metrics.ts';
+import type { LineOutput } from '../kit/telemetry/output.ts';
+import { keepSecret } from '../kit/telemetry/redact.ts';
+import type { OtlpTarget } from '../kit/telemetry/tracer.ts';
+import type { Resources } from './define-daemon.ts';
+import type { PrimaryChannel } from './group/sibling.ts';
+import type { DaemonStart, Listener } from './process-protocol.ts';
+
+export interface StartOptions
+  extends Pick<
+    Resources,
+    'config' | 'profile' | 'projectDir' | 'dataDir' | 'keys' | 'operator' | 'clock' | 'random' | 'peers'
+  > {
+  output: LineOutput;
+  /** Default: none. */
+  configFile?: string | null;
+  logLevel?: LogLevel;
+  /** Default: created by the service. Benchmarks pass no-op ones to measure their cost. */
+  metrics?: Metrics;
+  analytics?: Analytics;
+  /** Source of secrets that the config references; default: empty. */
+  env?: Environment;
+  /** Target of traces; default: none. */
+  otlp?: OtlpTarget | undefined;
+  /** Answers `ctx.fetch` in tests of plugins. */
+  stubFetch?: Resources['stubFetch'];
+  onSandbox?: Resources['onSandbox'];
+  /** Default: host and port of the service's config section; port 0 uses any free one. */
+  listen?: { host: string; port: number };
+  /** Listener of a predecessor on the same address, used instead of opening one. */
+  listener?: Listener | undefined;
+  /** Whether the previous process died of its own fault. */
+  hadFault?: boolean | undefined;
+  /** Called when an essential part has failed permanently: the caller must close the service. */
+  onFatal?: (error: PlatformError) => void;
+  /** Set in a process that the service's primary started. */
+  primary?: PrimaryChannel;
+}
+
+/** Registers secrets that redaction cannot recognise by their form. */
+export function keepSecrets({ config, keys, operator, env = {} }: StartOptions): void {
+  const { jwtSecret, previousJwtSecret, internalSecret, masterKey } = keys;
+  keepSecret([
+    jwtSecret,
+    previousJwtSecret,
+    internalSecret,
+    masterKey,
+    serviceKey(internalSecret),
+    operator?.clientSecret,
+    ...Object.keys(config.gateway.staticTokens),
+    ...secretValues(config.adapters, env),
+  ]);
+}
+
+/** Start parameters for siblings, equal to ours. */
+export function siblingStart(options: StartOptions): Omit<DaemonStart, 'listen' | 'sibling'> {
+  const {
+    config,
+    profile,
+    projectDir,
+    configFile = null,
+    dataDir,
+    keys,
+    operator,
+    peers,
+    logLevel,
+  } = options;
+  const told = { config, profile, projectDir, configFile, dataDir, keys, operator, peers: peers.known() };
+  return logLevel ? { ...told, logLevel } : told;
+}
