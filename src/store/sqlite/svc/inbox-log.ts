@@ -3,9 +3,9 @@ import type { Logger } from '../../../kit/telemetry/logger.ts';
 import type { Database } from '../database.ts';
 import { type Committer, createCommitter } from './committer/committer.ts';
 import type { Unit } from './committer/protocol.ts';
-import { type CommitterThread, endedError, startCommitterThread } from './committer/thread.ts';
+import { CommitterThread, endedError } from './committer/thread.ts';
 import { DELIVERY_STATEMENTS } from './delivery-statements.ts';
-import { createCheckpointer } from './journal/checkpointer.ts';
+import { Checkpointer } from './journal/checkpointer.ts';
 import { JOURNAL_FOLDER, journalFiles, shortId, unusedFiles } from './journal/files.ts';
 import {
   reportForeign,
@@ -15,8 +15,9 @@ import {
   reportRecovery,
   reportStuck,
 } from './journal/reports.ts';
-import { createSegments, type SegmentOptions, type Segments } from './journal/segments.ts';
-import { createJournalWriter } from './journal/writer.ts';
+import { type SegmentOptions, Segments } from './journal/segments.ts';
+import { WriteLoad } from './journal/write-load.ts';
+import { JournalWriter } from './journal/writer.ts';
 
 /** Write path of the inbox. A settled write is durable. All methods throw STORE_ERROR. */
 export interface InboxLog {
@@ -74,13 +75,13 @@ export async function openInboxLog(
   const isNew = placeOf(db).id === null;
   const hasFiles = journalFiles(folder).length + unusedFiles(folder).length > 0;
   const recover = recovers && (isNew || hasFiles) ? folder : undefined;
-  const thread = startCommitterThread({ file, statements: DELIVERY_STATEMENTS, recover });
+  const thread = new CommitterThread({ file, statements: DELIVERY_STATEMENTS, recover });
   try {
     if (recover) reportRecovery(await thread.ready, folder, logger);
     if (recovers) reportForeign(file, shortId(idOf(db)), folder, logger);
     if (shared) return sharedLog(thread, file);
     const gone = (each: string): void => reportGone(logger, each, file);
-    const files = createSegments(folder, { ...segments, database: idOf(db), gone });
+    const files = new Segments(folder, { ...segments, database: idOf(db), gone });
     return journalledLog(thread, db, files, logger);
   } catch (error) {
     await thread.close();
@@ -110,28 +111,24 @@ function journalledLog(thread: CommitterThread, db: Database, segments: Segments
   const { file } = db;
   const { folder } = segments;
   const { applied } = placeOf(db);
-  const checkpointer = createCheckpointer({
-    apply: thread.apply,
+  const load = new WriteLoad();
+  const checkpointer = new Checkpointer({
+    apply: (range) => thread.apply(range),
     applied,
+    load,
     failed: (error) => reportStuck(logger, folder, file, error),
     recovered: () => reportMoving(logger, folder, file),
     closedError: () => endedError(file),
-    emptied: () => segments.trim(checkpointer.applied),
+    emptied: (until) => segments.trim(until),
   });
-  const writer = createJournalWriter({
-    segments,
-    sequence: applied,
-    applied: () => checkpointer.applied,
-    progress: checkpointer.progress,
-    written: checkpointer.add,
-  });
+  const writer = new JournalWriter({ segments, checkpointer, load });
   const committer = createCommitter(thread, file);
   return {
-    append: writer.append,
-    commit: committer.write,
-    markers: thread.markers,
-    settled: checkpointer.all,
-    progress: checkpointer.progress,
+    append: (unit) => writer.append(unit),
+    commit: (unit) => committer.write(unit),
+    markers: (range) => thread.markers(range),
+    settled: () => checkpointer.all(),
+    progress: (before) => checkpointer.progress(before),
     get applied() {
       return checkpointer.applied;
     },
@@ -151,7 +148,7 @@ function journalledLog(thread: CommitterThread, db: Database, segments: Segments
       }, SHUTDOWN_APPLY_MS);
       await writer.close();
       // The next start applies what cannot be applied now.
-      await checkpointer.all().catch(thread.stopWaiting);
+      await checkpointer.all().catch(() => thread.stopWaiting());
       checkpointer.close();
       await committer.close();
       await thread.close();
@@ -171,8 +168,8 @@ function sharedLog(thread: CommitterThread, file: string): InboxLog {
       await committer.write(unit);
       return 0;
     },
-    commit: committer.write,
-    markers: thread.markers,
+    commit: (unit) => committer.write(unit),
+    markers: (range) => thread.markers(range),
     settled: async () => {},
     progress: async () => {},
     applied: 0,

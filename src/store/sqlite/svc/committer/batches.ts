@@ -19,71 +19,71 @@ export interface BatchesOptions<Item, Result> {
   closedError(): Error;
 }
 
-export interface Batches<Item, Result> {
-  add(item: Item): Promise<Result>;
-  /** Resolves when the queue is empty; later writes are rejected. */
-  close(): Promise<void>;
-}
-
 const GATHER_MS = 1;
 /** Load threshold: items in the last batch and the queue together. */
 const MIN_LOAD = 4;
 
 /** Collects the next batch while one is being written, so batches grow with the load. */
-export function createBatches<Item, Result>({
-  write,
-  cut,
-  small,
-  closedError,
-}: BatchesOptions<Item, Result>): Batches<Item, Result> {
-  let queue: Pending<Item, Result>[] = [];
-  let isWriting = false;
-  let closed = false;
-  let whenIdle: Array<() => void> = [];
-  let gathering: NodeJS.Timeout | undefined;
+export class Batches<Item, Result> {
+  readonly #options: BatchesOptions<Item, Result>;
+  #queue: Pending<Item, Result>[] = [];
+  #isWriting = false;
+  #isClosed = false;
+  #whenIdle: Array<() => void> = [];
+  #gathering: NodeJS.Timeout | undefined;
+  readonly #next = (): void => this.#writeNext();
 
-  function next(): void {
-    clearTimeout(gathering);
-    gathering = undefined;
-    if (isWriting) return;
-    if (queue.length === 0) {
-      for (const tell of whenIdle) tell();
-      whenIdle = [];
-      return;
-    }
-    const count = cut(queue);
-    const batch = queue.slice(0, count);
-    queue = queue.slice(count);
-    isWriting = true;
-    void finish(batch);
+  constructor(options: BatchesOptions<Item, Result>) {
+    this.#options = options;
   }
 
-  async function finish(batch: readonly Pending<Item, Result>[]): Promise<void> {
+  add(item: Item): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      if (this.#isClosed) {
+        reject(this.#options.closedError());
+        return;
+      }
+      this.#queue.push({ item, resolve, reject });
+      // Items added in the same turn join the batch.
+      const firstSize = this.#gathering ? this.#options.small : 1;
+      if (!this.#isWriting && this.#queue.length === firstSize) setImmediate(this.#next);
+    });
+  }
+
+  /** Resolves when the queue is empty; later writes are rejected. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    if (this.#isWriting || this.#queue.length > 0)
+      await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
+  }
+
+  #writeNext(): void {
+    clearTimeout(this.#gathering);
+    this.#gathering = undefined;
+    if (this.#isWriting) return;
+    if (this.#queue.length === 0) {
+      for (const tell of this.#whenIdle) tell();
+      this.#whenIdle = [];
+      return;
+    }
+    const count = this.#options.cut(this.#queue);
+    const batch = this.#queue.slice(0, count);
+    this.#queue = this.#queue.slice(count);
+    this.#isWriting = true;
+    void this.#finish(batch);
+  }
+
+  async #finish(batch: readonly Pending<Item, Result>[]): Promise<void> {
     try {
-      await write(batch);
+      await this.#options.write(batch);
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }
-    isWriting = false;
-    const isWorthwhile = queue.length > 0 && queue.length < small && batch.length + queue.length >= MIN_LOAD;
-    if (isWorthwhile) gathering = setTimeout(next, GATHER_MS);
-    else next();
+    this.#isWriting = false;
+    const { small } = this.#options;
+    const queued = this.#queue.length;
+    const isWorthwhile = queued > 0 && queued < small && batch.length + queued >= MIN_LOAD;
+    if (isWorthwhile) this.#gathering = setTimeout(this.#next, GATHER_MS);
+    else this.#writeNext();
   }
-
-  return {
-    add: (item) =>
-      new Promise((resolve, reject) => {
-        if (closed) {
-          reject(closedError());
-          return;
-        }
-        queue.push({ item, resolve, reject });
-        // Items added in the same turn join the batch.
-        if (!isWriting && queue.length === (gathering ? small : 1)) setImmediate(next);
-      }),
-    async close() {
-      closed = true;
-      if (isWriting || queue.length > 0) await new Promise<void>((resolve) => whenIdle.push(resolve));
-    },
-  };
 }

@@ -1,5 +1,5 @@
 import { storeError } from '../../store-error.ts';
-import { createBatches, type Pending } from './batches.ts';
+import { Batches, type Pending } from './batches.ts';
 import { layOut, pack } from './pack.ts';
 import type { BatchReply, Unit } from './protocol.ts';
 import { type CommitterThread, endedError, errorOf } from './thread.ts';
@@ -29,7 +29,7 @@ const MAX_BATCH = 512;
 const SMALL_BATCH = 8;
 
 export function createCommitter(thread: Pick<CommitterThread, 'commit'>, file: string): Committer {
-  const batches = createBatches<Unit, Written>({
+  const batches = new Batches<Unit, Written>({
     async write(batch) {
       const { units, parts, length } = pack(batch.map(({ item }) => item));
       // Transferred, not cloned: a copy is cheaper than one buffer each, and a slice of Node's pool would
@@ -42,7 +42,7 @@ export function createCommitter(thread: Pick<CommitterThread, 'commit'>, file: s
     small: SMALL_BATCH,
     closedError: () => endedError(file),
   });
-  return { write: batches.add, close: batches.close };
+  return { write: (unit) => batches.add(unit), close: () => batches.close() };
 }
 
 function settle(

@@ -15,30 +15,16 @@ import type {
   Recovered,
 } from './protocol.ts';
 
-/** Handle of the committer thread. */
-export interface CommitterThread {
-  /** Resolves once the journal of an earlier process is applied. Throws STORE_ERROR or SQLite's error. */
-  ready: Promise<Recovered>;
-  /** Commits a batch. Throws STORE_ERROR when the thread has ended. */
-  commit(batch: { units: string; bytes: ArrayBuffer }): Promise<BatchReply>;
-  /** Applies a range of the journal to the database. Throws as `commit` does. */
-  apply(range: JournalRange): Promise<Applied>;
-  /** Reads markers for the in-memory index. Throws as `commit` does. */
-  markers(range: MarkerRange): Promise<MarkersReply>;
-  /** Stops waiting for locks: an operation that needs to wait fails instead. */
-  stopWaiting(): void;
-  /** Ends the thread once all earlier requests are done. */
-  close(): Promise<void>;
-}
-
 /** How much of the journal is applied, and the error that stopped it: STORE_ERROR or SQLite's error. */
 export interface Applied {
   applied: number;
   failure: unknown;
 }
 
+type Message = Ready | BatchReply | ApplyReply | MarkersReply;
+
 interface Pending {
-  resolve(reply: never): void;
+  resolve(reply: unknown): void;
   reject(error: unknown): void;
 }
 
@@ -46,80 +32,107 @@ interface Pending {
  * Commits on a thread of its own. A commit at `synchronous=FULL` waits one to three milliseconds for the
  * disk; on the main thread, that blocked a busy gateway 40 % of the time.
  */
-export function startCommitterThread(start: Omit<CommitterStart, 'stopWaiting'>): CommitterThread {
-  const stopWaiting = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-  const workerData: CommitterStart = { ...start, stopWaiting };
-  const worker = new Worker(entryFile('committer'), { workerData, execArgv: [] });
-  const pending: Pending[] = [];
-  let failure: unknown;
-  const began = Promise.withResolvers<Recovered>();
-  // Later requests report a failed start, so this rejection need not be handled.
-  began.promise.catch(() => {});
-  let hasBegun = false;
+export class CommitterThread {
+  readonly #start: Omit<CommitterStart, 'stopWaiting'>;
+  readonly #stopWaiting = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  readonly #worker: Worker;
+  readonly #pending: Pending[] = [];
+  readonly #began = Promise.withResolvers<Recovered>();
+  #hasBegun = false;
+  #failure: unknown;
 
-  function fail(error: unknown): void {
-    failure ??= storeError(start.file, error);
-    began.reject(failure);
-    for (const { reject } of pending.splice(0)) reject(failure);
+  constructor(start: Omit<CommitterStart, 'stopWaiting'>) {
+    this.#start = start;
+    const workerData: CommitterStart = { ...start, stopWaiting: this.#stopWaiting };
+    this.#worker = new Worker(entryFile('committer'), { workerData, execArgv: [] });
+    // Later requests report a failed start, so this rejection need not be handled.
+    this.#began.promise.catch(() => {});
+    this.#worker.on('message', (message: Message) => this.#receive(message));
+    this.#worker.on('error', (error) => {
+      this.#fail(error);
+      // The process cannot write without this thread: crash, so that the supervisor restarts the service.
+      setImmediate(() => {
+        throw error;
+      });
+    });
+    this.#worker.on('exit', () => this.#fail(endedError(start.file)));
   }
 
-  function ask<Reply>(request: CommitterRequest, transfer: ArrayBuffer[] = []): Promise<Reply> {
+  /** Resolves once the journal of an earlier process is applied. Throws STORE_ERROR or SQLite's error. */
+  get ready(): Promise<Recovered> {
+    return this.#began.promise;
+  }
+
+  /** Commits a batch. Throws STORE_ERROR when the thread has ended. */
+  commit(batch: { units: string; bytes: ArrayBuffer }): Promise<BatchReply> {
+    return this.#request({ ...batch }, [batch.bytes]);
+  }
+
+  /** Applies a range of the journal to the database. Throws as `commit` does. */
+  async apply(range: JournalRange): Promise<Applied> {
+    const { applied, failure } = await this.#request<ApplyReply>({ apply: range });
+    return { applied, failure: failure && this.#errorIn(range.file, failure) };
+  }
+
+  /** Reads markers for the in-memory index. Throws as `commit` does. */
+  async markers(range: MarkerRange): Promise<MarkersReply> {
+    const reply = await this.#request<MarkersReply>({ markers: range });
+    if (reply.failure) throw storeError(this.#start.file, errorOf(reply.failure));
+    return reply;
+  }
+
+  /** Stops waiting for locks: an operation that needs to wait fails instead. */
+  stopWaiting(): void {
+    Atomics.store(this.#stopWaiting, 0, 1);
+  }
+
+  /** Ends the thread once all earlier requests are done. */
+  async close(): Promise<void> {
+    if (this.#failure) return;
+    this.#failure = endedError(this.#start.file);
+    const ended = new Promise((resolve) => this.#worker.once('exit', resolve));
+    this.#worker.ref();
+    this.#worker.postMessage({ close: true });
+    await ended;
+  }
+
+  #request<Reply>(request: CommitterRequest, transfer: ArrayBuffer[] = []): Promise<Reply> {
     return new Promise<Reply>((resolve, reject) => {
-      if (failure) {
-        reject(failure);
+      if (this.#failure) {
+        reject(this.#failure);
         return;
       }
-      pending.push({ resolve, reject });
-      worker.ref();
-      worker.postMessage(request, transfer);
+      this.#pending.push({ resolve: resolve as Pending['resolve'], reject });
+      this.#worker.ref();
+      this.#worker.postMessage(request, transfer);
     });
+  }
+
+  #receive(message: Message): void {
+    if (!this.#hasBegun) {
+      this.#hasBegun = true;
+      this.#begin(message as Ready);
+    } else this.#pending.shift()!.resolve(message);
+    // The thread keeps the process alive only while it starts or has requests.
+    if (this.#pending.length === 0 && !this.#failure) this.#worker.unref();
+  }
+
+  #begin(message: Ready): void {
+    const { recover, file } = this.#start;
+    if ('failure' in message) this.#began.reject(this.#errorIn(recover ?? file, message.failure));
+    else this.#began.resolve(message.ready);
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= storeError(this.#start.file, error);
+    this.#began.reject(this.#failure);
+    for (const { reject } of this.#pending.splice(0)) reject(this.#failure);
   }
 
   /** SQLite errors concern the database; any other error concerns the journal file being read. */
-  const failureIn = (read: string, failure: Failure): unknown =>
-    storeError(failure.code?.startsWith('SQLITE_') ? start.file : read, errorOf(failure));
-
-  worker.on('message', (message: Ready | BatchReply | ApplyReply | MarkersReply) => {
-    if (!hasBegun) {
-      hasBegun = true;
-      const begin = message as Ready;
-      if ('failure' in begin) began.reject(failureIn(start.recover ?? start.file, begin.failure));
-      else began.resolve(begin.ready);
-    } else pending.shift()!.resolve(message as never);
-    // The thread keeps the process alive only while it starts or has requests.
-    if (pending.length === 0 && !failure) worker.unref();
-  });
-  worker.on('error', (error) => {
-    fail(error);
-    // The process cannot write without this thread: crash, so that the supervisor restarts the service.
-    setImmediate(() => {
-      throw error;
-    });
-  });
-  worker.on('exit', () => fail(endedError(start.file)));
-
-  return {
-    ready: began.promise,
-    commit: (batch) => ask({ ...batch }, [batch.bytes]),
-    async apply(range) {
-      const { applied, failure } = await ask<ApplyReply>({ apply: range });
-      return { applied, failure: failure && failureIn(range.file, failure) };
-    },
-    async markers(range) {
-      const reply = await ask<MarkersReply>({ markers: range });
-      if (reply.failure) throw storeError(start.file, errorOf(reply.failure));
-      return reply;
-    },
-    stopWaiting: () => void Atomics.store(stopWaiting, 0, 1),
-    async close() {
-      if (failure) return;
-      failure = endedError(start.file);
-      const ended = new Promise((resolve) => worker.once('exit', resolve));
-      worker.ref();
-      worker.postMessage({ close: true });
-      await ended;
-    },
-  };
+  #errorIn(read: string, failure: Failure): unknown {
+    return storeError(failure.code?.startsWith('SQLITE_') ? this.#start.file : read, errorOf(failure));
+  }
 }
 
 /** Restores an error that the thread sent. */

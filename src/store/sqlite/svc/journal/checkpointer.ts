@@ -1,38 +1,22 @@
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { JournalRange } from '../committer/protocol.ts';
 import type { Applied } from '../committer/thread.ts';
+import type { WriteLoad } from './write-load.ts';
 import type { Written } from './writer.ts';
 
 export interface CheckpointerDeps {
   apply(range: JournalRange): Promise<Applied>;
   /** Sequence of the last frame in the database. */
   applied: number;
+  load: WriteLoad;
   /** Called when applying starts to fail; it is retried until it succeeds. */
   failed(error: unknown): void;
   /** Called when applying works again. */
   recovered(): void;
   /** Rejects pending waiters on close. */
   closedError(): Error;
-  /** Called when every frame is applied. */
-  emptied(): void;
-}
-
-export interface Checkpointer {
-  add(frame: Written, units: number): void;
-  /** Sequence of the last frame in the database. */
-  readonly applied: number;
-  /** Sequence of the last added frame. */
-  readonly added: number;
-  /** Bytes that are not in the database yet. */
-  readonly waitingBytes: number;
-  /** Resolves when every frame added so far is in the database. Rejects with the error that prevents it. */
-  all(): Promise<void>;
-  /** Resolves when more than `applied` is in the database. Rejects as `all` does. */
-  progress(applied: number): Promise<void>;
-  /** The current apply error; undefined while applying works. */
-  readonly failure: unknown;
-  /** Stops retrying and rejects all waiters. */
-  close(): void;
+  /** Called when every frame is applied, with the sequence of the last one. */
+  emptied(applied: number): void;
 }
 
 interface Waiter {
@@ -43,8 +27,6 @@ interface Waiter {
 
 /** Delay until an idle platform applies an acknowledged delivery, in ms. */
 const POLL_MS = 20;
-/** Units per interval that count as a burst, during which applying is postponed. */
-const BURST_UNITS = 40;
 /** Above this, frames are applied even during a burst, to leave room in the journal. */
 const MAX_WAITING_BYTES = 192 * 1024 * 1024;
 /** Maximum bytes per request to the thread, so that other requests interleave. */
@@ -55,137 +37,161 @@ const RETRY_MS = 1000;
  * Moves journal frames into the database: soon at low load, at once for a waiter, and after a burst up to a
  * bound. Inserting a row costs as much as the rest of accepting a delivery, and no response waits for it.
  */
-export function createCheckpointer(deps: CheckpointerDeps): Checkpointer {
-  let { applied } = deps;
-  const waiting: Written[] = [];
-  let waitingBytes = 0;
-  let waiters: Waiter[] = [];
-  let running = false;
-  /** The current apply error. */
-  let failure: { error: unknown } | undefined;
+export class Checkpointer {
+  readonly #deps: CheckpointerDeps;
+  readonly #waiting: Written[] = [];
+  #applied: number;
+  #waitingBytes = 0;
+  #waiters: Waiter[] = [];
+  #isRunning = false;
+  #failure: { error: unknown } | undefined;
   /** True between a failure and the retry. */
-  let isBackingOff = false;
-  let closed = false;
-  let unitsSincePoll = 0;
-  let isBurst = false;
-  let pollTimer: NodeJS.Timeout | undefined;
+  #isBackingOff = false;
+  #isClosed = false;
+  #isBurst = false;
+  #pollTimer: NodeJS.Timeout | undefined;
 
-  const isDue = (): boolean =>
-    waiters.length > 0 || !isBurst || failure !== undefined || waitingBytes > MAX_WAITING_BYTES;
-
-  function poll(): void {
-    pollTimer = undefined;
-    isBurst = unitsSincePoll >= BURST_UNITS;
-    unitsSincePoll = 0;
-    arm(POLL_MS);
-    if (isDue()) void run();
+  constructor(deps: CheckpointerDeps) {
+    this.#deps = deps;
+    this.#applied = deps.applied;
   }
 
-  function arm(ms: number): void {
-    if (closed || waiting.length === 0) return;
-    pollTimer ??= setTimeout(poll, ms).unref();
+  /** Sequence of the last frame in the database. */
+  get applied(): number {
+    return this.#applied;
   }
 
-  async function run(): Promise<void> {
-    if (running || isBackingOff || closed) return;
-    running = true;
-    while (waiting.length > 0 && isDue() && (await step()) && !closed);
-    running = false;
-    if (waiting.length === 0) deps.emptied();
+  /** Sequence of the last added frame. */
+  get added(): number {
+    return this.#waiting.at(-1)?.sequence ?? this.#applied;
+  }
+
+  /** Bytes that are not in the database yet. */
+  get waitingBytes(): number {
+    return this.#waitingBytes;
+  }
+
+  /** The current apply error; undefined while applying works. */
+  get failure(): unknown {
+    return this.#failure?.error;
+  }
+
+  add(frame: Written): void {
+    this.#waiting.push(frame);
+    this.#waitingBytes += frame.to - frame.from;
+    this.#arm(POLL_MS);
+  }
+
+  /** Resolves when every frame added so far is in the database. Rejects with the error that prevents it. */
+  all(): Promise<void> {
+    return this.#until(this.#waiting.at(-1)?.sequence ?? 0);
+  }
+
+  /** Resolves when more than `applied` is in the database. Rejects as `all` does. */
+  progress(applied: number): Promise<void> {
+    return this.#until(applied + 1);
+  }
+
+  /** Stops retrying and rejects all waiters. */
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#pollTimer);
+    this.#refuse(this.#deps.closedError());
+  }
+
+  #isDue(): boolean {
+    return (
+      this.#waiters.length > 0 ||
+      !this.#isBurst ||
+      this.#failure !== undefined ||
+      this.#waitingBytes > MAX_WAITING_BYTES
+    );
+  }
+
+  #arm(ms: number): void {
+    if (this.#isClosed || this.#waiting.length === 0) return;
+    this.#pollTimer ??= setTimeout(() => this.#poll(), ms).unref();
+  }
+
+  #poll(): void {
+    this.#pollTimer = undefined;
+    this.#isBurst = this.#deps.load.isBurst();
+    this.#arm(POLL_MS);
+    if (this.#isDue()) void this.#run();
+  }
+
+  async #run(): Promise<void> {
+    if (this.#isRunning || this.#isBackingOff || this.#isClosed) return;
+    this.#isRunning = true;
+    while (this.#waiting.length > 0 && this.#isDue() && (await this.#step()) && !this.#isClosed);
+    this.#isRunning = false;
+    if (this.#waiting.length === 0) this.#deps.emptied(this.#applied);
   }
 
   /** Returns whether it made progress. */
-  async function step(): Promise<boolean> {
-    const next = nextRange();
+  async #step(): Promise<boolean> {
+    const next = nextRange(this.#waiting);
     try {
-      const reply = await deps.apply(next.range);
-      advance(reply.applied);
+      const reply = await this.#deps.apply(next.range);
+      this.#advance(reply.applied);
       if (reply.failure) throw reply.failure;
       if (reply.applied < next.sequence) throw damaged(next.range);
-      if (failure) deps.recovered();
-      failure = undefined;
+      if (this.#failure) this.#deps.recovered();
+      this.#failure = undefined;
       return true;
     } catch (error) {
-      fail(error);
+      this.#fail(error);
       return false;
     }
   }
 
-  /** Adjacent frames of one file, up to a maximum size. */
-  function nextRange(): { range: JournalRange; sequence: number } {
-    const { file, fd, from } = waiting[0]!;
-    let { to, sequence } = waiting[0]!;
-    for (let i = 1; i < waiting.length; i++) {
-      const frame = waiting[i]!;
-      if (frame.fd !== fd || frame.from !== to || frame.to - from > MAX_RANGE_BYTES) break;
-      ({ to, sequence } = frame);
-    }
-    return { range: { file, fd, from, to }, sequence };
-  }
-
-  function advance(sequence: number): void {
-    applied = sequence;
-    const left = waiting.findIndex((frame) => frame.sequence > applied);
-    const done = waiting.splice(0, left === -1 ? waiting.length : left);
-    for (const { from, to } of done) waitingBytes -= to - from;
+  #advance(sequence: number): void {
+    this.#applied = sequence;
+    const left = this.#waiting.findIndex((frame) => frame.sequence > sequence);
+    const done = this.#waiting.splice(0, left === -1 ? this.#waiting.length : left);
+    for (const { from, to } of done) this.#waitingBytes -= to - from;
     const [reached, others] = [[] as Waiter[], [] as Waiter[]];
-    for (const waiter of waiters) (waiter.sequence <= applied ? reached : others).push(waiter);
-    waiters = others;
+    for (const waiter of this.#waiters) (waiter.sequence <= sequence ? reached : others).push(waiter);
+    this.#waiters = others;
     for (const { resolve } of reached) resolve();
   }
 
-  function fail(error: unknown): void {
-    if (!failure && !closed) deps.failed(error);
-    failure = { error };
-    isBackingOff = true;
-    refuse(error);
+  #fail(error: unknown): void {
+    if (!this.#failure && !this.#isClosed) this.#deps.failed(error);
+    this.#failure = { error };
+    this.#isBackingOff = true;
+    this.#refuse(error);
     setTimeout(() => {
-      isBackingOff = false;
-      arm(0);
+      this.#isBackingOff = false;
+      this.#arm(0);
     }, RETRY_MS).unref();
   }
 
-  function refuse(error: unknown): void {
-    for (const { reject } of waiters.splice(0)) reject(error);
+  #refuse(error: unknown): void {
+    for (const { reject } of this.#waiters.splice(0)) reject(error);
   }
 
-  function until(sequence: number): Promise<void> {
-    if (sequence <= applied) return Promise.resolve();
-    if (closed) return Promise.reject(deps.closedError());
-    if (failure) return Promise.reject(failure.error);
+  #until(sequence: number): Promise<void> {
+    if (sequence <= this.#applied) return Promise.resolve();
+    if (this.#isClosed) return Promise.reject(this.#deps.closedError());
+    if (this.#failure) return Promise.reject(this.#failure.error);
     return new Promise((resolve, reject) => {
-      waiters.push({ sequence, resolve, reject });
-      void run();
+      this.#waiters.push({ sequence, resolve, reject });
+      void this.#run();
     });
   }
+}
 
-  return {
-    add(frame, units) {
-      waiting.push(frame);
-      waitingBytes += frame.to - frame.from;
-      unitsSincePoll += units;
-      arm(POLL_MS);
-    },
-    get applied() {
-      return applied;
-    },
-    get added() {
-      return waiting.at(-1)?.sequence ?? applied;
-    },
-    get waitingBytes() {
-      return waitingBytes;
-    },
-    all: () => until(waiting.at(-1)?.sequence ?? 0),
-    progress: (before) => until(before + 1),
-    get failure() {
-      return failure?.error;
-    },
-    close() {
-      closed = true;
-      clearTimeout(pollTimer);
-      refuse(deps.closedError());
-    },
-  };
+/** Adjacent frames of one file, up to a maximum size. */
+function nextRange(waiting: readonly Written[]): { range: JournalRange; sequence: number } {
+  const { file, fd, from } = waiting[0]!;
+  let { to, sequence } = waiting[0]!;
+  for (let i = 1; i < waiting.length; i++) {
+    const frame = waiting[i]!;
+    if (frame.fd !== fd || frame.from !== to || frame.to - from > MAX_RANGE_BYTES) break;
+    ({ to, sequence } = frame);
+  }
+  return { range: { file, fd, from, to }, sequence };
 }
 
 function damaged({ file, from, to }: JournalRange): PlatformError {

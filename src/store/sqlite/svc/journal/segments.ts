@@ -37,139 +37,136 @@ export interface SegmentsDeps extends SegmentOptions {
   gone(file: string): void;
 }
 
-export interface Segments {
-  readonly folder: string;
-  /**
-   * Returns the segment to write to; undefined while all segments are full and not applied. Throws system
-   * errors.
-   */
-  writable(applied: number): Segment | Promise<Segment | undefined>;
-  /**
-   * Frees disk space after a burst. Kept segments speed up the next one: syncing allocated blocks takes half
-   * the time.
-   */
-  trim(applied: number): void;
-  /**
-   * Closes all files and removes the spare ones; with `remove`, also the others, and the folder if it is
-   * empty.
-   */
-  close(options: { remove: boolean }): Promise<void>;
-}
-
 const [openFile, closeFile, syncFile] = [promisify(open), promisify(close), promisify(fsync)];
 const renameFile = promisify(rename);
 
 /** Journal files of one process and database; created at the first write. */
-export function createSegments(
-  folder: string,
-  { database, gone, segmentBytes, maxSegments, spareSegments }: SegmentsDeps,
-): Segments {
-  let current: Segment | undefined;
-  let full: Segment[] = [];
-  const free: Segment[] = [];
+export class Segments {
+  readonly folder: string;
+  readonly #deps: SegmentsDeps;
+  #current: Segment | undefined;
+  #full: Segment[] = [];
+  readonly #free: Segment[] = [];
   /** Renamed, so that neither a start nor a backup reads them. */
-  const spare: Segment[] = [];
-  let made = 0;
-  let trimmed: Promise<void> = Promise.resolve();
+  readonly #spare: Segment[] = [];
+  #created = 0;
+  #trimmed: Promise<void> = Promise.resolve();
 
-  /** Applied segments may be overwritten. */
-  function release(applied: number): void {
-    free.push(...full.filter(({ sequence }) => sequence <= applied));
-    full = full.filter(({ sequence }) => sequence > applied);
+  constructor(folder: string, deps: SegmentsDeps) {
+    this.folder = folder;
+    this.#deps = deps;
   }
 
-  async function next(): Promise<Segment | undefined> {
-    current = (await pick(free)) ?? (await resume());
-    if (!current && full.length < maxSegments) current = await make();
-    return current && startOver(current);
+  /**
+   * Returns the segment to write to; undefined while all segments are full and not applied. Throws system
+   * errors.
+   */
+  writable(applied: number): Segment | Promise<Segment | undefined> {
+    const current = this.#current;
+    const isApplied = current !== undefined && current.sequence <= applied;
+    if (current && isApplied && isInPlace(current)) return startOver(current);
+    if (current && !isApplied && current.size - FRAMES_AT < this.#deps.segmentBytes) return current;
+    if (current) this.#full.push(current);
+    this.#current = undefined;
+    this.#release(applied);
+    return this.#next();
+  }
+
+  /**
+   * Frees disk space after a burst. Kept segments speed up the next one: syncing allocated blocks takes half
+   * the time.
+   */
+  trim(applied: number): void {
+    this.#release(applied);
+    const segments = this.#free.splice(0);
+    this.#trimmed = this.#trimmed.then(() => this.#keepSome(segments));
+  }
+
+  /**
+   * Closes all files and removes the spare ones; with `remove`, also the others, and the folder if it is
+   * empty.
+   */
+  async close({ remove }: { remove: boolean }): Promise<void> {
+    await this.#trimmed;
+    for (const segment of [...(this.#current ? [this.#current] : []), ...this.#full, ...this.#free])
+      await (remove ? this.#discard(segment) : closeFile(segment.fd));
+    for (const segment of this.#spare) await this.#discard(segment);
+    if (remove) await promisify(rmdir)(this.folder).catch(() => {});
+  }
+
+  /** Applied segments may be overwritten. */
+  #release(applied: number): void {
+    this.#free.push(...this.#full.filter(({ sequence }) => sequence <= applied));
+    this.#full = this.#full.filter(({ sequence }) => sequence > applied);
+  }
+
+  async #next(): Promise<Segment | undefined> {
+    this.#current = (await this.#pick(this.#free)) ?? (await this.#resume());
+    if (!this.#current && this.#full.length < this.#deps.maxSegments) this.#current = await this.#create();
+    return this.#current && startOver(this.#current);
   }
 
   /**
    * The last segment whose name still points to it; writes to any other would be lost when its descriptor
    * closes.
    */
-  async function pick(segments: Segment[]): Promise<Segment | undefined> {
+  async #pick(segments: Segment[]): Promise<Segment | undefined> {
     for (let segment = segments.pop(); segment; segment = segments.pop()) {
       if (isInPlace(segment)) return segment;
-      await discard(segment);
+      await this.#discard(segment);
     }
     return undefined;
   }
 
-  async function make(): Promise<Segment> {
-    await promisify(mkdir)(folder, { recursive: true, mode: 0o700 });
-    const file = nextFile();
-    const header = newHeader(database);
+  async #create(): Promise<Segment> {
+    await promisify(mkdir)(this.folder, { recursive: true, mode: 0o700 });
+    const file = this.#nextFile();
+    const header = newHeader(this.#deps.database);
     const fd = await openWithHeader(file, header);
     const { ino } = fstatSync(fd, { bigint: true });
     return { file, fd, inode: ino, size: FRAMES_AT, salt: header.salt, sequence: 0 };
   }
 
   /** Skips names that exist: such files are not ours. */
-  function nextFile(): string {
-    while (existsSync(journalFile(folder, made))) made++;
-    return journalFile(folder, made++);
+  #nextFile(): string {
+    while (existsSync(journalFile(this.folder, this.#created))) this.#created++;
+    return journalFile(this.folder, this.#created++);
   }
 
-  async function resume(): Promise<Segment | undefined> {
-    await trimmed;
-    const segment = await pick(spare);
+  async #resume(): Promise<Segment | undefined> {
+    await this.#trimmed;
+    const segment = await this.#pick(this.#spare);
     if (!segment) return undefined;
     try {
-      await moveTo(segment, nextFile());
-      await syncFolder(folder);
+      await moveTo(segment, this.#nextFile());
+      await syncFolder(this.folder);
       return segment;
     } catch (error) {
       // The next attempt continues from the current name.
-      spare.push(segment);
+      this.#spare.push(segment);
       throw error;
     }
   }
 
-  async function keepSome(segments: readonly Segment[]): Promise<void> {
+  async #keepSome(segments: readonly Segment[]): Promise<void> {
     for (const segment of segments) {
-      const isKept = spare.length < spareSegments && isInPlace(segment);
-      await (isKept ? keep(segment).catch(() => discard(segment)) : discard(segment));
+      const isKept = this.#spare.length < this.#deps.spareSegments && isInPlace(segment);
+      await (isKept ? this.#keep(segment).catch(() => this.#discard(segment)) : this.#discard(segment));
     }
   }
 
-  async function keep(segment: Segment): Promise<void> {
+  async #keep(segment: Segment): Promise<void> {
     await moveTo(segment, spareFile(segment.file));
-    spare.push(segment);
+    this.#spare.push(segment);
   }
 
   /** All of it is applied; if removing it fails, the next start removes it. */
-  async function discard(segment: Segment): Promise<void> {
+  async #discard(segment: Segment): Promise<void> {
     const { fd, file } = segment;
     if (isInPlace(segment)) await promisify(rm)(file, { force: true }).catch(() => {});
-    else gone(file);
+    else this.#deps.gone(file);
     await closeFile(fd).catch(() => {});
   }
-
-  return {
-    folder,
-    writable(applied) {
-      const isApplied = current !== undefined && current.sequence <= applied;
-      if (current && isApplied && isInPlace(current)) return startOver(current);
-      if (current && !isApplied && current.size - FRAMES_AT < segmentBytes) return current;
-      if (current) full.push(current);
-      current = undefined;
-      release(applied);
-      return next();
-    },
-    trim(applied) {
-      release(applied);
-      const segments = free.splice(0);
-      trimmed = trimmed.then(() => keepSome(segments));
-    },
-    async close({ remove }) {
-      await trimmed;
-      for (const segment of [...(current ? [current] : []), ...full, ...free])
-        await (remove ? discard(segment) : closeFile(segment.fd));
-      for (const segment of spare) await discard(segment);
-      if (remove) await promisify(rmdir)(folder).catch(() => {});
-    },
-  };
 }
 
 function startOver(segment: Segment): Segment {

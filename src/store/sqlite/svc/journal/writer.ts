@@ -1,11 +1,13 @@
 import { storeError } from '../../store-error.ts';
-import { createBatches } from '../committer/batches.ts';
+import { Batches, type Pending } from '../committer/batches.ts';
 import { pack } from '../committer/pack.ts';
 import type { Unit } from '../committer/protocol.ts';
 import { endedError } from '../committer/thread.ts';
+import type { Checkpointer } from './checkpointer.ts';
 import { writeSynced } from './files.ts';
 import { maxFrameBytes, writeFrame } from './frame.ts';
 import type { Segment, Segments } from './segments.ts';
+import type { WriteLoad } from './write-load.ts';
 
 /** A frame on disk that is not yet in the database. */
 export interface Written {
@@ -18,23 +20,8 @@ export interface Written {
 
 export interface JournalWriterDeps {
   segments: Segments;
-  /** Sequence of the last frame ever written. */
-  sequence: number;
-  /** Returns the sequence of the last frame in the database. */
-  applied: () => number;
-  /** Resolves when more than `applied` is in the database. Rejects with the error that prevents it. */
-  progress: (applied: number) => Promise<void>;
-  written: (frame: Written, units: number) => void;
-}
-
-export interface JournalWriter {
-  /**
-   * Settles with the frame's sequence once `unit` is on disk; concurrent units share a frame. Throws
-   * STORE_ERROR.
-   */
-  append(unit: Unit): Promise<number>;
-  /** Resolves when the queue is empty; later units are rejected. */
-  close(): Promise<void>;
+  checkpointer: Checkpointer;
+  load: WriteLoad;
 }
 
 const MAX_UNITS = 512;
@@ -47,52 +34,79 @@ const SMALL_FRAME = 30;
 const BUFFER_BYTES = 1024 * 1024;
 
 /** Writes units to disk, frame by frame. */
-export function createJournalWriter(deps: JournalWriterDeps): JournalWriter {
-  const { segments } = deps;
-  const { folder } = segments;
-  const sharedBuffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
-  let { sequence } = deps;
-  const batches = createBatches<Unit, number>({
-    async write(batch) {
-      try {
-        const written = await writeBatch(batch.map(({ item }) => item));
-        for (const { resolve } of batch) resolve(written);
-      } catch (error) {
-        // The next frame overwrites a partly written one.
-        throw storeError(folder, error);
-      }
-    },
-    cut,
-    small: SMALL_FRAME,
-    closedError: () => endedError(folder),
-  });
+export class JournalWriter {
+  readonly #segments: Segments;
+  readonly #checkpointer: Checkpointer;
+  readonly #load: WriteLoad;
+  readonly #sharedBuffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
+  readonly #batches: Batches<Unit, number>;
+  /** Sequence of the last frame ever written. */
+  #sequence: number;
 
-  async function writeBatch(units: readonly Unit[]): Promise<number> {
-    const segment = await writableSegment();
-    const packed = pack(units);
-    const maxBytes = maxFrameBytes(packed);
-    const target = maxBytes <= sharedBuffer.length ? sharedBuffer : Buffer.allocUnsafeSlow(maxBytes);
-    const { end, written } = writeFrame(target, packed, sequence + 1, segment.salt);
-    await writeSynced(segment.fd, target.subarray(0, written), segment.size);
-    sequence++;
-    const from = segment.size;
-    segment.size += end;
-    segment.sequence = sequence;
-    const { file, fd, size: to } = segment;
-    deps.written({ file, fd, from, to, sequence }, units.length);
-    return sequence;
+  constructor({ segments, checkpointer, load }: JournalWriterDeps) {
+    this.#segments = segments;
+    this.#checkpointer = checkpointer;
+    this.#load = load;
+    this.#sequence = checkpointer.added;
+    this.#batches = new Batches({
+      write: (batch) => this.#write(batch),
+      cut,
+      small: SMALL_FRAME,
+      closedError: () => endedError(segments.folder),
+    });
   }
 
-  async function writableSegment(): Promise<Segment> {
-    for (;;) {
-      const applied = deps.applied();
-      const segment = await segments.writable(applied);
-      if (segment) return segment;
-      await deps.progress(applied);
+  /**
+   * Settles with the frame's sequence once `unit` is on disk; concurrent units share a frame. Throws
+   * STORE_ERROR.
+   */
+  append(unit: Unit): Promise<number> {
+    this.#load.begin();
+    return this.#batches.add(unit);
+  }
+
+  /** Resolves when the queue is empty; later units are rejected. */
+  close(): Promise<void> {
+    return this.#batches.close();
+  }
+
+  async #write(batch: readonly Pending<Unit, number>[]): Promise<void> {
+    try {
+      const written = await this.#writeFrame(batch.map(({ item }) => item));
+      for (const { resolve } of batch) resolve(written);
+    } catch (error) {
+      // The next frame overwrites a partly written one.
+      throw storeError(this.#segments.folder, error);
+    } finally {
+      this.#load.end(batch.length);
     }
   }
 
-  return { append: batches.add, close: batches.close };
+  async #writeFrame(units: readonly Unit[]): Promise<number> {
+    const segment = await this.#writableSegment();
+    const packed = pack(units);
+    const maxBytes = maxFrameBytes(packed);
+    const target =
+      maxBytes <= this.#sharedBuffer.length ? this.#sharedBuffer : Buffer.allocUnsafeSlow(maxBytes);
+    const { end, written } = writeFrame(target, packed, this.#sequence + 1, segment.salt);
+    await writeSynced(segment.fd, target.subarray(0, written), segment.size);
+    this.#sequence++;
+    const from = segment.size;
+    segment.size += end;
+    segment.sequence = this.#sequence;
+    const { file, fd, size: to, sequence } = segment;
+    this.#checkpointer.add({ file, fd, from, to, sequence });
+    return sequence;
+  }
+
+  async #writableSegment(): Promise<Segment> {
+    for (;;) {
+      const { applied } = this.#checkpointer;
+      const segment = await this.#segments.writable(applied);
+      if (segment) return segment;
+      await this.#checkpointer.progress(applied);
+    }
+  }
 }
 
 function cut(queue: readonly { item: Unit }[]): number {

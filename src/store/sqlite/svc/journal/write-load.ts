@@ -1,0 +1,27 @@
+/** Units per interval that count as a burst, during which applying is postponed. */
+const BURST_UNITS = 40;
+
+/**
+ * Tells a burst from low load. Units in flight count too: a large frame takes longer to write than an interval,
+ * so that written units alone would show a pause in the midst of a burst.
+ */
+export class WriteLoad {
+  #inFlight = 0;
+  #ended = 0;
+
+  begin(): void {
+    this.#inFlight++;
+  }
+
+  end(units: number): void {
+    this.#inFlight -= units;
+    this.#ended += units;
+  }
+
+  /** Whether there has been a burst since the last call. */
+  isBurst(): boolean {
+    const units = this.#inFlight + this.#ended;
+    this.#ended = 0;
+    return units >= BURST_UNITS;
+  }
+}
