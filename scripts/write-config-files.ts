@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { configurationPage, manifestPage } from '../src/contracts/descriptions/reference-page.ts';
 import { workflowSchema } from '../src/daemons/workflow/workflow-schema.ts';
-import { asJsonFile, configFileSchema, defaultConfig } from '../src/kit/config/files.ts';
+import { asJsonFile, configFileSchema, defaultConfig } from '../src/kit/config/config-file.ts';
 import { packageRoot } from '../src/kit/files/paths.ts';
 import { manifestSchema } from '../src/plugins/manifest-schema.ts';
 

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { decisionsIndex, readDecisions } from '../scripts/decisions-index.ts';
 import { COMMANDS } from '../src/cli/command-table.ts';
 import { PLATFORM_CODES, PlatformConfig } from '../src/contracts/index.ts';
-import { configFileSchema } from '../src/kit/config/files.ts';
+import { configFileSchema } from '../src/kit/config/config-file.ts';
 import { packageRoot } from '../src/kit/files/paths.ts';
 
 const read = (page: string): string => readFileSync(join(packageRoot, page), 'utf8');

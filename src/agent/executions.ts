@@ -5,8 +5,8 @@ import {
   HOST_SOCKET,
   type HostExecution,
 } from '../contracts/index.ts';
+import { createBoundedCache } from '../kit/data/bounded-cache.ts';
 import { PlatformError, toPlatformError } from '../kit/errors/errors.ts';
-import { createBoundedCache } from '../kit/limits/bounded-cache.ts';
 import type { Logger } from '../kit/telemetry/logger.ts';
 import {
   createStreamCredit,

@@ -5,7 +5,7 @@ import { CONFIG_DESCRIPTIONS } from '../../src/contracts/descriptions/config.ts'
 import { type Descriptions, walkSchema } from '../../src/contracts/descriptions/describe.ts';
 import { MANIFEST_DESCRIPTIONS } from '../../src/contracts/descriptions/manifest.ts';
 import { configurationPage, manifestPage } from '../../src/contracts/descriptions/reference-page.ts';
-import { configFileSchema } from '../../src/kit/config/files.ts';
+import { configFileSchema } from '../../src/kit/config/config-file.ts';
 import { packageRoot } from '../../src/kit/files/paths.ts';
 import { manifestSchema } from '../../src/plugins/manifest-schema.ts';
 

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
 import { configFaults } from '../../src/daemons/plugin-runtime/settings.ts';
-import { asJsonFile } from '../../src/kit/config/files.ts';
+import { asJsonFile } from '../../src/kit/config/config-file.ts';
 import { packageRoot } from '../../src/kit/files/paths.ts';
 import { systemRandom } from '../../src/kit/security/random.ts';
 import { manualClock } from '../../src/kit/time/clock.ts';

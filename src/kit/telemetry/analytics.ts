@@ -1,6 +1,6 @@
 import { ANALYTICS_SCHEMA, type AnalyticsEvent } from '../../contracts/index.ts';
+import { createBoundedCache } from '../data/bounded-cache.ts';
 import { version } from '../files/paths.ts';
-import { createBoundedCache } from '../limits/bounded-cache.ts';
 import { createTokenBucket, type TokenBucket } from '../limits/token-bucket.ts';
 import type { Random } from '../security/random.ts';
 import type { Clock } from '../time/clock.ts';

@@ -1,4 +1,4 @@
-import { createBoundedCache } from '../limits/bounded-cache.ts';
+import { createBoundedCache } from '../data/bounded-cache.ts';
 import type { Clock } from './clock.ts';
 import { hours } from './duration.ts';
 

@@ -1,5 +1,5 @@
 import type { DeliveryStatus } from '../../contracts/index.ts';
-import type { MaybePromise } from '../../kit/streams/maybe-promise.ts';
+import type { MaybePromise } from '../../kit/data/maybe-promise.ts';
 
 /** A received delivery, before it is stored. Times in epoch ms. */
 export interface NewDelivery {

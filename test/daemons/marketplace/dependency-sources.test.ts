@@ -4,7 +4,7 @@ import { readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { installPlugin } from '../../../src/contracts/index.ts';
-import { locate } from '../../../src/kit/files/locate.ts';
+import { locate } from '../../../src/kit/process/locate-program.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { startRegistry, type TestRegistry } from './registry.ts';
 import { type Files, greeter, pluginFolder, startMarketplace, writeFiles } from './support.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { listWorkflows } from '../../../src/contracts/index.ts';
 import { workflowSchema } from '../../../src/daemons/workflow/workflow-schema.ts';
-import { asJsonFile } from '../../../src/kit/config/files.ts';
+import { asJsonFile } from '../../../src/kit/config/config-file.ts';
 import { packageRoot } from '../../../src/kit/files/paths.ts';
 import { runSvc } from '../../cli/svc.ts';
 import { tempDir } from '../../support/daemon.ts';

@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type LoadConfigOptions, loadConfig } from '../../../src/kit/config/config.ts';
-import { asJsonFile, configFileSchema, defaultConfig } from '../../../src/kit/config/files.ts';
+import { asJsonFile, configFileSchema, defaultConfig } from '../../../src/kit/config/config-file.ts';
 import { PlatformError } from '../../../src/kit/errors/errors.ts';
 import { packageRoot } from '../../../src/kit/files/paths.ts';
 import { tempDir } from '../../support/daemon.ts';

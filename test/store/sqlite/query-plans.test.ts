@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import { manualClock } from '../../../src/kit/time/clock.ts';
 import { type Database, type Migrations, openDatabase } from '../../../src/store/sqlite/index.ts';
-import { DELIVERY_STATEMENTS } from '../../../src/store/sqlite/svc/delivery-statements.ts';
+import { DELIVERY_STATEMENTS } from '../../../src/store/sqlite/svc/deliveries/statements.ts';
 import { GATEWAY_MIGRATIONS } from '../../../src/store/sqlite/svc/schema.ts';
 import { TEXT_INDEX_FILE, TEXT_INDEX_MIGRATIONS } from '../../../src/store/sqlite/svc/text-index/schema.ts';
 import { textCandidates } from '../../../src/store/sqlite/svc/text-index/search.ts';

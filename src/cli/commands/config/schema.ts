@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { configFileSchema } from '../../../kit/config/files.ts';
+import { configFileSchema } from '../../../kit/config/config-file.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 
 /** @spec docs/operations.md "Configuration" */

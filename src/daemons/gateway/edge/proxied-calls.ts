@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ANONYMOUS_HOST, type Caller } from '../../../contracts/index.ts';
 import { type ClientSideOf, type HttpKit, idsOf, pathOf, requireValidRequest } from '../../../http/index.ts';
+import type { MaybePromise } from '../../../kit/data/maybe-promise.ts';
 import { toPlatformError } from '../../../kit/errors/errors.ts';
-import type { MaybePromise } from '../../../kit/streams/maybe-promise.ts';
 import { actingNamespace } from '../domain/identity/acting-namespace.ts';
 import type { Admins } from '../domain/identity/admins.ts';
 import type { Authenticator } from '../domain/identity/authenticator.ts';

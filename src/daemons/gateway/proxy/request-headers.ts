@@ -1,5 +1,5 @@
 import { type Caller, HEADERS } from '../../../contracts/index.ts';
-import { createBoundedCache } from '../../../kit/limits/bounded-cache.ts';
+import { createBoundedCache } from '../../../kit/data/bounded-cache.ts';
 import { serviceKey } from '../../../kit/security/keys.ts';
 
 /** Of one connection, not of the message (RFC 9110 7.6.1), or settled between the client and us. */

@@ -1,4 +1,4 @@
-import { locate } from '../../../kit/files/locate.ts';
+import { locate } from '../../../kit/process/locate-program.ts';
 
 export type Tool = 'npm' | 'git';
 

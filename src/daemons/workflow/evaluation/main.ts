@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { createBoundedCache } from '../../../kit/data/bounded-cache.ts';
 import { messageOf } from '../../../kit/errors/errors.ts';
-import { createBoundedCache } from '../../../kit/limits/bounded-cache.ts';
 import { Budget, OverBudget } from '../domain/definition/budget.ts';
 import type { ConfinedTask } from '../domain/definition/evaluator.ts';
 import type { Scope } from '../domain/definition/expressions.ts';

@@ -4,7 +4,7 @@ import type { Database } from '../database.ts';
 import { type Committer, createCommitter } from './committer/committer.ts';
 import type { Unit } from './committer/protocol.ts';
 import { CommitterThread, endedError } from './committer/thread.ts';
-import { DELIVERY_STATEMENTS } from './delivery-statements.ts';
+import { DELIVERY_STATEMENTS } from './deliveries/statements.ts';
 import { Checkpointer } from './journal/checkpointer.ts';
 import { JOURNAL_FOLDER, journalFiles, shortId, unusedFiles } from './journal/files.ts';
 import {

@@ -1,6 +1,6 @@
 import type { Migrations } from '../migrate.ts';
 import { KEY_VALUE_USAGE } from '../state/key-value-usage.ts';
-import { DELIVERY_LISTS } from './delivery-list-schema.ts';
+import { DELIVERY_LISTS } from './deliveries/list-schema.ts';
 
 /** Upper bound for text columns: SQLite sorts blobs after all texts. */
 export const AFTER_ALL_TEXT = Buffer.alloc(0);

@@ -6,16 +6,16 @@ import type { Database } from '../database.ts';
 import { usedBytes } from '../used-bytes.ts';
 import { createWriteBuffer } from '../write-buffer.ts';
 import type { Step } from './committer/protocol.ts';
-import { bodyRetention } from './delivery-bodies.ts';
-import { startDeliveryFill } from './delivery-fill.ts';
-import { deliveryPages } from './delivery-pages.ts';
-import { deliveryPruning } from './delivery-pruning.ts';
-import { deliveryRows, finishStep, insertSteps } from './delivery-rows.ts';
-import { SQL } from './delivery-statements.ts';
+import { bodyRetention } from './deliveries/body-retention.ts';
+import { startDeliveryFill } from './deliveries/list-fill.ts';
+import { deliveryPages } from './deliveries/pages.ts';
+import { deliveryPruning } from './deliveries/pruning.ts';
+import { deliveryRows, finishStep, insertSteps } from './deliveries/rows.ts';
+import { SQL } from './deliveries/statements.ts';
+import { createUnappliedEnds } from './deliveries/unapplied-ends.ts';
 import { type InboxLogOptions, openInboxLog } from './inbox-log.ts';
-import { createMarkers, type MarkerOptions } from './markers.ts';
+import { createMarkers, type MarkerOptions } from './markers/markers.ts';
 import { openTextIndex } from './text-index/text-index.ts';
-import { createUnappliedEnds } from './unapplied-ends.ts';
 
 /** Maximum body bytes deleted per transaction: it must read all of their pages. */
 const MAX_DROPPED_BYTES = 16 * 1024 * 1024;

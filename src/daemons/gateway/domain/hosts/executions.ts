@@ -5,8 +5,8 @@ import {
   HOST_SOCKET,
   type HostPlugin,
 } from '../../../../contracts/index.ts';
+import { createBoundedCache } from '../../../../kit/data/bounded-cache.ts';
 import type { PlatformError } from '../../../../kit/errors/errors.ts';
-import { createBoundedCache } from '../../../../kit/limits/bounded-cache.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { days, seconds } from '../../../../kit/time/duration.ts';

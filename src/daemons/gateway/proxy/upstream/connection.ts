@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { atTurnEnd } from '../../../../kit/streams/turn-end.ts';
+import { atTurnEnd } from '../../../../kit/time/turn-end.ts';
 import type { UpstreamHandler, UpstreamRequest } from './client.ts';
 import { sendBody } from './request-body.ts';
 import { ProtocolError, type ResponseEvents, ResponseParser } from './response-parser.ts';

@@ -1,7 +1,7 @@
 import { isCodeWorkflow, type WorkflowFault, type WorkflowSummary } from '../../../../contracts/index.ts';
+import { createBoundedCache } from '../../../../kit/data/bounded-cache.ts';
 import { nearest } from '../../../../kit/data/nearest.ts';
 import { messageOf, PlatformError } from '../../../../kit/errors/errors.ts';
-import { createBoundedCache } from '../../../../kit/limits/bounded-cache.ts';
 import type { DefinitionRecord } from '../../../../store/ports/index.ts';
 import { compileCode, pinnedCode } from './compile-code.ts';
 import { compileDefinition } from './compile-definition.ts';

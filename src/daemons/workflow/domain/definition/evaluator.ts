@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../../../../kit/streams/maybe-promise.ts';
+import type { MaybePromise } from '../../../../kit/data/maybe-promise.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import { Budget, OverBudget } from './budget.ts';
 import type { Variable } from './cel-environment.ts';

@@ -1,5 +1,5 @@
 import type Sqlite from 'better-sqlite3';
-import { IS_OPEN } from '../delivery-statements.ts';
+import { IS_OPEN } from '../deliveries/statements.ts';
 import { BUCKETS, eachTrigram, encodeDocs, factBucket, OPEN_BUCKET, SEGMENT_DOCS } from './buckets.ts';
 
 /** A segment to be written. */

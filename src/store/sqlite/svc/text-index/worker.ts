@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { workerData } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
 import { type Database, openDatabase } from '../../database.ts';
-import { IS_OPEN } from '../delivery-statements.ts';
+import { IS_OPEN } from '../deliveries/statements.ts';
 import { SEGMENT_DOCS } from './buckets.ts';
 import { type BuiltSegment, segmentBuilder } from './build.ts';
 import type { TextIndexStart } from './protocol.ts';

@@ -1,5 +1,5 @@
 import type { Caller } from '../../../../../contracts/index.ts';
-import type { MaybePromise } from '../../../../../kit/streams/maybe-promise.ts';
+import type { MaybePromise } from '../../../../../kit/data/maybe-promise.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { NewDelivery, SecretKey } from '../../../../../store/ports/index.ts';
 import { maskedHeaders } from './request-head.ts';

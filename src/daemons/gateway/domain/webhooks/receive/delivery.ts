@@ -1,8 +1,8 @@
 import type { Caller, WebhookHandlerDecl } from '../../../../../contracts/index.ts';
 import { HEADERS } from '../../../../../contracts/index.ts';
+import type { MaybePromise } from '../../../../../kit/data/maybe-promise.ts';
 import { codeOf, errorBody, PlatformError, toRemoteError } from '../../../../../kit/errors/errors.ts';
 import type { CreateLimiter } from '../../../../../kit/limits/rate-limiter.ts';
-import type { MaybePromise } from '../../../../../kit/streams/maybe-promise.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { WebhookInbox } from '../../../../../store/ports/index.ts';

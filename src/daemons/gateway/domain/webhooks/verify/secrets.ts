@@ -1,7 +1,7 @@
 import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
 import { LIMITS } from '../../../../../contracts/index.ts';
+import { createBoundedCache } from '../../../../../kit/data/bounded-cache.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
-import { createBoundedCache } from '../../../../../kit/limits/bounded-cache.ts';
 import type { Seal } from '../../../../../kit/security/keys.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';

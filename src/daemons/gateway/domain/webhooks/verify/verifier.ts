@@ -1,6 +1,6 @@
 import type { PlatformCode, WebhookRequest } from '../../../../../contracts/index.ts';
+import type { MaybePromise } from '../../../../../kit/data/maybe-promise.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
-import type { MaybePromise } from '../../../../../kit/streams/maybe-promise.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import { wholeRequestOf } from '../receive/request-head.ts';

@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { silentLogger } from '../../../../src/kit/telemetry/logger.ts';
-import { manualClock } from '../../../../src/kit/time/clock.ts';
-import { minutes } from '../../../../src/kit/time/duration.ts';
-import { type Database, openDatabase } from '../../../../src/store/sqlite/index.ts';
-import { deliveryRows } from '../../../../src/store/sqlite/svc/delivery-rows.ts';
-import { GATEWAY_MIGRATIONS } from '../../../../src/store/sqlite/svc/schema.ts';
-import { sqliteWebhookInbox } from '../../../../src/store/sqlite/svc/webhook-inbox.ts';
-import { tempDir } from '../../../support/daemon.ts';
-import { SUCCEEDED } from '../../../support/new-delivery.ts';
+import { silentLogger } from '../../../../../src/kit/telemetry/logger.ts';
+import { manualClock } from '../../../../../src/kit/time/clock.ts';
+import { minutes } from '../../../../../src/kit/time/duration.ts';
+import { type Database, openDatabase } from '../../../../../src/store/sqlite/index.ts';
+import { deliveryRows } from '../../../../../src/store/sqlite/svc/deliveries/rows.ts';
+import { GATEWAY_MIGRATIONS } from '../../../../../src/store/sqlite/svc/schema.ts';
+import { sqliteWebhookInbox } from '../../../../../src/store/sqlite/svc/webhook-inbox.ts';
+import { tempDir } from '../../../../support/daemon.ts';
+import { SUCCEEDED } from '../../../../support/new-delivery.ts';
 
 const BEGIN = 1_700_000_000_000;
 const WAITING = 6000;

@@ -1,11 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Clock } from '../../../kit/time/clock.ts';
-import { minutes } from '../../../kit/time/duration.ts';
-import type { Database } from '../database.ts';
-import type { Step } from './committer/protocol.ts';
-import type { DeliveryAge, DeliveryRows } from './delivery-rows.ts';
-import { SQL } from './delivery-statements.ts';
-import type { InboxLog } from './inbox-log.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import { minutes } from '../../../../kit/time/duration.ts';
+import type { Database } from '../../database.ts';
+import type { Step } from '../committer/protocol.ts';
+import type { InboxLog } from '../inbox-log.ts';
+import type { DeliveryAge, DeliveryRows } from './rows.ts';
+import { SQL } from './statements.ts';
 
 /** Rows scanned per event-loop turn: a few milliseconds. */
 const BATCH_ROWS = 500;

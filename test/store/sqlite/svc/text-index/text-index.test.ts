@@ -3,19 +3,19 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
-import { silentLogger } from '../../../../src/kit/telemetry/logger.ts';
-import { manualClock } from '../../../../src/kit/time/clock.ts';
-import type { DeliveryCursor, DeliveryFilter, WebhookInbox } from '../../../../src/store/ports/index.ts';
-import { openDatabase, sqliteGatewayStore } from '../../../../src/store/sqlite/index.ts';
-import { GATEWAY_MIGRATIONS } from '../../../../src/store/sqlite/svc/schema.ts';
+import { silentLogger } from '../../../../../src/kit/telemetry/logger.ts';
+import { manualClock } from '../../../../../src/kit/time/clock.ts';
+import type { DeliveryCursor, DeliveryFilter, WebhookInbox } from '../../../../../src/store/ports/index.ts';
+import { openDatabase, sqliteGatewayStore } from '../../../../../src/store/sqlite/index.ts';
+import { GATEWAY_MIGRATIONS } from '../../../../../src/store/sqlite/svc/schema.ts';
 import {
   decodeDocs,
   encodeDocs,
   SEGMENT_DOCS,
   trigramsOf,
-} from '../../../../src/store/sqlite/svc/text-index/buckets.ts';
-import { tempDir } from '../../../support/daemon.ts';
-import { delivery, SUCCEEDED } from '../../../support/new-delivery.ts';
+} from '../../../../../src/store/sqlite/svc/text-index/buckets.ts';
+import { tempDir } from '../../../../support/daemon.ts';
+import { delivery, SUCCEEDED } from '../../../../support/new-delivery.ts';
 
 const BEGIN = 1_700_000_000_000;
 const COUNT = 5000;

@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
-import { silentLogger } from '../../../../src/kit/telemetry/logger.ts';
-import { manualClock } from '../../../../src/kit/time/clock.ts';
-import { days } from '../../../../src/kit/time/duration.ts';
-import { type Database, openDatabase } from '../../../../src/store/sqlite/index.ts';
-import { createMarkerIndex } from '../../../../src/store/sqlite/svc/marker-index.ts';
-import { GATEWAY_MIGRATIONS } from '../../../../src/store/sqlite/svc/schema.ts';
-import { sqliteWebhookInbox } from '../../../../src/store/sqlite/svc/webhook-inbox.ts';
-import { tempDir } from '../../../support/daemon.ts';
-import { delivery } from '../../../support/new-delivery.ts';
+import { silentLogger } from '../../../../../src/kit/telemetry/logger.ts';
+import { manualClock } from '../../../../../src/kit/time/clock.ts';
+import { days } from '../../../../../src/kit/time/duration.ts';
+import { type Database, openDatabase } from '../../../../../src/store/sqlite/index.ts';
+import { createMarkerIndex } from '../../../../../src/store/sqlite/svc/markers/marker-index.ts';
+import { GATEWAY_MIGRATIONS } from '../../../../../src/store/sqlite/svc/schema.ts';
+import { sqliteWebhookInbox } from '../../../../../src/store/sqlite/svc/webhook-inbox.ts';
+import { tempDir } from '../../../../support/daemon.ts';
+import { delivery } from '../../../../support/new-delivery.ts';
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest().subarray(0, 16);
 

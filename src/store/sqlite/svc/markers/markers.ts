@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto';
-import type { MaybePromise } from '../../../kit/streams/maybe-promise.ts';
-import type { Logger } from '../../../kit/telemetry/logger.ts';
-import type { Clock } from '../../../kit/time/clock.ts';
-import type { ClaimResult, MarkerClaim, MarkerState } from '../../ports/index.ts';
-import type { Database } from '../database.ts';
-import type { Step, Unit } from './committer/protocol.ts';
-import { SQL } from './delivery-statements.ts';
-import type { InboxLog } from './inbox-log.ts';
+import type { MaybePromise } from '../../../../kit/data/maybe-promise.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import type { ClaimResult, MarkerClaim, MarkerState } from '../../../ports/index.ts';
+import type { Database } from '../../database.ts';
+import type { Step, Unit } from '../committer/protocol.ts';
+import { SQL } from '../deliveries/statements.ts';
+import type { InboxLog } from '../inbox-log.ts';
 import { createMarkerIndex } from './marker-index.ts';
-import { createPendingRelease, startMarkerLoad } from './marker-startup.ts';
+import { createPendingRelease, startMarkerLoad } from './startup.ts';
 
 /** Half of SHA-256: forging another delivery's marker takes a second preimage of 128 bits. */
 const DIGEST_BYTES = 16;

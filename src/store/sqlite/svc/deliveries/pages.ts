@@ -1,10 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { DeliveryCursor, DeliveryFilter, DeliveryPage, DeliveryRecord } from '../../ports/index.ts';
-import type { Database } from '../database.ts';
-import type { DeliveryFacts, DeliveryRows } from './delivery-rows.ts';
-import { compareNewest, deliveryWalks, type WalkFilter } from './delivery-walk.ts';
-import type { TextCandidates } from './text-index/search.ts';
-import type { TextIndex } from './text-index/text-index.ts';
+import type { DeliveryCursor, DeliveryFilter, DeliveryPage, DeliveryRecord } from '../../../ports/index.ts';
+import type { Database } from '../../database.ts';
+import type { TextCandidates } from '../text-index/search.ts';
+import type { TextIndex } from '../text-index/text-index.ts';
+import type { DeliveryFacts, DeliveryRows } from './rows.ts';
+import { compareNewest, deliveryWalks, type WalkFilter } from './walk.ts';
 
 export interface ListOptions extends DeliveryFilter {
   limit: number;

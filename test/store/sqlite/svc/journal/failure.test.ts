@@ -2,12 +2,12 @@ import { readdirSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
-import { type Logger, silentLogger } from '../../../../src/kit/telemetry/logger.ts';
-import { systemClock } from '../../../../src/kit/time/clock.ts';
-import { tempDir } from '../../../support/daemon.ts';
-import { fillDisk } from '../../../support/full-disk.ts';
-import { delivery } from '../../../support/new-delivery.ts';
-import { startProgram } from '../programs/start.ts';
+import { type Logger, silentLogger } from '../../../../../src/kit/telemetry/logger.ts';
+import { systemClock } from '../../../../../src/kit/time/clock.ts';
+import { tempDir } from '../../../../support/daemon.ts';
+import { fillDisk } from '../../../../support/full-disk.ts';
+import { delivery } from '../../../../support/new-delivery.ts';
+import { startProgram } from '../../programs/start.ts';
 import {
   errorsInto,
   expectFiled,
@@ -16,7 +16,7 @@ import {
   openStore,
   records,
   refuseRows,
-} from './journalled-store.ts';
+} from '../journalled-store.ts';
 
 test('while the database takes nothing, deliveries are accepted and none is lost; who reads is told why he cannot', async () => {
   const dataDir = await tempDir();

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from '../../../kit/telemetry/logger.ts';
-import type { Database } from '../database.ts';
-import { SQL } from './delivery-statements.ts';
-import type { InboxLog } from './inbox-log.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Database } from '../../database.ts';
+import type { InboxLog } from '../inbox-log.ts';
+import { SQL } from './statements.ts';
 
 /** Rows per transaction; the lock is held for some ten milliseconds. */
 const BATCH_ROWS = 1000;

@@ -2,12 +2,12 @@ import { cpSync, existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
-import { stageData } from '../../../../src/cli/commands/backup/stage.ts';
-import { silentLogger } from '../../../../src/kit/telemetry/logger.ts';
-import type { NewDelivery } from '../../../../src/store/ports/index.ts';
-import { tempDir } from '../../../support/daemon.ts';
-import { delivery, SUCCEEDED } from '../../../support/new-delivery.ts';
-import { startProgram } from '../programs/start.ts';
+import { stageData } from '../../../../../src/cli/commands/backup/stage.ts';
+import { silentLogger } from '../../../../../src/kit/telemetry/logger.ts';
+import type { NewDelivery } from '../../../../../src/store/ports/index.ts';
+import { tempDir } from '../../../../support/daemon.ts';
+import { delivery, SUCCEEDED } from '../../../../support/new-delivery.ts';
+import { startProgram } from '../../programs/start.ts';
 import {
   type Acknowledged,
   errorsInto,
@@ -18,7 +18,7 @@ import {
   readLines,
   records,
   refuseRows,
-} from './journalled-store.ts';
+} from '../journalled-store.ts';
 
 test('what was acknowledged is there after kill -9, time and again, whoever opens it next', async () => {
   const dataDir = await tempDir();

@@ -1,6 +1,6 @@
 /**
  * Sort orders of delivery lists, maintained by triggers. They are tables: building an index on `delivery` would block
- * the first start for minutes. `delivery-fill.ts` adds rows before `listed_from` in the background.
+ * the first start for minutes. `list-fill.ts` adds rows before `listed_from` in the background.
  */
 export const DELIVERY_LISTS = `
   create table delivery_by_time (

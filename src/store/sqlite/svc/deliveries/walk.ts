@@ -1,6 +1,6 @@
-import { DeliveryStatus } from '../../../contracts/index.ts';
-import type { DeliveryCursor, DeliveryFilter } from '../../ports/index.ts';
-import type { Database } from '../database.ts';
+import { DeliveryStatus } from '../../../../contracts/index.ts';
+import type { DeliveryCursor, DeliveryFilter } from '../../../ports/index.ts';
+import type { Database } from '../../database.ts';
 
 export type WalkOrder = 'newest' | 'oldest';
 

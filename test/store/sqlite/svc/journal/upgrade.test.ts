@@ -3,14 +3,14 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { packageRoot } from '../../../../src/kit/files/paths.ts';
-import { systemClock } from '../../../../src/kit/time/clock.ts';
-import { openDatabase } from '../../../../src/store/sqlite/index.ts';
-import { GATEWAY_MIGRATIONS } from '../../../../src/store/sqlite/svc/schema.ts';
-import { tempDir } from '../../../support/daemon.ts';
-import { startProgram } from '../programs/start.ts';
+import { packageRoot } from '../../../../../src/kit/files/paths.ts';
+import { systemClock } from '../../../../../src/kit/time/clock.ts';
+import { openDatabase } from '../../../../../src/store/sqlite/index.ts';
+import { GATEWAY_MIGRATIONS } from '../../../../../src/store/sqlite/svc/schema.ts';
+import { tempDir } from '../../../../support/daemon.ts';
+import { startProgram } from '../../programs/start.ts';
+import { errorsInto, journalOf, openStore, records } from '../journalled-store.ts';
 import { databaseOf } from './journal-bytes.ts';
-import { errorsInto, journalOf, openStore, records } from './journalled-store.ts';
 
 /**
  * What a gateway of schema 6 left that was killed: frames 4 to 7, of which its database has none. Three accepted

@@ -2,12 +2,11 @@ import { readdirSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type Logger, silentLogger } from '../../../../src/kit/telemetry/logger.ts';
-import { FRAMES_AT } from '../../../../src/store/sqlite/svc/journal/header.ts';
-import { readJournal } from '../../../../src/store/sqlite/svc/journal/read-journal.ts';
-import { tempDir } from '../../../support/daemon.ts';
-import { delivery } from '../../../support/new-delivery.ts';
-import { databaseOf, journalBytes } from './journal-bytes.ts';
+import { type Logger, silentLogger } from '../../../../../src/kit/telemetry/logger.ts';
+import { FRAMES_AT } from '../../../../../src/store/sqlite/svc/journal/header.ts';
+import { readJournal } from '../../../../../src/store/sqlite/svc/journal/read-journal.ts';
+import { tempDir } from '../../../../support/daemon.ts';
+import { delivery } from '../../../../support/new-delivery.ts';
 import {
   errorsInto,
   expectAll,
@@ -17,7 +16,8 @@ import {
   openStore,
   records,
   withUnfiled,
-} from './journalled-store.ts';
+} from '../journalled-store.ts';
+import { databaseOf, journalBytes } from './journal-bytes.ts';
 
 test('a journal with a hole is applied up to it, and kept aside for whoever can make sense of the rest', async () => {
   const dataDir = await tempDir();

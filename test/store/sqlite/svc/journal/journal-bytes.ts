@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { maxFrameBytes, writeFrame } from '../../../../src/store/sqlite/svc/journal/frame.ts';
-import { headerBytes, newHeader } from '../../../../src/store/sqlite/svc/journal/header.ts';
+import { maxFrameBytes, writeFrame } from '../../../../../src/store/sqlite/svc/journal/frame.ts';
+import { headerBytes, newHeader } from '../../../../../src/store/sqlite/svc/journal/header.ts';
 
 export interface Content {
   units: string;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { WriteLoad } from '../../../../src/store/sqlite/svc/journal/write-load.ts';
+import { WriteLoad } from '../../../../../src/store/sqlite/svc/journal/write-load.ts';
 
 function begin(load: WriteLoad, units: number): void {
   for (let n = 0; n < units; n++) load.begin();

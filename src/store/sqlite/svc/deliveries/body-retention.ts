@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Database } from '../database.ts';
-import type { DeliveryRows } from './delivery-rows.ts';
-import { SQL } from './delivery-statements.ts';
-import type { InboxLog } from './inbox-log.ts';
+import type { Database } from '../../database.ts';
+import type { InboxLog } from '../inbox-log.ts';
+import type { DeliveryRows } from './rows.ts';
+import { SQL } from './statements.ts';
 
 /** Rows scanned per event-loop turn: a few milliseconds. */
 const BATCH_ROWS = 200;

@@ -1,8 +1,8 @@
-import type { DeliveryEnd, DeliveryRecord, NewDelivery } from '../../ports/index.ts';
-import type { Database } from '../database.ts';
-import type { Step } from './committer/protocol.ts';
-import { IS_OPEN, SQL } from './delivery-statements.ts';
-import { INLINE_BODY_BYTES } from './schema.ts';
+import type { DeliveryEnd, DeliveryRecord, NewDelivery } from '../../../ports/index.ts';
+import type { Database } from '../../database.ts';
+import type { Step } from '../committer/protocol.ts';
+import { INLINE_BODY_BYTES } from '../schema.ts';
+import { IS_OPEN, SQL } from './statements.ts';
 
 /** Columns of a row besides those of the delivery. */
 export type RowState = Pick<DeliveryRecord, 'status' | 'steps' | 'httpStatus' | 'outcome' | 'durationMs'>;

@@ -1,4 +1,4 @@
-import type { InboxLog } from './inbox-log.ts';
+import type { InboxLog } from '../inbox-log.ts';
 
 /** Deliveries whose end is in the journal but not in the database, where they still look unfinished. */
 export interface UnappliedEnds {

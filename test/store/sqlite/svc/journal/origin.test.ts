@@ -2,10 +2,9 @@ import { copyFileSync, cpSync, existsSync, readdirSync, readFileSync, renameSync
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
-import { stageData } from '../../../../src/cli/commands/backup/stage.ts';
-import { tempDir } from '../../../support/daemon.ts';
-import { delivery } from '../../../support/new-delivery.ts';
-import { databaseOf } from './journal-bytes.ts';
+import { stageData } from '../../../../../src/cli/commands/backup/stage.ts';
+import { tempDir } from '../../../../support/daemon.ts';
+import { delivery } from '../../../../support/new-delivery.ts';
 import {
   errorsInto,
   expectFiled,
@@ -14,7 +13,8 @@ import {
   records,
   refuseRows,
   withUnfiled,
-} from './journalled-store.ts';
+} from '../journalled-store.ts';
+import { databaseOf } from './journal-bytes.ts';
 
 /** One whose database has filed so many more frames than any other here. */
 async function withFiled(count: number): Promise<string> {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { atTurnEnd } from '../../../src/kit/streams/turn-end.ts';
+import { atTurnEnd } from '../../../src/kit/time/turn-end.ts';
 
 test('what a turn put off is handled at its end, in order; what comes meanwhile, a turn later', async () => {
   const handled: string[] = [];

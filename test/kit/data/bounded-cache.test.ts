@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createBoundedCache } from '../../../src/kit/limits/bounded-cache.ts';
+import { createBoundedCache } from '../../../src/kit/data/bounded-cache.ts';
 
 const numbers = Array.from({ length: 100 }, (_, n) => n);
 

@@ -5,8 +5,11 @@ import {
   headerBytes,
   newHeader,
   readHeader,
-} from '../../../../src/store/sqlite/svc/journal/header.ts';
-import { type JournalContent, readJournal } from '../../../../src/store/sqlite/svc/journal/read-journal.ts';
+} from '../../../../../src/store/sqlite/svc/journal/header.ts';
+import {
+  type JournalContent,
+  readJournal,
+} from '../../../../../src/store/sqlite/svc/journal/read-journal.ts';
 import { type Content, frameBytes, journalBytes } from './journal-bytes.ts';
 
 const DATABASE = Buffer.alloc(16, 9);

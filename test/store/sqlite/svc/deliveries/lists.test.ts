@@ -1,20 +1,20 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
-import type { DeliveryStatus } from '../../../../src/contracts/index.ts';
-import { silentLogger } from '../../../../src/kit/telemetry/logger.ts';
-import { manualClock } from '../../../../src/kit/time/clock.ts';
-import { days } from '../../../../src/kit/time/duration.ts';
+import type { DeliveryStatus } from '../../../../../src/contracts/index.ts';
+import { silentLogger } from '../../../../../src/kit/telemetry/logger.ts';
+import { manualClock } from '../../../../../src/kit/time/clock.ts';
+import { days } from '../../../../../src/kit/time/duration.ts';
 import type {
   DeliveryCursor,
   DeliveryFilter,
   DeliveryRecord,
   WebhookInbox,
-} from '../../../../src/store/ports/index.ts';
-import { openDatabase, sqliteGatewayStore } from '../../../../src/store/sqlite/index.ts';
-import { GATEWAY_MIGRATIONS } from '../../../../src/store/sqlite/svc/schema.ts';
-import { tempDir } from '../../../support/daemon.ts';
-import { delivery, SUCCEEDED } from '../../../support/new-delivery.ts';
+} from '../../../../../src/store/ports/index.ts';
+import { openDatabase, sqliteGatewayStore } from '../../../../../src/store/sqlite/index.ts';
+import { GATEWAY_MIGRATIONS } from '../../../../../src/store/sqlite/svc/schema.ts';
+import { tempDir } from '../../../../support/daemon.ts';
+import { delivery, SUCCEEDED } from '../../../../support/new-delivery.ts';
 
 /** The schema before there were lists. */
 const UNLISTED_SCHEMA = 7;

@@ -2,10 +2,10 @@ import { cpSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } 
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
-import { type Logger, silentLogger } from '../../../../src/kit/telemetry/logger.ts';
-import { tempDir } from '../../../support/daemon.ts';
-import { delivery } from '../../../support/new-delivery.ts';
-import { expectFiled, journalOf, openStore, records, refuseRows } from './journalled-store.ts';
+import { type Logger, silentLogger } from '../../../../../src/kit/telemetry/logger.ts';
+import { tempDir } from '../../../../support/daemon.ts';
+import { delivery } from '../../../../support/new-delivery.ts';
+import { expectFiled, journalOf, openStore, records, refuseRows } from '../journalled-store.ts';
 
 /** What somebody may do to the folder of a running gateway. */
 const DEEDS: Array<[string, (folder: string) => void]> = [

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Logger } from '../../../kit/telemetry/logger.ts';
-import { SQL } from './delivery-statements.ts';
-import type { InboxLog } from './inbox-log.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import { SQL } from '../deliveries/statements.ts';
+import type { InboxLog } from '../inbox-log.ts';
 import type { MarkerIndex } from './marker-index.ts';
 
 /** Markers per request to the committer thread, indexed in one event-loop turn: a millisecond or two. */
