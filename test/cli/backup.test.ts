@@ -2,10 +2,11 @@ import { createHmac } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { gunzipSync, gzipSync } from 'node:zlib';
+import { extract, type Header, pack } from 'tar-stream';
 import { beforeAll, expect, test } from 'vitest';
 import { type BackupManifest, DATA_PREFIX } from '../../src/cli/commands/backup/manifest.ts';
-import { decodeHeader, encodeHeader } from '../../src/kit/files/tar/header.ts';
 import { DATA_FILES } from '../../src/store/sqlite/data-files.ts';
 import { tempDir } from '../support/daemon.ts';
 import { sharedPlatform, type TestPlatform, testPlatform } from './platform.ts';
@@ -223,38 +224,58 @@ test(
   },
 );
 
-/** The archive with its tar changed, packed again. */
-async function tampered(archive: string, change: (tar: Buffer) => Buffer): Promise<string> {
+interface Entry {
+  header: Header;
+  body: Buffer;
+}
+
+async function entriesOf(archive: string): Promise<Entry[]> {
+  const tar = extract();
+  tar.end(gunzipSync(await readFile(archive)));
+  const entries: Entry[] = [];
+  for await (const entry of tar)
+    entries.push({ header: entry.header, body: Buffer.concat(await Readable.from(entry).toArray()) });
+  return entries;
+}
+
+/** The archive with its entries changed and, last of all, its bytes. */
+async function tampered(
+  archive: string,
+  change: (entries: Entry[]) => Entry[],
+  cut: (tar: Buffer) => Buffer = (tar) => tar,
+): Promise<string> {
+  const tar = pack();
+  for (const { header, body } of change(await entriesOf(archive)))
+    tar.entry({ ...header, size: body.length }, body);
+  tar.finalize();
   const file = join(await tempDir(), 'tampered.tar.gz');
-  await writeFile(file, gzipSync(change(gunzipSync(await readFile(archive)))));
+  await writeFile(file, gzipSync(cut(Buffer.concat(await Readable.from(tar).toArray()))));
   return file;
 }
 
-/** Where an entry's header stands, by a part of its name. */
-function headerAt(tar: Buffer, part: string): number {
-  for (let at = 0; at < tar.length; ) {
-    const { name, size } = decodeHeader(tar.subarray(at, at + 512));
-    if (name.includes(part)) return at;
-    at += 512 + Math.ceil(size / 512) * 512;
-  }
-  throw new Error(`There is no ${part}.`);
+/** Changes the entry whose name holds `part`. */
+function edit(part: string, change: (entry: Entry) => Partial<Entry>): (entries: Entry[]) => Entry[] {
+  return (entries) => {
+    expect(entries.some(({ header }) => header.name.includes(part))).toBe(true);
+    return entries.map((entry) =>
+      entry.header.name.includes(part) ? { ...entry, ...change(entry) } : entry,
+    );
+  };
 }
 
-function editManifest(tar: Buffer, edit: (manifest: BackupManifest) => BackupManifest): Buffer {
-  const { size } = decodeHeader(tar.subarray(0, 512));
-  const manifest = JSON.parse(tar.subarray(512, 512 + size).toString()) as BackupManifest;
-  const text = Buffer.from(JSON.stringify(edit(manifest)));
-  const header = encodeHeader({ name: 'manifest.json', type: '0', size: text.length, mode: 0o600 });
-  const padding = Buffer.alloc((512 - (text.length % 512)) % 512);
-  return Buffer.concat([header, text, padding, tar.subarray(512 + Math.ceil(size / 512) * 512)]);
-}
+const editHeader = (part: string, change: Partial<Header>) =>
+  edit(part, ({ header }) => ({ header: { ...header, ...change } }));
 
-function replaceHeader(tar: Buffer, part: string, change: Partial<ReturnType<typeof decodeHeader>>): Buffer {
-  const copy = Buffer.from(tar);
-  const at = headerAt(tar, part);
-  encodeHeader({ ...decodeHeader(tar.subarray(at, at + 512)), ...change }).copy(copy, at);
-  return copy;
-}
+const editManifest = (change: (manifest: BackupManifest) => BackupManifest) =>
+  edit('manifest.json', ({ body }) => ({
+    body: Buffer.from(JSON.stringify(change(JSON.parse(body.toString()) as BackupManifest))),
+  }));
+
+const linked = (type: 'link' | 'symlink') =>
+  edit('credentials.json', ({ header }) => ({
+    header: { ...header, type, linkname: '/etc/passwd' },
+    body: Buffer.alloc(0),
+  }));
 
 test('a damaged, foreign, newer or hostile archive is refused, and nothing is touched', SLOW, async () => {
   const { svc, archive, dataDir, folder } = await backedUp();
@@ -263,52 +284,43 @@ test('a damaged, foreign, newer or hostile archive is refused, and nothing is to
       .filter((name) => !name.includes('/run/'))
       .toSorted();
   const before = await entries();
-  const cases: Array<[string, RegExp, (tar: Buffer) => Buffer]> = [
+  const cases: Array<[string, RegExp, (entries: Entry[]) => Entry[], ((tar: Buffer) => Buffer)?]> = [
     [
       'a flipped byte',
       /digest differs|damaged/,
-      (tar) => {
-        const copy = Buffer.from(tar);
-        const at = headerAt(tar, 'svc.db') + 512 + 5000;
-        copy[at] = (copy[at] ?? 0) ^ 1;
-        return copy;
-      },
+      edit('svc.db', ({ body }) => {
+        const copy = Buffer.from(body);
+        copy[5000] = (copy[5000] ?? 0) ^ 1;
+        return { body: copy };
+      }),
     ],
-    ['cut short', /ends in the middle|is missing/, (tar) => tar.subarray(0, headerAt(tar, 'svc.db') + 2000)],
+    ['cut short', /ends in the middle/, (entries) => entries, (tar) => tar.subarray(0, -5000)],
+    ['without its last file', /is missing/, (entries) => entries.slice(0, -1)],
     [
       'a path that leads out',
       /points outside/,
-      (tar) =>
-        editManifest(tar, (manifest) => ({
-          ...manifest,
-          files: manifest.files.map((file) => ({ ...file, name: `../../${file.name}` })),
-        })),
+      editManifest((manifest) => ({
+        ...manifest,
+        files: manifest.files.map((file) => ({ ...file, name: `../../${file.name}` })),
+      })),
     ],
     [
       'an entry beside the manifest',
       /missing in the manifest/,
-      (tar) => replaceHeader(tar, 'credentials.json', { name: `${DATA_PREFIX}../../escaped` }),
+      editHeader('credentials.json', { name: `${DATA_PREFIX}../../escaped` }),
     ],
-    ['a symbolic link', /symbolic link/, (tar) => replaceHeader(tar, 'credentials.json', { type: '2' })],
-    ['a hard link', /hard link/, (tar) => replaceHeader(tar, 'credentials.json', { type: '1' })],
+    ['a symbolic link', /symbolic link/, linked('symlink')],
+    ['a hard link', /hard link/, linked('link')],
     [
       'a newer schema',
       /newer than this version supports \(schema 99/,
-      (tar) => editManifest(tar, (manifest) => ({ ...manifest, schemas: { 'svc.db': 99 } })),
+      editManifest((manifest) => ({ ...manifest, schemas: { 'svc.db': 99 } })),
     ],
-    [
-      'a newer format',
-      /newer format/,
-      (tar) => editManifest(tar, (manifest) => ({ ...manifest, format: 9 })),
-    ],
-    [
-      'an archive of another program',
-      /not a backup of svc/,
-      (tar) => tar.subarray(headerAt(tar, 'keys.json')),
-    ],
+    ['a newer format', /newer format/, editManifest((manifest) => ({ ...manifest, format: 9 }))],
+    ['an archive of another program', /not a backup of svc/, (entries) => entries.slice(1)],
   ];
-  for (const [name, says, change] of cases) {
-    const { code, json } = await svc('restore', await tampered(archive, change), '--yes');
+  for (const [name, says, change, cut] of cases) {
+    const { code, json } = await svc('restore', await tampered(archive, change, cut), '--yes');
     expect([name, code, json.error.message]).toEqual([name, 1, expect.stringMatching(says)]);
   }
   const notGzip = await svc('restore', join(dataDir, 'keys.json'), '--yes');

@@ -56,7 +56,7 @@ export const restore = defineCommand({
       const { createdAt, version, files } = manifest;
       return ok<Restored>({ dataDir: root, former, createdAt, version, files: files.length, secretsOpen });
     } finally {
-      archive.close();
+      await archive.close();
       rmSync(next, { recursive: true, force: true });
     }
   },

@@ -1,11 +1,8 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { mkdir, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { createGunzip } from 'node:zlib';
 import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
-import { archiveRefused } from '../../../kit/files/tar/header.ts';
-import { readTar, type TarEntry, type TarReader } from '../../../kit/files/tar/read.ts';
+import { archiveRefused, readTarGz, type TarEntry, textOf } from '../../../kit/files/tar/read.ts';
 import { storeError } from '../../../store/sqlite/store-error.ts';
 import { type BackupFile, BackupManifest, DATA_PREFIX, FORMAT, MANIFEST_NAME } from '../backup/manifest.ts';
 
@@ -16,31 +13,29 @@ export interface OpenArchive {
   manifest: BackupManifest;
   /** Unpacks into an empty folder. Throws if the content differs from the manifest. */
   unpackTo(folder: string): Promise<void>;
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** Throws VALIDATION_ERROR for a damaged archive, a newer format, or a file that is not a backup. */
 export async function openArchive(file: string): Promise<OpenArchive> {
-  const stream = createReadStream(file);
-  const unzipped = stream.pipe(createGunzip());
-  stream.on('error', (error) => unzipped.destroy(error));
-  const reader = readTar(unzipped);
-  return guarded(file, reader, async () => {
-    const manifest = await readManifest(reader);
+  const entries = readTarGz(file);
+  const close = async (): Promise<void> => void (await entries.return(undefined));
+  return guarded(file, close, async () => {
+    const manifest = await readManifest(entries);
     return {
       manifest,
-      unpackTo: (folder) => guarded(file, reader, () => unpackAll(manifest, reader, folder)),
-      close: reader.close,
+      unpackTo: (folder) => guarded(file, close, () => unpackAll(manifest, entries, folder)),
+      close,
     };
   });
 }
 
 /** Closes the archive on failure and converts the error. */
-async function guarded<T>(file: string, reader: TarReader, work: () => Promise<T>): Promise<T> {
+async function guarded<T>(file: string, close: () => Promise<void>, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
-    reader.close();
+    await close();
     const error = storeError(file, thrown);
     throw error instanceof PlatformError
       ? error
@@ -48,13 +43,11 @@ async function guarded<T>(file: string, reader: TarReader, work: () => Promise<T
   }
 }
 
-async function readManifest(reader: TarReader): Promise<BackupManifest> {
-  const entry = await reader.next();
+async function readManifest(entries: AsyncGenerator<TarEntry, undefined>): Promise<BackupManifest> {
+  const { value: entry } = await entries.next();
   if (entry?.name !== MANIFEST_NAME || entry.type !== 'file' || entry.size > MAX_MANIFEST_BYTES)
     throw archiveRefused(`it is not a backup of svc: it does not start with ${MANIFEST_NAME}`);
-  const parts: Buffer[] = [];
-  await reader.copy(entry.size, (chunk) => void parts.push(Buffer.from(chunk)));
-  const parsed = BackupManifest.safeParse(parseJson(Buffer.concat(parts).toString('utf8')));
+  const parsed = BackupManifest.safeParse(parseJson(await textOf(entry)));
   if (!parsed.success) throw archiveRefused(`its ${MANIFEST_NAME} is incomplete`);
   if (parsed.data.format > FORMAT) {
     throw archiveRefused(
@@ -73,12 +66,16 @@ function parseJson(text: string): unknown {
 }
 
 /** Requires exactly the files of the manifest, each once. */
-async function unpackAll({ files }: BackupManifest, reader: TarReader, folder: string): Promise<void> {
+async function unpackAll(
+  { files }: BackupManifest,
+  entries: AsyncGenerator<TarEntry, undefined>,
+  folder: string,
+): Promise<void> {
   const expected = new Map(files.map((file) => [DATA_PREFIX + requireInside(file.name), file]));
-  for (let entry = await reader.next(); entry; entry = await reader.next()) {
+  for await (const entry of entries) {
     const file = expected.get(entry.name);
     expected.delete(entry.name);
-    await unpackFile(requireMatch(entry, file), reader, folder);
+    await unpackFile(requireMatch(entry, file), entry, folder);
   }
   const [missing] = expected.keys();
   if (missing) throw archiveRefused(`${quoted(missing)} is missing`);
@@ -95,8 +92,8 @@ function requireMatch(entry: TarEntry, file: BackupFile | undefined): BackupFile
 }
 
 async function unpackFile(
-  { name, size, sha256, mode }: BackupFile,
-  reader: TarReader,
+  { name, sha256, mode }: BackupFile,
+  { content }: TarEntry,
   folder: string,
 ): Promise<void> {
   const path = join(folder, name);
@@ -105,10 +102,10 @@ async function unpackFile(
   // `wx` prevents writing through an existing link, or a file whose name differs in case only.
   const target = await open(path, 'wx', mode & 0o755);
   try {
-    await reader.copy(size, async (chunk) => {
+    for await (const chunk of content) {
       hash.update(chunk);
       await target.writeFile(chunk);
-    });
+    }
     await target.sync();
   } finally {
     await target.close();

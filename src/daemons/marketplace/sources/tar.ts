@@ -1,10 +1,7 @@
-import { createReadStream } from 'node:fs';
-import { chmod, mkdir, open } from 'node:fs/promises';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { createGunzip } from 'node:zlib';
 import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
-import { archiveRefused as refused } from '../../../kit/files/tar/header.ts';
-import { readTar, type TarEntry, type TarReader } from '../../../kit/files/tar/read.ts';
+import { readTarGz, archiveRefused as refused, type TarEntry } from '../../../kit/files/tar/read.ts';
 import { INSTALL_LIMITS, isInside } from '../../../plugins/index.ts';
 
 /**
@@ -16,28 +13,17 @@ export async function unpackTarball(
   folder: string,
   skip: ReadonlySet<string>,
 ): Promise<void> {
-  const file = createReadStream(archive);
-  const bytes = createGunzip();
-  // `pipe` does not forward errors, and an unhandled one would crash the service.
-  file.on('error', (error) => bytes.destroy(error));
-  const reader = readTar(file.pipe(bytes));
   const seen = { files: 0, bytes: 0 };
   try {
-    for (let entry = await reader.next(); entry; entry = await reader.next()) {
-      await unpackEntry(entry, reader, folder, skip, seen);
-    }
+    for await (const entry of readTarGz(archive)) await unpackEntry(entry, folder, skip, seen);
   } catch (error) {
     if (error instanceof PlatformError) throw error;
     throw refused(`it cannot be read: ${messageOf(error)}`, error);
-  } finally {
-    reader.close();
-    file.destroy();
   }
 }
 
 async function unpackEntry(
-  { name, type, size, mode }: TarEntry,
-  reader: TarReader,
+  { name, type, size, mode, content }: TarEntry,
   folder: string,
   skip: ReadonlySet<string>,
   seen: { files: number; bytes: number },
@@ -54,15 +40,10 @@ async function unpackEntry(
   const target = join(folder, inner);
   if (!isInside(resolve(folder), resolve(target)))
     throw refused(`${quoted(name)} is a path outside of the package`);
-  if (type === 'folder' || inner === '' || skip.has(inner)) return reader.skip(size);
+  if (type === 'folder' || inner === '' || skip.has(inner)) return;
   await mkdir(dirname(target), { recursive: true });
   // `wx`: a second entry with the same name must not replace a verified one.
-  const file = await open(target, 'wx', 0o644);
-  try {
-    await reader.copy(size, (chunk) => file.writeFile(chunk));
-  } finally {
-    await file.close();
-  }
+  await writeFile(target, content, { flag: 'wx', mode: 0o644 });
   if ((mode & 0o111) !== 0) await chmod(target, 0o755);
 }
 

@@ -1,121 +1,130 @@
-import { archiveRefused, BLOCK, decodeHeader } from './header.ts';
+import { once } from 'node:events';
+import { createReadStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import { type Extract, extract } from 'tar-stream';
+import { messageOf, PlatformError } from '../../errors/errors.ts';
 
-/** Max bytes of an extended header. Names have at most a kilobyte. */
+/** Max bytes of headers before one entry. They compress so well that an archive of a kilobyte could hold megabytes. */
 const MAX_HEADER_BYTES = 64 * 1024;
-/** Max extended headers before one entry. Empty ones compress so well that an archive could keep us reading for minutes. */
-const MAX_HEADERS = 8;
+/** Bytes written to the extractor at a time: the header limit is checked between two writes. */
+const SLICE_BYTES = 16 * 1024;
 
 export interface TarEntry {
   /** As stored: may point anywhere. */
   name: string;
   type: 'file' | 'folder' | 'symbolic link' | 'hard link' | 'device or unknown entry';
   size: number;
+  /** Permission bits. */
   mode: number;
+  /** Must be read before the next entry; unread content is skipped. */
+  content: AsyncIterable<Buffer>;
 }
 
-/** Reads an archive entry by entry. Copy or skip the content of each entry before reading the next. */
-export interface TarReader {
-  /** Returns undefined at the end. */
-  next(): Promise<TarEntry | undefined>;
-  copy(size: number, write: (chunk: Buffer) => Promise<void> | void): Promise<void>;
-  skip(size: number): Promise<void>;
-  close(): void;
-}
+const TYPES: Record<string, TarEntry['type']> = {
+  file: 'file',
+  'contiguous-file': 'file',
+  directory: 'folder',
+  symlink: 'symbolic link',
+  link: 'hard link',
+};
 
-/** Throws VALIDATION_ERROR for damaged or invalid archives. Extended headers (long names) are applied to their entry. */
-export function readTar(stream: AsyncIterable<Buffer> & { destroy(): void }): TarReader {
-  const blocks = createBlockReader(stream);
-  return {
-    next: () => nextEntry(blocks),
-    copy: blocks.padded,
-    skip: (size) => blocks.padded(size, () => {}),
-    close: () => stream.destroy(),
-  };
-}
-
-async function nextEntry(blocks: BlockReader): Promise<TarEntry | undefined> {
-  let longName: string | undefined;
-  for (let headers = 0; headers <= MAX_HEADERS; headers++) {
-    const block = await blocks.block();
-    if (!block || block.every((byte) => byte === 0)) return undefined;
-    const { name, type, size, mode } = decodeHeader(block);
-    if (type === 'x' || type === 'g' || type === 'L') {
-      if (size > MAX_HEADER_BYTES) throw archiveRefused('one of its headers is too large');
-      const text = (await blocks.bytes(size)).toString('utf8');
-      if (type === 'L') longName = text.replace(/\0.*$/s, '');
-      else if (type === 'x') longName = paxPath(text) ?? longName;
-      continue;
+/**
+ * Yields the entries of a `.tar.gz` file in order. Reads the file to its end, where its checksum is.
+ * Throws VALIDATION_ERROR for damaged archives; errors of the file system and of gzip pass unchanged.
+ */
+export async function* readTarGz(path: string): AsyncGenerator<TarEntry, undefined> {
+  const archive = extract();
+  const stop = new AbortController();
+  const limit = new HeaderLimit(archive);
+  let failure: unknown;
+  archive.on('error', (error) => {
+    failure = error;
+  });
+  // After a failure, the stream of an entry reports only that it was destroyed.
+  const explain: Explain = (error) => explained(failure ?? error);
+  const feeding = pipeline(
+    createReadStream(path),
+    createGunzip(),
+    (bytes: AsyncIterable<Buffer>) => limit.feed(bytes, stop.signal),
+    { signal: stop.signal },
+  ).catch((error: Error) => archive.destroy(error));
+  try {
+    for await (const entry of archive) {
+      const { name, type, size, mode } = entry.header;
+      yield {
+        name,
+        type: TYPES[type] ?? 'device or unknown entry',
+        size,
+        mode: mode & 0o777,
+        content: contentOf(entry, explain),
+      };
+      entry.resume();
     }
-    return { name: longName ?? name, type: typeOf(type), size, mode };
+  } catch (error) {
+    throw explain(error);
+  } finally {
+    stop.abort();
+    await feeding;
   }
-  throw archiveRefused(`more than ${MAX_HEADERS} headers come before one file`);
 }
 
-function typeOf(flag: string): TarEntry['type'] {
-  if (flag === '0' || flag === '\0' || flag === '7') return 'file';
-  if (flag === '5') return 'folder';
-  if (flag === '2') return 'symbolic link';
-  if (flag === '1') return 'hard link';
-  return 'device or unknown entry';
+type Explain = (error: unknown) => unknown;
+
+async function* contentOf(entry: AsyncIterable<unknown>, explain: Explain): AsyncGenerator<Buffer> {
+  try {
+    yield* entry as AsyncIterable<Buffer>;
+  } catch (error) {
+    throw explain(error);
+  }
 }
 
-/** Finds `<length> path=<value>\n` among the records of a pax header. */
-function paxPath(text: string): string | undefined {
-  return /(?:^|\n)\d+ path=([^\n]*)\n/.exec(text)?.[1];
+/** Reads the content of a file. */
+export async function textOf({ content }: TarEntry): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of content) chunks.push(chunk);
+  return Buffer.concat(chunks).toString('utf8');
 }
 
-interface BlockReader {
-  /** Reads one block; undefined at the end. */
-  block(): Promise<Buffer | undefined>;
-  bytes(size: number): Promise<Buffer>;
-  /** Reads `size` bytes and the padding to the next block. */
-  padded(size: number, take: (chunk: Buffer) => Promise<void> | void): Promise<void>;
+export function archiveRefused(why: string, cause?: unknown): PlatformError {
+  return new PlatformError(
+    'VALIDATION_ERROR',
+    `The archive is refused: ${why}.`,
+    cause === undefined ? {} : { cause },
+  );
 }
 
-/** Reads exact amounts from a stream. */
-function createBlockReader(stream: AsyncIterable<Buffer>): BlockReader {
-  const chunks = stream[Symbol.asyncIterator]();
-  let rest: Buffer = Buffer.alloc(0);
+/** Limits the headers of an archive: the extractor allows any number of them, each of 4 MB. */
+class HeaderLimit {
+  readonly #archive: Extract;
+  #written = 0;
+  /** Offset before which the next entry must begin. */
+  #nextEntryBy = MAX_HEADER_BYTES;
 
-  /** Returns at most `limit` bytes as they arrive; empty at the end. */
-  async function readUpTo(limit: number): Promise<Buffer> {
-    while (rest.length === 0) {
-      const next = await chunks.next();
-      if (next.done) return Buffer.alloc(0);
-      rest = next.value;
-    }
-    const taken = rest.subarray(0, limit);
-    rest = rest.subarray(taken.length);
-    return taken;
+  constructor(archive: Extract) {
+    this.#archive = archive;
+    archive.on('entry', ({ size }) => {
+      this.#nextEntryBy = this.#written + size + MAX_HEADER_BYTES;
+    });
   }
 
-  async function readExactly(size: number, take: (chunk: Buffer) => Promise<void> | void): Promise<boolean> {
-    for (let left = size; left > 0; ) {
-      const chunk = await readUpTo(left);
-      if (chunk.length === 0) return false;
-      left -= chunk.length;
-      await take(chunk);
-    }
-    return true;
+  async feed(bytes: AsyncIterable<Buffer>, signal: AbortSignal): Promise<void> {
+    for await (const chunk of bytes)
+      for (let at = 0; at < chunk.length; at += SLICE_BYTES) {
+        if (this.#written > this.#nextEntryBy)
+          throw archiveRefused(`more than ${MAX_HEADER_BYTES} bytes of headers come before one file`);
+        const slice = chunk.subarray(at, at + SLICE_BYTES);
+        this.#written += slice.length;
+        if (!this.#archive.write(slice)) await once(this.#archive, 'drain', { signal });
+      }
+    this.#archive.end(null);
   }
+}
 
-  async function padded(size: number, take: (chunk: Buffer) => Promise<void> | void): Promise<void> {
-    const padding = (BLOCK - (size % BLOCK)) % BLOCK;
-    if (!(await readExactly(size, take)) || !(await readExactly(padding, () => {})))
-      throw archiveRefused('it ends in the middle of a file');
-  }
-
-  return {
-    async block() {
-      const parts: Buffer[] = [];
-      const isWhole = await readExactly(BLOCK, (chunk) => void parts.push(chunk));
-      return isWhole ? Buffer.concat(parts) : undefined;
-    },
-    async bytes(size) {
-      const parts: Buffer[] = [];
-      await padded(size, (chunk) => void parts.push(chunk));
-      return Buffer.concat(parts);
-    },
-    padded,
-  };
+function explained(error: unknown): unknown {
+  const message = messageOf(error);
+  if (message === 'Unexpected end of data') return archiveRefused('it ends in the middle of a file', error);
+  if (/^Invalid (?:tar )?header/.test(message))
+    return archiveRefused('it is damaged or not a tar archive', error);
+  return error;
 }
