@@ -17,6 +17,7 @@ async function read(chunks: AsyncIterable<Uint8Array>, maxChars?: number): Promi
 
 test.each([1, 2, 3, 7, 1000])('events are the same however the stream is cut: %i bytes', async (size) => {
   expect(await read(cut(TEXT, size))).toEqual([
+    { comment: 'hello' },
     { id: '1' },
     { id: '2', event: 'named', data: '{"a":\n"grüße"}' },
     { data: 'none' },

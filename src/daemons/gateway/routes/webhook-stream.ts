@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { streamDeliveries } from '../../../contracts/index.ts';
 import { createEventStreams, type EndpointContext, type Http, mount } from '../../../http/index.ts';
-import type { WrittenEvent } from '../../../kit/streams/server-sent-events.ts';
+import type { ServerSentEvent } from '../../../kit/streams/server-sent-events.ts';
 import type { DeliveryRecord, WebhookInbox } from '../../../store/ports/index.ts';
 import type { Authenticator } from '../domain/identity/authenticator.ts';
 import { textOf, viewOf } from '../domain/webhooks/admin/delivery-view.ts';
@@ -37,7 +37,7 @@ async function* follow(
   services: WebhookStreamServices,
   call: Call,
   signal: AbortSignal,
-): AsyncGenerator<WrittenEvent[], void> {
+): AsyncGenerator<ServerSentEvent[], void> {
   const { namespaceId } = call.caller;
   let cursor = await startOf(services.tailedInbox, call);
   const start = formatCursor(cursor);

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { WrittenEvent } from '../../../kit/streams/server-sent-events.ts';
+import type { ServerSentEvent } from '../../../kit/streams/server-sent-events.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
 import type { Page } from '../domain/desks/run-desk.ts';
 import type { RunWatch } from '../domain/desks/run-watch.ts';
@@ -35,7 +35,7 @@ export async function* followRun<Item extends { id: number }>(
   { watch, clock, runId, page, isOver }: LiveSource<Item>,
   cursor: string | undefined,
   signal: AbortSignal,
-): AsyncGenerator<WrittenEvent[], void> {
+): AsyncGenerator<ServerSentEvent[], void> {
   let at = cursor;
   let changed = false;
   let wake: () => void = () => {};
