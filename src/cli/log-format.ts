@@ -1,14 +1,7 @@
+import { isRecord } from '../kit/data/is-record.ts';
 import { spelledOut } from '../kit/security/harmless.ts';
+import { LOG_LEVELS, type LogLevel } from '../kit/telemetry/logger.ts';
 import type { Style } from './style.ts';
-
-const LEVEL_COLOURS = {
-  trace: 'gray',
-  debug: 'gray',
-  info: 'green',
-  warn: 'yellow',
-  error: 'red',
-  fatal: 'red',
-} as const;
 
 /** Fields shown elsewhere in the line, or not useful to people. */
 const OMITTED_FIELDS = new Set([
@@ -21,54 +14,69 @@ const OMITTED_FIELDS = new Set([
   'layer',
   'traceId',
   'spanId',
+  'evidence',
+  'error',
 ]);
 
 /** Fields already part of the message of an access log line. */
 const REQUEST_FIELDS = new Set(['method', 'route', 'status']);
 const NO_FIELDS = new Set<string>();
 
-/** Formats a log record: `12:03:04.123 INFO  gateway  message  key=value`. Lines that are not records are only escaped. */
-export function formatRecord(line: string, style: Style): string {
-  let record: Record<string, unknown>;
-  try {
-    record = JSON.parse(line) as Record<string, unknown>;
-  } catch {
-    return spelledOut(line);
-  }
-  const level = String(record.level) as keyof typeof LEVEL_COLOURS;
-  const colour = style[LEVEL_COLOURS[level] ?? 'gray'];
-  const { meta } = record;
-  const {
-    error,
-    stack: pluginStack,
-    ...plain
-  } = (typeof meta === 'object' && meta !== null ? meta : {}) as Record<string, unknown>;
-  const own = Object.entries(record).filter(
-    ([key]) => !OMITTED_FIELDS.has(key) && key !== 'evidence' && key !== 'error',
-  );
-  const shown =
-    record.message === `${plain.method} ${plain.route} ${plain.status}` ? REQUEST_FIELDS : NO_FIELDS;
-  const fields = [...own, ...Object.entries(plain)]
-    .filter(([key]) => !shown.has(key))
-    .map(([key, value]) => `${spelledOut(key)}=${inline(value)}`);
-  const head = [
-    style.dim(timeOfDay(Number(record.time))),
-    colour(spelledOut(level).toUpperCase().padEnd(5)),
-    style.cyan(spelledOut(String(record.serviceId ?? '')).padEnd(11)),
-    spelledOut(String(record.message ?? '')),
-  ].join(' ');
-  const stack = stackOf(error ?? record.error ?? { stack: pluginStack });
-  return [
-    head + (fields.length > 0 ? style.dim(`  ${fields.join(' ')}`) : ''),
-    ...(stack ? [style.dim(stack)] : []),
-  ].join('\n');
+/**
+ * Returns a formatter of log records: `[12:03:04.123] INFO (gateway): message  key=value`. Lines that are not records are only
+ * escaped. All texts are escaped because plugins write logs, and pino-pretty keeps line ends and control characters.
+ */
+export async function loadRecordFormat(style: Style): Promise<(line: string) => string> {
+  const { prettyFactory } = await import('pino-pretty');
+  const pretty = prettyFactory({
+    colorize: style.level > 0,
+    // The default has a background colour, which `harmless` removes.
+    customColors: 'fatal:red',
+    useOnlyCustomProps: false,
+    messageKey: 'message',
+    // With a template string the fields would lose their colours.
+    messageFormat: ({ message }) => String(message),
+    translateTime: 'SYS:HH:MM:ss.l',
+    hideObject: true,
+  });
+  return (line) => {
+    const record = recordOf(line);
+    if (!record) return spelledOut(line);
+    const { level, time, serviceId, message, error } = record;
+    const meta = isRecord(record.meta) ? record.meta : {};
+    const { error: metaError, stack: pluginStack, ...plain } = meta;
+    const stack = stackOf(metaError ?? error ?? { stack: pluginStack });
+    const shown = pretty({
+      level: levelOf(level),
+      time: typeof time === 'number' && Number.isFinite(new Date(time).getTime()) ? time : 0,
+      name: spelledOut(String(serviceId ?? '')),
+      message: spelledOut(String(message ?? '')) + style.dim(fieldsOf(record, plain)),
+      // pino-pretty prints the stack of records of type `Error` below the line.
+      ...(stack === undefined ? {} : { type: 'Error', stack }),
+    });
+    return shown.trimEnd();
+  };
 }
 
-function timeOfDay(time: number): string {
-  if (!Number.isFinite(time)) return '--:--:--.---';
-  const at = new Date(time);
-  const two = (n: number): string => String(n).padStart(2, '0');
-  return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${String(at.getMilliseconds()).padStart(3, '0')}`;
+function recordOf(line: string): Record<string, unknown> | undefined {
+  try {
+    const record: unknown = JSON.parse(line);
+    return isRecord(record) ? record : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function levelOf(level: unknown): LogLevel {
+  return LOG_LEVELS.find((known) => known === level) ?? 'info';
+}
+
+function fieldsOf(record: Record<string, unknown>, meta: Record<string, unknown>): string {
+  const shown = record.message === `${meta.method} ${meta.route} ${meta.status}` ? REQUEST_FIELDS : NO_FIELDS;
+  const own = Object.entries(record).filter(([key]) => !OMITTED_FIELDS.has(key));
+  const fields = [...own, ...Object.entries(meta)].filter(([key]) => !shown.has(key));
+  const texts = fields.map(([key, value]) => ` ${spelledOut(key)}=${inline(value)}`);
+  return texts.length === 0 ? '' : ` ${texts.join('')}`;
 }
 
 function inline(value: unknown): string {
@@ -76,12 +84,9 @@ function inline(value: unknown): string {
   return spelledOut(typeof value === 'object' ? JSON.stringify(value) : String(value));
 }
 
-/** Stack of a logged error, indented. */
+/** Stack of a logged error, escaped. */
 function stackOf(error: unknown): string | undefined {
   const stack = (error as { stack?: unknown } | null | undefined)?.stack;
   if (typeof stack !== 'string') return undefined;
-  return stack
-    .split('\n')
-    .map((line) => `    ${spelledOut(line)}`)
-    .join('\n');
+  return stack.split('\n').map(spelledOut).join('\n');
 }

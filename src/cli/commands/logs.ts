@@ -8,7 +8,7 @@ import { LOG_LEVELS } from '../../kit/telemetry/logger.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand, streamed } from '../define-command.ts';
 import { followStored } from '../kept-stream.ts';
-import { formatRecord } from '../log-format.ts';
+import { loadRecordFormat } from '../log-format.ts';
 import { followLogs, lastRecords } from '../log-reader.ts';
 import { namedGateway } from '../named-gateway.ts';
 import { UsageError } from '../parse-args.ts';
@@ -56,10 +56,11 @@ export const logs = defineCommand({
       since: since === undefined ? undefined : parseSince(since, clock.now()),
       tenantId: globals.namespace,
     };
+    const format = globals.json ? String : await loadRecordFormat(ui.out);
     const show = (line: string): void => {
       const record = globals.json ? parsed(line) : undefined;
       if (record) ui.record(record, () => line);
-      else ui.line(globals.json ? line : formatRecord(line, ui.out));
+      else ui.line(format(line));
     };
     if (raw) await showFiles(choice, { follow, lines }, context, show);
     else {

@@ -8,7 +8,7 @@ import { systemClock } from '../../../kit/time/clock.ts';
 import { minutes, seconds } from '../../../kit/time/duration.ts';
 import { onStopSignals } from '../../../supervisor/stop-signals.ts';
 import { defineCommand, streamed } from '../../define-command.ts';
-import { formatRecord } from '../../log-format.ts';
+import { loadRecordFormat } from '../../log-format.ts';
 import { homeFlag, registeredAgent } from './flags.ts';
 
 /** Runs until SIGTERM or SIGINT, then finishes running executions. @spec Gateway: host agents */
@@ -36,9 +36,9 @@ export const run = defineCommand({
   }),
   async run({ plugins, maxProcesses, memoryMb, sandbox, drainSeconds, home }, { env, cwd, ui, globals }) {
     const { folder, identity } = await registeredAgent(home, env);
-    const readable = ui.interactive && !globals.json;
-    const output = readable
-      ? { write: (line: string) => ui.line(formatRecord(line.trimEnd(), ui.out)), flush: () => {} }
+    const format = ui.interactive && !globals.json ? await loadRecordFormat(ui.out) : null;
+    const output = format
+      ? { write: (line: string) => ui.line(format(line.trimEnd())), flush: () => {} }
       : bufferedOutput(1, systemClock, (count) =>
           logger.warn(`${count} log lines were dropped, because the reader is too slow`),
         );

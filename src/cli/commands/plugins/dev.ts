@@ -16,7 +16,7 @@ import { sourceStamp } from '../../../plugins/index.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, streamed } from '../../define-command.ts';
 import { interruption } from '../../interruption.ts';
-import { formatRecord } from '../../log-format.ts';
+import { loadRecordFormat } from '../../log-format.ts';
 import { checkFolder } from './check-folder.ts';
 import { followFailures } from './plugin-failures.ts';
 
@@ -40,7 +40,7 @@ export const dev = defineCommand({
       : (await checkFolder(folder, context)).plugin?.manifest;
     const how = known?.origin === 'project' ? 'is part of the project' : 'is linked';
     const { signal, exitCode } = interruption();
-    await followFailures(id, context, signal, (record) => showFailure(record, context));
+    await followFailures(id, context, signal, await failureView(context));
     context.ui.note(`${id} ${how}; watching ${folder}`);
     const stamp = () => sourceStamp(folder, manifest);
     await watchFolder(folder, stamp, signal, async () => {
@@ -56,10 +56,10 @@ async function knownAt(folder: string, { client }: CommandContext): Promise<Plug
   return items.find(({ root, origin }) => root === folder && origin !== 'installed');
 }
 
-function showFailure(record: LogRecord, { ui, globals, clock }: CommandContext): void {
-  const at = new Date(clock.now()).toISOString();
-  const line = JSON.stringify(record);
-  ui.line(globals.json ? JSON.stringify({ at, log: record }) : formatRecord(line, ui.out));
+async function failureView({ ui, globals, clock }: CommandContext): Promise<(log: LogRecord) => void> {
+  if (globals.json) return (log) => ui.line(JSON.stringify({ at: new Date(clock.now()).toISOString(), log }));
+  const format = await loadRecordFormat(ui.out);
+  return (log) => ui.line(format(JSON.stringify(log)));
 }
 
 /** Reloads the plugin. A broken folder is reported, and the loaded version keeps running. Returns the manifest if valid. */

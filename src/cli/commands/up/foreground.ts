@@ -4,7 +4,7 @@ import { systemRandom } from '../../../kit/security/random.ts';
 import { type RunningSupervisor, runSupervisor } from '../../../supervisor/run-supervisor.ts';
 import { onStopSignals } from '../../../supervisor/stop-signals.ts';
 import type { CommandContext } from '../../context.ts';
-import { formatRecord } from '../../log-format.ts';
+import { loadRecordFormat } from '../../log-format.ts';
 import type { Ui } from '../../ui.ts';
 import { announce, announceReady } from './announce.ts';
 import type { Ports } from './ports.ts';
@@ -15,7 +15,7 @@ import type { Ports } from './ports.ts';
  */
 export async function runForeground(ports: Ports, context: CommandContext): Promise<number> {
   const { cwd, env, globals, ui } = context;
-  const readable = ui.interactive && !globals.json;
+  const format = ui.interactive && !globals.json ? await loadRecordFormat(ui.out) : null;
   let supervisor: RunningSupervisor | undefined;
   let signalled: NodeJS.Signals | undefined;
   // Installed before anything starts, because Ctrl-C would otherwise end only this process.
@@ -35,11 +35,11 @@ export async function runForeground(ports: Ports, context: CommandContext): Prom
     loadConfig: () => loadConfig({ cwd, env, configFile: globals.config, profile: globals.profile, ports }),
     onEvent: (event) => announce(event, ui),
     onLines(source, lines) {
-      if (!readable) return ui.raw(lines);
+      if (!format) return ui.raw(lines);
       // Events were already printed; the supervisor's log lines would repeat them.
       if (source === 'supervisor') return;
       const records = lines.toString('utf8').trimEnd().split('\n');
-      ui.raw(records.map((record) => `${formatRecord(record, ui.out)}\n`).join(''));
+      ui.raw(records.map((record) => `${format(record)}\n`).join(''));
     },
   });
   try {
