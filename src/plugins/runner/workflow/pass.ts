@@ -2,9 +2,9 @@ import { CancelledError } from '../../../contracts/cancelled-error.ts';
 import type { EnterStep, ReadySteps, SettleStep, StepAnswer } from '../../../contracts/index.ts';
 import { PlatformCallError } from '../failure.ts';
 import { type Branch, newBranch, runInStep, sideBySide } from './branches.ts';
-import { createLanes } from './lanes.ts';
 import type { PassLink, StepRequest } from './pass-link.ts';
 import { Recalled } from './recalled.ts';
+import { Semaphore } from './semaphore.ts';
 import { failureOf, outcomeOf } from './step-ends.ts';
 import { faultOf } from './step-failure.ts';
 import { Turns } from './turns.ts';
@@ -30,8 +30,8 @@ export function createPass(link: PassLink) {
   >();
   const recalled = new Recalled();
   const turns = new Turns();
-  const lanes = createLanes(MOST_AT_ONCE);
-  const questions = createLanes(MOST_QUESTIONS);
+  const stepsAtWork = new Semaphore(MOST_AT_ONCE);
+  const questions = new Semaphore(MOST_QUESTIONS);
   /** Waiting branches, by the step that each waits for. */
   const waiting = new Map<string, () => void>();
   const branches = new Set<Branch>();
@@ -84,7 +84,7 @@ export function createPass(link: PassLink) {
   async function ask<T>(call: () => Promise<T>): Promise<T> {
     if (isOver) return NEVER;
     try {
-      const answer = await questions(call);
+      const answer = await questions.run(call);
       return isOver ? await NEVER : answer;
     } catch (error) {
       if (isOver) return NEVER;
@@ -168,7 +168,7 @@ export function createPass(link: PassLink) {
   ): Promise<Extract<StepAnswer, { at: number }>> {
     // A local step waits for its slot before it is entered, since its timeout starts then.
     const go = (): Promise<StepAnswer> =>
-      run ? lanes(() => goOn(branch, step, run)) : ask(() => link.enter(step));
+      run ? stepsAtWork.run(() => goOn(branch, step, run)) : ask(() => link.enter(step));
     let answer = recalled.take(step) ?? (await go());
     while (!('at' in answer)) {
       await blocked(step.id);

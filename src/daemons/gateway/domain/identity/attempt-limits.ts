@@ -1,3 +1,4 @@
+import pLimit, { type LimitFunction } from 'p-limit';
 import { rateLimited } from '../../../../http/index.ts';
 import type { CreateLimiter } from '../../../../kit/limits/rate-limiter.ts';
 import { minutes } from '../../../../kit/time/duration.ts';
@@ -8,8 +9,8 @@ import { minutes } from '../../../../kit/time/duration.ts';
  */
 const PER_ADDRESS = 30;
 const PER_CLIENT_AND_ADDRESS = 10;
-/** Concurrent attempts per address: as many as there are scrypt threads. */
-const AT_ONCE = 4;
+/** Per address: as many as there are scrypt threads. */
+const MAX_CONCURRENT_ATTEMPTS = 4;
 
 export interface AttemptLimits {
   /**
@@ -25,7 +26,7 @@ export interface AttemptLimits {
  */
 export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits {
   const failures = createLimiter('login attempts', { windowMs: minutes(1), exact: true });
-  const serialized = createQueues();
+  const concurrency = new ConcurrencyPerKey();
 
   async function counted<T>(keys: ReadonlyArray<[string, number]>, attempt: () => Promise<T>): Promise<T> {
     const taken: string[] = [];
@@ -50,7 +51,7 @@ export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits
       // office.
       const keys: Array<[string, number]> = [[ip, PER_ADDRESS]];
       if (clientId !== null) keys.unshift([`${ip} ${clientId}`, PER_CLIENT_AND_ADDRESS]);
-      return serialized(ip, () => counted(keys, attempt));
+      return concurrency.run(ip, () => counted(keys, attempt));
     },
   };
 }
@@ -59,20 +60,17 @@ export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits
  * Runs attempts of each key in order, with limited concurrency. In-flight attempts count as failures until
  * they succeed, so that fifty agents that log in at once would otherwise exceed the limit.
  */
-function createQueues() {
-  const queues = new Map<string, { running: number; waiting: Array<() => void> }>();
-  return async <T>(key: string, run: () => Promise<T>): Promise<T> => {
-    const queue = queues.get(key) ?? { running: 0, waiting: [] };
-    queues.set(key, queue);
-    if (queue.running < AT_ONCE) queue.running++;
-    else await new Promise<void>((resolve) => queue.waiting.push(resolve));
+class ConcurrencyPerKey {
+  readonly #keys = new Map<string, { limit: LimitFunction; users: number }>();
+
+  async run<T>(key: string, attempt: () => Promise<T>): Promise<T> {
+    const entry = this.#keys.get(key) ?? { limit: pLimit(MAX_CONCURRENT_ATTEMPTS), users: 0 };
+    this.#keys.set(key, entry);
+    entry.users++;
     try {
-      return await run();
+      return await entry.limit(attempt);
     } finally {
-      const next = queue.waiting.shift();
-      // The slot passes to the next waiter.
-      if (next) next();
-      else if (--queue.running === 0) queues.delete(key);
+      if (--entry.users === 0) this.#keys.delete(key);
     }
-  };
+  }
 }
