@@ -39,6 +39,23 @@ export function pipePrototype(socket: Socket): Record<string, unknown> | undefin
   return handle?.constructor.name === 'Pipe' ? Object.getPrototypeOf(handle) : undefined;
 }
 
+/** Methods of a native pipe that open a connection. Older versions of Node lack the second. */
+export const PIPE_CONNECT_METHODS = ['connect', 'connect2'] as const;
+
+/** Methods of `process` that send signals. `_kill` is the native function that the public `kill` calls. */
+export const KILL_METHODS = ['kill', '_kill'] as const;
+
+/**
+ * Classes of the native objects that an object of Node keeps under symbols. Their static methods reach what a module exports,
+ * so a sandbox must close them too.
+ */
+export function nativeClassesIn(object: object): object[] {
+  return Object.getOwnPropertySymbols(object).flatMap((symbol) => {
+    const native = (object as Record<symbol, { constructor?: object } | null | undefined>)[symbol];
+    return native?.constructor ?? [];
+  });
+}
+
 interface WithResponse {
   _httpMessage?: (ServerResponse & { _headerSent: boolean }) | null;
 }

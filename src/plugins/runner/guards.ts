@@ -1,5 +1,6 @@
 import { syncBuiltinESMExports } from 'node:module';
 import process from 'node:process';
+import { KILL_METHODS, nativeClassesIn } from '../../kit/process/node-internals.ts';
 import { refusal, refused } from './refusal.ts';
 import { guardVm } from './vm-guard.ts';
 
@@ -93,7 +94,7 @@ function builtin(module: string): object {
 function guardKill(): void {
   const self = process.pid;
   const raw = process as unknown as Record<'kill' | '_kill', (pid: number, signal?: unknown) => unknown>;
-  for (const name of ['kill', '_kill'] as const) {
+  for (const name of KILL_METHODS) {
     const original = raw[name].bind(process);
     lock(process, name, (pid: number, signal?: unknown) => {
       // 0 and negative ids address process groups, including the service's.
@@ -106,12 +107,9 @@ function guardKill(): void {
 /** `importHistogram` is also reachable through the native handle of any histogram. */
 function guardHistogram(): void {
   const { createHistogram } = builtin('node:perf_hooks') as { createHistogram?: () => object };
-  const histogram = createHistogram?.() as Record<symbol, unknown> | undefined;
-  if (!histogram) return;
-  for (const symbol of Object.getOwnPropertySymbols(histogram)) {
-    const native = (histogram[symbol] as object | null)?.constructor;
-    if (native && 'import' in native) lock(native, 'import', refusal('perf_hooks.importHistogram'));
-  }
+  const natives = createHistogram ? nativeClassesIn(createHistogram()) : [];
+  for (const native of natives)
+    if ('import' in native) lock(native, 'import', refusal('perf_hooks.importHistogram'));
 }
 
 /** Makes a property read-only and non-configurable; replaces a getter by the value. */

@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 import process from 'node:process';
-import { pipePrototype } from '../../kit/process/node-internals.ts';
+import { PIPE_CONNECT_METHODS, pipePrototype } from '../../kit/process/node-internals.ts';
 
 type Connect = (this: object, request: unknown, address: unknown, ...rest: unknown[]) => unknown;
 type Lock = (target: object, name: string, value: unknown) => void;
@@ -22,7 +22,7 @@ export function guardPipes(channel: Socket, lock: Lock): void {
   const prototype = pipePrototype(channel);
   if (!permission || !prototype) return;
   const mayRead = permission.has.bind(permission, 'fs.read');
-  for (const name of ['connect', 'connect2']) {
+  for (const name of PIPE_CONNECT_METHODS) {
     const connect = prototype[name] as Connect | undefined;
     if (!connect) continue;
     lock(prototype, name, function (this: object, request: unknown, address: unknown, ...rest: unknown[]) {

@@ -2,10 +2,14 @@ import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { createHistogram } from 'node:perf_hooks';
 import { expect, onTestFinished, test } from 'vitest';
 import {
   hasBegunResponse,
+  KILL_METHODS,
   listeningHandle,
+  nativeClassesIn,
+  PIPE_CONNECT_METHODS,
   pendingRequest,
   pipePrototype,
   stopReading,
@@ -60,6 +64,25 @@ test('the prototype of a pipe has the functions that connect it; a TCP socket ha
   expect(prototype).toBe(pipePrototype(pipe.socket));
   const tcp = await connected(await listening(createServer()));
   expect(pipePrototype(tcp.client)).toBeUndefined();
+});
+
+test('pipes connect by the methods that the sandbox guards, and by no others', async () => {
+  const pipe = await connected(await listening(createServer(), join(await tempDir(), 'pipe')));
+  const names = Object.getOwnPropertyNames(pipePrototype(pipe.client)!).filter((name) =>
+    /connect/i.test(name),
+  );
+  expect(names).not.toEqual([]);
+  expect(PIPE_CONNECT_METHODS).toEqual(expect.arrayContaining(names));
+});
+
+test('the process sends signals by the methods that the sandbox guards, and by no others', () => {
+  const names = Object.getOwnPropertyNames(process).filter((name) => /kill/i.test(name));
+  expect(names.toSorted()).toEqual([...KILL_METHODS].toSorted());
+});
+
+test('the native class of a histogram has the import that the sandbox closes', () => {
+  const importing = nativeClassesIn(createHistogram()).filter((native) => 'import' in native);
+  expect(importing).toHaveLength(1);
 });
 
 test('a socket tells which request is not answered yet, and whether its response has begun', async () => {
