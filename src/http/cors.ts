@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Http } from './server.ts';
+import type { Http } from './http-kit.ts';
 
 /** The answer to the `Origin` of a request. */
 export interface CorsVerdict {

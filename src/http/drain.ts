@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { STOP_DEADLINES } from '../kit/time/stop-deadlines.ts';
-import type { Http } from './server.ts';
+import type { Http } from './http-kit.ts';
 
 /** Kernel backlog of the listener. With Node's 511, a burst of connections waits for a retransmit of one second. */
 export const LISTEN_BACKLOG = 4096;

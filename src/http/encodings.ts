@@ -1,5 +1,5 @@
 import { PlatformError } from '../kit/errors/errors.ts';
-import type { Http } from './server.ts';
+import type { Http } from './http-kit.ts';
 
 /**
  * Rejects encoded bodies before they are read. Parsed undecoded, they would fail as invalid JSON or allow request smuggling.

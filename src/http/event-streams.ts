@@ -2,9 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../contracts/index.ts';
 import { errorBody, messageOf, PlatformError, toRemoteError } from '../kit/errors/errors.ts';
 import { createFairShares } from '../kit/limits/fair-shares.ts';
-import { type WrittenEvent, writtenEvent } from '../kit/streams/server-sent-events.ts';
+import { type ServerSentEvent, writtenEvent } from '../kit/streams/server-sent-events.ts';
+import type { Http } from './http-kit.ts';
 import { abortOnDisconnect, createReplyStream } from './reply-stream.ts';
-import type { Http } from './server.ts';
 
 /** Proxies and the CLI close connections that stay silent. */
 const HEARTBEAT_MS = 10_000;
@@ -22,7 +22,7 @@ export interface StreamCall {
  * Yields batches of events. An error before the first batch becomes an ordinary error response. `signal` aborts when the
  * client disconnects.
  */
-export type FollowEvents = (signal: AbortSignal) => AsyncGenerator<readonly WrittenEvent[], void>;
+export type FollowEvents = (signal: AbortSignal) => AsyncGenerator<readonly ServerSentEvent[], void>;
 
 export interface EventStreams {
   /**

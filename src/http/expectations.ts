@@ -3,8 +3,8 @@ import { HEADERS } from '../contracts/index.ts';
 import { errorBody, PlatformError } from '../kit/errors/errors.ts';
 import type { Random } from '../kit/security/random.ts';
 import { saneId } from '../kit/telemetry/trace.ts';
+import type { Http } from './http-kit.ts';
 import { protocolFault } from './request-line.ts';
-import type { Http } from './server.ts';
 
 /**
  * Defers the answer to `Expect: 100-continue` until a handler wants the body, so that a rejected client never sends it.

@@ -4,7 +4,7 @@ import { PlatformError } from '../kit/errors/errors.ts';
 import { safeEqual, serviceKey } from '../kit/security/keys.ts';
 import type { Logger } from '../kit/telemetry/logger.ts';
 import { isLoopbackHost } from './host-check.ts';
-import type { Authenticate } from './server.ts';
+import type { Authenticate } from './http-kit.ts';
 
 export interface UpstreamIdentityOptions {
   internalSecret: string;

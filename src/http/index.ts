@@ -8,6 +8,7 @@ export * from './error-body.ts';
 export * from './event-streams.ts';
 export * from './expectations.ts';
 export * from './host-check.ts';
+export * from './http-kit.ts';
 export * from './identity.ts';
 export { keepProtocolAlone, SERVER_LIMITS } from './keep-protocol.ts';
 export * from './linger.ts';

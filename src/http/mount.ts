@@ -13,7 +13,7 @@ import { problemsOf } from '../kit/data/schema-problems.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 import type { RateVerdict, SharedLimiter } from '../kit/limits/rate-limiter.ts';
 import { minutes } from '../kit/time/duration.ts';
-import type { Http } from './server.ts';
+import type { Http } from './http-kit.ts';
 
 /** A limiter shared by several endpoints. */
 export interface SharedLimit {

@@ -1,9 +1,9 @@
 import type { RequestListener } from 'node:http';
 import type { Random } from '../kit/security/random.ts';
+import type { HttpKit } from './http-kit.ts';
 import { sendRawError } from './raw-error.ts';
 import { idsOf } from './request-ids.ts';
 import { protocolFault } from './request-line.ts';
-import type { HttpKit } from './server.ts';
 
 /** Answers requests of other protocols, because Fastify fails on unknown methods. Passes all others to `serve`. */
 export function refuseOtherProtocols(kit: HttpKit, random: Random, serve: RequestListener): RequestListener {

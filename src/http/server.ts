@@ -1,29 +1,17 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
-import fastify, {
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  type onResponseHookHandler,
-  type RouteOptions,
-} from 'fastify';
-import { type Caller, HEADERS, LIMITS, type ServiceName } from '../contracts/index.ts';
+import fastify, { type FastifyRequest, type onResponseHookHandler, type RouteOptions } from 'fastify';
+import { HEADERS, LIMITS } from '../contracts/index.ts';
 import { findCostProblem } from '../kit/data/json-cost.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 import { type CreateLimiter, localLimiters } from '../kit/limits/rate-limiter.ts';
-import type { Random } from '../kit/security/random.ts';
-import type { Logger } from '../kit/telemetry/logger.ts';
-import type { Metrics } from '../kit/telemetry/metrics.ts';
 import { saneId } from '../kit/telemetry/trace.ts';
-import type { Tracer } from '../kit/telemetry/tracer.ts';
-import type { Clock } from '../kit/time/clock.ts';
-import { type Account, type AnsweredRequest, createAccount } from './account.ts';
+import { type AnsweredRequest, createAccount } from './account.ts';
 import { createClientErrorAnswer } from './client-error.ts';
 import { drainOnClose } from './drain.ts';
 import { refuseEncodedBodies } from './encodings.ts';
 import { continueWhenWanted } from './expectations.ts';
-import type { CheckHost } from './host-check.ts';
+import type { Http, HttpKit } from './http-kit.ts';
 import { createProtocolServer, keepProtocol } from './keep-protocol.ts';
-import type { MountedEndpoint } from './openapi.ts';
 import { refuseOtherProtocols } from './other-protocols.ts';
 import { setTrace } from './request-ids.ts';
 import { requireValidRequest } from './request-line.ts';
@@ -37,67 +25,6 @@ const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
 
 /** Of every router: two that read one path in two ways would let a request past a check. */
 export const ROUTER_OPTIONS = { maxParamLength: 2048, ignoreTrailingSlash: false };
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** `performance.now()` when the request line arrived. */
-    startedAt: number;
-    traceId: string;
-    /** Span of this request; the parent of calls made for it. */
-    spanId: string;
-    /** Set after authentication. */
-    caller: Caller | null;
-    /** Route name in metrics and logs, if Fastify's pattern (a wildcard) is too coarse. */
-    routeLabel: string | null;
-  }
-  interface FastifyInstance {
-    kit: HttpKit;
-  }
-}
-
-/**
- * Identifies the caller or throws UNAUTHORIZED. Adds rate limit headers to `reply`. Synchronous if possible, because a
- * promise costs the hot path.
- */
-export type Authenticate = (request: FastifyRequest, reply?: FastifyReply) => Caller | Promise<Caller>;
-
-/** Dependencies of `mount` and the standard routes. */
-export interface HttpKit {
-  service: ServiceName;
-  logger: Logger;
-  metrics: Metrics;
-  clock: Clock;
-  random: Random;
-  /** Creates the limiters of endpoints. */
-  createLimiter: CreateLimiter;
-  authenticate: Authenticate;
-  /** Records each request if traces are exported. */
-  tracer?: Tracer | undefined;
-  /** Counts and logs a request whose response bypasses Fastify. */
-  account: (request: FastifyRequest, status: number) => void;
-  /** The same for a request that bypasses Fastify entirely. */
-  accountAnswered: Account;
-  /** Proxies whose `X-Forwarded-*` headers are trusted. */
-  trustedProxies?: readonly string[];
-  /** Time for open requests to finish on shutdown; default 8 s. */
-  drainMs?: number | undefined;
-  /** The service is stopping: responses say `Connection: close`. */
-  draining: boolean;
-  /** `performance.now()` at which a drain closes open connections. */
-  drainEndsAt: number;
-  /** `performance.now()` of the latest request; a drain waits while new ones arrive. */
-  lastRequestAt: number;
-  /** Total connections accepted. */
-  connections: number;
-  /** Throws for unexpected host names. */
-  checkHost?: CheckHost | undefined;
-  /** Mounted endpoints, for OpenAPI. */
-  endpoints: MountedEndpoint[];
-  /** All routes of the server, including those without an endpoint and those that its own request listener serves. */
-  routes: RegisteredRoute[];
-}
-
-export type Http = FastifyInstance;
 
 type KitState =
   | 'account'

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { apiHealth, type Degradation, type Endpoint, type Health, health } from '../contracts/index.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 import { isBuilt, packageRoot, version } from '../kit/files/paths.ts';
+import type { Http } from './http-kit.ts';
 import { mount } from './mount.ts';
-import type { Http } from './server.ts';
 
 export interface StandardRoutes {
   /** Health paths of the service; the REST API has no `/health`. */
