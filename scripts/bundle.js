@@ -70,7 +70,15 @@ const directBuiltins = {
  * load all of them, and schemas would be created before compilation is disabled.
  */
 const COMMAND = [
-  ...['command-arguments', 'command-help', 'context', 'define-command', 'exit-codes', 'gateway-client'],
+  ...[
+    'command-arguments',
+    'command-help',
+    'context',
+    'create-context',
+    'define-command',
+    'exit-codes',
+    'gateway-client',
+  ],
   ...['light-fetch', 'named-gateway', 'not-running', 'output', 'parse-args', 'problem-text', 'run-command'],
   ...['saved-logins', 'style', 'ui'],
 ].map((name) => `src/cli/${name}.ts`);

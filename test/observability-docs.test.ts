@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { PLATFORM_CODES } from '../src/contracts/index.ts';
 import { packageRoot } from '../src/kit/files/paths.ts';
-import { SOURCE_ROOT, sourceFiles } from './support/import-rules.ts';
+import { SOURCE_ROOT, sourceFiles } from './support/source-files.ts';
 
 const CODE = /'([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)'/g;
 const read = (file: string): string => readFileSync(join(SOURCE_ROOT, file), 'utf8');
@@ -39,7 +39,7 @@ const COMPUTED: Record<string, () => string[]> = {
     ),
   'daemons/gateway/domain/webhooks/verify/authentication.ts: refusal.fault.toUpperCase()': () =>
     [
-      ...part('daemons/gateway/domain/webhooks/verify/signature.ts', 'type SignatureFault', ';').matchAll(
+      ...part('daemons/gateway/domain/webhooks/verify/schemes.ts', 'type SignatureFault', ';').matchAll(
         /'(\w+)'/g,
       ),
     ].map(([, fault]) => fault!.toUpperCase()),

@@ -17,6 +17,13 @@ export const COMMANDS: readonly CommandEntry[] = [
   ...WORKFLOW_COMMANDS,
   ...PLUGIN_COMMANDS,
   ...ACCESS_COMMANDS,
+  {
+    name: 'commands',
+    summary: 'List all commands with examples; --json describes each argument',
+    group: 'Help',
+    example: 'svc commands --json',
+    load: async () => (await import('./commands/commands.ts')).commandsOf(COMMANDS),
+  },
   ...SHELL_COMMANDS,
 ];
 

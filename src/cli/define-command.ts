@@ -1,13 +1,14 @@
 import type { z } from 'zod';
 import type { CommandResult, Envelope } from '../contracts/index.ts';
 import type { CommandContext } from './context.ts';
+import type { RecordShape } from './json-records.ts';
 import type { Style } from './style.ts';
 
 /**
  * A command as data plus a function. Required keys of `args` are positional, in order; others are flags (`instanceId` is
  * `--instance-id`) unless `positionals` lists them. `run` returns its result; only streams write output, with `ui.line`.
  */
-export interface Command<Args extends z.ZodObject = z.ZodObject, Result = unknown> {
+export interface Command<Args extends z.ZodObject = z.ZodObject, Result = unknown> extends RecordShape {
   /** Full name: `webhooks provision`. */
   readonly name: string;
   readonly summary: string;
@@ -18,10 +19,6 @@ export interface Command<Args extends z.ZodObject = z.ZodObject, Result = unknow
   readonly example: string;
   /** When output is streamed (with `--json`, one document per line). Default: never. */
   readonly streams?: Streams;
-  /** Field that identifies records; `--json` also prints it as `id`. */
-  readonly idField?: string;
-  /** The result is an external document, printed unchanged by `--json`. */
-  readonly verbatim?: true;
   run(args: z.output<Args>, context: CommandContext): Promise<CommandResult<Result>>;
   /** Resolves commands whose arguments are known only at run time. Undefined: this command. */
   expand?(argv: readonly string[], context: CommandContext): Promise<Expanded | undefined>;

@@ -1,9 +1,10 @@
 import { version } from '../kit/files/paths.ts';
+import { described } from './command-table/described.ts';
 import type { CommandEntry } from './command-table/entry.ts';
 import { NOUNS } from './command-table/nouns.ts';
 import { COMMANDS, verbsOf } from './command-table.ts';
 import { GLOBAL_FLAGS } from './globals.ts';
-import { definitions, shellExample } from './wrap.ts';
+import { definitions } from './wrap.ts';
 
 /** Text of `svc --help`: commands by group, nouns with their verbs. */
 export function rootHelp(width: number): string {
@@ -42,11 +43,6 @@ export function nounHelp(noun: string, width: number): string {
     '',
     `svc ${noun} <verb> --help shows the arguments.`,
   ].join('\n');
-}
-
-/** One command in `svc commands` and in the help of its noun. */
-export function described({ name, summary, example }: CommandEntry, width: number): string[] {
-  return [`  ${name}`, ...definitions([['  ', summary]], width), ...shellExample(example, width, '      ')];
 }
 
 /** One line per single-word command and per noun, in table order. */

@@ -1,8 +1,12 @@
 import { isRecord } from '../kit/data/is-record.ts';
-import type { AnyCommand } from './define-command.ts';
 
 /** How records are completed for programs. */
-export type RecordShape = Pick<AnyCommand, 'idField' | 'verbatim'>;
+export interface RecordShape {
+  /** Field that identifies records; `--json` also prints it as `id`. */
+  readonly idField?: string;
+  /** The result is an external document, printed unchanged by `--json`. */
+  readonly verbatim?: true;
+}
 
 /** Fields with data of users, plugins and senders, printed unchanged. */
 const USER_DATA_FIELDS = new Set([

@@ -1,7 +1,8 @@
 import { toPlatformError } from '../kit/errors/errors.ts';
 import { jsonText } from '../kit/security/harmless.ts';
 import { systemClock } from '../kit/time/clock.ts';
-import { type CommandContext, createContext } from './context.ts';
+import type { CommandContext } from './context.ts';
+import { createContext } from './create-context.ts';
 import type { AnyCommand } from './define-command.ts';
 import { EXIT, exitCodeOf } from './exit-codes.ts';
 import type { GlobalFlags } from './globals.ts';

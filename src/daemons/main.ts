@@ -8,16 +8,11 @@ import { bufferedOutput } from '../kit/telemetry/output.ts';
 import { otlpTarget } from '../kit/telemetry/tracer.ts';
 import { systemClock } from '../kit/time/clock.ts';
 import { STOP_DEADLINES } from '../kit/time/stop-deadlines.ts';
+import { toStartFailure } from './error-message.ts';
 import type { Frame } from './group/link.ts';
 import type { PrimaryChannel } from './group/sibling.ts';
 import { createPeers } from './peers.ts';
-import {
-  type DaemonStart,
-  type FromSibling,
-  type Listener,
-  type ToSibling,
-  toStartFailure,
-} from './process-protocol.ts';
+import type { DaemonStart, FromSibling, Listener, ToSibling } from './process-protocol.ts';
 import type { RunningDaemon } from './run-daemon.ts';
 import { startByName } from './start-by-name.ts';
 

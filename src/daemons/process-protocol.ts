@@ -1,8 +1,8 @@
-import type { PlatformCode, PlatformConfig, ServiceName } from '../contracts/index.ts';
-import { messageOf, PlatformError, toPlatformError } from '../kit/errors/errors.ts';
+import type { PlatformConfig, ServiceName } from '../contracts/index.ts';
 import type { KeyMaterial } from '../kit/security/keys.ts';
 import type { LogLevel } from '../kit/telemetry/logger.ts';
 import type { SandboxStatus } from '../plugins/index.ts';
+import type { ErrorMessage } from './error-message.ts';
 import type { Frame } from './group/link.ts';
 import type { OperatorCredentials } from './operator.ts';
 
@@ -47,13 +47,6 @@ export type ToDaemon =
 /** Messages of a service's primary to its siblings, in place of the supervisor. */
 export type ToSibling = ToDaemon | { type: 'group'; frame: Frame };
 
-/** Serialized form of a PlatformError. */
-export interface ErrorMessage {
-  code: PlatformCode;
-  message: string;
-  details: Record<string, unknown>;
-}
-
 /**
  * Messages of a service process. `listening` carries its listener, unless the port is shared. The process
  * exits after `failed`. `sandbox` reports a changed sandbox of its plugin processes.
@@ -64,18 +57,3 @@ export type FromDaemon =
   | { type: 'failed'; error: ErrorMessage };
 
 export type FromSibling = FromDaemon | { type: 'group'; frame: Frame };
-
-export function toErrorMessage(thrown: unknown): ErrorMessage {
-  const { code, message, details } = toPlatformError(thrown);
-  return { code, message, details };
-}
-
-/** Start failure of a process, for the operator, who unlike a caller needs the cause. */
-export function toStartFailure(what: string, thrown: unknown): ErrorMessage {
-  if (thrown instanceof PlatformError) return toErrorMessage(thrown);
-  return { code: 'INTERNAL_ERROR', message: `${what} could not start: ${messageOf(thrown)}`, details: {} };
-}
-
-export function fromErrorMessage({ code, message, details }: ErrorMessage): PlatformError {
-  return new PlatformError(code, message, { details });
-}

@@ -7,7 +7,7 @@ import {
 } from '../contracts/index.ts';
 import { deliveryPath } from '../daemons/gateway/domain/webhooks/receive/delivery-path.ts';
 import { commandCall, requireCommand } from '../daemons/plugin-runtime/commands.ts';
-import type { PluginCall } from '../daemons/plugin-runtime/runtime.ts';
+import type { PluginCall } from '../daemons/plugin-runtime/plugin-call.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 import type { LoadedPlugin } from '../plugins/index.ts';
 import type { TestServices } from './services.ts';

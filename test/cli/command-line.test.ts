@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { commandHelp } from '../../src/cli/command-help.ts';
+import { described } from '../../src/cli/command-table/described.ts';
 import { NOUNS } from '../../src/cli/command-table/nouns.ts';
 import { COMMANDS, findCommand } from '../../src/cli/command-table.ts';
 import { splitWords } from '../../src/cli/globals.ts';
-import { described, nounHelp } from '../../src/cli/help.ts';
-import { formatRecord } from '../../src/cli/log-format.ts';
+import { nounHelp } from '../../src/cli/help.ts';
+import { loadRecordFormat } from '../../src/cli/log-format.ts';
 import { createStyle, table } from '../../src/cli/style.ts';
 import { entryFile, version } from '../../src/kit/files/paths.ts';
 import { tempDir } from '../support/daemon.ts';
@@ -176,8 +177,8 @@ test('colours follow NO_COLOR, FORCE_COLOR and the terminal', () => {
   expect(level(true, { FORCE_COLOR: '0' })).toBe(0);
 });
 
-test('a record reads as one line with its fields, an error with its stack; other text stays', () => {
-  const style = createStyle({}, {});
+test('a record reads as one line with its fields, an error with its stack; other text stays', async () => {
+  const format = await loadRecordFormat(createStyle({}, {}));
   const record = {
     level: 'warn',
     time: new Date(2030, 0, 2, 3, 4, 5, 6).getTime(),
@@ -188,10 +189,10 @@ test('a record reads as one line with its fields, an error with its stack; other
     requestId: 'r1',
     meta: { ms: 12, note: 'a b', error: { message: 'x', stack: 'Error: x\n  at y' } },
   };
-  expect(formatRecord(JSON.stringify(record), style)).toBe(
-    '03:04:05.006 WARN  gateway     Slow  requestId=r1 ms=12 note="a b"\n    Error: x\n      at y',
+  expect(format(JSON.stringify(record))).toBe(
+    '[03:04:05.006] WARN (gateway): Slow  requestId=r1 ms=12 note="a b"\n    Error: x\n      at y',
   );
-  expect(formatRecord('plain text', style)).toBe('plain text');
+  expect(format('plain text')).toBe('plain text');
 });
 
 test('a table folds where a terminal would wrap it, and is one line a row for programs', () => {

@@ -10,13 +10,6 @@ export const SHELL_COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('../commands/openapi.ts')).openapi,
   },
   {
-    name: 'commands',
-    summary: 'List all commands with examples; --json describes each argument',
-    group: 'Help',
-    example: 'svc commands --json',
-    load: async () => (await import('../commands/commands.ts')).commands,
-  },
-  {
     name: 'explain',
     summary: 'Explain an error, reason or exit code and what to do',
     group: 'Help',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { toStartFailure } from '../../daemons/process-protocol.ts';
+import { toStartFailure } from '../../daemons/error-message.ts';
 import { loadConfig } from '../../kit/config/config.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 import { systemRandom } from '../../kit/security/random.ts';

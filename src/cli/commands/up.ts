@@ -1,14 +1,7 @@
 import { z } from 'zod';
-import type { BrokenPlugin, SupervisorStatus } from '../../supervisor/control-protocol.ts';
 import { defineCommand, ok, streamed } from '../define-command.ts';
 import { parsePortFlags } from './up/ports.ts';
-
-export interface UpResult extends SupervisorStatus {
-  firstStart: boolean;
-  alreadyRunning: boolean;
-  /** Plugins that failed to load at this start. Empty if the platform was already running. */
-  brokenPlugins: BrokenPlugin[];
-}
+import type { UpResult } from './up/up-result.ts';
 
 /** @spec docs/operations.md "svc up" */
 export const up = defineCommand({

@@ -1,7 +1,7 @@
 import { type Argument, argumentsOf } from '../command-arguments.ts';
 import type { AnyCommand } from '../define-command.ts';
 import { GLOBAL_FLAGS } from '../globals.ts';
-import { type Candidate, FILES, globalFlags } from './complete.ts';
+import { type Candidate, FILES, globalFlags } from './candidate.ts';
 import { liveValues, type ValueRequest } from './live-values.ts';
 
 /** Arguments that are paths. */

@@ -2,11 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../kit/time/clock.ts';
 import { writePrivateFile } from '../../supervisor/data-folder.ts';
-import { type CommandContext, createContext } from '../context.ts';
+import type { CommandContext } from '../context.ts';
+import { createContext } from '../create-context.ts';
 import type { GlobalFlags } from '../globals.ts';
 import { createStyle } from '../style.ts';
 import { createUi } from '../ui.ts';
-import type { Candidate } from './complete.ts';
+import type { Candidate } from './candidate.ts';
 import { LISTS } from './lists.ts';
 
 /** Completions come in bursts, while the lists change slowly. */

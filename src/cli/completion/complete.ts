@@ -1,15 +1,7 @@
 import { NOUNS } from '../command-table/nouns.ts';
 import { COMMANDS, findCommand, isNoun, nounOf, verbsOf } from '../command-table.ts';
 import { GLOBAL_FLAGS, splitWords } from '../globals.ts';
-
-/** A completion candidate. */
-export interface Candidate {
-  value: string;
-  description?: string;
-}
-
-/** Requests file name completion by the shell. */
-export const FILES: Candidate = { value: ':files' };
+import { type Candidate, FILES, globalFlags } from './candidate.ts';
 
 /**
  * Prints candidates for the last word, one per line with a tab and description. Called on each Tab, so commands are loaded
@@ -71,13 +63,6 @@ function firstWords(): Candidate[] {
     value,
     description: shown.find(({ name }) => name === value)?.summary ?? NOUNS[value] ?? 'Show help',
   }));
-}
-
-export function globalFlags(): Candidate[] {
-  return [
-    ...GLOBAL_FLAGS.map(({ name, summary }) => ({ value: `--${name}`, description: summary })),
-    { value: '--help', description: 'show help for this command' },
-  ];
 }
 
 /** The global flag whose value is being typed. */

@@ -12,7 +12,7 @@ import {
   listWorkflows,
 } from '../../contracts/index.ts';
 import type { Client } from '../../http/client.ts';
-import type { Candidate } from './complete.ts';
+import type { Candidate } from './candidate.ts';
 
 export interface List {
   /** The preceding words that select the list. */

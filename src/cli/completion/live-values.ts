@@ -1,6 +1,6 @@
 import { SERVICE_NAMES } from '../../contracts/index.ts';
 import { parseGlobals } from '../parse-args.ts';
-import type { Candidate } from './complete.ts';
+import type { Candidate } from './candidate.ts';
 
 export interface ValueRequest {
   /** Command name: `webhooks provision`. */

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { PlatformError } from '../../kit/errors/errors.ts';
-import { type ErrorMessage, fromErrorMessage, toErrorMessage } from '../process-protocol.ts';
+import { type ErrorMessage, fromErrorMessage, toErrorMessage } from '../error-message.ts';
 
 /** Messages between two processes of a service. */
 export type Frame =

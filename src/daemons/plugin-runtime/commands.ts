@@ -2,7 +2,7 @@ import type { CommandDecl, CommandResult } from '../../contracts/index.ts';
 import { nearest } from '../../kit/data/nearest.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 import type { Invocation, LoadedPlugin, PluginRegistry } from '../../plugins/index.ts';
-import type { PluginRuntime } from './runtime.ts';
+import type { ExecuteOptions, PluginCall } from './plugin-call.ts';
 
 /** The command of a loaded plugin. Throws PLUGIN_NOT_FOUND, or NOT_FOUND for an unknown command. */
 export function requireCommand(
@@ -32,9 +32,15 @@ export function commandCall({ handler, input, output, timeoutMs, permissions }: 
   };
 }
 
+/** The part of a plugin runtime that runs commands. */
+interface CommandRunner {
+  readonly registry: PluginRegistry;
+  execute(call: PluginCall, options?: ExecuteOptions): Promise<CommandResult>;
+}
+
 /** `ctx.invoke`: inherits tenant, user and ids from the calling execution. */
 export async function invokeCommand(
-  runtime: PluginRuntime,
+  runtime: CommandRunner,
   { pluginId, commandId, input, from, depth, signal }: Invocation,
 ): Promise<CommandResult> {
   const { plugin, command } = requireCommand(runtime.registry, pluginId, commandId);

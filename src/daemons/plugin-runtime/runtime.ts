@@ -1,4 +1,4 @@
-import { type CommandResult, type ExecutionRequest, LIMITS, type ManifestV3 } from '../../contracts/index.ts';
+import { type CommandResult, type ExecutionRequest, LIMITS } from '../../contracts/index.ts';
 import { ownValue } from '../../kit/data/own-value.ts';
 import { every, systemClock } from '../../kit/time/clock.ts';
 import {
@@ -14,7 +14,6 @@ import {
   type PluginDescriber,
   type PluginRegistry,
   projectSecrets,
-  type RunOptions,
   requireDeclaredHost,
   type SandboxInForce,
 } from '../../plugins/index.ts';
@@ -24,49 +23,11 @@ import { createCodeCheck } from './code-check.ts';
 import { invokeCommand } from './commands.ts';
 import { executionEvents } from './execution-events.ts';
 import { createPoolMetrics } from './metrics.ts';
+import type { ExecuteOptions, PluginCall } from './plugin-call.ts';
 import { retryWhileQueueFull } from './queue-retry.ts';
 import { createPluginReports } from './reports.ts';
 import { RunningCode } from './running-code.ts';
 import { configFaults, settingsOf } from './settings.ts';
-
-/** The fields of a plugin that are needed to run it. */
-export interface RunnablePlugin {
-  id: string;
-  version: string;
-  root: string;
-  manifest: ManifestV3;
-}
-
-type CallFields =
-  | 'handler'
-  | 'host'
-  | 'hostContext'
-  | 'input'
-  | 'params'
-  | 'user'
-  | 'tenantId'
-  | 'requestId'
-  | 'traceId';
-
-/**
- * A call of one handler. `permissions` override the plugin's (a route may have its own); defaults:
- * `timeoutMs` 60 s, no `schemas`, a generated `executionId`.
- */
-export interface PluginCall
-  extends Pick<ExecutionRequest, CallFields>,
-    Partial<
-      Pick<ExecutionRequest, 'executionId' | 'schemas' | 'permissions' | 'timeoutMs' | 'parentSpanId'>
-    > {
-  /** Span of a service that records this execution itself; without it, this runtime records it. */
-  recordedSpanId?: string;
-  /** The plugin, or the id of a loaded one. */
-  plugin: RunnablePlugin | string;
-}
-
-export interface ExecuteOptions extends RunOptions {
-  /** Waits while the queue of the plugin's processes is full, instead of failing. */
-  waitsForQueue?: boolean;
-}
 
 /** The project's plugins, ready to be called by a service. */
 export interface PluginRuntime {

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fromErrorMessage } from '../../../daemons/process-protocol.ts';
+import { fromErrorMessage } from '../../../daemons/error-message.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { entryFile } from '../../../kit/files/paths.ts';
 import { seconds } from '../../../kit/time/duration.ts';
@@ -11,9 +11,9 @@ import type { SupervisorReport, SupervisorStatus } from '../../../supervisor/con
 import { type DataFolder, ensureDataFolder } from '../../../supervisor/data-folder.ts';
 import { exitText } from '../../../supervisor/service-process.ts';
 import type { CommandContext } from '../../context.ts';
-import type { UpResult } from '../up.ts';
 import { announce, announceReady, type Started } from './announce.ts';
 import type { Ports } from './ports.ts';
+import type { UpResult } from './up-result.ts';
 
 const POLL_MS = 25;
 /** For output of Node itself while crashing; records of the supervisor go to its log. */

@@ -11,10 +11,10 @@ import type { Random } from '../../../../../kit/security/random.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { SecretKey, SecretRecord } from '../../../../../store/ports/index.ts';
 import { deliveryPath } from '../receive/delivery-path.ts';
-import { endpointName } from '../receive/endpoint-name.ts';
+import { describe, endpointName } from '../receive/endpoint-name.ts';
 import type { DeclaredWebhook, WebhookTargets } from '../receive/targets.ts';
 import { checkGivenSecret, makeSecret } from '../verify/new-secret.ts';
-import { describe, type WebhookSecrets } from '../verify/secrets.ts';
+import type { WebhookSecrets } from '../verify/secrets.ts';
 import type { WebhookPauses } from './pauses.ts';
 
 export interface ProvisionOptions {

@@ -8,9 +8,10 @@ import { isInside } from '../../../../../plugins/inside.ts';
 import type { SecretKey } from '../../../../../store/ports/index.ts';
 import type { WebhookDelivery } from '../receive/delivery.ts';
 import { deliveryPath } from '../receive/delivery-path.ts';
+import { describe } from '../receive/endpoint-name.ts';
 import type { DeclaredWebhook, WebhookTargets } from '../receive/targets.ts';
 import { schemeOf } from '../verify/schemes.ts';
-import { describe, type WebhookSecrets } from '../verify/secrets.ts';
+import type { WebhookSecrets } from '../verify/secrets.ts';
 
 export interface Sample extends SecretKey {
   /** The payload; undefined: the declared sample. */

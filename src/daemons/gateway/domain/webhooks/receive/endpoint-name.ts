@@ -25,3 +25,8 @@ export function endpointName({ namespaceId, pluginId, event, instanceId }: Secre
   }
   return latest.name;
 }
+
+/** Formats a webhook for messages. */
+export function describe({ pluginId, event, instanceId }: SecretKey): string {
+  return `${pluginId} ${event}${instanceId === '' ? '' : ` (instance ${JSON.stringify(instanceId)})`}`;
+}

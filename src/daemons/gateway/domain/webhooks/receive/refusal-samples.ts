@@ -3,9 +3,8 @@ import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import { hours, minutes } from '../../../../../kit/time/duration.ts';
 import type { KeyValueStore, SecretKey } from '../../../../../store/ports/index.ts';
-import { describe } from '../verify/secrets.ts';
 import type { DeliveryContext } from './delivery-context.ts';
-import { endpointName } from './endpoint-name.ts';
+import { describe, endpointName } from './endpoint-name.ts';
 import { senderNetwork } from './sender-network.ts';
 
 export interface RefusalSamplesDeps {

@@ -2,9 +2,9 @@ import { createSecretKey, timingSafeEqual } from 'node:crypto';
 import { LIMITS } from '../../../../../contracts/index.ts';
 import { safeEqual } from '../../../../../kit/security/keys.ts';
 import { singleHeader } from '../../raw-headers.ts';
+import type { SignatureFault } from './schemes.ts';
 import { type Claim, type SharedSecretAuth, schemeOf } from './schemes.ts';
 import { type VerificationKey, type VerificationKeys, verificationKey } from './secrets.ts';
-import type { SignatureFault } from './signature.ts';
 
 /** For operators only: it reveals what a valid request would look like. */
 export interface Explanation {

@@ -2,7 +2,7 @@ import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import { hours, minutes } from '../../../../../kit/time/duration.ts';
 import type { SecretKey, WebhookSecretStore } from '../../../../../store/ports/index.ts';
-import { describe, type VerificationKeys } from './secrets.ts';
+import { describe } from '../receive/endpoint-name.ts';
 
 /** Maximum write rate per secret. */
 const WRITE_EVERY_MS = minutes(1);
@@ -37,7 +37,7 @@ export function createPreviousUse({ store, clock, logger }: PreviousUseDeps) {
     );
   }
 
-  return (key: SecretKey, { previousExpiresAt }: VerificationKeys): void => {
+  return (key: SecretKey, { previousExpiresAt }: { previousExpiresAt: number | null }): void => {
     const now = clock.now();
     const endsAt = previousExpiresAt ?? now;
     const id = JSON.stringify([key.namespaceId, key.pluginId, key.event, key.instanceId, endsAt]);

@@ -2,10 +2,21 @@ import { createHash, createHmac, type KeyObject } from 'node:crypto';
 import type { WebhookAuthConfig } from '../../../../../contracts/index.ts';
 import { REPEATED, singleHeader } from '../../raw-headers.ts';
 import type { VerificationKey } from './secrets.ts';
-import type { SignatureFault } from './signature.ts';
 
 /** The kinds of `auth` that the gateway verifies itself. */
 export type SharedSecretAuth = Exclude<WebhookAuthConfig, { type: 'custom' }>;
+
+/** Why a signature was rejected: only for the operator's record; senders get the same 401 in every case. */
+export type SignatureFault =
+  | 'unprovisioned'
+  | 'header_missing'
+  | 'header_repeated'
+  | 'prefix_missing'
+  | 'encoding'
+  | 'timestamp_malformed'
+  | 'timestamp_outside_tolerance'
+  | 'mismatch'
+  | 'validator_refused';
 
 /** The claimed signatures of a request; with a fault, it cannot be valid. */
 export interface Claim {

@@ -6,7 +6,7 @@ import type { Seal } from '../../../../../kit/security/keys.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { SecretKey, SecretRecord, WebhookSecretStore } from '../../../../../store/ports/index.ts';
-import { endpointName } from '../receive/endpoint-name.ts';
+import { describe, endpointName } from '../receive/endpoint-name.ts';
 import { standardKey } from './new-secret.ts';
 import { createPreviousUse } from './previous-use.ts';
 
@@ -132,10 +132,6 @@ export function createWebhookSecrets({
 /** Binds an encrypted secret to its row. */
 function sealContext({ namespaceId, pluginId, event, instanceId }: SecretKey): string {
   return JSON.stringify(['webhook', namespaceId, pluginId, event, instanceId]);
-}
-
-export function describe({ pluginId, event, instanceId }: SecretKey): string {
-  return `${pluginId} ${event}${instanceId === '' ? '' : ` (instance ${JSON.stringify(instanceId)})`}`;
 }
 
 export function verificationKey(text: string): VerificationKey {

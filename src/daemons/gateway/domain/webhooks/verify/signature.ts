@@ -1,18 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
-import { type Scheme, type SharedSecretAuth, schemeOf } from './schemes.ts';
+import { type Scheme, type SharedSecretAuth, type SignatureFault, schemeOf } from './schemes.ts';
 import { type VerificationKey, type VerificationKeys, verificationKey } from './secrets.ts';
-
-/** Why a signature was rejected: only for the operator's record; senders get the same 401 in every case. */
-export type SignatureFault =
-  | 'unprovisioned'
-  | 'header_missing'
-  | 'header_repeated'
-  | 'prefix_missing'
-  | 'encoding'
-  | 'timestamp_malformed'
-  | 'timestamp_outside_tolerance'
-  | 'mismatch'
-  | 'validator_refused';
 
 export type SignatureVerdict =
   | { valid: true; secret: 'current' | 'previous' }

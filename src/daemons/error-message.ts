@@ -1,0 +1,24 @@
+import type { PlatformCode } from '../contracts/index.ts';
+import { messageOf, PlatformError, toPlatformError } from '../kit/errors/errors.ts';
+
+/** Serialized form of a PlatformError. */
+export interface ErrorMessage {
+  code: PlatformCode;
+  message: string;
+  details: Record<string, unknown>;
+}
+
+export function toErrorMessage(thrown: unknown): ErrorMessage {
+  const { code, message, details } = toPlatformError(thrown);
+  return { code, message, details };
+}
+
+/** Start failure of a process, for the operator, who unlike a caller needs the cause. */
+export function toStartFailure(what: string, thrown: unknown): ErrorMessage {
+  if (thrown instanceof PlatformError) return toErrorMessage(thrown);
+  return { code: 'INTERNAL_ERROR', message: `${what} could not start: ${messageOf(thrown)}`, details: {} };
+}
+
+export function fromErrorMessage({ code, message, details }: ErrorMessage): PlatformError {
+  return new PlatformError(code, message, { details });
+}

@@ -1,0 +1,41 @@
+import type { ExecutionRequest, ManifestV3 } from '../../contracts/index.ts';
+import type { RunOptions } from '../../plugins/index.ts';
+
+/** The fields of a plugin that are needed to run it. */
+export interface RunnablePlugin {
+  id: string;
+  version: string;
+  root: string;
+  manifest: ManifestV3;
+}
+
+type CallFields =
+  | 'handler'
+  | 'host'
+  | 'hostContext'
+  | 'input'
+  | 'params'
+  | 'user'
+  | 'tenantId'
+  | 'requestId'
+  | 'traceId';
+
+/**
+ * A call of one handler. `permissions` override the plugin's (a route may have its own); defaults:
+ * `timeoutMs` 60 s, no `schemas`, a generated `executionId`.
+ */
+export interface PluginCall
+  extends Pick<ExecutionRequest, CallFields>,
+    Partial<
+      Pick<ExecutionRequest, 'executionId' | 'schemas' | 'permissions' | 'timeoutMs' | 'parentSpanId'>
+    > {
+  /** Span of a service that records this execution itself; without it, this runtime records it. */
+  recordedSpanId?: string;
+  /** The plugin, or the id of a loaded one. */
+  plugin: RunnablePlugin | string;
+}
+
+export interface ExecuteOptions extends RunOptions {
+  /** Waits while the queue of the plugin's processes is full, instead of failing. */
+  waitsForQueue?: boolean;
+}
