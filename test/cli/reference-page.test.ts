@@ -6,7 +6,7 @@ import { readExplanations } from '../../src/cli/code-pages.ts';
 import { referencePage } from '../../src/cli/reference-page.ts';
 import { PLATFORM_CODES } from '../../src/contracts/index.ts';
 import { packageRoot } from '../../src/kit/files/paths.ts';
-import { SOURCE_ROOT, sourceFiles } from '../support/import-rules.ts';
+import { SOURCE_ROOT, sourceFiles } from '../support/source-files.ts';
 
 test('docs/cli.md is made of the commands; mend it with `npm run generate`', async () => {
   expect(await readFile(join(packageRoot, 'docs/cli.md'), 'utf8')).toBe(await referencePage());

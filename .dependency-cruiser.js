@@ -1,0 +1,119 @@
+// Who may import whom: `npm run lint` checks it. docs/architecture.md explains the folders.
+
+/** What each folder of `src` may import from beside itself. */
+const FOLDERS = {
+  contracts: [],
+  sdk: ['contracts'],
+  kit: ['contracts'],
+  store: ['contracts', 'kit'],
+  http: ['contracts', 'kit'],
+  // The runner hands handlers the context whose types the SDK declares.
+  plugins: ['contracts', 'kit', 'store/ports', 'sdk'],
+  agent: ['contracts', 'kit', 'http', 'plugins'],
+  daemons: ['contracts', 'kit', 'store', 'http', 'plugins'],
+  testing: ['contracts', 'sdk', 'kit', 'store', 'http', 'plugins', 'agent', 'daemons'],
+  // Of the services it knows their processes alone.
+  supervisor: [
+    ...['contracts', 'kit', 'http', 'plugins', 'store/sqlite', 'daemons/process-protocol.ts'],
+    ...['daemons/error-message.ts', 'daemons/node-flags.ts', 'daemons/operator.ts'],
+  ],
+  cli: ['contracts', 'sdk', 'kit', 'store', 'http', 'plugins', 'agent', 'daemons', 'supervisor', 'testing'],
+};
+
+const SERVICES = ['gateway', 'marketplace', 'rest', 'state', 'workflow'];
+
+/** Files whose cycles are not reported yet. */
+const UNCHECKED = [
+  '^src/daemons/workflow/domain/', // until its engine is a pure reducer
+];
+const unlessUnchecked = UNCHECKED.length > 0 ? { pathNot: UNCHECKED } : {};
+
+const folderRules = Object.entries(FOLDERS).map(([folder, allowed]) => ({
+  name: `${folder}-imports`,
+  comment: `src/${folder} may import ${allowed.join(', ') || 'no other folder'}`,
+  severity: 'error',
+  from: { path: `^src/${folder}/` },
+  to: { path: '^src/', pathNot: `^src/(?:${[folder, ...allowed].join('|')})(?:/|$)` },
+}));
+
+const serviceRules = SERVICES.map((name) => ({
+  name: `${name}-imports`,
+  comment: 'services talk to each other over HTTP',
+  severity: 'error',
+  from: { path: `^src/daemons/${name}/` },
+  to: { path: `^src/daemons/(?:${SERVICES.filter((other) => other !== name).join('|')})/` },
+}));
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+export default {
+  forbidden: [
+    {
+      name: 'no-cycles',
+      comment: 'type imports included',
+      severity: 'error',
+      from: { path: '^src/', ...unlessUnchecked },
+      to: { circular: true },
+    },
+    ...folderRules,
+    {
+      name: 'known-folders',
+      comment: 'a new folder of src needs a row in FOLDERS',
+      severity: 'error',
+      from: { path: '^src/', pathNot: `^src/(?:${Object.keys(FOLDERS).join('|')})/` },
+      to: {},
+    },
+    {
+      name: 'only-src',
+      comment: 'src imports nothing from tests, scripts and benchmarks',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^(?!src/|node_modules/|package\\.json$)', dependencyTypesNot: ['core'] },
+    },
+    {
+      name: 'contracts-and-sdk-packages',
+      comment: 'they run wherever plugins and clients do: zod is their only package',
+      severity: 'error',
+      from: { path: '^src/(?:contracts|sdk)/' },
+      to: { pathNot: '^(?:src|node_modules/zod)/' },
+    },
+    ...serviceRules,
+    {
+      name: 'shared-code-of-services',
+      comment: 'what services share knows none of them; start-by-name.ts alone does',
+      severity: 'error',
+      from: {
+        path: '^src/daemons/',
+        pathNot: `^src/daemons/(?:(?:${SERVICES.join('|')})/|start-by-name\\.ts$)`,
+      },
+      to: { path: `^src/daemons/(?:${SERVICES.join('|')})/` },
+    },
+    {
+      name: 'domain-without-routes',
+      comment: 'routes import the domain, not the reverse',
+      severity: 'error',
+      from: { path: '^src/daemons/([^/]+)/domain/' },
+      to: { path: '^src/daemons/$1/routes/' },
+    },
+    {
+      name: 'domain-without-drivers',
+      comment: 'a domain file knows store ports, neither SQL nor Fastify',
+      severity: 'error',
+      from: { path: '^src/daemons/[^/]+/domain/' },
+      to: { path: '^(?:src/store/(?!ports/)|node_modules/(?:fastify|@fastify|better-sqlite3)/)' },
+    },
+    {
+      name: 'no-folder-cycles-in-the-workflow-domain',
+      comment: 'each folder of the workflow domain is understood without those that import it',
+      severity: 'error',
+      scope: 'folder',
+      from: { path: '^src/daemons/workflow/domain/', ...unlessUnchecked },
+      to: { circular: true },
+    },
+  ],
+  options: {
+    // TypeScript 7 has no parser that JavaScript can call.
+    parser: 'swc',
+    doNotFollow: { path: '^node_modules/' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'types'] },
+  },
+};
