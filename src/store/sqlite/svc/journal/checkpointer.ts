@@ -2,7 +2,15 @@ import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { JournalRange } from '../committer/protocol.ts';
 import type { Applied } from '../committer/thread.ts';
 import type { WriteLoad } from './write-load.ts';
-import type { Written } from './writer.ts';
+
+/** A frame on disk that is not yet in the database. */
+export interface Written {
+  file: string;
+  fd: number;
+  from: number;
+  to: number;
+  sequence: number;
+}
 
 export interface CheckpointerDeps {
   apply(range: JournalRange): Promise<Applied>;

@@ -9,15 +9,6 @@ import { maxFrameBytes, writeFrame } from './frame.ts';
 import type { Segment, Segments } from './segments.ts';
 import type { WriteLoad } from './write-load.ts';
 
-/** A frame on disk that is not yet in the database. */
-export interface Written {
-  file: string;
-  fd: number;
-  from: number;
-  to: number;
-  sequence: number;
-}
-
 export interface JournalWriterDeps {
   segments: Segments;
   checkpointer: Checkpointer;
