@@ -54,10 +54,10 @@ const COMPUTED: Record<string, () => string[]> = {
   // Close codes of sockets, which the page lists as a range.
   'daemons/gateway/domain/hosts/session.ts: String(code)': () => [],
   // Codes of errors, and of faults of plugins.
-  'daemons/rest/services.ts: code': () => ['PLUGIN_CONFLICT'],
+  'daemons/rest/domain/loaded-routes.ts: code': () => ['PLUGIN_CONFLICT'],
   // Of a PlatformError, whatever it is.
   'daemons/workflow/domain/starts/triggers.ts: code': () => ['VALIDATION_ERROR', 'CONCURRENT_LIMIT_EXCEEDED'],
-  "daemons/run-daemon.ts: codeOf(error) ?? 'START_FAILED'": () => ['START_FAILED'],
+  "daemons/telemetry.ts: codeOf(error) ?? 'START_FAILED'": () => ['START_FAILED'],
   "daemons/plugin-runtime/reports.ts: faults[0]?.code ?? 'INVALID_MANIFEST'": () => [
     'INVALID_MANIFEST',
     'INTEGRITY_MISMATCH',
