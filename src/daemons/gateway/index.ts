@@ -50,11 +50,6 @@ export const gateway = defineDaemon({
   standard: { guardMetrics },
   trustedProxies: (config) => config.gateway.trustedProxies,
   bodyLimitBytes: (config) => config.gateway.bodyLimitBytes,
-  async close({ upstreamClient, revocations, close }) {
-    revocations.close();
-    await upstreamClient.close();
-    await close();
-  },
 });
 
 function corsRules(http: Http, { judgeOrigin }: Pick<GatewayServices, 'judgeOrigin'>): void {

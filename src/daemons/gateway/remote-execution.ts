@@ -1,7 +1,7 @@
-import type { ExecutionRequest, HostTarget, PlatformConfig } from '../../contracts/index.ts';
+import type { HostTarget, PlatformConfig } from '../../contracts/index.ts';
+import { ownValue } from '../../kit/data/own-value.ts';
 import { messageOf } from '../../kit/errors/errors.ts';
 import {
-  type ContainerAccess,
   createContainerBackend,
   createHostBackend,
   type PlatformServices,
@@ -9,132 +9,98 @@ import {
 } from '../../plugins/index.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
-import type { RemoteBackends } from '../plugin-runtime/backends.ts';
+import type { CreateRemoteBackends, RemoteBackends } from '../plugin-runtime/backends.ts';
 import type { RunningCode } from '../plugin-runtime/running-code.ts';
-import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
+import { type ContainerAccessDeps, issueContainerAccess } from './container-access.ts';
 import { ContainerSockets } from './container-sockets.ts';
-import {
-  type ContainerCredentials,
-  createContainerCredentials,
-} from './domain/hosts/container-credentials.ts';
-import { createDispatch } from './domain/hosts/dispatch.ts';
-import { createExecutionClaims } from './domain/hosts/execution-claims.ts';
-import { createHostSessions, type HostSessions } from './domain/hosts/sessions.ts';
-import type { Jwts } from './domain/identity/jwt.ts';
-import type { Revocations } from './domain/identity/revocations.ts';
+import { createContainerCredentials } from './domain/hosts/container-credentials.ts';
+import { clearStaleSessions, HostSessions } from './domain/hosts/sessions.ts';
+import type { IdentityServices } from './identity-services.ts';
+import { answerRelayed, relayedBackends } from './remote-relay.ts';
 
-/** Remote backends: created before the plugins are loaded, since manifest modules may run there. */
-export interface RemoteExecution {
-  sessions: HostSessions;
-  sockets: ContainerSockets;
-  create(services: PlatformServices, code: RunningCode): RemoteBackends;
-  /** Sets the issuer of container credentials, once it exists. */
-  useCredentials(credentials: ContainerCredentials): void;
-  close(): void;
-}
-
-export function createRemoteExecution(resources: Resources): RemoteExecution {
-  const { config, clock, logger, dataDir } = resources;
-  const sessions = createHostSessions(clock);
-  const sockets = new ContainerSockets(resources);
-  let credentials: ContainerCredentials | undefined;
-  const { plugins } = config.execution;
-
-  function targetOf(pluginId: string): HostTarget {
-    const { backend: _, ...target } = Object.hasOwn(plugins, pluginId)
-      ? plugins[pluginId as keyof typeof plugins]!
-      : { backend: 'host' };
-    return target;
-  }
-  async function issueAccess(request: ExecutionRequest): Promise<ContainerAccess> {
-    if (!credentials) throw new Error('No container runs before the gateway is built.');
-    const { token, internalSecret, end } = await credentials.issue(request);
-    const mayDispatch = request.permissions.platform?.dispatch === true;
-    const env = { SVC_TOKEN: token, ...(mayDispatch ? { GATEWAY_INTERNAL_SECRET: internalSecret } : {}) };
-    const socket = await sockets.open(request, token).catch(async (error: unknown) => {
-      await end();
-      throw error;
-    });
-    return {
-      env,
-      socket: socket.path,
-      async end() {
-        socket.close();
-        await end();
-      },
-    };
-  }
-
-  function containers(services: PlatformServices, code: RunningCode) {
-    const { container } = config.execution;
-    const backend = createContainerBackend({
-      config: container,
-      services,
-      logger,
-      clock,
-      dataDir,
-      secrets: projectSecrets(resources),
-      issueAccess,
-      codeOf: (plugin) => code.codeOf(plugin),
-    });
-    if (usesContainers(config.execution)) {
-      backend.removeOrphans().then(
-        (count) => count > 0 && logger.warn(`Removed ${count} orphaned containers of an earlier gateway`),
-        (error) => logger.warn(`Containers cannot run yet: ${messageOf(error)}`, { error }),
-      );
-    }
-    return backend;
-  }
-
-  return {
-    sessions,
-    sockets,
-    create: (services, code) => ({
-      host: createHostBackend({ run: sessions.run, targetOf, clock }),
-      container: containers(services, code),
-    }),
-    useCredentials(made) {
-      credentials = made;
-    },
-    close() {
-      sessions.close();
-      sockets.close();
-    },
-  };
-}
-
-function usesContainers({ default: name, plugins }: PlatformConfig['execution']): boolean {
-  return name === 'container' || Object.values(plugins).some(({ backend }) => backend === 'container');
-}
-
-export interface RemoteParts {
-  store: GatewayStore;
-  plugins: PluginRuntime;
-  jwts: Jwts;
-  revocations: Revocations;
-}
-
-/** Parts for the host socket and the internal dispatch. */
-export async function remoteServices(
-  { config, keys, clock, logger, group }: Resources,
-  { sessions, sockets, useCredentials }: RemoteExecution,
-  { store, plugins, jwts, revocations }: RemoteParts,
+/** Opens what executions on hosts and in containers need, before the plugins that run there. */
+export async function remoteExecution(
+  resources: Resources,
+  { store, identity }: { store: GatewayStore; identity: IdentityServices },
+  stack: AsyncDisposableStack,
 ) {
-  const { internalSecret } = keys;
-  const { cache } = store;
-  const credentials = createContainerCredentials({ jwts, revocations, cache, internalSecret, clock, logger });
-  // Before the first call: containers of a killed gateway must lose access.
-  if (group.role !== 'sibling') await credentials.revokeOrphans();
-  useCredentials(credentials);
+  const { keys, clock, logger, group } = resources;
+  const { jwts, revocations } = identity;
+  const sessions = stack.adopt(new HostSessions(clock), (opened) => opened.close());
+  const sockets = stack.adopt(new ContainerSockets(resources), (opened) => opened.close());
+  const credentials = createContainerCredentials({
+    ...{ jwts, revocations, cache: store.cache, clock, logger },
+    internalSecret: keys.internalSecret,
+  });
+  if (group.role !== 'sibling') {
+    // Before the first call: containers of a killed gateway must lose access.
+    await credentials.revokeOrphans();
+    await clearStaleSessions(store.hosts, clock.now());
+  }
   return {
     hostSessions: sessions,
     containerSockets: sockets,
     hostStore: store.hosts,
-    plugins,
-    execution: config.execution,
-    platformServices: plugins.services,
-    dispatch: createDispatch({ plugins, claims: createExecutionClaims(group) }),
     credentials,
-    internalSecret,
+    createRemoteBackends: backendsOf(resources, sessions, { credentials, sockets }),
   };
+}
+
+/** Remote backends exist only in the primary; siblings use them through it. */
+function backendsOf(
+  resources: Resources,
+  sessions: HostSessions,
+  access: ContainerAccessDeps,
+): CreateRemoteBackends {
+  const { group } = resources;
+  if (group.role === 'sibling') return () => relayedBackends(group);
+  return (services, code) => {
+    const backends: RemoteBackends = {
+      host: hostBackend(resources, sessions),
+      container: containerBackend(resources, access, { services, code }),
+    };
+    if (group.role === 'primary') answerRelayed(group, backends);
+    return backends;
+  };
+}
+
+function hostBackend({ config, clock }: Resources, sessions: HostSessions): RemoteBackends['host'] {
+  const { plugins } = config.execution;
+  return createHostBackend({
+    run: (request, plugin, target, options) => sessions.run(request, plugin, target, options),
+    targetOf(pluginId): HostTarget {
+      const { backend: _, ...target } = ownValue(plugins, pluginId) ?? { backend: 'host' };
+      return target;
+    },
+    clock,
+  });
+}
+
+function containerBackend(
+  resources: Resources,
+  access: ContainerAccessDeps,
+  { services, code }: { services: PlatformServices; code: RunningCode },
+): RemoteBackends['container'] {
+  const { config, logger, clock, dataDir } = resources;
+  const backend = createContainerBackend({
+    config: config.execution.container,
+    services,
+    logger,
+    clock,
+    dataDir,
+    secrets: projectSecrets(resources),
+    issueAccess: (request) => issueContainerAccess(access, request),
+    codeOf: (plugin) => code.codeOf(plugin),
+  });
+  if (usesContainers(config.execution)) {
+    backend.removeOrphans().then(
+      (count) => count > 0 && logger.warn(`Removed ${count} orphaned containers of an earlier gateway`),
+      (error) => logger.warn(`Containers cannot run yet: ${messageOf(error)}`, { error }),
+    );
+  }
+  return backend;
+}
+
+function usesContainers({ default: name, plugins }: PlatformConfig['execution']): boolean {
+  return name === 'container' || Object.values(plugins).some(({ backend }) => backend === 'container');
 }

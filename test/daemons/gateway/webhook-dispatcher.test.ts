@@ -1,10 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { ManifestV3 } from '../../../src/contracts/index.ts';
-import type { WebhookPauses } from '../../../src/daemons/gateway/domain/webhooks/admin/pauses.ts';
 import { InboxDispatcher } from '../../../src/daemons/gateway/domain/webhooks/dispatch/dispatcher.ts';
 import type { Handled } from '../../../src/daemons/gateway/domain/webhooks/dispatch/handler-call.ts';
 import { payloadOf } from '../../../src/daemons/gateway/domain/webhooks/receive/payload.ts';
-import { createWebhookTargets } from '../../../src/daemons/gateway/domain/webhooks/receive/targets.ts';
+import { WebhookTargets } from '../../../src/daemons/gateway/domain/webhooks/receive/targets.ts';
 import { systemRandom } from '../../../src/kit/security/random.ts';
 import { createLogger } from '../../../src/kit/telemetry/logger.ts';
 import { manualClock } from '../../../src/kit/time/clock.ts';
@@ -39,7 +38,7 @@ async function start({ concurrency = 8 } = {}) {
   const logger = createLogger({ serviceId: 'gateway', output: logs, clock });
   const store = await sqliteGatewayStore({ dataDir: await tempDir(), clock, logger, shared: false });
   let plugins = [pluginOf('1.0.0')];
-  const targets = createWebhookTargets(() => plugins);
+  const targets = new WebhookTargets(plugins);
   const paused = new Set<string>();
   let read = 0;
   const inbox: WebhookInbox = {
@@ -58,7 +57,7 @@ async function start({ concurrency = 8 } = {}) {
       ),
     inbox,
     targets,
-    pauses: () => ({ isPaused: ({ event }) => paused.has(event) }) as WebhookPauses,
+    pauses: { isPaused: ({ event }) => paused.has(event) },
     clock,
     random,
     logger,

@@ -3,7 +3,7 @@ import Sqlite from 'better-sqlite3';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { replayDelivery } from '../../../src/contracts/index.ts';
-import { createQueue } from '../../../src/daemons/gateway/domain/webhooks/dispatch/queue.ts';
+import { Queue } from '../../../src/daemons/gateway/domain/webhooks/dispatch/queue.ts';
 import { days, hours, minutes } from '../../../src/kit/time/duration.ts';
 import { checkManifest } from '../../../src/plugins/registry/manifest-file.ts';
 import { fillDisk } from '../../support/full-disk.ts';
@@ -268,9 +268,9 @@ describe('the queue', () => {
     });
     fc.assert(
       fc.property(fc.array(job, { maxLength: 40 }), fc.infiniteStream(fc.nat(3)), (jobs, chance) => {
-        const queue = createQueue<Job>({
+        const queue = new Queue<Job>({
           bytesOf: () => 1,
-          laneOf: ({ lane }) => (lane === undefined ? undefined : { name: lane, limit: LIMIT }),
+          limitOf: ({ lane }) => (lane === undefined ? undefined : { name: lane, limit: LIMIT }),
           orderOf: ({ order }) => order,
         });
         const waiting = jobs.map((each, n) => ({ ...each, n }));

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createWebhookPauses } from '../../../src/daemons/gateway/domain/webhooks/admin/pauses.ts';
+import { WebhookPauses } from '../../../src/daemons/gateway/domain/webhooks/admin/pauses.ts';
 import type { ProcessGroup } from '../../../src/daemons/group/process-group.ts';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import { manualClock } from '../../../src/kit/time/clock.ts';
@@ -16,11 +16,11 @@ test('a process that was told nothing sees at its next look who was resumed, als
   const unheard = { role: 'primary', onNews: () => {}, announce: async () => {} } as unknown as ProcessGroup;
   async function open() {
     let resumed = 0;
-    const pauses = await createWebhookPauses({
+    const pauses = await WebhookPauses.open({
       ...{ cache: store.cache, clock, logger: silentLogger, group: unheard },
       onResume: () => resumed++,
     });
-    onTestFinished(pauses.close);
+    onTestFinished(() => pauses.close());
     return { pauses, resumed: () => resumed };
   }
   const [here, there] = [await open(), await open()];

@@ -11,8 +11,8 @@ import {
   type SharedSecretAuth,
   schemeOf,
 } from '../../../src/daemons/gateway/domain/webhooks/verify/schemes.ts';
-import { verificationKey } from '../../../src/daemons/gateway/domain/webhooks/verify/secrets.ts';
 import { verifySharedSecret } from '../../../src/daemons/gateway/domain/webhooks/verify/signature.ts';
+import { verificationKey } from '../../../src/daemons/gateway/domain/webhooks/verify/verification-key.ts';
 import { systemRandom } from '../../../src/kit/security/random.ts';
 import { deliver, startGateway } from '../../support/gateway.ts';
 

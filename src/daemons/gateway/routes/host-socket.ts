@@ -69,8 +69,8 @@ export function hostSocketRoutes(http: Http, services: HostSocketServices): void
           ip: upgrade.ip,
         }),
       isRevoked: revocations.isRevoked,
-      onOpen: hostSessions.adopt,
-      onClosed: hostSessions.remove,
+      onOpen: (opened) => hostSessions.adopt(opened),
+      onClosed: (closed) => hostSessions.remove(closed),
     });
     hostSessions.greet(session);
     checkFrames(upgrade.socket, session);
@@ -104,7 +104,7 @@ export function hostSocketRoutes(http: Http, services: HostSocketServices): void
       throw new Error('It is refused before its handler.');
     },
   });
-  revocations.onRevoked(hostSessions.checkRevoked);
+  revocations.onRevoked(() => hostSessions.checkLimits());
   http.addHook('preClose', async () => {
     isDraining = true;
     await hostSessions.drain();

@@ -1,20 +1,20 @@
 import { listPluginWebhooks } from '../../../contracts/index.ts';
 import { type Http, mount, upstreamIdentity } from '../../../http/index.ts';
-import type { WebhookAdmin } from '../domain/webhooks/admin/admin.ts';
+import type { WebhookListing } from '../domain/webhooks/admin/listing.ts';
 
 export interface PluginWebhookServices {
-  webhookAdmin: WebhookAdmin;
+  webhookListing: WebhookListing;
   internalSecret: string;
 }
 
 /** What `ctx.webhooks` asks from the other services: they show the service key, which no client has. */
 export function pluginWebhookRoutes(
   http: Http,
-  { webhookAdmin, internalSecret }: PluginWebhookServices,
+  { webhookListing, internalSecret }: PluginWebhookServices,
 ): void {
   const identify = upstreamIdentity({ internalSecret, mode: 'required', logger: http.kit.logger });
   mount(http, listPluginWebhooks, { auth: 'open' }, async ({ params, request }) => {
     const { namespaceId } = await identify(request);
-    return { items: await webhookAdmin.list(namespaceId, params.pluginId) };
+    return { items: await webhookListing.list(namespaceId, params.pluginId) };
   });
 }

@@ -10,13 +10,15 @@ import {
 import { type Http, mount } from '../../../http/index.ts';
 import { minutes } from '../../../kit/time/duration.ts';
 import type { WebhookAdmin } from '../domain/webhooks/admin/admin.ts';
+import type { WebhookListing } from '../domain/webhooks/admin/listing.ts';
 
 export interface WebhookAdminServices {
   webhookAdmin: WebhookAdmin;
+  webhookListing: WebhookListing;
 }
 
 /** @spec Webhook admin API; Limits: 10 provisions and revocations a minute together, 60 lists */
-export function webhookAdminRoutes(http: Http, { webhookAdmin }: WebhookAdminServices): void {
+export function webhookAdminRoutes(http: Http, { webhookAdmin, webhookListing }: WebhookAdminServices): void {
   const changes = {
     auth: 'caller',
     // Counted for the namespace acted on: a tenant must not use up what the operator needs elsewhere.
@@ -34,7 +36,7 @@ export function webhookAdminRoutes(http: Http, { webhookAdmin }: WebhookAdminSer
     return webhookAdmin.provision(key, { namespaceInUrl, given, generate, requestId, traceId });
   });
   mount(http, listWebhooks, { auth: 'caller', perMinute: LIMITS.webhookListsPerMinute }, async (call) => ({
-    items: await webhookAdmin.list(call.caller.namespaceId),
+    items: await webhookListing.list(call.caller.namespaceId),
     nextCursor: null,
   }));
   mount(http, revokeWebhook, changes, (call) =>

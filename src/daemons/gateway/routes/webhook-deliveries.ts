@@ -7,10 +7,12 @@ import {
 } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
 import type { WebhookDeliveries } from '../domain/webhooks/admin/deliveries.ts';
+import type { Replays } from '../domain/webhooks/admin/replays.ts';
 import type { WebhookSamples } from '../domain/webhooks/admin/samples.ts';
 
 export interface WebhookDeliveriesServices {
   deliveries: WebhookDeliveries;
+  replays: Replays;
   samples: WebhookSamples;
 }
 
@@ -21,7 +23,7 @@ const SAMPLES_PER_MINUTE = 60;
 
 /** @spec docs/webhooks.md "Records" */
 export function webhookDeliveriesRoutes(http: Http, services: WebhookDeliveriesServices): void {
-  const { deliveries, samples } = services;
+  const { deliveries, replays, samples } = services;
   const reading = { auth: 'caller', perMinute: LISTS_PER_MINUTE } as const;
   const changing = { auth: 'caller' } as const;
 
@@ -31,10 +33,10 @@ export function webhookDeliveriesRoutes(http: Http, services: WebhookDeliveriesS
   });
   mount(http, getDelivery, reading, (call) => deliveries.get(call.caller.namespaceId, call.params.webhookId));
   mount(http, replayDelivery, changing, (call) =>
-    deliveries.replay(call.caller.namespaceId, call.params.webhookId, idsOf(call.request)),
+    replays.replay(call.caller.namespaceId, call.params.webhookId, idsOf(call.request)),
   );
   mount(http, replayDeliveries, changing, (call) =>
-    deliveries.replayMany(call.caller.namespaceId, call.body, idsOf(call.request)),
+    replays.replayMany(call.caller.namespaceId, call.body, idsOf(call.request)),
   );
   const sending = { auth: 'caller', perMinute: SAMPLES_PER_MINUTE, bodyLimitBytes: SAMPLE_BYTES } as const;
   mount(http, sendSample, sending, (call) => {

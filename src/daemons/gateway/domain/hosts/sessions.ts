@@ -21,114 +21,115 @@ const SWEEP_MS = seconds(1);
 const DRAIN_MS = seconds(5);
 const DRAIN_POLL_MS = 50;
 
-export interface HostSessions {
+/** Hosts connected to this process. @spec docs/operations.md "Agents" */
+export class HostSessions {
+  /** Sockets that are not authenticated yet. */
+  readonly #greeting = new Set<HostSession>();
+  readonly #byHost = new Map<string, HostSession>();
+  /** Order of the latest executions, for round robin between equally loaded sessions. */
+  readonly #lastGiven = new WeakMap<HostSession, number>();
+  #given = 0;
+  #isDraining = false;
+  readonly #stopSweeping: () => void;
+
+  constructor(clock: Clock) {
+    this.#stopSweeping = every(clock, SWEEP_MS, () => this.checkLimits());
+  }
+
   /** Sessions that may get executions. */
-  readonly connected: number;
-  readonly running: number;
+  get connected(): number {
+    return this.#byHost.size;
+  }
+
+  /** Executions in flight. */
+  get running(): number {
+    let sum = 0;
+    for (const { executions } of this.#byHost.values()) sum += executions.size;
+    return sum;
+  }
+
   /** Registers a socket that has not been authenticated yet; its time limits start now. */
-  greet(session: HostSession): void;
+  greet(session: HostSession): void {
+    this.#greeting.add(session);
+  }
+
   /** Makes the session its host's current one; closes the previous one with 4409. */
-  adopt(session: HostSession): void;
-  remove(session: HostSession): void;
+  adopt(session: HostSession): void {
+    this.#greeting.delete(session);
+    const former = this.#byHost.get(session.hostId);
+    this.#byHost.set(session.hostId, session);
+    former?.close(HOST_CLOSE.replaced, 'replaced by a newer connection of the host');
+  }
+
+  remove(session: HostSession): void {
+    this.#greeting.delete(session);
+    // A late close of a replaced session must not unregister its successor.
+    if (this.#byHost.get(session.hostId) === session) this.#byHost.delete(session.hostId);
+  }
+
   /**
    * Runs on the least loaded matching host of the namespace. Throws HOST_UNAVAILABLE without one, or when the
    * connection is lost: an execution is sent only once. Throws SERVICE_UNAVAILABLE when all are busy.
    */
-  run(
+  async run(
     request: ExecutionRequest,
     plugin: HostPlugin,
     target: HostTarget,
     options: RunOptions,
-  ): Promise<CommandResult>;
-  /** Closes sessions with a revoked host or token. */
-  checkRevoked(): void;
+  ): Promise<CommandResult> {
+    const session = this.#choose(request, target);
+    this.#lastGiven.set(session, ++this.#given);
+    return session.executions.run(request, plugin, options);
+  }
+
+  /** Closes sessions whose host or token is revoked, or whose time limit passed. */
+  checkLimits(): void {
+    for (const session of this.#all()) session.tick();
+  }
+
   /**
    * Accepts no more executions, waits a moment for running ones, then tells the agents to reconnect later.
    */
-  drain(): Promise<void>;
-  close(): void;
-}
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    // Real time even under a test clock, since it waits for other machines.
+    const until = systemClock.monotonic() + DRAIN_MS;
+    while (this.running > 0 && systemClock.monotonic() < until)
+      await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
+    for (const session of this.#all()) session.close(HOST_CLOSE.goingAway, 'the gateway is stopping');
+  }
 
-/** Hosts connected to this process. @spec docs/operations.md "Agents" */
-export function createHostSessions(clock: Clock): HostSessions {
-  const greeting = new Set<HostSession>();
-  const byHost = new Map<string, HostSession>();
-  /** Order of the latest executions, for round robin between equally loaded sessions. */
-  const lastGiven = new WeakMap<HostSession, number>();
-  let given = 0;
-  let isDraining = false;
+  close(): void {
+    this.#stopSweeping();
+  }
 
-  const all = (): HostSession[] => [...greeting, ...byHost.values()];
-  const stop = every(clock, SWEEP_MS, () => {
-    for (const session of all()) session.tick();
-  });
+  #all(): HostSession[] {
+    return [...this.#greeting, ...this.#byHost.values()];
+  }
 
-  function choose(request: ExecutionRequest, target: HostTarget): HostSession {
+  #choose(request: ExecutionRequest, target: HostTarget): HostSession {
     let best: HostSession | undefined;
     let busy = 0;
-    for (const session of candidates(target)) {
+    for (const session of this.#candidates(target)) {
       if (session.namespaceId !== request.tenantId || !session.isOpen || !fits(session, target)) continue;
       if (session.isBusy) busy++;
-      else if (!best || isBefore(session, best)) best = session;
+      else if (!best || this.#isBefore(session, best)) best = session;
     }
-    if (best && !isDraining) return best;
+    if (best && !this.#isDraining) return best;
     throw busy > 0 ? allBusy(request, busy) : unavailable(request, target);
   }
 
-  function candidates({ hostId }: HostTarget): Iterable<HostSession> {
-    if (hostId === undefined) return byHost.values();
-    const session = byHost.get(hostId);
+  #candidates({ hostId }: HostTarget): Iterable<HostSession> {
+    if (hostId === undefined) return this.#byHost.values();
+    const session = this.#byHost.get(hostId);
     return session ? [session] : [];
   }
 
-  function isBefore(left: HostSession, right: HostSession): boolean {
+  #isBefore(left: HostSession, right: HostSession): boolean {
     const load = left.executions.size - right.executions.size;
-    return load !== 0 ? load < 0 : (lastGiven.get(left) ?? 0) < (lastGiven.get(right) ?? 0);
+    if (load !== 0) return load < 0;
+    return (this.#lastGiven.get(left) ?? 0) < (this.#lastGiven.get(right) ?? 0);
   }
-
-  const running = (): number => {
-    let sum = 0;
-    for (const { executions } of byHost.values()) sum += executions.size;
-    return sum;
-  };
-
-  return {
-    get connected() {
-      return byHost.size;
-    },
-    get running() {
-      return running();
-    },
-    greet: (session) => greeting.add(session),
-    adopt(session) {
-      greeting.delete(session);
-      const former = byHost.get(session.hostId);
-      byHost.set(session.hostId, session);
-      former?.close(HOST_CLOSE.replaced, 'replaced by a newer connection of the host');
-    },
-    remove(session) {
-      greeting.delete(session);
-      // A late close of a replaced session must not unregister its successor.
-      if (byHost.get(session.hostId) === session) byHost.delete(session.hostId);
-    },
-    async run(request, plugin, target, options) {
-      const session = choose(request, target);
-      lastGiven.set(session, ++given);
-      return session.executions.run(request, plugin, options);
-    },
-    checkRevoked() {
-      for (const session of all()) session.tick();
-    },
-    async drain() {
-      isDraining = true;
-      // Real time even under a test clock, since it waits for other machines.
-      const until = systemClock.monotonic() + DRAIN_MS;
-      while (running() > 0 && systemClock.monotonic() < until)
-        await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
-      for (const session of all()) session.close(HOST_CLOSE.goingAway, 'the gateway is stopping');
-    },
-    close: stop,
-  };
 }
 
 function fits({ host, capabilities }: HostSession, { labels = {}, capability }: HostTarget): boolean {

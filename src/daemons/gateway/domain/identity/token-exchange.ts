@@ -36,24 +36,77 @@ export interface TokenExchangeDeps {
 /** Origin of rejected credentials. The client id they claim is not trusted for a tenant. */
 export type Sender = Pick<Subject, 'ip' | 'requestId' | 'traceId'>;
 
-export type TokenExchange = ReturnType<typeof createTokenExchange>;
+const REFUSAL_MESSAGE =
+  'These credentials are not valid; check them, or ask an administrator for new ones with `svc clients create`.';
 
 /**
  * Exchanges credentials or a refresh token for a token pair.
  * @spec Authentication 3; docs/security.md "Refresh tokens"
  */
-export function createTokenExchange({
-  clients,
-  refreshTokens,
-  jwts,
-  revocations,
-  clock,
-  random,
-  logger,
-}: TokenExchangeDeps) {
-  function fresh(clientId: string, familyId: string): { token: string; record: RefreshTokenRecord } {
-    const token = `svcr_${random.secret(32)}`;
-    const createdAt = clock.now();
+export class TokenExchange {
+  readonly #deps: TokenExchangeDeps;
+
+  constructor(deps: TokenExchangeDeps) {
+    this.#deps = deps;
+  }
+
+  async exchange(credentials: Credentials, sender: Sender): Promise<TokenPair> {
+    const client = await this.#deps.clients.verify(credentials);
+    if (!client) {
+      const { clientId } = credentials;
+      throw this.#refused('CLIENT_CREDENTIALS_INVALID', 'Client credentials were refused.', sender, {
+        clientId,
+      });
+    }
+    const { token, record } = this.#fresh(client.clientId, this.#deps.random.uuid());
+    await this.#deps.refreshTokens.add(record);
+    return this.#pair(client, token, record.familyId);
+  }
+
+  /** Exchanges a refresh token. Reuse of a spent one suggests theft: its whole family is revoked. */
+  async refresh(refreshToken: string, sender: Sender): Promise<TokenPair> {
+    const tokenHash = hashOf(refreshToken);
+    const known = await this.#deps.refreshTokens.find(tokenHash);
+    if (!known)
+      throw this.#refused(
+        'REFRESH_TOKEN_UNKNOWN',
+        'An unknown or expired refresh token was refused.',
+        sender,
+      );
+    const { clientId, familyId } = known;
+    const client = await this.#deps.clients.valid(clientId);
+    if (!client)
+      throw this.#refused('CLIENT_REVOKED', 'A refresh token of a revoked client was refused.', sender, {
+        clientId,
+      });
+    const { token, record } = this.#fresh(clientId, familyId);
+    const outcome = await this.#deps.refreshTokens.rotate(
+      tokenHash,
+      record,
+      this.#deps.clock.now(),
+      LOST_REPLY_MS,
+    );
+    if (outcome === 'rotated' || outcome === 'repeated') return this.#pair(client, token, familyId);
+    if (outcome === 'unknown')
+      throw this.#refused(
+        'REFRESH_TOKEN_UNKNOWN',
+        'A refresh token was refused: its login was revoked.',
+        sender,
+      );
+    const revoked = await this.#deps.refreshTokens.revokeFamily(familyId);
+    // Also revokes access tokens issued a moment ago: all carry the family's id.
+    await this.#deps.revocations.revokeToken(familyId, this.#deps.clock.now() + ACCESS_LIFE_MS);
+    throw this.#refused(
+      'REFRESH_TOKEN_REUSED',
+      'A spent refresh token was reused: every token of its login was revoked, since one of the two senders may be an attacker.',
+      sender,
+      { clientId, revoked },
+    );
+  }
+
+  #fresh(clientId: string, familyId: string): { token: string; record: RefreshTokenRecord } {
+    const token = `svcr_${this.#deps.random.secret(32)}`;
+    const createdAt = this.#deps.clock.now();
     const expiresAt = createdAt + REFRESH_LIFE_MS;
     return {
       token,
@@ -61,23 +114,19 @@ export function createTokenExchange({
     };
   }
 
-  async function pair(
-    { hostId, namespaceId }: ClientRecord,
-    refreshToken: string,
-    sid: string,
-  ): Promise<TokenPair> {
+  async #pair({ hostId, namespaceId }: ClientRecord, refreshToken: string, sid: string): Promise<TokenPair> {
     const ttlSeconds = LIMITS.accessTokenSeconds;
-    const { token } = await jwts.mint({ hostId, namespaceId, typ: 'access', ttlSeconds, sid });
+    const { token } = await this.#deps.jwts.mint({ hostId, namespaceId, typ: 'access', ttlSeconds, sid });
     return { accessToken: token, refreshToken, expiresIn: ttlSeconds, tokenType: 'Bearer' };
   }
 
-  function refused(
+  #refused(
     reasonCode: string,
     message: string,
     { ip, requestId, traceId }: Sender,
     evidence: Record<string, unknown> = {},
   ): PlatformError {
-    logger.diagnostic(
+    this.#deps.logger.diagnostic(
       {
         domain: 'auth',
         event: 'auth.failed',
@@ -91,51 +140,7 @@ export function createTokenExchange({
     );
     return new PlatformError('UNAUTHORIZED', REFUSAL_MESSAGE, { headers: { 'www-authenticate': 'Bearer' } });
   }
-
-  return {
-    async exchange(credentials: Credentials, sender: Sender): Promise<TokenPair> {
-      const client = await clients.verify(credentials);
-      if (!client) {
-        const { clientId } = credentials;
-        throw refused('CLIENT_CREDENTIALS_INVALID', 'Client credentials were refused.', sender, { clientId });
-      }
-      const { token, record } = fresh(client.clientId, random.uuid());
-      await refreshTokens.add(record);
-      return pair(client, token, record.familyId);
-    },
-
-    /** Exchanges a refresh token. Reuse of a spent one suggests theft: its whole family is revoked. */
-    async refresh(refreshToken: string, sender: Sender): Promise<TokenPair> {
-      const tokenHash = hashOf(refreshToken);
-      const known = await refreshTokens.find(tokenHash);
-      if (!known)
-        throw refused('REFRESH_TOKEN_UNKNOWN', 'An unknown or expired refresh token was refused.', sender);
-      const { clientId, familyId } = known;
-      const client = await clients.valid(clientId);
-      if (!client)
-        throw refused('CLIENT_REVOKED', 'A refresh token of a revoked client was refused.', sender, {
-          clientId,
-        });
-      const { token, record } = fresh(clientId, familyId);
-      const outcome = await refreshTokens.rotate(tokenHash, record, clock.now(), LOST_REPLY_MS);
-      if (outcome === 'rotated' || outcome === 'repeated') return pair(client, token, familyId);
-      if (outcome === 'unknown')
-        throw refused('REFRESH_TOKEN_UNKNOWN', 'A refresh token was refused: its login was revoked.', sender);
-      const revoked = await refreshTokens.revokeFamily(familyId);
-      // Also revokes access tokens issued a moment ago: all carry the family's id.
-      await revocations.revokeToken(familyId, clock.now() + ACCESS_LIFE_MS);
-      throw refused(
-        'REFRESH_TOKEN_REUSED',
-        'A spent refresh token was reused: every token of its login was revoked, since one of the two senders may be an attacker.',
-        sender,
-        { clientId, revoked },
-      );
-    },
-  };
 }
-
-const REFUSAL_MESSAGE =
-  'These credentials are not valid; check them, or ask an administrator for new ones with `svc clients create`.';
 
 /**
  * The store keeps only digests: 256 random bits need no salt, and a stolen database contains no usable token.

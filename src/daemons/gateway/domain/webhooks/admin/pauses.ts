@@ -1,6 +1,5 @@
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
-import type { Clock } from '../../../../../kit/time/clock.ts';
-import { every } from '../../../../../kit/time/clock.ts';
+import { type Clock, every } from '../../../../../kit/time/clock.ts';
 import type { KeyValueStore, SecretKey } from '../../../../../store/ports/index.ts';
 import type { ProcessGroup } from '../../../../group/process-group.ts';
 import { endpointName } from '../receive/endpoint-name.ts';
@@ -9,15 +8,6 @@ const SCOPE = 'webhook-pause';
 const MAX_PAUSES = 100_000;
 /** Delay until other gateway processes notice a change without a broadcast. */
 const POLL_MS = 1000;
-
-export interface WebhookPauses {
-  /** Synchronous, since it is checked for each delivery. */
-  isPaused(key: Omit<SecretKey, 'instanceId'> & { instanceId: string }): boolean;
-  /** Durable once settled. Without an instance id: all instances. */
-  pause(key: SecretKey): Promise<void>;
-  resume(key: SecretKey): Promise<void>;
-  close(): void;
-}
 
 export interface WebhookPausesDeps {
   cache: KeyValueStore;
@@ -30,52 +20,71 @@ export interface WebhookPausesDeps {
 }
 
 /** Paused endpoints, whose handlers are not called. @spec docs/webhooks.md "Pause" */
-export async function createWebhookPauses({
-  cache,
-  clock,
-  logger,
-  group,
-  onResume,
-}: WebhookPausesDeps): Promise<WebhookPauses> {
-  let paused = await load();
-  const stop = group.role !== 'alone' ? every(clock, POLL_MS, () => void reload()) : () => {};
+export class WebhookPauses {
+  readonly #deps: WebhookPausesDeps;
+  #paused: ReadonlySet<string>;
+  readonly #stopPolling: () => void;
 
-  group.onNews(SCOPE, reload);
-
-  async function load(): Promise<Set<string>> {
-    const entries = await cache.scan(SCOPE, { prefix: '', limit: MAX_PAUSES });
-    return new Set(entries.map(({ key }) => key));
+  private constructor(deps: WebhookPausesDeps, paused: ReadonlySet<string>) {
+    this.#deps = deps;
+    this.#paused = paused;
+    const { group, clock } = deps;
+    const reload = () => this.#reload();
+    this.#stopPolling = group.role === 'alone' ? () => {} : every(clock, POLL_MS, () => void reload());
+    group.onNews(SCOPE, reload);
   }
 
-  async function reload(): Promise<void> {
+  static async open(deps: WebhookPausesDeps): Promise<WebhookPauses> {
+    return new WebhookPauses(deps, await load(deps.cache));
+  }
+
+  /** Synchronous, since it is checked for each delivery. */
+  isPaused(key: SecretKey): boolean {
+    const paused = this.#paused;
+    if (paused.size === 0) return false;
+    return (
+      paused.has(endpointName(key)) ||
+      (key.instanceId !== '' && paused.has(endpointName({ ...key, instanceId: '' })))
+    );
+  }
+
+  /** Durable once settled. Without an instance id: all instances. */
+  async pause(key: SecretKey): Promise<void> {
+    const { cache, group } = this.#deps;
+    await cache.set(SCOPE, endpointName(key), true);
+    this.#paused = new Set(this.#paused).add(endpointName(key));
+    await group.announce(SCOPE);
+  }
+
+  /** Durable once settled. */
+  async resume(key: SecretKey): Promise<void> {
+    const { cache, group, onResume } = this.#deps;
+    await cache.delete(SCOPE, endpointName(key));
+    const paused = new Set(this.#paused);
+    paused.delete(endpointName(key));
+    this.#paused = paused;
+    onResume();
+    await group.announce(SCOPE);
+  }
+
+  close(): void {
+    this.#stopPolling();
+  }
+
+  async #reload(): Promise<void> {
+    const { cache, logger, onResume } = this.#deps;
     try {
-      const before = paused;
-      paused = await load();
+      const before = this.#paused;
+      const paused = await load(cache);
+      this.#paused = paused;
       if ([...before].some((name) => !paused.has(name))) onResume();
     } catch (error) {
       logger.warn('The list of paused webhooks could not be reloaded', { error });
     }
   }
+}
 
-  return {
-    isPaused(key) {
-      if (paused.size === 0) return false;
-      return (
-        paused.has(endpointName(key)) ||
-        (key.instanceId !== '' && paused.has(endpointName({ ...key, instanceId: '' })))
-      );
-    },
-    async pause(key) {
-      await cache.set(SCOPE, endpointName(key), true);
-      paused.add(endpointName(key));
-      await group.announce(SCOPE);
-    },
-    async resume(key) {
-      await cache.delete(SCOPE, endpointName(key));
-      paused.delete(endpointName(key));
-      onResume();
-      await group.announce(SCOPE);
-    },
-    close: stop,
-  };
+async function load(cache: KeyValueStore): Promise<ReadonlySet<string>> {
+  const entries = await cache.scan(SCOPE, { prefix: '', limit: MAX_PAUSES });
+  return new Set(entries.map(({ key }) => key));
 }

@@ -8,7 +8,7 @@ import { isInside } from '../../../../../plugins/inside.ts';
 import type { SecretKey } from '../../../../../store/ports/index.ts';
 import type { WebhookDelivery } from '../receive/delivery.ts';
 import { deliveryPath } from '../receive/delivery-path.ts';
-import { describe } from '../receive/endpoint-name.ts';
+import { describeEndpoint } from '../receive/endpoint-name.ts';
 import type { DeclaredWebhook, WebhookTargets } from '../receive/targets.ts';
 import { schemeOf } from '../verify/schemes.ts';
 import type { WebhookSecrets } from '../verify/secrets.ts';
@@ -42,73 +42,75 @@ const NOT_SENT = new Set([
 ]);
 
 /** Sends a delivery to this gateway as a sender would, through every step. @spec docs/webhooks.md "Send" */
-export function createWebhookSamples({ targets, secrets, delivery, clock, random }: WebhookSamplesDeps) {
-  async function signatureOf(
-    target: DeclaredWebhook,
-    key: SecretKey,
-    body: Buffer,
-  ): Promise<Record<string, string>> {
+export class WebhookSamples {
+  readonly #deps: WebhookSamplesDeps;
+
+  constructor(deps: WebhookSamplesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Resolves with the response to the sender. Throws if the sample cannot be sent. */
+  async send({ data, headers, source, requestId, traceId, ...key }: Sample) {
+    const { pluginId, event, namespaceId } = key;
+    const instanceId = key.instanceId === '' ? undefined : key.instanceId;
+    const target = this.#deps.targets.require(pluginId, event, instanceId);
+    const payload = data === undefined ? await declaredSample(target) : JSON.stringify(data);
+    const body = Buffer.from(payload);
+    // Lower case, since a differently cased name would duplicate the signature's header.
+    const given = Object.entries(headers)
+      .map(([name, value]) => [name.toLowerCase(), value] as const)
+      .filter(([name]) => !NOT_SENT.has(name));
+    const isSignedByHand = target.webhook.auth.type === 'custom' && given.length > 0;
+    const signature = isSignedByHand ? {} : await this.#signatureOf(target, key, body);
+    const sent = { 'content-type': 'application/json', ...Object.fromEntries(given), ...signature };
+    const {
+      status,
+      body: answer,
+      webhookId,
+      answered,
+    } = await this.#deps.delivery.receive({
+      webhookId: this.#deps.random.uuid(),
+      pluginId,
+      event,
+      instanceId,
+      url: deliveryPath(key),
+      rawHeaders: [...Object.entries(sent).flat(), HEADERS.namespace, namespaceId],
+      namespaceInUrl: undefined,
+      source,
+      requestId,
+      traceId,
+      origin: 'sample',
+      readBody: async (limitBytes) => {
+        if (body.length <= limitBytes) return body;
+        throw new PlatformError(
+          'PAYLOAD_TOO_LARGE',
+          `The sample has ${body.length} bytes; this webhook accepts ${limitBytes}.`,
+        );
+      },
+    });
+    answered();
+    return { webhookId, status, body: answer };
+  }
+
+  async #signatureOf(target: DeclaredWebhook, key: SecretKey, body: Buffer): Promise<Record<string, string>> {
     const { auth } = target.webhook;
     if (auth.type === 'custom')
       throw new PlatformError(
         'VALIDATION_ERROR',
-        `Webhook ${describe(key)} is authenticated by its plugin's validator, so the gateway cannot sign the sample: pass the headers that it expects.`,
+        `Webhook ${describeEndpoint(key)} is authenticated by its plugin's validator, so the gateway cannot sign the sample: pass the headers that it expects.`,
       );
-    const keys = await secrets.find(key);
+    const keys = await this.#deps.secrets.find(key);
     if (!keys)
       throw new PlatformError(
         'CONFLICT',
-        `Webhook ${describe(key)} has no secret to sign with: create one with \`svc webhooks provision\`.`,
+        `Webhook ${describeEndpoint(key)} has no secret to sign with: create one with \`svc webhooks provision\`.`,
       );
-    return schemeOf(auth).sign(keys.current, body, { nowMs: clock.now(), id: `msg_${random.uuid()}` });
+    return schemeOf(auth).sign(keys.current, body, {
+      nowMs: this.#deps.clock.now(),
+      id: `msg_${this.#deps.random.uuid()}`,
+    });
   }
-
-  return {
-    /** Resolves with the response to the sender. Throws if the sample cannot be sent. */
-    async send({ data, headers, source, requestId, traceId, ...key }: Sample) {
-      const { pluginId, event, namespaceId } = key;
-      const instanceId = key.instanceId === '' ? undefined : key.instanceId;
-      const target = targets.require(pluginId, event, instanceId);
-      const payload = data === undefined ? await declaredSample(target) : JSON.stringify(data);
-      const body = Buffer.from(payload);
-      // Lower case, since a differently cased name would duplicate the signature's header.
-      const given = Object.entries(headers)
-        .map(([name, value]) => [name.toLowerCase(), value] as const)
-        .filter(([name]) => !NOT_SENT.has(name));
-      const isSignedByHand = target.webhook.auth.type === 'custom' && given.length > 0;
-      const signature = isSignedByHand ? {} : await signatureOf(target, key, body);
-      const sent = { 'content-type': 'application/json', ...Object.fromEntries(given), ...signature };
-      const {
-        status,
-        body: answer,
-        webhookId,
-        answered,
-      } = await delivery.receive({
-        webhookId: random.uuid(),
-        pluginId,
-        event,
-        instanceId,
-        url: deliveryPath(key),
-        rawHeaders: [...Object.entries(sent).flat(), HEADERS.namespace, namespaceId],
-        namespaceInUrl: undefined,
-        source,
-        requestId,
-        traceId,
-        origin: 'sample',
-        readBody: async (limitBytes) => {
-          if (body.length <= limitBytes) return body;
-          throw new PlatformError(
-            'PAYLOAD_TOO_LARGE',
-            `The sample has ${body.length} bytes; this webhook accepts ${limitBytes}.`,
-          );
-        },
-      });
-      answered();
-      return { webhookId, status, body: answer };
-    },
-  };
 }
-export type WebhookSamples = ReturnType<typeof createWebhookSamples>;
 
 /** Reads the declared file, which must be inside the plugin's folder. */
 async function declaredSample({ plugin, webhook }: DeclaredWebhook): Promise<string> {

@@ -2,7 +2,7 @@ import type { QueuedDelivery } from './attempts.ts';
 
 /** Delays handlers until the 202 of their delivery is written. */
 export class AnswerGate {
-  /** Ids not answered yet; with the delivery once it is next in the queue and has its lane and order. */
+  /** Ids not answered yet; with the delivery once it is next in the queue and has its slot and order. */
   readonly #unanswered = new Map<string, QueuedDelivery | undefined>();
   readonly #released: QueuedDelivery[] = [];
 

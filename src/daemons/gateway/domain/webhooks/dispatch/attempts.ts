@@ -21,7 +21,7 @@ export interface AttemptsDeps {
 /** An accepted delivery in memory. */
 export interface QueuedDelivery {
   delivery: NewDelivery;
-  /** The webhook at the time of enqueueing; determines the lane. */
+  /** The webhook at the time of enqueueing; determines its concurrency limit. */
   target: DeclaredWebhook;
   /** Undefined while it waits for a retry; the store has it. */
   payload: JsonPayload | undefined;
@@ -40,27 +40,56 @@ export interface AttemptEnd {
 /** Share of a backoff that is random, so that simultaneous failures do not retry simultaneously. */
 const JITTER = 0.2;
 
-/** One attempt of an accepted delivery, and its consequences. @spec docs/webhooks.md "Async" */
-export function createAttempts(deps: AttemptsDeps & { deadlines: Deadlines }) {
-  const { call, inbox, clock, deadlines, random, logger, observe } = deps;
+/** Runs attempts of accepted deliveries, and stores their outcome. @spec docs/webhooks.md "Async" */
+export class Attempts {
+  readonly #deps: AttemptsDeps & { deadlines: Deadlines };
 
-  async function readBack(webhookId: string): Promise<JsonPayload | 'gone' | 'unread'> {
+  constructor(deps: AttemptsDeps & { deadlines: Deadlines }) {
+    this.#deps = deps;
+  }
+
+  /** Runs the currently loaded handler and stores the outcome. Never rejects. */
+  async attempt(item: QueuedDelivery, target: DeclaredWebhook): Promise<AttemptEnd> {
+    const { delivery } = item;
+    const startedAt = this.#deps.clock.now();
+    const began = performance.now();
+    const payload = item.payload ?? (await this.#readBack(delivery.webhookId));
+    item.payload = undefined;
+    if (payload === 'gone' || payload === 'unread')
+      return { nextAttemptAt: undefined, isUnread: payload === 'unread' };
+    // No delivery id: an async or replayed delivery identifies what it starts by its webhook id.
+    const handled = await this.#deps.call(delivery, target, payload, null);
+    item.attempts++;
+    const { retry } = target.webhook;
+    const end = outcomeOf(handled, item.attempts, retry);
+    const again = end === 'retrying' ? this.#backoffMs(retry!, item.attempts) : null;
+    const nextAttemptAt = again === null ? null : this.#deps.deadlines.note(this.#deps.clock.now() + again);
+    this.#deps.observe(delivery.pluginId, delivery.event, end);
+    if (end === 'dead') this.#reportDead(item);
+    await this.#finish(item, handled, end, { tookMs: performance.now() - began, startedAt, nextAttemptAt });
+    return { nextAttemptAt: nextAttemptAt ?? undefined, isUnread: false };
+  }
+
+  async #readBack(webhookId: string): Promise<JsonPayload | 'gone' | 'unread'> {
     try {
-      const record = await inbox.find(webhookId);
+      const record = await this.#deps.inbox.find(webhookId);
       return record ? payloadOf(record.body) : 'gone';
     } catch (error) {
-      logger.error('A delivery could not be read back for its next attempt', { error, meta: { webhookId } });
+      this.#deps.logger.error('A delivery could not be read back for its next attempt', {
+        error,
+        meta: { webhookId },
+      });
       return 'unread';
     }
   }
 
-  function backoffMs({ backoff: { initialMs, factor, maxMs } }: WebhookRetry, attempts: number): number {
+  #backoffMs({ backoff: { initialMs, factor, maxMs } }: WebhookRetry, attempts: number): number {
     const full = Math.min(maxMs, initialMs * factor ** (attempts - 1));
-    return Math.round(full * (1 - JITTER * random.fraction()));
+    return Math.round(full * (1 - JITTER * this.#deps.random.fraction()));
   }
 
-  function reportDead({ delivery, attempts }: QueuedDelivery): void {
-    logger.diagnostic(
+  #reportDead({ delivery, attempts }: QueuedDelivery): void {
+    this.#deps.logger.diagnostic(
       {
         domain: 'webhook',
         event: 'webhook.delivery_dead',
@@ -74,7 +103,7 @@ export function createAttempts(deps: AttemptsDeps & { deadlines: Deadlines }) {
     );
   }
 
-  async function finish(
+  async #finish(
     item: QueuedDelivery,
     handled: Handled,
     end: ReturnType<typeof outcomeOf>,
@@ -83,46 +112,25 @@ export function createAttempts(deps: AttemptsDeps & { deadlines: Deadlines }) {
     const { delivery, marker } = item;
     const { webhookId } = delivery;
     try {
-      await inbox.finish(webhookId, {
+      await this.#deps.inbox.finish(webhookId, {
         status: end,
         httpStatus: 202,
         steps: attemptText(end, { tookMs, startedAt, error: errorOf(handled) }),
         outcome: handled.record,
-        durationMs: Math.max(0, clock.now() - delivery.receivedAt),
+        durationMs: Math.max(0, this.#deps.clock.now() - delivery.receivedAt),
         nextAttemptAt,
       });
       // Otherwise the sender's redelivery would run a successfully replayed delivery again.
       if (handled.succeeded && delivery.origin === 'replay' && marker)
-        await inbox.settleMarker(marker, clock.now() + LIMITS.idempotencyWindowMs);
+        await this.#deps.inbox.settleMarker(marker, this.#deps.clock.now() + LIMITS.idempotencyWindowMs);
     } catch (error) {
       // It stays open in the store: the next start runs it again rather than lose it.
-      logger.error('The end of an accepted delivery could not be written', { error, meta: { webhookId } });
+      this.#deps.logger.error('The end of an accepted delivery could not be written', {
+        error,
+        meta: { webhookId },
+      });
     }
   }
-
-  return {
-    /** Runs the currently loaded handler and stores the outcome. Never rejects. */
-    async attempt(item: QueuedDelivery, target: DeclaredWebhook): Promise<AttemptEnd> {
-      const { delivery } = item;
-      const startedAt = clock.now();
-      const began = performance.now();
-      const payload = item.payload ?? (await readBack(delivery.webhookId));
-      item.payload = undefined;
-      if (payload === 'gone' || payload === 'unread')
-        return { nextAttemptAt: undefined, isUnread: payload === 'unread' };
-      // No delivery id: an async or replayed delivery identifies what it starts by its webhook id.
-      const handled = await call(delivery, target, payload, null);
-      item.attempts++;
-      const { retry } = target.webhook;
-      const end = outcomeOf(handled, item.attempts, retry);
-      const again = end === 'retrying' ? backoffMs(retry!, item.attempts) : null;
-      const nextAttemptAt = again === null ? null : deadlines.note(clock.now() + again);
-      observe(delivery.pluginId, delivery.event, end);
-      if (end === 'dead') reportDead(item);
-      await finish(item, handled, end, { tookMs: performance.now() - began, startedAt, nextAttemptAt });
-      return { nextAttemptAt: nextAttemptAt ?? undefined, isUnread: false };
-    },
-  };
 }
 
 function errorOf({ succeeded, record }: Handled): string | null {
@@ -136,4 +144,3 @@ function outcomeOf({ succeeded }: Handled, attempts: number, retry: WebhookRetry
   if (!retry) return 'failed';
   return attempts < retry.maxAttempts ? 'retrying' : 'dead';
 }
-export type Attempts = ReturnType<typeof createAttempts>;

@@ -7,14 +7,14 @@ import { type JsonPayload, payloadOf } from '../receive/payload.ts';
 import type { DeclaredWebhook, WebhookTargets } from '../receive/targets.ts';
 import { AnswerGate } from './answer-gate.ts';
 import { AttemptTimers } from './attempt-timers.ts';
-import { type Attempts, type AttemptsDeps, createAttempts, type QueuedDelivery } from './attempts.ts';
+import { Attempts, type AttemptsDeps, type QueuedDelivery } from './attempts.ts';
 import { DeliveryBacklog } from './backlog.ts';
 import type { NeededServices } from './needed-services.ts';
-import { createQueue } from './queue.ts';
+import { Queue } from './queue.ts';
 
 export interface WebhookDispatcherDeps extends AttemptsDeps {
   targets: WebhookTargets;
-  pauses: () => WebhookPauses;
+  pauses: Pick<WebhookPauses, 'isPaused'>;
   /** State of the services that plugins call; default: all are available. */
   services?: Pick<NeededServices, 'isAway' | 'confirm'>;
   /** Concurrent async deliveries over all plugins. */
@@ -32,6 +32,7 @@ const RESCAN_MS = seconds(30);
 const BUSY_CONCURRENCY = 2;
 /** Deliveries being received at which accepting gets priority over handlers. */
 const BUSY_FROM = 16;
+
 export interface WebhookDispatcher {
   /**
    * Queues an accepted, stored delivery. Returns a promise only if the caller must wait before it answers, to
@@ -73,13 +74,13 @@ export interface PrimaryDispatcher extends WebhookDispatcher {
 export class InboxDispatcher implements PrimaryDispatcher {
   readonly #deps: WebhookDispatcherDeps;
   readonly #deadlines: Deadlines;
-  readonly #attempt: Attempts['attempt'];
+  readonly #attempts: Attempts;
   readonly #timers: AttemptTimers;
   readonly #gate = new AnswerGate();
-  readonly #queue = createQueue<QueuedDelivery>({
+  readonly #queue = new Queue<QueuedDelivery>({
     // Bytes and text; the parsed value takes about as much again.
     bytesOf: ({ delivery, payload }) => (delivery.body?.byteLength ?? 0) + (payload?.text.length ?? 0),
-    laneOf: ({ delivery, target: { webhook } }) =>
+    limitOf: ({ delivery, target: { webhook } }) =>
       webhook.concurrency === undefined
         ? undefined
         : { name: endpointName(delivery), limit: webhook.concurrency },
@@ -102,7 +103,7 @@ export class InboxDispatcher implements PrimaryDispatcher {
   constructor(deps: WebhookDispatcherDeps) {
     this.#deps = deps;
     this.#deadlines = createDeadlines(deps.clock);
-    this.#attempt = createAttempts({ ...deps, deadlines: this.#deadlines }).attempt;
+    this.#attempts = new Attempts({ ...deps, deadlines: this.#deadlines });
     this.#timers = new AttemptTimers(deps.clock, this.#deadlines);
     this.#backlog = new DeliveryBacklog({
       inbox: deps.inbox,
@@ -121,7 +122,7 @@ export class InboxDispatcher implements PrimaryDispatcher {
     payload: JsonPayload,
     marker: Uint8Array | null = null,
   ): void {
-    if (this.#deps.pauses().isPaused(delivery)) return;
+    if (this.#deps.pauses.isPaused(delivery)) return;
     // A refill may have found it between its commit and this call.
     if (this.#known.has(delivery.webhookId)) return;
     if (!this.#mustWaitInStore(delivery)) {
@@ -206,7 +207,7 @@ export class InboxDispatcher implements PrimaryDispatcher {
       // A service that recovers from now on finds this delivery in the store.
       isHeld = services?.isAway(target) ?? false;
       if (isHeld) return;
-      const end = await this.#attempt(item, target);
+      const end = await this.#attempts.attempt(item, target);
       again = end.nextAttemptAt;
       if (end.isUnread) this.#backlog.rescan();
     } finally {
@@ -273,7 +274,7 @@ export class InboxDispatcher implements PrimaryDispatcher {
    */
   #runnableTarget(delivery: NewDelivery): DeclaredWebhook | undefined {
     const { pauses, targets, services, logger } = this.#deps;
-    if (pauses().isPaused(delivery)) return undefined;
+    if (pauses.isPaused(delivery)) return undefined;
     const { pluginId, event } = delivery;
     const target = targets.find(pluginId, event);
     const name = `${pluginId} ${event}`;

@@ -7,7 +7,7 @@ import type { ClaimResult, MarkerClaim, WebhookInbox } from '../../../../../stor
 import type { WebhookDispatcher } from '../dispatch/dispatcher.ts';
 import { type CallHandler, handlerTimeoutMs } from '../dispatch/handler-call.ts';
 import { type DeliveryContext, deliveryOf } from './delivery-context.ts';
-import { createMarkerWaits } from './marker-waits.ts';
+import { createMarkerWaits, type MarkerWaits } from './marker-waits.ts';
 import type { JsonPayload } from './payload.ts';
 import { mark } from './steps.ts';
 import type { DeclaredWebhook } from './targets.ts';
@@ -39,11 +39,90 @@ const LEASE_MARGIN_MS = minutes(1);
  * Step 7: stores the delivery, then runs the handler. `markerKey` identifies the delivery id, if there is
  * one. @spec Webhook delivery step 7
  */
-export function createAcceptance({ inbox, dispatcher, call, clock, observe }: AcceptanceDeps) {
-  const waits = createMarkerWaits(inbox, clock);
+export class Acceptance {
+  readonly #deps: AcceptanceDeps;
+  readonly #waits: MarkerWaits;
+
+  constructor(deps: AcceptanceDeps) {
+    this.#deps = deps;
+    this.#waits = createMarkerWaits(deps.inbox, deps.clock);
+  }
+
+  /**
+   * Answers 202 once the delivery is on disk; the handler runs later. Throws SERVICE_UNAVAILABLE if storing
+   * fails.
+   */
+  async accept(
+    context: DeliveryContext,
+    target: DeclaredWebhook,
+    payload: JsonPayload,
+    markerKey: string | undefined,
+  ): Promise<Accepted> {
+    const { webhookId } = context;
+    const delivery = deliveryOf(context, 'async', orderKeyOf(target.webhook, payload.value));
+    const marker = markerOf(markerKey, this.#deps.clock.now() + LIMITS.idempotencyWindowMs);
+    const answered = () => this.#deps.dispatcher.answered(webhookId);
+    this.#deps.dispatcher.expectAnswer(webhookId);
+    let isAccepted = false;
+    try {
+      const claim = await this.#claimOrWait(marker, () => {
+        mark(context, 'dispatch', 'accepted');
+        return this.#deps.inbox.accept(delivery, marker, context.steps.text);
+      });
+      if (claim === 'done') return 'duplicate';
+      const queued = this.#deps.dispatcher.enqueue(delivery, target, payload);
+      if (queued) await queued;
+      isAccepted = true;
+      return { status: 202, body: { status: 'accepted', webhookId }, answered };
+    } finally {
+      if (!isAccepted) answered();
+    }
+  }
+
+  /**
+   * Answers with the handler's result, once that is on disk. Throws SERVICE_UNAVAILABLE if storing fails.
+   */
+  async handle(
+    context: DeliveryContext,
+    target: DeclaredWebhook,
+    payload: JsonPayload,
+    markerKey: string | undefined,
+  ): Promise<Accepted> {
+    const delivery = deliveryOf(context, 'sync', null);
+    // The lease outlasts a live handler, which may wait for a process as long as it may run; after it, a
+    // dead one is superseded.
+    const marker = markerOf(
+      markerKey,
+      this.#deps.clock.now() + 2 * handlerTimeoutMs(target) + LEASE_MARGIN_MS,
+    );
+    const claim = await this.#claimOrWait(marker, () => this.#deps.inbox.begin(delivery, marker));
+    if (claim === 'done') return 'duplicate';
+    const release = this.#waits.hold(markerKey);
+    try {
+      const handled = await this.#deps.call(delivery, target, payload, context.deliveryId);
+      const status = handled.succeeded ? 'succeeded' : 'failed';
+      mark(context, 'dispatch', status);
+      const { httpStatus, body, headers } = handled;
+      const end = {
+        status,
+        httpStatus,
+        steps: context.steps.text,
+        outcome: handled.record,
+        durationMs: this.#deps.clock.monotonic() - context.beganAt,
+      } as const;
+      const expiresAt = handled.succeeded ? this.#deps.clock.now() + LIMITS.idempotencyWindowMs : null;
+      await this.#deps.inbox
+        .finish(context.webhookId, end, markerKey === undefined ? undefined : { key: markerKey, expiresAt })
+        .catch(notStored('The handler ran, but its result could not be stored; send the delivery again.'));
+      this.#deps.observe(target.plugin.id, target.webhook.event, status);
+      return { status: httpStatus, body, headers };
+    } finally {
+      release();
+    }
+  }
 
   /** Of concurrent deliveries with one id, one runs; the others wait for it, and run only if it failed. */
-  async function claimOrWait(
+  async #claimOrWait(
     marker: MarkerClaim | undefined,
     claim: () => Promise<ClaimResult>,
   ): Promise<'begun' | 'done'> {
@@ -52,81 +131,9 @@ export function createAcceptance({ inbox, dispatcher, call, clock, observe }: Ac
         notStored('The delivery could not be stored and was not accepted; send it again.'),
       );
       if (result !== 'pending') return result;
-      await waits.settled(marker!.key);
+      await this.#waits.settled(marker!.key);
     }
   }
-
-  return {
-    /**
-     * Answers 202 once the delivery is on disk; the handler runs later. Throws SERVICE_UNAVAILABLE if storing
-     * fails.
-     */
-    async accept(
-      context: DeliveryContext,
-      target: DeclaredWebhook,
-      payload: JsonPayload,
-      markerKey: string | undefined,
-    ): Promise<Accepted> {
-      const { webhookId } = context;
-      const delivery = deliveryOf(context, 'async', orderKeyOf(target.webhook, payload.value));
-      const marker = markerOf(markerKey, clock.now() + LIMITS.idempotencyWindowMs);
-      const answered = () => dispatcher.answered(webhookId);
-      dispatcher.expectAnswer(webhookId);
-      let isAccepted = false;
-      try {
-        const claim = await claimOrWait(marker, () => {
-          mark(context, 'dispatch', 'accepted');
-          return inbox.accept(delivery, marker, context.steps.text);
-        });
-        if (claim === 'done') return 'duplicate';
-        const queued = dispatcher.enqueue(delivery, target, payload);
-        if (queued) await queued;
-        isAccepted = true;
-        return { status: 202, body: { status: 'accepted', webhookId }, answered };
-      } finally {
-        if (!isAccepted) answered();
-      }
-    },
-
-    /**
-     * Answers with the handler's result, once that is on disk. Throws SERVICE_UNAVAILABLE if storing fails.
-     */
-    async handle(
-      context: DeliveryContext,
-      target: DeclaredWebhook,
-      payload: JsonPayload,
-      markerKey: string | undefined,
-    ): Promise<Accepted> {
-      const delivery = deliveryOf(context, 'sync', null);
-      // The lease outlasts a live handler, which may wait for a process as long as it may run; after it, a
-      // dead one is superseded.
-      const marker = markerOf(markerKey, clock.now() + 2 * handlerTimeoutMs(target) + LEASE_MARGIN_MS);
-      const claim = await claimOrWait(marker, () => inbox.begin(delivery, marker));
-      if (claim === 'done') return 'duplicate';
-      const release = waits.hold(markerKey);
-      try {
-        const handled = await call(delivery, target, payload, context.deliveryId);
-        const status = handled.succeeded ? 'succeeded' : 'failed';
-        mark(context, 'dispatch', status);
-        const { httpStatus, body, headers } = handled;
-        const end = {
-          status,
-          httpStatus,
-          steps: context.steps.text,
-          outcome: handled.record,
-          durationMs: clock.monotonic() - context.beganAt,
-        } as const;
-        const expiresAt = handled.succeeded ? clock.now() + LIMITS.idempotencyWindowMs : null;
-        await inbox
-          .finish(context.webhookId, end, markerKey === undefined ? undefined : { key: markerKey, expiresAt })
-          .catch(notStored('The handler ran, but its result could not be stored; send the delivery again.'));
-        observe(target.plugin.id, target.webhook.event, status);
-        return { status: httpStatus, body, headers };
-      } finally {
-        release();
-      }
-    },
-  };
 }
 
 function markerOf(key: string | undefined, expiresAt: number): MarkerClaim | undefined {

@@ -1,11 +1,12 @@
 import { HEADERS, NamespaceId, type WebhookHandlerDecl } from '../../../../../contracts/index.ts';
-import { createBoundedCache } from '../../../../../kit/data/bounded-cache.ts';
-import { type MaybePromise, onceKnown } from '../../../../../kit/data/maybe-promise.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
-import type { CreateLimiter, RateVerdict } from '../../../../../kit/limits/rate-limiter.ts';
+import { createBoundedCache } from '../../../../../kit/data/bounded-cache.ts';
+import type { CreateLimiter, RateVerdict, SharedLimiter } from '../../../../../kit/limits/rate-limiter.ts';
+import { type MaybePromise, onceKnown } from '../../../../../kit/data/maybe-promise.ts';
 import { minutes } from '../../../../../kit/time/duration.ts';
 import { REPEATED, singleHeader } from '../../raw-headers.ts';
-import type { VerificationKeys, WebhookSecrets } from '../verify/secrets.ts';
+import type { WebhookSecrets } from '../verify/secrets.ts';
+import type { VerificationKeys } from '../verify/verification-key.ts';
 import type { DeliveryContext } from './delivery-context.ts';
 import { endpointName } from './endpoint-name.ts';
 import { tooMany } from './limits.ts';
@@ -30,35 +31,73 @@ const REMEMBERED = 1000;
 const MAX_UNPROVISIONED = 20_000;
 
 /** Steps 1 to 3, which read only the request line and the headers. @spec Webhook delivery */
-export function createAdmission({ targets, secrets, createLimiter }: AdmissionDeps) {
-  const permits = createLimiter('webhook deliveries', { windowMs: minutes(1) });
-  const unprovisioned = createLimiter('deliveries without a secret', {
-    windowMs: minutes(1),
-    maxKeys: MAX_UNPROVISIONED,
-  });
+export class Admission {
+  readonly #targets: WebhookTargets;
+  readonly #secrets: WebhookSecrets;
+  readonly #permits: SharedLimiter;
+  readonly #unprovisioned: SharedLimiter;
   /** A bounded cache: invented names evict each other. */
-  const namespaces = createBoundedCache<true>(REMEMBERED);
+  readonly #namespaces = createBoundedCache<true>(REMEMBERED);
 
-  function isNamespace(text: string): boolean {
-    if (namespaces.get(text)) return true;
+  constructor({ targets, secrets, createLimiter }: AdmissionDeps) {
+    this.#targets = targets;
+    this.#secrets = secrets;
+    this.#permits = createLimiter('webhook deliveries', { windowMs: minutes(1) });
+    this.#unprovisioned = createLimiter('deliveries without a secret', {
+      windowMs: minutes(1),
+      maxKeys: MAX_UNPROVISIONED,
+    });
+  }
+
+  /**
+   * Throws PLUGIN_NOT_FOUND, WEBHOOK_NOT_FOUND, NAMESPACE_REQUIRED, VALIDATION_ERROR, RATE_LIMIT_EXCEEDED.
+   */
+  admit(context: DeliveryContext): MaybePromise<Admitted> {
+    const { pluginId, event, instanceId } = context.incoming;
+    const target = step(context, 'route', () => this.#targets.require(pluginId, event, instanceId));
+    return onceKnown(this.#findNamespace(context), (keys) => {
+      context.isProvisioned = keys !== undefined;
+      return onceKnown(this.#limit(context, target.webhook), () => ({ target, keys }));
+    });
+  }
+
+  /**
+   * Takes a permit for an authentic delivery. Throws RATE_LIMIT_EXCEEDED when concurrent deliveries took
+   * the last ones.
+   */
+  takePermit(context: DeliveryContext, { rateLimit }: WebhookHandlerDecl): MaybePromise<void> {
+    const { requestsPerMinute } = rateLimit;
+    const taken = this.#permits.take(endpointName(context), requestsPerMinute);
+    // Step 3 is already in the record.
+    if (!(taken instanceof Promise) && taken.allowed) return undefined;
+    return this.#judged(context, taken, requestsPerMinute);
+  }
+
+  /** For a delivery that turned out to be a duplicate. */
+  givePermitBack(context: DeliveryContext): void {
+    this.#permits.giveBack(endpointName(context));
+  }
+
+  #isNamespace(text: string): boolean {
+    if (this.#namespaces.get(text)) return true;
     const isValid = NamespaceId.safeParse(text).success;
-    if (isValid) namespaces.set(text, true);
+    if (isValid) this.#namespaces.set(text, true);
     return isValid;
   }
 
   /** Step 2. Reads the secret's record, which says whether the URL may name the namespace. */
-  function findNamespace(context: DeliveryContext): MaybePromise<VerificationKeys | undefined> {
+  #findNamespace(context: DeliveryContext): MaybePromise<VerificationKeys | undefined> {
     const { rawHeaders, namespaceInUrl } = context.incoming;
     // An empty header counts as missing.
     const sent = singleHeader(rawHeaders, HEADERS.namespace) || undefined;
     const named = sent ?? namespaceInUrl;
-    const isNamed = typeof named === 'string' && isNamespace(named);
+    const isNamed = typeof named === 'string' && this.#isNamespace(named);
     if (sent !== undefined && !isNamed) {
       mark(context, 'namespace', 'invalid');
       throw new PlatformError('VALIDATION_ERROR', `The ${HEADERS.namespace} header ${faultOf(sent)}.`);
     }
     context.namespaceId = isNamed ? named : '';
-    return onceKnown(isNamed ? secrets.find(context) : undefined, (keys) => {
+    return onceKnown(isNamed ? this.#secrets.find(context) : undefined, (keys) => {
       if (!isNamed || (sent === undefined && !keys?.namespaceInUrl)) {
         context.namespaceId = '';
         mark(context, 'namespace', 'missing');
@@ -76,15 +115,15 @@ export function createAdmission({ targets, secrets, createLimiter }: AdmissionDe
    * Step 3. For a provisioned endpoint only checks the limit; the permit is taken after authentication, so
    * that others cannot use it up. Namespaces without a secret have a limit per webhook and address.
    */
-  function limit(context: DeliveryContext, webhook: WebhookHandlerDecl): MaybePromise<void> {
+  #limit(context: DeliveryContext, webhook: WebhookHandlerDecl): MaybePromise<void> {
     const { requestsPerMinute } = webhook.rateLimit;
     const verdict = context.isProvisioned
-      ? permits.peek(endpointName(context), requestsPerMinute)
-      : unprovisioned.take(unprovisionedKey(context), requestsPerMinute);
-    return judged(context, verdict, requestsPerMinute);
+      ? this.#permits.peek(endpointName(context), requestsPerMinute)
+      : this.#unprovisioned.take(unprovisionedKey(context), requestsPerMinute);
+    return this.#judged(context, verdict, requestsPerMinute);
   }
 
-  function judged(
+  #judged(
     context: DeliveryContext,
     taken: MaybePromise<RateVerdict>,
     requestsPerMinute: number,
@@ -98,40 +137,12 @@ export function createAdmission({ targets, secrets, createLimiter }: AdmissionDe
       }),
     );
   }
-
-  return {
-    /**
-     * Throws PLUGIN_NOT_FOUND, WEBHOOK_NOT_FOUND, NAMESPACE_REQUIRED, VALIDATION_ERROR, RATE_LIMIT_EXCEEDED.
-     */
-    admit(context: DeliveryContext): MaybePromise<Admitted> {
-      const { pluginId, event, instanceId } = context.incoming;
-      const target = step(context, 'route', () => targets.require(pluginId, event, instanceId));
-      return onceKnown(findNamespace(context), (keys) => {
-        context.isProvisioned = keys !== undefined;
-        return onceKnown(limit(context, target.webhook), () => ({ target, keys }));
-      });
-    },
-
-    /**
-     * Takes a permit for an authentic delivery. Throws RATE_LIMIT_EXCEEDED when concurrent deliveries took
-     * the last ones.
-     */
-    takePermit(context: DeliveryContext, { rateLimit }: WebhookHandlerDecl): MaybePromise<void> {
-      const { requestsPerMinute } = rateLimit;
-      const taken = permits.take(endpointName(context), requestsPerMinute);
-      // Step 3 is already in the record.
-      if (!(taken instanceof Promise) && taken.allowed) return undefined;
-      return judged(context, taken, requestsPerMinute);
-    },
-    /** For a delivery that turned out to be a duplicate. */
-    givePermitBack: (context: DeliveryContext): void => permits.giveBack(endpointName(context)),
-  };
 }
 
 /** Without the namespace, so that invented names use no memory and gain no attempts. */
 function unprovisionedKey({ incoming, pluginId, event }: DeliveryContext): string {
-  const anybody = { namespaceId: '', pluginId, event, instanceId: '' };
-  return `${endpointName(anybody)} ${senderNetwork(incoming.source)}`;
+  const shared = { namespaceId: '', pluginId, event, instanceId: '' };
+  return `${endpointName(shared)} ${senderNetwork(incoming.source)}`;
 }
 
 function requirePermit({ allowed, resetMs }: RateVerdict, requestsPerMinute: number): void {

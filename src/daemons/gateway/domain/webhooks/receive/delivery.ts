@@ -11,11 +11,11 @@ import type { WebhookPauses } from '../admin/pauses.ts';
 import type { WebhookDispatcher } from '../dispatch/dispatcher.ts';
 import type { CallHandler } from '../dispatch/handler-call.ts';
 import type { NeededServices } from '../dispatch/needed-services.ts';
-import { createAuthentication } from '../verify/authentication.ts';
+import { Authentication } from '../verify/authentication.ts';
 import type { WebhookSecrets } from '../verify/secrets.ts';
 import type { WebhookVerifier } from '../verify/verifier.ts';
-import { createAcceptance } from './acceptance.ts';
-import { createAdmission } from './admission.ts';
+import { Acceptance } from './acceptance.ts';
+import { Admission } from './admission.ts';
 import {
   type DeliveryContext,
   deliveryOf,
@@ -48,7 +48,7 @@ export interface WebhookDeliveryDeps {
   call: CallHandler;
   /** State of the services that plugins call; default: all are available. */
   services?: Pick<NeededServices, 'isAway' | 'confirm'>;
-  pauses: () => WebhookPauses;
+  pauses: Pick<WebhookPauses, 'isPaused'>;
   inbox: WebhookInbox;
   createLimiter: CreateLimiter;
   /** Ids of in-flight deliveries, if they are tracked. */
@@ -78,52 +78,62 @@ const RETRY_SECONDS = '5';
  * Processes a delivery in the order of the spec's steps.
  * @spec Webhook delivery; docs/webhooks.md "What the sender does"
  */
-export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
-  const { targets, dispatcher, pauses, inbox, clock, logger } = deps;
-  const { admit, takePermit, givePermitBack } = createAdmission(deps);
-  const { authenticate, allowUnauthenticated } = createAuthentication(deps);
-  const { accept, handle } = createAcceptance(deps);
+export class WebhookDelivery {
+  readonly #deps: WebhookDeliveryDeps;
+  readonly #admission: Admission;
+  readonly #authentication: Authentication;
+  readonly #acceptance: Acceptance;
+
+  constructor(deps: WebhookDeliveryDeps) {
+    this.#deps = deps;
+    this.#admission = new Admission(deps);
+    this.#authentication = new Authentication(deps);
+    this.#acceptance = new Acceptance(deps);
+  }
 
   /** Always answers; never rejects. */
-  async function receive(incoming: IncomingDelivery): Promise<DeliveryAnswer> {
-    const context = newDeliveryContext(incoming, clock);
-    dispatcher.receiving(1);
-    deps.inFlight?.add(context.webhookId);
+  async receive(incoming: IncomingDelivery): Promise<DeliveryAnswer> {
+    const context = newDeliveryContext(incoming, this.#deps.clock);
+    this.#deps.dispatcher.receiving(1);
+    this.#deps.inFlight?.add(context.webhookId);
     try {
-      const { status, body, headers, record, answered } = await pass(context);
-      if (record !== 'handled') note(context, record, status);
+      const { status, body, headers, record, answered } = await this.#process(context);
+      if (record !== 'handled') this.#note(context, record, status);
       return { ...answer(context, status, body, headers), answered: answered ?? noop };
     } catch (thrown) {
       const error = toRemoteError(thrown);
       if (!(thrown instanceof PlatformError))
-        logger.error(`A delivery to ${incoming.pluginId} ${incoming.event} failed: ${codeOf(thrown) ?? ''}`, {
-          requestId: incoming.requestId,
-          error: thrown,
-        });
+        this.#deps.logger.error(
+          `A delivery to ${incoming.pluginId} ${incoming.event} failed: ${codeOf(thrown) ?? ''}`,
+          {
+            requestId: incoming.requestId,
+            error: thrown,
+          },
+        );
       context.refusal ??= JSON.stringify(errorBody(error));
-      note(context, 'refused', error.status);
+      this.#note(context, 'refused', error.status);
       return answer(context, error.status, errorBody(error), error.headers);
     } finally {
-      dispatcher.receiving(-1);
-      deps.inFlight?.delete(context.webhookId);
+      this.#deps.dispatcher.receiving(-1);
+      this.#deps.inFlight?.delete(context.webhookId);
     }
   }
 
-  async function pass(context: DeliveryContext): Promise<Answered> {
+  async #process(context: DeliveryContext): Promise<Answered> {
     const { rawHeaders } = context.incoming;
     // Awaits only real promises, here and below: an await costs a turn.
-    const admission = admit(context);
+    const admission = this.#admission.admit(context);
     const admitted = admission instanceof Promise ? await admission : admission;
     const { target } = admitted;
     const { webhook } = target;
 
-    const body = readBody(context, webhook);
+    const body = this.#readBody(context, webhook);
     const payload = parseOnce(body instanceof Promise ? await body : body);
     if (webhook.challenge) {
       const challenge = answerChallenge(webhook.challenge, payload());
       mark(context, 'challenge', challenge ? 'answered' : 'none');
       if (challenge) {
-        const allowed = allowUnauthenticated(context, admitted, { tries: false });
+        const allowed = this.#authentication.allowUnauthenticated(context, admitted, { tries: false });
         if (allowed instanceof Promise) await allowed;
         return { status: 200, body: challenge, record: 'challenge' };
       }
@@ -132,35 +142,37 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
     context.deliveryId = id ?? null;
     const marker = id === undefined ? undefined : markerKey(context, id);
     if (webhook.idempotencyKey) {
-      const found = marker === undefined ? undefined : inbox.seen(marker, clock.now());
+      const found = marker === undefined ? undefined : this.#deps.inbox.seen(marker, this.#deps.clock.now());
       const isSeen = (found instanceof Promise ? await found : found) === 'done';
       mark(context, 'idempotency', isSeen ? 'seen' : marker ? 'new' : 'no id');
       if (isSeen) {
-        const allowed = allowUnauthenticated(context, admitted, { tries: true });
+        const allowed = this.#authentication.allowUnauthenticated(context, admitted, { tries: true });
         if (allowed instanceof Promise) await allowed;
         return DUPLICATE;
       }
     }
-    const authenticated = authenticate(context, admitted);
+    const authenticated = this.#authentication.authenticate(context, admitted);
     if (authenticated instanceof Promise) await authenticated;
-    const permitted = takePermit(context, webhook);
+    const permitted = this.#admission.takePermit(context, webhook);
     if (permitted instanceof Promise) await permitted;
 
     const parsed = payload();
     if (parsed.fault !== undefined)
       throw new PlatformError('VALIDATION_ERROR', `The body is not valid JSON: ${parsed.fault}.`);
     if (!webhook.async) {
-      requireRunning(context);
-      const required = requireServices(context, target);
+      this.#requireRunning(context);
+      const required = this.#requireServices(context, target);
       if (required) await required;
     }
-    const accepted = await (webhook.async ? accept : handle)(context, target, parsed, marker);
+    const accepted = await (webhook.async
+      ? this.#acceptance.accept(context, target, parsed, marker)
+      : this.#acceptance.handle(context, target, parsed, marker));
     if (accepted !== 'duplicate') return { ...accepted, record: 'handled' };
-    givePermitBack(context);
+    this.#admission.givePermitBack(context);
     return DUPLICATE;
   }
 
-  function readBody(context: DeliveryContext, webhook: WebhookHandlerDecl): MaybePromise<Buffer> {
+  #readBody(context: DeliveryContext, webhook: WebhookHandlerDecl): MaybePromise<Buffer> {
     const encoding = singleHeader(context.incoming.rawHeaders, 'content-encoding');
     if (encoding && (encoding === REPEATED || encoding.toLowerCase() !== 'identity')) {
       mark(context, 'body', 'encoded');
@@ -187,8 +199,8 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
   }
 
   /** The sender of a sync delivery waits for its handler, so a paused one is rejected. */
-  function requireRunning(context: DeliveryContext): void {
-    if (!pauses().isPaused(context)) return;
+  #requireRunning(context: DeliveryContext): void {
+    if (!this.#deps.pauses.isPaused(context)) return;
     mark(context, 'dispatch', 'paused');
     throw new PlatformError('SERVICE_UNAVAILABLE', 'This webhook is paused; send the delivery again later.', {
       headers: { 'retry-after': PAUSED_RETRY_SECONDS },
@@ -196,15 +208,15 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
   }
 
   /** Before the marker is claimed, so that the sender's retry runs the handler. */
-  function requireServices(context: DeliveryContext, target: DeclaredWebhook): Promise<void> | undefined {
-    const unsure = deps.services?.confirm(target);
-    if (unsure) return unsure.then(() => refuseHeld(context, target));
-    refuseHeld(context, target);
+  #requireServices(context: DeliveryContext, target: DeclaredWebhook): Promise<void> | undefined {
+    const unsure = this.#deps.services?.confirm(target);
+    if (unsure) return unsure.then(() => this.#refuseHeld(context, target));
+    this.#refuseHeld(context, target);
     return undefined;
   }
 
-  function refuseHeld(context: DeliveryContext, target: DeclaredWebhook): void {
-    if (!deps.services?.isAway(target)) return;
+  #refuseHeld(context: DeliveryContext, target: DeclaredWebhook): void {
+    if (!this.#deps.services?.isAway(target)) return;
     mark(context, 'dispatch', 'held');
     throw new PlatformError(
       'SERVICE_UNAVAILABLE',
@@ -213,32 +225,25 @@ export function createWebhookDelivery(deps: WebhookDeliveryDeps) {
   }
 
   /** Records a request without a handler run; its body is not stored. */
-  function note(
-    context: DeliveryContext,
-    status: 'refused' | 'challenge' | 'duplicate',
-    httpStatus: number,
-  ): void {
+  #note(context: DeliveryContext, status: 'refused' | 'challenge' | 'duplicate', httpStatus: number): void {
     const { pluginId, event } = context;
     // Metric labels come only from manifests: unauthenticated clients must not create new ones.
-    if (targets.isDeclared(pluginId, event)) deps.observe(pluginId, event, status);
-    else deps.observe('(unknown)', '(unknown)', status);
+    if (this.#deps.targets.isDeclared(pluginId, event)) this.#deps.observe(pluginId, event, status);
+    else this.#deps.observe('(unknown)', '(unknown)', status);
     // Without a plugin or namespace, no operator could see the record.
-    if (context.namespaceId === '' || !deps.samples.admits(context, status)) return;
-    inbox.note(
+    if (context.namespaceId === '' || !this.#deps.samples.admits(context, status)) return;
+    this.#deps.inbox.note(
       { ...deliveryOf(context, 'sync', null), body: null },
       {
         status,
         httpStatus,
         steps: context.steps.text,
         outcome: context.refusal,
-        durationMs: clock.monotonic() - context.beganAt,
+        durationMs: this.#deps.clock.monotonic() - context.beganAt,
       },
     );
   }
-
-  return { receive };
 }
-export type WebhookDelivery = ReturnType<typeof createWebhookDelivery>;
 
 function answer(
   { webhookId, caller }: DeliveryContext,

@@ -26,7 +26,7 @@ export function endpointName({ namespaceId, pluginId, event, instanceId }: Secre
   return latest.name;
 }
 
-/** Formats a webhook for messages. */
-export function describe({ pluginId, event, instanceId }: SecretKey): string {
+/** The endpoint in messages: plugin, event and instance. */
+export function describeEndpoint({ pluginId, event, instanceId }: Omit<SecretKey, 'namespaceId'>): string {
   return `${pluginId} ${event}${instanceId === '' ? '' : ` (instance ${JSON.stringify(instanceId)})`}`;
 }

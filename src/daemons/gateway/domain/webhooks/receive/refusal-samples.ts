@@ -4,7 +4,7 @@ import type { Clock } from '../../../../../kit/time/clock.ts';
 import { hours, minutes } from '../../../../../kit/time/duration.ts';
 import type { KeyValueStore, SecretKey } from '../../../../../store/ports/index.ts';
 import type { DeliveryContext } from './delivery-context.ts';
-import { describe, endpointName } from './endpoint-name.ts';
+import { describeEndpoint, endpointName } from './endpoint-name.ts';
 import { senderNetwork } from './sender-network.ts';
 
 export interface RefusalSamplesDeps {
@@ -83,7 +83,7 @@ export class RefusalSamples {
           event: 'webhook.refusals_unrecorded',
           level: 'warn',
           reasonCode: 'REFUSALS_SAMPLED',
-          message: `${count} refused requests to ${describe(endpoint)} left no record: they exceeded the number recorded per minute`,
+          message: `${count} refused requests to ${describeEndpoint(endpoint)} left no record: they exceeded the number recorded per minute`,
           outcome: 'degraded',
           evidence: { event, count },
         },

@@ -1,5 +1,5 @@
 import type { WebhookRequest } from '../../../../../contracts/index.ts';
-import type { VerificationKeys } from '../verify/secrets.ts';
+import type { VerificationKeys } from '../verify/verification-key.ts';
 
 /** HTTP/2 pseudo-header names, used to store the request line. */
 const METHOD = ':method';

@@ -14,65 +14,61 @@ export interface DeclaredWebhook {
   webhook: WebhookHandlerDecl;
 }
 
-export interface WebhookTargets {
-  /** Step 1. Throws PLUGIN_NOT_FOUND or WEBHOOK_NOT_FOUND, also for a missing or unexpected instance id. */
-  require(pluginId: string, event: string, instanceId: string | undefined): DeclaredWebhook;
-  isDeclared(pluginId: string, event: string): boolean;
-  find(pluginId: string, event: string): DeclaredWebhook | undefined;
-  all(): DeclaredWebhook[];
-}
-
 type Declared = Map<string, Map<string, DeclaredWebhook>>;
 
-/**
- * Webhooks declared by loaded plugins; `plugins` returns another array after a reload. @spec Webhook delivery
- * step 1
- */
-export function createWebhookTargets(plugins: () => readonly WebhookPlugin[]): WebhookTargets {
-  let known: readonly WebhookPlugin[] | undefined;
-  let byPlugin: Declared = new Map();
+/** Webhooks declared by the loaded plugins. @spec Webhook delivery step 1 */
+export class WebhookTargets {
+  #byPlugin: Declared;
 
-  function declared(): Declared {
-    const current = plugins();
-    if (current !== known) {
-      known = current;
-      byPlugin = declaredBy(current);
-    }
-    return byPlugin;
+  constructor(plugins: readonly WebhookPlugin[] = []) {
+    this.#byPlugin = declaredBy(plugins);
   }
 
-  return {
-    require(pluginId, event, instance) {
-      // A trailing slash does not name an instance.
-      const instanceId = instance === '' ? undefined : instance;
-      const webhooks = declared().get(pluginId);
-      if (!webhooks)
-        throw new PlatformError('PLUGIN_NOT_FOUND', `No plugin ${JSON.stringify(pluginId)} is loaded here.`);
-      const target = webhooks.get(event);
-      if (!target) {
-        throw new PlatformError(
-          'WEBHOOK_NOT_FOUND',
-          `Plugin ${pluginId} declares no webhook ${JSON.stringify(event)}.`,
-        );
-      }
-      if (target.webhook.multi && instanceId === undefined) {
-        throw new PlatformError(
-          'WEBHOOK_NOT_FOUND',
-          `Webhook ${pluginId} ${event} has instances: append /<instance_id> to the path (svc: --instance).`,
-        );
-      }
-      if (!target.webhook.multi && instanceId !== undefined) {
-        throw new PlatformError(
-          'WEBHOOK_NOT_FOUND',
-          `Webhook ${pluginId} ${event} has no instances: the path must end with the event.`,
-        );
-      }
-      return target;
-    },
-    isDeclared: (pluginId, event) => declared().get(pluginId)?.has(event) ?? false,
-    find: (pluginId, event) => declared().get(pluginId)?.get(event),
-    all: () => [...declared().values()].flatMap((webhooks) => [...webhooks.values()]),
-  };
+  /** Adopts the plugins of a load or reload. */
+  replace(plugins: readonly WebhookPlugin[]): void {
+    this.#byPlugin = declaredBy(plugins);
+  }
+
+  /** Throws PLUGIN_NOT_FOUND or WEBHOOK_NOT_FOUND, also for a missing or unexpected instance id. */
+  require(pluginId: string, event: string, instance: string | undefined): DeclaredWebhook {
+    // A trailing slash does not name an instance.
+    const instanceId = instance === '' ? undefined : instance;
+    const webhooks = this.#byPlugin.get(pluginId);
+    if (!webhooks)
+      throw new PlatformError('PLUGIN_NOT_FOUND', `No plugin ${JSON.stringify(pluginId)} is loaded here.`);
+    const target = webhooks.get(event);
+    if (!target) {
+      throw new PlatformError(
+        'WEBHOOK_NOT_FOUND',
+        `Plugin ${pluginId} declares no webhook ${JSON.stringify(event)}.`,
+      );
+    }
+    if (target.webhook.multi && instanceId === undefined) {
+      throw new PlatformError(
+        'WEBHOOK_NOT_FOUND',
+        `Webhook ${pluginId} ${event} has instances: append /<instance_id> to the path (svc: --instance).`,
+      );
+    }
+    if (!target.webhook.multi && instanceId !== undefined) {
+      throw new PlatformError(
+        'WEBHOOK_NOT_FOUND',
+        `Webhook ${pluginId} ${event} has no instances: the path must end with the event.`,
+      );
+    }
+    return target;
+  }
+
+  isDeclared(pluginId: string, event: string): boolean {
+    return this.#byPlugin.get(pluginId)?.has(event) ?? false;
+  }
+
+  find(pluginId: string, event: string): DeclaredWebhook | undefined {
+    return this.#byPlugin.get(pluginId)?.get(event);
+  }
+
+  all(): DeclaredWebhook[] {
+    return [...this.#byPlugin.values()].flatMap((webhooks) => [...webhooks.values()]);
+  }
 }
 
 function declaredBy(plugins: readonly WebhookPlugin[]): Declared {

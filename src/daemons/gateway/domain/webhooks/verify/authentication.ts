@@ -1,17 +1,21 @@
-import { type MaybePromise, onceKnown } from '../../../../../kit/data/maybe-promise.ts';
 import { codeOf, PlatformError } from '../../../../../kit/errors/errors.ts';
-import { type CreateLimiter, createRateLimiter } from '../../../../../kit/limits/rate-limiter.ts';
+import {
+  type CreateLimiter,
+  createRateLimiter,
+  type RateLimiter,
+} from '../../../../../kit/limits/rate-limiter.ts';
+import { type MaybePromise, onceKnown } from '../../../../../kit/data/maybe-promise.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import { minutes } from '../../../../../kit/time/duration.ts';
 import type { Admitted } from '../receive/admission.ts';
 import type { DeliveryContext } from '../receive/delivery-context.ts';
-import { describe, endpointName } from '../receive/endpoint-name.ts';
+import { describeEndpoint, endpointName } from '../receive/endpoint-name.ts';
 import { authenticHeaders } from '../receive/request-head.ts';
 import { senderNetwork } from '../receive/sender-network.ts';
 import { mark } from '../receive/steps.ts';
-import { BoundedTurns } from './bounded-turns.ts';
 import { explainRefusal } from './explanation.ts';
+import { FairSemaphore } from './fair-semaphore.ts';
 import type { WebhookSecrets } from './secrets.ts';
 import { SenderBudget } from './sender-budget.ts';
 import type { SignatureVerdict } from './signature.ts';
@@ -29,7 +33,7 @@ type Refusal = Extract<SignatureVerdict, { valid: false }>;
 
 const EXPLANATIONS_PER_MINUTE = 300;
 /**
- * Validator calls per endpoint for addresses over their budget: concurrent, and queued. Addresses take turns.
+ * Validator calls per endpoint for addresses over their budget: concurrent, and waiting. Addresses are served round robin.
  */
 const MAX_UNTRUSTED_CALLS = 2;
 const MAX_UNTRUSTED_WAITING = 100;
@@ -37,31 +41,66 @@ const MAX_UNTRUSTED_WAITING = 100;
 /**
  * Step 6: authenticates the sender, and explains failures to the operator only. @spec Webhook delivery step 6
  */
-export function createAuthentication({
-  verifier,
-  secrets,
-  createLimiter,
-  clock,
-  logger,
-}: AuthenticationDeps) {
-  const budget = new SenderBudget(createLimiter);
-  const untrustedCalls = new BoundedTurns({
+export class Authentication {
+  readonly #deps: AuthenticationDeps;
+  readonly #budget: SenderBudget;
+  readonly #untrustedCalls = new FairSemaphore({
     concurrency: MAX_UNTRUSTED_CALLS,
     maxWaiting: MAX_UNTRUSTED_WAITING,
   });
   /** Per process, since it bounds the CPU time of each. */
-  const explanations = createRateLimiter(clock, minutes(1));
+  readonly #explanations: RateLimiter;
+
+  constructor(deps: AuthenticationDeps) {
+    this.#deps = deps;
+    this.#budget = new SenderBudget(deps.createLimiter);
+    this.#explanations = createRateLimiter(deps.clock, minutes(1));
+  }
+
+  /**
+   * Requires the body in the context and sets its caller. Throws UNAUTHORIZED, RATE_LIMIT_EXCEEDED,
+   * HOST_UNAVAILABLE.
+   */
+  authenticate(context: DeliveryContext, admitted: Admitted): MaybePromise<void> {
+    return onceKnown(this.#verify(context, admitted), (verdict) => {
+      if (!verdict.valid) throw this.#refused(context, admitted, verdict);
+      this.#proven(context, admitted, verdict.secret);
+    });
+  }
+
+  /**
+   * Allows a challenge or a known delivery id without authentication, at the cost of the sender's budget.
+   * Throws RATE_LIMIT_EXCEEDED without budget, unless authentic. `tries` records the authenticity too, if
+   * the validator can run.
+   */
+  allowUnauthenticated(
+    context: DeliveryContext,
+    admitted: Admitted,
+    { tries }: { tries: boolean },
+  ): MaybePromise<void> {
+    const exhausted = this.#budget.refusal(context);
+    this.#budget.charge(context);
+    if (!exhausted && !tries) return undefined;
+    const verified = this.#verify(context, admitted);
+    return onceKnown(exhausted ? verified : undecidedAs(context, verified), (verdict) => {
+      if (!verdict) return;
+      if (verdict.valid) return this.#proven(context, admitted, verdict.secret);
+      mark(context, 'authentication', exhausted ? 'too_many_failures' : verdict.fault);
+      if (exhausted) throw exhausted;
+    });
+  }
 
   /**
    * Signatures are checked even without budget; validators, which are plugin code, run with limited
    * concurrency then.
    */
-  function verify(context: DeliveryContext, { target, keys }: Admitted): MaybePromise<SignatureVerdict> {
-    const run = () => verifier.verify(target, context.incoming.rawHeaders, context.body!, keys, context);
-    const refusal = target.webhook.auth.type === 'custom' && keys ? budget.refusal(context) : undefined;
+  #verify(context: DeliveryContext, { target, keys }: Admitted): MaybePromise<SignatureVerdict> {
+    const run = () =>
+      this.#deps.verifier.verify(target, context.incoming.rawHeaders, context.body!, keys, context);
+    const refusal = target.webhook.auth.type === 'custom' && keys ? this.#budget.refusal(context) : undefined;
     return refusal
-      ? untrustedCalls.run(
-          { key: endpointName(context), lane: senderNetwork(context.incoming.source) },
+      ? this.#untrustedCalls.run(
+          { key: endpointName(context), source: senderNetwork(context.incoming.source) },
           async () => run(),
           () => refusal,
         )
@@ -69,32 +108,32 @@ export function createAuthentication({
   }
 
   /** Explains a failure by common causes, with a rate limit on the cost. */
-  function explain({ incoming, body }: DeliveryContext, { target, keys }: Admitted, refusal: Refusal) {
+  #explain({ incoming, body }: DeliveryContext, { target, keys }: Admitted, refusal: Refusal) {
     const { auth } = target.webhook;
     if (auth.type === 'custom')
       return { reason: refusal.fault, hint: "The plugin's validator rejected it; see its log." };
-    if (!explanations.take('', EXPLANATIONS_PER_MINUTE).allowed) return null;
+    if (!this.#explanations.take('', EXPLANATIONS_PER_MINUTE).allowed) return null;
     const { rawHeaders } = incoming;
-    return explainRefusal({ auth, ...refusal, rawHeaders, body: body!, keys, nowMs: clock.now() });
+    return explainRefusal({ auth, ...refusal, rawHeaders, body: body!, keys, nowMs: this.#deps.clock.now() });
   }
 
-  function refused(context: DeliveryContext, admitted: Admitted, refusal: Refusal): PlatformError {
+  #refused(context: DeliveryContext, admitted: Admitted, refusal: Refusal): PlatformError {
     const { incoming, namespaceId, pluginId, webhookId } = context;
-    const exhausted = budget.refusal(context);
+    const exhausted = this.#budget.refusal(context);
     if (exhausted) {
       mark(context, 'authentication', 'too_many_failures');
       return exhausted;
     }
     mark(context, 'authentication', refusal.fault);
-    budget.charge(context);
-    context.refusal = JSON.stringify({ explanation: explain(context, admitted, refusal) });
-    logger.diagnostic(
+    this.#budget.charge(context);
+    context.refusal = JSON.stringify({ explanation: this.#explain(context, admitted, refusal) });
+    this.#deps.logger.diagnostic(
       {
         domain: 'webhook',
         event: 'webhook.authentication_failed',
         level: 'warn',
         reasonCode: refusal.fault.toUpperCase(),
-        message: `A delivery to ${describe(context)} was refused: ${refusal.fault}`,
+        message: `A delivery to ${describeEndpoint(context)} was refused: ${refusal.fault}`,
         outcome: 'refused',
         evidence: {
           ...{ webhookId, namespaceId, source: incoming.source },
@@ -111,63 +150,24 @@ export function createAuthentication({
     );
   }
 
-  /** Undefined when a validator failed; the record says why. */
-  function undecidedAs(
-    context: DeliveryContext,
-    verified: MaybePromise<SignatureVerdict>,
-  ): MaybePromise<SignatureVerdict | undefined> {
-    if (!(verified instanceof Promise)) return verified;
-    return verified.catch((error) => {
-      mark(context, 'authentication', codeOf(error) ?? 'failed');
-      return undefined;
-    });
-  }
-
-  function proven(
-    context: DeliveryContext,
-    { target, keys }: Admitted,
-    secret: 'current' | 'previous',
-  ): void {
+  #proven(context: DeliveryContext, { target, keys }: Admitted, secret: 'current' | 'previous'): void {
     mark(context, 'authentication', `ok (${secret})`);
-    if (secret === 'previous') secrets.notePreviousUse(keyOf(context), keys!);
+    if (secret === 'previous') this.#deps.secrets.notePreviousUse(keyOf(context), keys!);
     context.headers = authenticHeaders(context.incoming, authHeaderOf(target), keys);
     context.caller = { hostId: `webhook:${context.pluginId}`, namespaceId: context.namespaceId };
   }
+}
 
-  return {
-    /**
-     * Requires the body in the context and sets its caller. Throws UNAUTHORIZED, RATE_LIMIT_EXCEEDED,
-     * HOST_UNAVAILABLE.
-     */
-    authenticate(context: DeliveryContext, admitted: Admitted): MaybePromise<void> {
-      return onceKnown(verify(context, admitted), (verdict) => {
-        if (!verdict.valid) throw refused(context, admitted, verdict);
-        proven(context, admitted, verdict.secret);
-      });
-    },
-
-    /**
-     * Allows a challenge or a known delivery id without authentication, at the cost of the sender's budget.
-     * Throws RATE_LIMIT_EXCEEDED without budget, unless authentic. `tries` records the authenticity too, if
-     * the validator can run.
-     */
-    allowUnauthenticated(
-      context: DeliveryContext,
-      admitted: Admitted,
-      { tries }: { tries: boolean },
-    ): MaybePromise<void> {
-      const exhausted = budget.refusal(context);
-      budget.charge(context);
-      if (!exhausted && !tries) return undefined;
-      const verified = verify(context, admitted);
-      return onceKnown(exhausted ? verified : undecidedAs(context, verified), (verdict) => {
-        if (!verdict) return;
-        if (verdict.valid) return proven(context, admitted, verdict.secret);
-        mark(context, 'authentication', exhausted ? 'too_many_failures' : verdict.fault);
-        if (exhausted) throw exhausted;
-      });
-    },
-  };
+/** Undefined when a validator failed; the record says why. */
+function undecidedAs(
+  context: DeliveryContext,
+  verified: MaybePromise<SignatureVerdict>,
+): MaybePromise<SignatureVerdict | undefined> {
+  if (!(verified instanceof Promise)) return verified;
+  return verified.catch((error) => {
+    mark(context, 'authentication', codeOf(error) ?? 'failed');
+    return undefined;
+  });
 }
 
 function authHeaderOf({ webhook: { auth } }: Admitted['target']): string | undefined {

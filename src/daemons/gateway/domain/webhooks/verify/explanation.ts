@@ -2,9 +2,8 @@ import { createSecretKey, timingSafeEqual } from 'node:crypto';
 import { LIMITS } from '../../../../../contracts/index.ts';
 import { safeEqual } from '../../../../../kit/security/keys.ts';
 import { singleHeader } from '../../raw-headers.ts';
-import type { SignatureFault } from './schemes.ts';
-import { type Claim, type SharedSecretAuth, schemeOf } from './schemes.ts';
-import { type VerificationKey, type VerificationKeys, verificationKey } from './secrets.ts';
+import { type Claim, type SharedSecretAuth, type SignatureFault, schemeOf } from './schemes.ts';
+import { type VerificationKey, type VerificationKeys, verificationKey } from './verification-key.ts';
 
 /** For operators only: it reveals what a valid request would look like. */
 export interface Explanation {

@@ -2,7 +2,8 @@ import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import { hours, minutes } from '../../../../../kit/time/duration.ts';
 import type { SecretKey, WebhookSecretStore } from '../../../../../store/ports/index.ts';
-import { describe } from '../receive/endpoint-name.ts';
+import { describeEndpoint } from '../receive/endpoint-name.ts';
+import type { VerificationKeys } from './verification-key.ts';
 
 /** Maximum write rate per secret. */
 const WRITE_EVERY_MS = minutes(1);
@@ -18,41 +19,47 @@ interface PreviousUseDeps {
 }
 
 /** Tracks the last use of previous secrets, and warns before they expire. @spec States: Webhook secret */
-export function createPreviousUse({ store, clock, logger }: PreviousUseDeps) {
+export class PreviousUse {
+  readonly #deps: PreviousUseDeps;
   /** `writtenAt` is on the monotonic clock. */
-  const seen = new Map<string, { writtenAt: number; warned: boolean }>();
+  readonly #seen = new Map<string, { writtenAt: number; warned: boolean }>();
 
-  function warn(key: SecretKey, endsAt: number): void {
-    logger.diagnostic(
+  constructor(deps: PreviousUseDeps) {
+    this.#deps = deps;
+  }
+
+  note(key: SecretKey, { previousExpiresAt }: VerificationKeys): void {
+    const { store, clock, logger } = this.#deps;
+    const now = clock.now();
+    const endsAt = previousExpiresAt ?? now;
+    const id = JSON.stringify([key.namespaceId, key.pluginId, key.event, key.instanceId, endsAt]);
+    const before = this.#seen.get(id);
+    const due = !before || clock.monotonic() - before.writtenAt >= WRITE_EVERY_MS;
+    const mustWarn = !before?.warned && endsAt - now <= WARN_BEFORE_END_MS;
+    if (!due && !mustWarn) return;
+    if (this.#seen.size >= REMEMBERED) this.#seen.clear();
+    const writtenAt = due ? clock.monotonic() : before.writtenAt;
+    this.#seen.set(id, { writtenAt, warned: mustWarn || (before?.warned ?? false) });
+    if (mustWarn) this.#warn(key, endsAt);
+    if (due) {
+      store.previousUsed(key, now).catch((error: unknown) => {
+        logger.warn('The last use of a previous webhook secret could not be stored', { error });
+      });
+    }
+  }
+
+  #warn(key: SecretKey, endsAt: number): void {
+    this.#deps.logger.diagnostic(
       {
         domain: 'webhook',
         event: 'webhook.rotation_unfinished',
         level: 'warn',
         reasonCode: 'PREVIOUS_SECRET_IN_USE',
-        message: `A sender of ${describe(key)} still uses the previous secret, which expires at ${new Date(endsAt).toISOString()}: configure the new one there`,
+        message: `A sender of ${describeEndpoint(key)} still uses the previous secret, which expires at ${new Date(endsAt).toISOString()}: configure the new one there`,
         outcome: 'degraded',
         evidence: { previousExpiresAt: endsAt },
       },
       { tenantId: key.namespaceId, pluginId: key.pluginId },
     );
   }
-
-  return (key: SecretKey, { previousExpiresAt }: { previousExpiresAt: number | null }): void => {
-    const now = clock.now();
-    const endsAt = previousExpiresAt ?? now;
-    const id = JSON.stringify([key.namespaceId, key.pluginId, key.event, key.instanceId, endsAt]);
-    const before = seen.get(id);
-    const due = !before || clock.monotonic() - before.writtenAt >= WRITE_EVERY_MS;
-    const mustWarn = !before?.warned && endsAt - now <= WARN_BEFORE_END_MS;
-    if (!due && !mustWarn) return;
-    if (seen.size >= REMEMBERED) seen.clear();
-    const writtenAt = due ? clock.monotonic() : before.writtenAt;
-    seen.set(id, { writtenAt, warned: mustWarn || (before?.warned ?? false) });
-    if (mustWarn) warn(key, endsAt);
-    if (due) {
-      store.previousUsed(key, now).catch((error: unknown) => {
-        logger.warn('The last use of a previous webhook secret could not be stored', { error });
-      });
-    }
-  };
 }

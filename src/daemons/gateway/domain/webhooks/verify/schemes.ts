@@ -1,7 +1,7 @@
 import { createHash, createHmac, type KeyObject } from 'node:crypto';
 import type { WebhookAuthConfig } from '../../../../../contracts/index.ts';
 import { REPEATED, singleHeader } from '../../raw-headers.ts';
-import type { VerificationKey } from './secrets.ts';
+import type { VerificationKey } from './verification-key.ts';
 
 /** The kinds of `auth` that the gateway verifies itself. */
 export type SharedSecretAuth = Exclude<WebhookAuthConfig, { type: 'custom' }>;

@@ -1,13 +1,13 @@
 import { timingSafeEqual } from 'node:crypto';
 import { type Scheme, type SharedSecretAuth, type SignatureFault, schemeOf } from './schemes.ts';
-import { type VerificationKey, type VerificationKeys, verificationKey } from './secrets.ts';
+import { type VerificationKey, type VerificationKeys, verificationKey } from './verification-key.ts';
 
 export type SignatureVerdict =
   | { valid: true; secret: 'current' | 'previous' }
   | { valid: false; fault: SignatureFault; skewSeconds?: number };
 
 /** Used without a secret, so that an unprovisioned webhook rejects as slowly as a wrong secret. */
-const DUMMY_KEY: VerificationKey = verificationKey('nobody');
+const DUMMY_KEY: VerificationKey = verificationKey('unprovisioned');
 
 /**
  * Checks a shared secret or a signature over the raw body. A previous secret is always evaluated too; without one the

@@ -5,8 +5,8 @@ import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import { wholeRequestOf } from '../receive/request-head.ts';
 import type { DeclaredWebhook } from '../receive/targets.ts';
-import type { VerificationKeys } from './secrets.ts';
 import { type SignatureVerdict, verifySharedSecret } from './signature.ts';
+import type { VerificationKeys } from './verification-key.ts';
 
 /** Codes of a validator that could not run, which is not a rejection. */
 const NEVER_RAN: ReadonlySet<PlatformCode> = new Set(['HOST_UNAVAILABLE', 'SERVICE_UNAVAILABLE']);

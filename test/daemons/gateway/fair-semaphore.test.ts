@@ -1,14 +1,16 @@
 import { expect, test } from 'vitest';
-import { BoundedTurns } from '../../../src/daemons/gateway/domain/webhooks/verify/bounded-turns.ts';
+import { FairSemaphore } from '../../../src/daemons/gateway/domain/webhooks/verify/fair-semaphore.ts';
 
 /** Calls that begin when it is their turn, and end when the test says so. */
 function start(maxWaiting: number) {
-  const turns = new BoundedTurns({ concurrency: 1, maxWaiting });
+  const semaphore = new FairSemaphore({ concurrency: 1, maxWaiting });
   const begun: Array<{ name: string; end(): void }> = [];
   const refused: string[] = [];
-  function call(lane: string, name: string): void {
+  function call(source: string, name: string): void {
     const work = () => new Promise<void>((end) => begun.push({ name, end }));
-    turns.run({ key: 'endpoint', lane }, work, () => new Error(name)).catch(() => void refused.push(name));
+    semaphore
+      .run({ key: 'endpoint', source }, work, () => new Error(name))
+      .catch(() => void refused.push(name));
   }
   return {
     call,

@@ -1,0 +1,70 @@
+import type { EventName, InstanceId, PluginId, WebhookListItem } from '../../../../../contracts/index.ts';
+import type { SecretRecord } from '../../../../../store/ports/index.ts';
+import { endpointName } from '../receive/endpoint-name.ts';
+import type { RefusalSamples } from '../receive/refusal-samples.ts';
+import type { WebhookTargets } from '../receive/targets.ts';
+import type { WebhookSecrets } from '../verify/secrets.ts';
+import type { WebhookPauses } from './pauses.ts';
+import type { WebhookUrl } from './webhook-url.ts';
+
+export interface WebhookListingDeps {
+  targets: WebhookTargets;
+  secrets: WebhookSecrets;
+  pauses: WebhookPauses;
+  /** Counts the requests without a record within the last day. */
+  samples: RefusalSamples;
+  urlOf: WebhookUrl;
+}
+
+/** Lists declared webhooks with their state in a namespace. @spec Webhook admin API */
+export class WebhookListing {
+  readonly #deps: WebhookListingDeps;
+
+  constructor(deps: WebhookListingDeps) {
+    this.#deps = deps;
+  }
+
+  /** Lists the webhooks of all plugins, or of one. */
+  async list(namespaceId: string, pluginId?: string): Promise<WebhookListItem[]> {
+    const { targets, secrets, pauses, samples, urlOf } = this.#deps;
+    const [records, sums] = await Promise.all([secrets.list(namespaceId), samples.sums(namespaceId)]);
+    const wanted = targets.all().filter(({ plugin }) => pluginId === undefined || plugin.id === pluginId);
+    return wanted.map((target) => {
+      const { plugin, webhook } = target;
+      const own = records.filter((record) => record.pluginId === plugin.id && record.event === webhook.event);
+      const base = { namespaceId, pluginId: plugin.id, event: webhook.event as string };
+      const names = own.map((record) => endpointName(record));
+      const single = own.find((record) => record.instanceId === '');
+      return {
+        pluginId: plugin.id as PluginId,
+        event: webhook.event as EventName,
+        multi: webhook.multi,
+        paused: pauses.isPaused({ ...base, instanceId: '' }),
+        unrecorded: names.reduce((sum, name) => sum + (sums.get(name) ?? 0), 0),
+        auth: webhook.auth.type,
+        ...(webhook.auth.type === 'provider' ? { provider: webhook.auth.provider } : {}),
+        ...stateOf(
+          webhook.multi ? own[0] : single,
+          urlOf({ ...base, instanceId: '' }, single?.namespaceInUrl ?? false),
+        ),
+        instances: webhook.multi
+          ? own.map((record) => ({
+              instanceId: record.instanceId as InstanceId,
+              paused: pauses.isPaused({ ...base, instanceId: record.instanceId }),
+              ...stateOf(record, urlOf({ ...base, instanceId: record.instanceId }, record.namespaceInUrl)),
+            }))
+          : [],
+      };
+    });
+  }
+}
+
+function stateOf(record: SecretRecord | undefined, url: string) {
+  return {
+    provisioned: record !== undefined,
+    url,
+    rotatedAt: record?.rotatedAt ?? null,
+    previousExpiresAt: record?.previousExpiresAt ?? null,
+    previousUsedAt: record?.previousUsedAt ?? null,
+  };
+}

@@ -1,0 +1,12 @@
+/** Signals that stored deliveries may run again: after a resume, a reload, or the return of a service. */
+export class BacklogSignal {
+  readonly #listeners = new Set<() => void>();
+
+  subscribe(listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  notify(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}

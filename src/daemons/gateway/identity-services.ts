@@ -1,0 +1,60 @@
+import type { GatewayStore } from '../../store/ports/index.ts';
+import type { Resources } from '../define-daemon.ts';
+import { createOAuthVerifier } from '../oauth/verifier.ts';
+import { createEnrolments } from './domain/hosts/enrolments.ts';
+import { createHosts } from './domain/hosts/hosts.ts';
+import { createAdmins } from './domain/identity/admins.ts';
+import { createAttemptLimits } from './domain/identity/attempt-limits.ts';
+import { createAuthenticator } from './domain/identity/authenticator.ts';
+import { createClientRegistry } from './domain/identity/client-registry.ts';
+import { createClients } from './domain/identity/clients.ts';
+import { createJwts } from './domain/identity/jwt.ts';
+import { createMintedTokens } from './domain/identity/minted-tokens.ts';
+import { createRevocations } from './domain/identity/revocations.ts';
+import type { signingKeys } from './domain/identity/signing-secrets.ts';
+import { storedStaticTokens, syncStaticTokens } from './domain/identity/static-tokens.ts';
+import { TokenExchange } from './domain/identity/token-exchange.ts';
+
+/** Identity: tokens, clients, hosts and revocations. */
+export async function identityServices(
+  resources: Resources,
+  { store, signing }: { store: GatewayStore; signing: ReturnType<typeof signingKeys> },
+  stack: AsyncDisposableStack,
+) {
+  const { config, clock, random, logger, operator, group } = resources;
+  const owns = group.role !== 'sibling';
+  const { staticTokens: entries, admins: adminHosts, oauth } = config.gateway;
+  const { refreshTokens } = store;
+  const staticTokens = owns
+    ? await syncStaticTokens(store.cache, entries, logger)
+    : storedStaticTokens(store.cache);
+  const revocations = stack.adopt(
+    await createRevocations({ store: store.revocations, clock, logger, group }),
+    (opened) => opened.close(),
+  );
+  const jwts = createJwts({ keys: signing, clock, random });
+  const registry = createClientRegistry({ store: store.clients, clock, random });
+  if (operator && owns) await registry.adopt({ ...operator, name: 'operator' });
+  const verifyOAuth = oauth ? createOAuthVerifier(oauth, { clock, logger }) : undefined;
+  const authenticator = createAuthenticator({ staticTokens, jwts, revocations, verifyOAuth, clock, logger });
+  revocations.onRevoked(authenticator.clearCache);
+  const admins = createAdmins(adminHosts);
+  const shared = { revocations, admins, random, logger };
+  return {
+    jwts,
+    revocations,
+    admins,
+    authenticator,
+    attempts: createAttemptLimits(resources.createLimiter),
+    exchange: new TokenExchange({
+      ...{ clients: registry, refreshTokens, jwts, revocations },
+      ...{ clock, random, logger },
+    }),
+    enrolments: createEnrolments({ cache: store.cache, clock, random }),
+    hosts: createHosts({ ...shared, store: store.hosts, clients: registry, clock }),
+    clients: createClients({ ...shared, store: store.clients, registry, operator }),
+    mintedTokens: createMintedTokens({ store: store.mintedTokens, jwts, revocations, admins, clock, logger }),
+  };
+}
+
+export type IdentityServices = Awaited<ReturnType<typeof identityServices>>;

@@ -1,0 +1,91 @@
+import { type Authenticate, createClientSide, createOriginJudge } from '../../http/index.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import { version } from '../../kit/files/paths.ts';
+import type { Resources } from '../define-daemon.ts';
+import { actingNamespace } from './domain/identity/acting-namespace.ts';
+import type { Principal } from './domain/identity/authenticator.ts';
+import { createMergedDescription } from './domain/merged-description.ts';
+import type { PluginRouteLookup } from './domain/plugin-route-lookup.ts';
+import { createPublicRoutes } from './domain/public-routes.ts';
+import { countedOf, createRequestLimits, type LimitRequests } from './domain/request-limits.ts';
+import { createRouteTimeouts } from './domain/route-timeouts.ts';
+import type { IdentityServices } from './identity-services.ts';
+import { upstreamRequestCounter } from './metrics.ts';
+import type { UpgradeHandler } from './proxy/client-upgrade.ts';
+import { createForwarder } from './proxy/forward.ts';
+import { createSocketProxy } from './proxy/socket-proxy.ts';
+import { createUpstreamClient } from './proxy/upstream/index.ts';
+import { upstreamDescriptions } from './proxy/upstream-descriptions.ts';
+import { createUpstreams } from './proxy/upstreams.ts';
+import { subjectOf } from './routes/subject.ts';
+
+/** Proxied calls, and the rules for all calls of clients: authentication, limits and origins. */
+export function proxyServices(
+  { config, metrics, peers, keys, clock, logger, createLimiter }: Resources,
+  { identity, routes }: { identity: IdentityServices; routes: PluginRouteLookup },
+  stack: AsyncDisposableStack,
+) {
+  const { upstreamTimeoutMs, bodyLimitBytes, publicPluginRoutes } = config.gateway;
+  const { internalSecret } = keys;
+  const { revocations } = identity;
+  const upstreamClient = stack.adopt(createUpstreamClient(upstreamTimeoutMs), (made) => made.close());
+  const limitRequests = createRequestLimits(config, createLimiter);
+  const upstreams = createUpstreams(config.gateway.upstreams, peers);
+  const count = upstreamRequestCounter(metrics);
+  const clientSideOf = createClientSide(config.gateway.trustedProxies);
+  return {
+    authenticate: limited(identity, limitRequests),
+    limitRequests,
+    judgeOrigin: createOriginJudge(config.gateway.cors.origins),
+    isPublicRoute: publicPluginRoutes ? createPublicRoutes(routes) : null,
+    upstreams,
+    mergedDescription: createMergedDescription({
+      sources: upstreamDescriptions(upstreams, internalSecret, publicPluginRoutes),
+      version,
+      clock,
+      logger,
+    }),
+    upstreamClient,
+    forward: createForwarder({
+      client: upstreamClient,
+      internalSecret,
+      bodyLimitBytes,
+      timeoutFor: createRouteTimeouts(routes, { upstreamTimeoutMs, routeTimeoutMs: config.rest.timeoutMs }),
+      count,
+    }),
+    proxySocket: createSocketProxy({
+      ...{ internalSecret, timeoutMs: upstreamTimeoutMs, revocations, count, clock, clientSideOf },
+    }),
+    clientSideOf,
+    ownSockets: new Map<string, UpgradeHandler>(),
+  };
+}
+
+/**
+ * Authenticates callers of the gateway's own endpoints, with the same rate limits and headers as proxied
+ * calls.
+ */
+function limited(
+  { authenticator, admins }: Pick<IdentityServices, 'authenticator' | 'admins'>,
+  limitRequests: LimitRequests | null,
+): Authenticate {
+  return async (request, reply) => {
+    const caller = await authenticator.authenticate(subjectOf(request));
+    refuseContainers(caller);
+    const headers = (await limitRequests?.(countedOf(request.headers, caller, request.ip))) ?? [];
+    for (let i = 0; i < headers.length; i += 2) reply?.header(headers[i]!, headers[i + 1]);
+    return actingNamespace(request.headers, caller, admins);
+  };
+}
+
+/**
+ * A plugin's container may call the services behind the gateway, but not administer secrets, tokens and
+ * hosts.
+ */
+function refuseContainers({ kind }: Principal): void {
+  if (kind !== 'container') return;
+  throw new PlatformError(
+    'FORBIDDEN',
+    "A container's token is only for its plugin's platform calls; use an administrator's token.",
+  );
+}

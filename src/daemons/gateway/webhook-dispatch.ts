@@ -1,0 +1,66 @@
+import { HandlerRef } from '../../contracts/index.ts';
+import type { GatewayStore } from '../../store/ports/index.ts';
+import type { Resources } from '../define-daemon.ts';
+import type { ProcessGroup } from '../group/process-group.ts';
+import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
+import {
+  InboxDispatcher,
+  type WebhookDispatcher,
+  type WebhookDispatcherDeps,
+} from './domain/webhooks/dispatch/dispatcher.ts';
+import { type CallHandler, createHandlerCall } from './domain/webhooks/dispatch/handler-call.ts';
+import { createSiblingDispatcher, serveSiblings } from './domain/webhooks/dispatch/sibling-dispatcher.ts';
+import type { WebhookState } from './webhook-state.ts';
+import { withWorkflows } from './workflow-starts.ts';
+
+export interface WebhookDispatchDeps {
+  resources: Resources;
+  store: GatewayStore;
+  plugins: PluginRuntime;
+  state: WebhookState;
+  /** Counts finished deliveries. */
+  observe: WebhookDispatcherDeps['observe'];
+}
+
+/** Builds what runs the handlers of accepted deliveries. */
+export function webhookDispatch(
+  { resources, store, plugins, state, observe }: WebhookDispatchDeps,
+  stack: AsyncDisposableStack,
+) {
+  const { config, clock, random, logger, group } = resources;
+  const { targets, use, backlog, pauses, services } = state;
+  const callHandler = createHandlerCall(
+    ({ inputText, ...request }) =>
+      plugins.execute(
+        { ...request, handler: HandlerRef.parse(request.handler), params: {}, user: null },
+        { inputText },
+      ),
+    logger,
+  );
+  const { call: callWithWorkflows, forgetTriggers } = withWorkflows(callHandler, resources, store);
+  const call: CallHandler = async (accepted, target, payload, deliveryId) => {
+    const handled = await callWithWorkflows(accepted, target, payload, deliveryId);
+    // Only the primary sees calls of handlers that run remotely.
+    if (handled.succeeded && group.role !== 'sibling') use.noteRun(target.plugin.id);
+    return handled;
+  };
+  const dispatcher = stack.adopt(
+    createDispatcher(group, {
+      ...{ services, call, inbox: store.inbox, targets, pauses },
+      ...{ clock, random, logger, observe },
+      // Enough to fill the processes of several busy plugins; more deliveries would only queue up in memory.
+      concurrency: config.execution.worker.maxProcesses * 4,
+    }),
+    (made) => made.close(),
+  );
+  backlog.subscribe(() => dispatcher.runBacklog());
+  return { call, dispatcher, forgetTriggers };
+}
+
+/** Only the primary runs accepted deliveries. */
+function createDispatcher(group: ProcessGroup, deps: WebhookDispatcherDeps): WebhookDispatcher {
+  if (group.role === 'sibling') return createSiblingDispatcher(group);
+  const dispatcher = new InboxDispatcher(deps);
+  if (group.role === 'primary') serveSiblings(group, dispatcher);
+  return dispatcher;
+}

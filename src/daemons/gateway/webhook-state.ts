@@ -1,0 +1,50 @@
+import { createSeal } from '../../kit/security/keys.ts';
+import type { GatewayStore } from '../../store/ports/index.ts';
+import type { Resources } from '../define-daemon.ts';
+import { WebhookListing } from './domain/webhooks/admin/listing.ts';
+import { WebhookPauses } from './domain/webhooks/admin/pauses.ts';
+import { createWebhookUrl } from './domain/webhooks/admin/webhook-url.ts';
+import { BacklogSignal } from './domain/webhooks/dispatch/backlog-signal.ts';
+import { NeededServices } from './domain/webhooks/dispatch/needed-services.ts';
+import { ServiceUse } from './domain/webhooks/dispatch/service-use.ts';
+import { RefusalSamples } from './domain/webhooks/receive/refusal-samples.ts';
+import { WebhookTargets } from './domain/webhooks/receive/targets.ts';
+import { WebhookSecrets } from './domain/webhooks/verify/secrets.ts';
+import { unrecordedCounter } from './metrics.ts';
+
+/** State of webhooks that needs no plugin code, so that plugins can list their webhooks from their start. */
+export type WebhookState = Awaited<ReturnType<typeof openWebhookState>>;
+
+export async function openWebhookState(
+  resources: Resources,
+  store: GatewayStore,
+  stack: AsyncDisposableStack,
+) {
+  const { config, clock, logger, keys, metrics, address, group, peers } = resources;
+  const { cache } = store;
+  const targets = new WebhookTargets();
+  const use = new ServiceUse();
+  const backlog = new BacklogSignal();
+  const secrets = new WebhookSecrets({
+    store: store.secrets,
+    seal: createSeal(keys.masterKey),
+    clock,
+    logger,
+    shared: group.role !== 'alone',
+  });
+  const pauses = stack.adopt(
+    await WebhookPauses.open({ cache, clock, logger, group, onResume: () => backlog.notify() }),
+    (opened) => opened.close(),
+  );
+  const services = stack.adopt(
+    new NeededServices({ peers, use, logger, onBack: () => backlog.notify() }),
+    (made) => made.close(),
+  );
+  const refusals = new RefusalSamples({
+    ...{ cache, clock, logger },
+    observeUnrecorded: unrecordedCounter(metrics),
+  });
+  const urlOf = createWebhookUrl(config.gateway.publicUrl, address);
+  const listing = new WebhookListing({ targets, secrets, pauses, samples: refusals, urlOf });
+  return { targets, use, backlog, secrets, pauses, services, refusals, urlOf, listing };
+}
