@@ -6,7 +6,7 @@ import { PlatformError } from '../../../kit/errors/errors.ts';
 import { systemClock } from '../../../kit/time/clock.ts';
 import { createTokenBucket, type PlatformServices } from '../../../plugins/index.ts';
 import type { HostStore } from '../../../store/ports/index.ts';
-import { createHostSession, type HostSession, type Wire } from '../domain/hosts/session.ts';
+import { HostSession, type Wire } from '../domain/hosts/session.ts';
 import type { HostSessions } from '../domain/hosts/sessions.ts';
 import type { Authenticator } from '../domain/identity/authenticator.ts';
 import type { Revocations } from '../domain/identity/revocations.ts';
@@ -53,7 +53,7 @@ export function hostSocketRoutes(http: Http, services: HostSocketServices): void
 
   function connect(upgrade: ClientUpgrade, socket: WebSocket): void {
     const { caller, requestId, traceId } = upgrade;
-    const session = createHostSession({
+    const session = new HostSession({
       sessionId: `session_${kit.random.uuid()}`,
       wire: wireOf(socket),
       principal: caller,
@@ -75,7 +75,7 @@ export function hostSocketRoutes(http: Http, services: HostSocketServices): void
     hostSessions.greet(session);
     checkFrames(upgrade.socket, session);
     readFrames(socket, session);
-    socket.on('close', session.ended);
+    socket.on('close', () => session.ended());
     session.start();
     // The host may have been revoked between the authentication of its upgrade and now.
     session.tick();

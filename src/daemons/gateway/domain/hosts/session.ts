@@ -1,22 +1,26 @@
-import { type GatewayFrame, HOST_CLOSE, HOST_PROTOCOL, HOST_SOCKET } from '../../../../contracts/index.ts';
+import { type GatewayFrame, HOST_CLOSE, HOST_SOCKET } from '../../../../contracts/index.ts';
 import { messageOf } from '../../../../kit/errors/errors.ts';
 import { createChallenge, type OpenChallenge } from '../../../../kit/security/host-proof.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { minutes } from '../../../../kit/time/duration.ts';
-import { createOutbox, type OutboxWire, type PlatformServices } from '../../../../plugins/index.ts';
+import { createOutbox, type Outbox, type OutboxWire, type PlatformServices } from '../../../../plugins/index.ts';
 import type { HostRecord, HostStore } from '../../../../store/ports/index.ts';
 import type { Principal } from '../identity/authenticator.ts';
-import { createHostExecutions, type HostExecutions } from './executions.ts';
-import { type AgentFrameOf, createFrameReader, type WholeFrame } from './frames.ts';
+import { HostExecutions } from './executions.ts';
+import { type AgentFrameOf, createFrameReader, type FrameReader, type WholeFrame } from './frames.ts';
+import { type HelloFault, identityFault, protocolFault } from './handshake.ts';
+import { createSessionReports, type SessionReports } from './session-reports.ts';
 
 /** Unsent bytes above which the agent counts as dead. */
-const MAX_BACKLOG = 128 * 1024 * 1024;
+const MAX_BACKLOG_BYTES = 128 * 1024 * 1024;
 /** Unsent bytes above which the agent gets no new executions. */
-const BUSY_BACKLOG = 32 * 1024 * 1024;
+const BUSY_BACKLOG_BYTES = 32 * 1024 * 1024;
 const SILENT_MS = HOST_SOCKET.heartbeatMs * HOST_SOCKET.maxMissedHeartbeats;
 /** Interval for storing `lastSeenAt`: five thousand agents must not write a row per heartbeat. */
 const SEEN_EVERY_MS = minutes(1);
+/** Maximum characters of a close reason. */
+const MAX_REASON_CHARS = 120;
 
 /** The socket of one agent. */
 export interface Wire extends OutboxWire {
@@ -43,254 +47,232 @@ export interface HostSessionDeps {
 }
 
 /** One connection of a host, from its upgrade on. @spec Gateway: `/hosts/connect`; docs/decisions/0023 */
-export interface HostSession {
-  readonly sessionId: string;
+export class HostSession {
   readonly hostId: string;
   readonly namespaceId: string;
-  /** Set once the session is open. */
-  readonly host: HostRecord | undefined;
-  readonly capabilities: ReadonlySet<string>;
   readonly executions: HostExecutions;
+  readonly #deps: HostSessionDeps;
+  readonly #reports: SessionReports;
+  readonly #outbox: Outbox;
+  readonly #reader: FrameReader;
+  readonly #openedAt: number;
+  #phase: 'greeting' | 'checking' | 'open' | 'closed' = 'greeting';
+  #principal: Principal;
+  #challenge: OpenChallenge | undefined;
+  #host: HostRecord | undefined;
+  #capabilities: ReadonlySet<string> = new Set();
+  #lastFrameAt: number;
+  #seenAt: number;
+  #isDraining = false;
+
+  constructor(deps: HostSessionDeps) {
+    const { sessionId, wire, clock, logger, services, principal } = deps;
+    this.#deps = deps;
+    this.#principal = principal;
+    this.hostId = principal.hostId;
+    this.namespaceId = principal.namespaceId;
+    this.#openedAt = clock.monotonic();
+    this.#lastFrameAt = this.#openedAt;
+    this.#seenAt = this.#openedAt;
+    this.#reports = createSessionReports(logger, { hostId: this.hostId, sessionId });
+    const outbox = createOutbox(wire, HOST_SOCKET.gatewayFrameBytes);
+    this.#outbox = outbox;
+    this.#reader = createFrameReader({
+      clock,
+      onFrame: (frame) => this.#take(frame),
+      onBegun: (executionId) => this.#expectLong(executionId),
+      onUnknown: (type) => this.#reports.unknownFrame(type),
+      onFault: (code, why) => this.close(code, why.slice(0, MAX_REASON_CHARS)),
+    });
+    this.executions = new HostExecutions({
+      services,
+      clock,
+      logger,
+      link: {
+        hostId: this.hostId,
+        get backlog() {
+          return outbox.backlog;
+        },
+        send: (frame, executionId) => this.#send(frame, executionId),
+        withdraw: (executionId) => outbox.withdraw(executionId),
+        refuse: (why) => this.close(HOST_CLOSE.protocol, why),
+      },
+    });
+  }
+
+  get sessionId(): string {
+    return this.#deps.sessionId;
+  }
+
+  /** Set once the session is open. */
+  get host(): HostRecord | undefined {
+    return this.#host;
+  }
+
+  get capabilities(): ReadonlySet<string> {
+    return this.#capabilities;
+  }
+
   /** Whether it may get executions: authenticated and not draining. */
-  readonly isOpen: boolean;
+  get isOpen(): boolean {
+    return this.#phase === 'open' && !this.#isDraining;
+  }
+
   /** Whether it has too much unsent data to get more executions. */
-  readonly isBusy: boolean;
-  start(): void;
-  receive(text: string): void;
+  get isBusy(): boolean {
+    return this.#outbox.backlog > BUSY_BACKLOG_BYTES;
+  }
+
+  start(): void {
+    this.#challenge = createChallenge();
+    const { nonce, publicKey } = this.#challenge;
+    this.#send({ type: 'challenge', sessionId: this.sessionId, nonce, publicKey });
+  }
+
+  receive(text: string): void {
+    if (this.#isOver) return;
+    this.#lastFrameAt = this.#deps.clock.monotonic();
+    this.#reader.read(text);
+  }
+
   /** Closes the session if a time limit passed: hello, heartbeat, token. */
-  tick(): void;
-  close(code: number, reason: string): void;
+  tick(): void {
+    const { clock, isRevoked } = this.#deps;
+    const now = clock.monotonic();
+    if (this.#isOver) return;
+    // In every phase, so that a revoked host does not stay connected until its hello times out.
+    if (isRevoked(this.#principal)) this.close(HOST_CLOSE.revoked, 'revoked');
+    else if (clock.now() >= this.#principal.expiresAt)
+      this.close(HOST_CLOSE.unauthenticated, 'the token has expired');
+    else if (this.#phase !== 'open') {
+      if (now - this.#openedAt >= HOST_SOCKET.helloMs) this.close(HOST_CLOSE.silent, 'no hello in time');
+    } else if (now - this.#lastFrameAt >= SILENT_MS) this.close(HOST_CLOSE.silent, 'silent');
+    else if (now - (this.#reader.latestPartAt ?? now) >= SILENT_MS)
+      this.close(HOST_CLOSE.silent, 'the rest of a frame did not arrive');
+  }
+
+  close(code: number, reason: string): void {
+    if (this.#isOver) return;
+    this.#reports.closed(code, reason, this.#phase === 'open');
+    this.#deps.wire.close(code, reason);
+    this.#leave(reason);
+  }
+
   /** Called when the socket was closed. */
-  ended(): void;
-}
+  ended(): void {
+    if (this.#isOver) return;
+    this.#reports.connectionLost();
+    this.#leave('the connection was lost');
+  }
 
-export function createHostSession(deps: HostSessionDeps): HostSession {
-  const { sessionId, wire, store, clock, logger } = deps;
-  const { hostId, namespaceId } = deps.principal;
-  const evidence = { hostId, sessionId };
-  const openedAt = clock.monotonic();
-  let phase: 'greeting' | 'checking' | 'open' | 'closed' = 'greeting';
-  let principal = deps.principal;
-  let challenge: OpenChallenge | undefined;
-  let host: HostRecord | undefined;
-  let capabilities: ReadonlySet<string> = new Set();
-  let lastFrameAt = openedAt;
-  let seenAt = openedAt;
-  let reportedUnknown = false;
-  let isDraining = false;
+  get #isOver(): boolean {
+    return this.#phase === 'closed';
+  }
 
-  const outbox = createOutbox(wire, HOST_SOCKET.gatewayFrameBytes);
-  const reader = createFrameReader({
-    clock,
-    onFrame: take,
-    onBegun: expectLong,
-    onUnknown: reportUnknown,
-    onFault: (code, why) => close(code, why.slice(0, 120)),
-  });
-  const executions = createHostExecutions({
-    hostId,
-    services: deps.services,
-    clock,
-    logger,
-    send,
-    backlog: () => outbox.backlog,
-    withdraw: outbox.withdraw,
-    refuse: (why) => close(HOST_CLOSE.protocol, why),
-  });
+  #leave(why: string): void {
+    const wasOpen = this.#phase === 'open';
+    this.#phase = 'closed';
+    this.#outbox.close();
+    this.#deps.onClosed(this);
+    this.executions.failAll(why);
+    if (wasOpen) this.#noteDisconnected();
+  }
 
-  function send(frame: GatewayFrame, executionId?: string): boolean {
-    if (phase === 'closed') return true;
-    if (!outbox.send(frame, executionId)) return false;
-    if (outbox.backlog > MAX_BACKLOG) close(HOST_CLOSE.silent, 'the agent does not read its socket');
+  #noteDisconnected(): void {
+    const { store, clock } = this.#deps;
+    this.#note(store.disconnect(this.hostId, this.sessionId, clock.now()));
+  }
+
+  #note(written: Promise<void>): void {
+    written.catch((error) => this.#reports.notWritten(error));
+  }
+
+  #send(frame: GatewayFrame, executionId?: string): boolean {
+    if (this.#isOver) return true;
+    if (!this.#outbox.send(frame, executionId)) return false;
+    if (this.#outbox.backlog > MAX_BACKLOG_BYTES)
+      this.close(HOST_CLOSE.silent, 'the agent does not read its socket');
     return true;
   }
 
-  function close(code: number, reason: string): void {
-    if (phase === 'closed') return;
-    const wasOpen = phase === 'open';
-    logger.diagnostic({
-      domain: 'hosts',
-      event: wasOpen ? 'host.disconnected' : 'host.refused',
-      level: code === HOST_CLOSE.goingAway ? 'info' : 'warn',
-      reasonCode: String(code),
-      message: `The socket of host ${hostId} is closed: ${reason}`,
-      outcome: wasOpen ? 'succeeded' : 'refused',
-      evidence: { ...evidence, code },
-    });
-    wire.close(code, reason);
-    leave(reason);
+  #take(frame: WholeFrame): void {
+    if (this.#isOver) return;
+    if (frame.type === 'hello') {
+      this.#greet(frame).catch((error) => {
+        this.#reports.notAuthenticated(error);
+        this.close(1011, 'the gateway failed to look up the host');
+      });
+    } else if (this.#phase !== 'open') this.close(HOST_CLOSE.protocol, 'the first frame must be hello');
+    else if (frame.type === 'heartbeat') this.#acknowledge(frame);
+    else if (frame.type === 'drain') this.#isDraining = true;
+    else if (frame.type === 'auth') void this.#renew(frame);
+    else this.executions.take(frame);
   }
 
-  function leave(why: string): void {
-    const wasOpen = phase === 'open';
-    phase = 'closed';
-    outbox.close();
-    deps.onClosed(session);
-    executions.failAll(why);
-    if (wasOpen) note(store.disconnect(hostId, sessionId, clock.now()));
+  #expectLong(executionId: string | undefined): void {
+    if (this.#phase !== 'open') this.close(HOST_CLOSE.protocol, 'the first frame must be hello, and whole');
+    else if (executionId !== undefined) this.executions.expectLong(executionId);
   }
 
-  function note(written: Promise<void>): void {
-    written.catch((error) => logger.warn(`The state of host ${hostId} could not be written`, { error }));
-  }
-
-  async function greet(hello: AgentFrameOf<'hello'>): Promise<void> {
-    if (phase !== 'greeting') return close(HOST_CLOSE.protocol, 'hello was sent twice');
-    phase = 'checking';
-    if (hello.protocol !== HOST_PROTOCOL) {
-      return close(HOST_CLOSE.protocol, `this gateway uses protocol ${HOST_PROTOCOL}, not ${hello.protocol}`);
-    }
-    const found = await store.find(hostId);
-    if (isOver()) return;
-    if (!found || found.namespaceId !== namespaceId) {
-      return close(HOST_CLOSE.revoked, 'the token does not belong to a registered host');
-    }
-    if (found.revokedAt !== null || deps.isRevoked(principal)) return close(HOST_CLOSE.revoked, 'revoked');
-    if (!hello.proof || !challenge?.accepts(hello.proof, hostId, found.publicKey)) {
-      return close(HOST_CLOSE.unauthenticated, 'hello does not prove the private key of the host');
-    }
-    challenge = undefined;
-    host = found;
+  async #greet(hello: AgentFrameOf<'hello'>): Promise<void> {
+    const { store, clock } = this.#deps;
+    if (this.#phase !== 'greeting') return this.close(HOST_CLOSE.protocol, 'hello was sent twice');
+    this.#phase = 'checking';
+    const unsupported = protocolFault(hello);
+    if (unsupported) return this.#refuse(unsupported);
+    const found = await store.find(this.hostId);
+    if (this.#isOver) return;
+    if (!found || found.namespaceId !== this.namespaceId)
+      return this.close(HOST_CLOSE.revoked, 'the token does not belong to a registered host');
+    const challenge = this.#challenge;
+    const isRevoked = this.#deps.isRevoked(this.#principal);
+    const fault = identityFault(hello, found, { challenge, isRevoked });
+    if (fault) return this.#refuse(fault);
+    this.#challenge = undefined;
+    this.#host = found;
     // Uses the registered capabilities, which an administrator can see; an agent's own claim could attract
     // executions.
-    capabilities = new Set(found.capabilities);
-    await store.connect(hostId, sessionId, clock.now());
-    if (isOver()) return note(store.disconnect(hostId, sessionId, clock.now()));
-    welcome(hello);
+    this.#capabilities = new Set(found.capabilities);
+    await store.connect(this.hostId, this.sessionId, clock.now());
+    if (this.#isOver) return this.#noteDisconnected();
+    this.#welcome(hello, found);
   }
 
-  // A function, since the compiler would assume that `phase` is unchanged after an await.
-  function isOver(): boolean {
-    return phase === 'closed';
+  #refuse({ code, reason }: HelloFault): void {
+    this.close(code, reason);
   }
 
-  function welcome({ agentVersion }: AgentFrameOf<'hello'>): void {
-    phase = 'open';
+  #welcome({ agentVersion }: AgentFrameOf<'hello'>, { name }: HostRecord): void {
+    const { hostId, sessionId, namespaceId } = this;
+    this.#phase = 'open';
     const services = Object.fromEntries(
-      Object.entries(deps.services).map(([name, service]) => [name, Object.keys(service)]),
+      Object.entries(this.#deps.services).map(([service, methods]) => [service, Object.keys(methods)]),
     );
-    send({ type: 'welcome', sessionId, hostId, heartbeatMs: HOST_SOCKET.heartbeatMs, services });
-    logger.diagnostic({
-      domain: 'hosts',
-      event: 'host.connected',
-      level: 'info',
-      reasonCode: 'CONNECTED',
-      message: `Host "${host?.name}" (${hostId}) is connected`,
-      outcome: 'succeeded',
-      evidence: { ...evidence, namespaceId, agentVersion },
-    });
-    deps.onOpen(session);
+    this.#send({ type: 'welcome', sessionId, hostId, heartbeatMs: HOST_SOCKET.heartbeatMs, services });
+    this.#reports.connected({ name, namespaceId, agentVersion });
+    this.#deps.onOpen(this);
   }
 
-  async function renew({ accessToken }: AgentFrameOf<'auth'>): Promise<void> {
+  async #renew({ accessToken }: AgentFrameOf<'auth'>): Promise<void> {
     try {
-      const next = await deps.authenticate(accessToken);
-      if (isOver()) return;
-      if (next.hostId !== hostId || next.namespaceId !== namespaceId) {
-        return close(HOST_CLOSE.unauthenticated, 'the new token belongs to another host');
-      }
-      principal = next;
-      send({ type: 'renewed', expiresAt: Number.isFinite(next.expiresAt) ? next.expiresAt : null });
+      const next = await this.#deps.authenticate(accessToken);
+      if (this.#isOver) return;
+      if (next.hostId !== this.hostId || next.namespaceId !== this.namespaceId)
+        return this.close(HOST_CLOSE.unauthenticated, 'the new token belongs to another host');
+      this.#principal = next;
+      this.#send({ type: 'renewed', expiresAt: Number.isFinite(next.expiresAt) ? next.expiresAt : null });
     } catch (error) {
-      close(HOST_CLOSE.unauthenticated, `the new token was refused: ${messageOf(error)}`.slice(0, 120));
+      const reason = `the new token was refused: ${messageOf(error)}`.slice(0, MAX_REASON_CHARS);
+      this.close(HOST_CLOSE.unauthenticated, reason);
     }
   }
 
-  function beat({ at }: AgentFrameOf<'heartbeat'>): void {
-    send({ type: 'ack', at });
+  #acknowledge({ at }: AgentFrameOf<'heartbeat'>): void {
+    const { store, clock } = this.#deps;
+    this.#send({ type: 'ack', at });
     const now = clock.monotonic();
-    if (now - seenAt < SEEN_EVERY_MS) return;
-    seenAt = now;
-    note(store.seen(hostId, sessionId, clock.now()));
+    if (now - this.#seenAt < SEEN_EVERY_MS) return;
+    this.#seenAt = now;
+    this.#note(store.seen(this.hostId, this.sessionId, clock.now()));
   }
-
-  function take(frame: WholeFrame): void {
-    if (isOver()) return;
-    if (frame.type === 'hello') {
-      greet(frame).catch((error) => {
-        logger.error(`Host ${hostId} could not be authenticated`, { error });
-        close(1011, 'the gateway failed to look up the host');
-      });
-    } else if (phase !== 'open') close(HOST_CLOSE.protocol, 'the first frame must be hello');
-    else if (frame.type === 'heartbeat') beat(frame);
-    else if (frame.type === 'drain') isDraining = true;
-    else if (frame.type === 'auth') void renew(frame);
-    else executions.take(frame);
-  }
-
-  function expectLong(executionId: string | undefined): void {
-    if (phase !== 'open') close(HOST_CLOSE.protocol, 'the first frame must be hello, and whole');
-    else if (executionId !== undefined) executions.expectLong(executionId);
-  }
-
-  /** Once per session: a newer agent must not fill the log. */
-  function reportUnknown(type: string): void {
-    if (reportedUnknown) return;
-    reportedUnknown = true;
-    logger.diagnostic({
-      domain: 'hosts',
-      event: 'host.unknown_frame',
-      level: 'warn',
-      reasonCode: 'UNKNOWN_FRAME',
-      message: `Host ${hostId} sends frames of the unknown type "${type}", which are ignored`,
-      outcome: 'degraded',
-      evidence: { ...evidence, type },
-    });
-  }
-
-  const session: HostSession = {
-    sessionId,
-    hostId,
-    namespaceId,
-    get host() {
-      return host;
-    },
-    get capabilities() {
-      return capabilities;
-    },
-    executions,
-    get isOpen() {
-      return phase === 'open' && !isDraining;
-    },
-    get isBusy() {
-      return outbox.backlog > BUSY_BACKLOG;
-    },
-    start() {
-      challenge = createChallenge();
-      const { nonce, publicKey } = challenge;
-      send({ type: 'challenge', sessionId, nonce, publicKey });
-    },
-    receive(text) {
-      if (isOver()) return;
-      lastFrameAt = clock.monotonic();
-      reader.read(text);
-    },
-    tick() {
-      const now = clock.monotonic();
-      if (phase === 'closed') return;
-      // In every phase, so that a revoked host does not stay connected until its hello times out.
-      if (deps.isRevoked(principal)) close(HOST_CLOSE.revoked, 'revoked');
-      else if (clock.now() >= principal.expiresAt) close(HOST_CLOSE.unauthenticated, 'the token has expired');
-      else if (phase !== 'open') {
-        if (now - openedAt >= HOST_SOCKET.helloMs) close(HOST_CLOSE.silent, 'no hello in time');
-      } else if (now - lastFrameAt >= SILENT_MS) close(HOST_CLOSE.silent, 'silent');
-      else if (now - (reader.latestPartAt ?? now) >= SILENT_MS)
-        close(HOST_CLOSE.silent, 'the rest of a frame did not arrive');
-    },
-    close,
-    ended() {
-      if (isOver()) return;
-      logger.diagnostic({
-        domain: 'hosts',
-        event: 'host.disconnected',
-        level: 'info',
-        reasonCode: 'CONNECTION_LOST',
-        message: `Host ${hostId} is disconnected`,
-        outcome: 'succeeded',
-        evidence,
-      });
-      leave('the connection was lost');
-    },
-  };
-  return session;
 }

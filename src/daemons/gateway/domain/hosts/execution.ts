@@ -1,0 +1,257 @@
+import {
+  type CommandResult,
+  type ExecutionRequest,
+  type GatewayFrame,
+  HOST_SOCKET,
+} from '../../../../contracts/index.ts';
+import type { PlatformError } from '../../../../kit/errors/errors.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import { days, seconds } from '../../../../kit/time/duration.ts';
+import {
+  type CallRouter,
+  cancelled,
+  createCallRouter,
+  type OpenStream,
+  openStream,
+  type PlatformServices,
+  type RunOptions,
+  readResult,
+  timedOut,
+} from '../../../../plugins/index.ts';
+import { reported } from './failures.ts';
+import type { AgentFrameOf } from './frames.ts';
+
+/** The agent enforces the handler's timeout; the gateway gives up this much later. */
+const GRACE_MS = seconds(2);
+/** Additional time to fetch a missing plugin and to start a process. */
+const PREPARE_MS = seconds(60);
+/** Maximum wait in the host's queue, for callers that wait for the start of the handler. */
+const QUEUE_MS = days(1);
+/** Assumed minimum transfer rate, in bytes per ms; extends the timeouts of large inputs and results. */
+const MIN_BYTES_PER_MS = 256;
+
+/** The connection to the agent, as an execution uses it. */
+export interface HostLink {
+  readonly hostId: string;
+  /** Bytes sent but not yet flushed. */
+  readonly backlog: number;
+  /** Returns false when the frame is too large; frames of one execution stay in order. */
+  send(frame: GatewayFrame, executionId?: string): boolean;
+  /** Discards unsent frames of an execution. */
+  withdraw(executionId: string): void;
+  /** Called on a protocol violation of the agent: the socket must be closed. */
+  refuse(why: string): void;
+}
+
+export interface HostExecutionDeps {
+  link: HostLink;
+  services: PlatformServices;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** Frames that belong to an execution. */
+export type ExecutionFrame = AgentFrameOf<
+  'progress' | 'begun' | 'log' | 'call' | 'stream' | 'chunk' | 'result' | 'error'
+>;
+
+type ReplyOutcome = Extract<GatewayFrame, { type: 'reply' }>['outcome'];
+
+/** One execution in flight on a host. It settles once. */
+export class HostExecution {
+  readonly request: ExecutionRequest;
+  readonly #deps: HostExecutionDeps;
+  readonly #sink: RunOptions['stream'];
+  readonly #onSettled: () => void;
+  readonly #settled = Promise.withResolvers<CommandResult>();
+  readonly #abort = new AbortController();
+  readonly #calls: CallRouter;
+  /** Called when the handler starts, then undefined. */
+  #onBegun: (() => void) | undefined;
+  /** Set once the handler has returned a stream. */
+  #stream: OpenStream | undefined;
+  /** Whether the timeout was already extended for a long frame of the agent. */
+  #hasLongFrame = false;
+  #progress: 'given' | AgentFrameOf<'progress'>['state'] = 'given';
+  #stopTimer: () => void = () => {};
+  #isOver = false;
+
+  /** `onSettled` is called once, before the result is known. */
+  constructor(
+    request: ExecutionRequest,
+    { stream, onBegun }: Pick<RunOptions, 'stream' | 'onBegun'>,
+    deps: HostExecutionDeps,
+    onSettled: () => void,
+  ) {
+    this.request = request;
+    this.#deps = deps;
+    this.#sink = stream;
+    this.#onBegun = onBegun;
+    this.#onSettled = onSettled;
+    this.#calls = createCallRouter({
+      services: deps.services,
+      logger: deps.logger,
+      reply: ({ callId, type: _, ...outcome }) => this.#reply(callId, outcome),
+    });
+  }
+
+  get result(): Promise<CommandResult> {
+    return this.#settled.promise;
+  }
+
+  /** Sends the request. Returns false when it is too large. */
+  send(frame: GatewayFrame): boolean {
+    const { link } = this.#deps;
+    const queueMs = this.#onBegun ? QUEUE_MS : 0;
+    if (!link.send(frame, this.request.executionId)) return false;
+    this.#armTimer(this.request.timeoutMs + GRACE_MS + transferMs(link.backlog) + queueMs);
+    return true;
+  }
+
+  take(frame: ExecutionFrame): void {
+    if (frame.type === 'progress') this.#noteProgress(frame);
+    else if (frame.type === 'begun') this.#begin();
+    else if (frame.type === 'log') writeLog(this.#deps.services, frame, this.request, this.#abort.signal);
+    else if (frame.type === 'call')
+      this.#calls.handle(frame, { request: this.request, signal: this.#abort.signal });
+    else if (frame.type === 'stream') this.#beginStream(frame);
+    else if (frame.type === 'chunk') this.#takeChunk(frame);
+    else if (frame.type === 'result') this.#takeResult(frame);
+    else this.reject(reported(frame.error, this.#deps.link.hostId));
+  }
+
+  /** A long frame, possibly the result, is being received: extends the timeout. */
+  expectLong(): void {
+    // Once only: an agent could otherwise delay the timeout forever.
+    if (this.#stream || this.#hasLongFrame) return;
+    this.#hasLongFrame = true;
+    this.#armTimer(this.request.timeoutMs + GRACE_MS + transferMs(HOST_SOCKET.agentFrameBytes));
+  }
+
+  reject(error: PlatformError): void {
+    if (!this.#settle()) return;
+    this.#settled.reject(error);
+    this.#abort.abort();
+  }
+
+  /** Rejects and sends a cancel frame to the agent. */
+  giveUp(error: PlatformError, reason: string): void {
+    const { link } = this.#deps;
+    const { executionId } = this.request;
+    link.withdraw(executionId);
+    link.send({ type: 'cancel', executionId, reason });
+    this.reject(error);
+  }
+
+  #resolve(result: CommandResult): void {
+    if (!this.#settle()) return;
+    this.#settled.resolve(result);
+    this.#abort.abort();
+  }
+
+  /** Returns false if it is settled already. */
+  #settle(): boolean {
+    if (this.#isOver) return false;
+    this.#isOver = true;
+    this.#onSettled();
+    this.#stopTimer();
+    this.#stream?.close();
+    return true;
+  }
+
+  #armTimer(ms: number): void {
+    this.#stopTimer();
+    this.#stopTimer = this.#deps.clock.after(ms, () =>
+      this.giveUp(this.#timedOut(), `not finished within ${this.request.timeoutMs} ms`),
+    );
+  }
+
+  #timedOut(): PlatformError {
+    return timedOut({ request: this.request, timeoutMs: this.request.timeoutMs });
+  }
+
+  #reply(callId: number, outcome: ReplyOutcome): void {
+    const { link } = this.#deps;
+    if (link.send({ type: 'reply', callId, outcome })) return;
+    const message = `The reply is larger than the ${HOST_SOCKET.gatewayFrameBytes} bytes that a host accepts.`;
+    link.send({
+      type: 'reply',
+      callId,
+      outcome: { ok: false, error: { code: 'PAYLOAD_TOO_LARGE', message } },
+    });
+  }
+
+  #noteProgress({ state }: AgentFrameOf<'progress'>): void {
+    // Each state extends the time once, so that an agent cannot delay the timeout forever. A stream has its
+    // own timeout.
+    if (this.#progress === 'running' || this.#progress === state || this.#stream) return;
+    this.#progress = state;
+    if (this.#onBegun) return;
+    this.#armTimer(this.request.timeoutMs + (state === 'preparing' ? PREPARE_MS : GRACE_MS));
+  }
+
+  /** Starts the handler's time limit; a second frame does not extend it. */
+  #begin(): void {
+    const onBegun = this.#onBegun;
+    this.#onBegun = undefined;
+    if (!onBegun || this.#stream) return;
+    this.#armTimer(this.request.timeoutMs + GRACE_MS);
+    onBegun();
+  }
+
+  #beginStream({ executionId, contentType }: AgentFrameOf<'stream'>): void {
+    const { link, clock } = this.#deps;
+    const opened =
+      this.#sink &&
+      !this.#stream &&
+      openStream(contentType, {
+        sink: this.#sink,
+        clock,
+        idleMs: this.request.timeoutMs + GRACE_MS,
+        windowBytes: HOST_SOCKET.streamWindowBytes,
+        pull: (bytes) => void link.send({ type: 'pull', executionId, bytes }),
+        onTimeout: () => this.giveUp(this.#timedOut(), 'the stream stalled'),
+      });
+    if (opened) {
+      this.#stopTimer();
+      this.#stream = opened;
+    } else link.refuse('sent a stream that was not requested, or without a valid content type');
+  }
+
+  #takeChunk({ data }: AgentFrameOf<'chunk'>): void {
+    if (this.#stream?.take(Buffer.from(data, 'base64'))) return;
+    this.#deps.link.refuse('sent more of a stream than was requested');
+  }
+
+  #takeResult(frame: AgentFrameOf<'result'>): void {
+    try {
+      const result = readResult({ result: frame.result });
+      // Agents of earlier releases send no `begun` frame.
+      this.#onBegun?.();
+      // Resolves after the reader took the last chunk.
+      const taken = this.#stream?.drained;
+      if (!taken) this.#resolve(result);
+      else
+        taken.then(
+          () => this.#resolve(result),
+          () => this.reject(cancelled(this.request)),
+        );
+    } catch (error) {
+      this.reject(error as PlatformError);
+    }
+  }
+}
+
+export function writeLog(
+  services: PlatformServices,
+  { level, message, meta }: AgentFrameOf<'log'>,
+  request: ExecutionRequest,
+  signal: AbortSignal,
+): void {
+  services.log?.write?.({ request, signal }, [level, message, meta]).catch(() => {});
+}
+
+function transferMs(bytes: number): number {
+  return bytes / MIN_BYTES_PER_MS;
+}
