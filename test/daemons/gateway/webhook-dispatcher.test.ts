@@ -3,7 +3,10 @@ import { ManifestV3 } from '../../../src/contracts/index.ts';
 import { InboxDispatcher } from '../../../src/daemons/gateway/domain/webhooks/dispatch/dispatcher.ts';
 import type { Handled } from '../../../src/daemons/gateway/domain/webhooks/dispatch/handler-call.ts';
 import { payloadOf } from '../../../src/daemons/gateway/domain/webhooks/receive/payload.ts';
-import { WebhookTargets } from '../../../src/daemons/gateway/domain/webhooks/receive/targets.ts';
+import {
+  type WebhookPlugin,
+  WebhookTargets,
+} from '../../../src/daemons/gateway/domain/webhooks/receive/targets.ts';
 import { systemRandom } from '../../../src/kit/security/random.ts';
 import { createLogger } from '../../../src/kit/telemetry/logger.ts';
 import { manualClock } from '../../../src/kit/time/clock.ts';
@@ -37,8 +40,7 @@ async function start({ concurrency = 8 } = {}) {
   const logs = captureLogs();
   const logger = createLogger({ serviceId: 'gateway', output: logs, clock });
   const store = await sqliteGatewayStore({ dataDir: await tempDir(), clock, logger, shared: false });
-  let plugins = [pluginOf('1.0.0')];
-  const targets = new WebhookTargets(plugins);
+  const targets = new WebhookTargets([pluginOf('1.0.0')]);
   const paused = new Set<string>();
   let read = 0;
   const inbox: WebhookInbox = {
@@ -96,9 +98,7 @@ async function start({ concurrency = 8 } = {}) {
     names: () => runs.map(({ name }) => name),
     /** Deliveries read from the store. */
     read: () => read,
-    load: (...next: typeof plugins) => {
-      plugins = next;
-    },
+    load: (...plugins: WebhookPlugin[]) => targets.replace(plugins),
   };
 }
 

@@ -4,7 +4,12 @@ import { createChallenge, type OpenChallenge } from '../../../../kit/security/ho
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { minutes } from '../../../../kit/time/duration.ts';
-import { createOutbox, type Outbox, type OutboxWire, type PlatformServices } from '../../../../plugins/index.ts';
+import {
+  createOutbox,
+  type Outbox,
+  type OutboxWire,
+  type PlatformServices,
+} from '../../../../plugins/index.ts';
 import type { HostRecord, HostStore } from '../../../../store/ports/index.ts';
 import type { Principal } from '../identity/authenticator.ts';
 import { HostExecutions } from './executions.ts';

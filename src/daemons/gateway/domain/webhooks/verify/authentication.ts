@@ -1,10 +1,10 @@
+import { type MaybePromise, onceKnown } from '../../../../../kit/data/maybe-promise.ts';
 import { codeOf, PlatformError } from '../../../../../kit/errors/errors.ts';
 import {
   type CreateLimiter,
   createRateLimiter,
   type RateLimiter,
 } from '../../../../../kit/limits/rate-limiter.ts';
-import { type MaybePromise, onceKnown } from '../../../../../kit/data/maybe-promise.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import { minutes } from '../../../../../kit/time/duration.ts';

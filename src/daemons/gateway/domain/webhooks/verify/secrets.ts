@@ -1,8 +1,8 @@
 import { LIMITS } from '../../../../../contracts/index.ts';
-import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import { createBoundedCache } from '../../../../../kit/data/bounded-cache.ts';
-import type { Seal } from '../../../../../kit/security/keys.ts';
 import type { MaybePromise } from '../../../../../kit/data/maybe-promise.ts';
+import { PlatformError } from '../../../../../kit/errors/errors.ts';
+import type { Seal } from '../../../../../kit/security/keys.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { SecretKey, SecretRecord, WebhookSecretStore } from '../../../../../store/ports/index.ts';
