@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { decisionsIndex, readDecisions } from '../scripts/decisions-index.ts';
-import { COMMANDS } from '../src/cli/command-table.ts';
+import { COMMANDS } from '../src/cli/command-table/command-table.ts';
 import { PLATFORM_CODES, PlatformConfig } from '../src/contracts/index.ts';
 import { configFileSchema } from '../src/kit/config/config-file.ts';
 import { packageRoot } from '../src/kit/files/paths.ts';

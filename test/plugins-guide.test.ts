@@ -1,7 +1,7 @@
 import { mkdir, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { COMMANDS } from '../src/cli/command-table.ts';
+import { COMMANDS } from '../src/cli/command-table/command-table.ts';
 import { packageRoot } from '../src/kit/files/paths.ts';
 import { systemRandom } from '../src/kit/security/random.ts';
 import { createDescriber, validatePlugin } from '../src/plugins/index.ts';

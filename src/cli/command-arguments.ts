@@ -1,26 +1,6 @@
 import { z } from 'zod';
+import type { Argument } from './command-description.ts';
 import type { AnyCommand } from './define-command.ts';
-
-/** An argument of a command, derived from its schema for parsing, help, completion and `svc commands`. */
-export interface Argument {
-  /** Key in the schema. */
-  key: string;
-  /** Name on the command line, without dashes: `max-processes`. */
-  name: string;
-  /** Positional, or named. */
-  kind: 'argument' | 'flag';
-  type: 'string' | 'number' | 'boolean';
-  /** Accepts several values. */
-  list: boolean;
-  required: boolean;
-  description: string;
-  /** Placeholder of the value in help; absent for switches. */
-  placeholder?: string;
-  /** One-letter form of a flag. */
-  short?: string;
-  choices?: readonly string[];
-  default?: unknown;
-}
 
 /** Required keys are positional, in order; the others are flags unless `positionals` lists them. */
 export function argumentsOf({ args, positionals, short }: AnyCommand): Argument[] {

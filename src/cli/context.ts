@@ -2,6 +2,7 @@ import type { Client } from '../http/client.ts';
 import type { Environment, LoadedConfig } from '../kit/config/config.ts';
 import type { Clock } from '../kit/time/clock.ts';
 import type { DataFolder } from '../supervisor/data-folder.ts';
+import type { CommandDescription } from './command-description.ts';
 import type { GlobalFlags } from './globals.ts';
 import type { Ui } from './ui.ts';
 
@@ -17,4 +18,6 @@ export interface CommandContext {
   folder(): DataFolder;
   /** Calls the gateway with the identity from flags, environment or this machine's credentials. */
   client: Client;
+  /** Describes all commands. Passed here because commands cannot import the table that lists them. */
+  describeCommands(): Promise<CommandDescription[]>;
 }

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { CommandResult, Envelope } from '../contracts/index.ts';
+import type { Streams } from './command-description.ts';
 import type { CommandContext } from './context.ts';
 import type { RecordShape } from './json-records.ts';
 import type { Style } from './style.ts';
@@ -17,6 +18,8 @@ export interface Command<Args extends z.ZodObject = z.ZodObject, Result = unknow
   /** One-letter forms of flags. */
   readonly short?: { readonly [key in keyof z.output<Args>]?: string };
   readonly example: string;
+  /** Internal: not listed in help. */
+  readonly hidden?: boolean;
   /** When output is streamed (with `--json`, one document per line). Default: never. */
   readonly streams?: Streams;
   run(args: z.output<Args>, context: CommandContext): Promise<CommandResult<Result>>;
@@ -26,19 +29,15 @@ export interface Command<Args extends z.ZodObject = z.ZodObject, Result = unknow
   text?(result: Result, style: Style): string;
 }
 
-export type Streams = 'always' | `with --${string}` | `without --${string}`;
-
 export interface Expanded {
   command: AnyCommand;
   argv: readonly string[];
 }
 
 // A command with its argument and result types erased; arguments are validated by its schema.
-export type AnyCommand = Omit<Command, 'run' | 'text' | 'short' | 'positionals'> & {
+export type AnyCommand = Omit<Command, 'short' | 'positionals'> & {
   readonly positionals?: readonly string[];
   readonly short?: Readonly<Record<string, string | undefined>>;
-  run(args: never, context: CommandContext): Promise<CommandResult>;
-  text?(result: never, style: Style): string;
 };
 
 export function defineCommand<Args extends z.ZodObject, Result>(

@@ -9,7 +9,8 @@ import {
 import { PlatformError } from '../kit/errors/errors.ts';
 
 export interface DefinitionFile {
-  definition: unknown;
+  /** Any JSON value in fact: the service rejects definitions that are no objects. */
+  definition: Record<string, unknown>;
   /** Adds file positions to a rejection by the service; returns other errors unchanged. */
   placed(error: unknown): unknown;
 }
@@ -18,7 +19,10 @@ export interface DefinitionFile {
 export async function readDefinitionFile(file: string, name: string): Promise<DefinitionFile> {
   const { definition, faults, locate } = readDefinition(await readFile(file, 'utf8'));
   if (faults.length > 0) throw refusal(name, faults);
-  return { definition, placed: (error) => placed(error, name, locate) };
+  return {
+    definition: definition as Record<string, unknown>,
+    placed: (error) => placed(error, name, locate),
+  };
 }
 
 function placed(error: unknown, name: string, locate: DefinitionText['locate']): unknown {

@@ -1,19 +1,8 @@
-import { type Argument, argumentsOf } from './command-arguments.ts';
+import { argumentsOf } from './command-arguments.ts';
+import type { Argument, CommandDescription, DescribedArgument } from './command-description.ts';
 import { usageOf } from './command-help.ts';
 import type { CommandEntry } from './command-table/entry.ts';
-import type { Streams } from './define-command.ts';
 import { GLOBAL_FLAGS } from './globals.ts';
-
-/** A command described for programs. */
-export interface CommandDescription extends Pick<CommandEntry, 'name' | 'summary' | 'group' | 'example'> {
-  usage: string;
-  /** When `--json` prints one document per line instead of one envelope. */
-  streams: Streams | 'never';
-  arguments: DescribedArgument[];
-  flags: DescribedArgument[];
-}
-
-export type DescribedArgument = Omit<Argument, 'key' | 'kind' | 'placeholder'>;
 
 /** Describes all commands that are not hidden. Loads them, which is slow. */
 export async function describeCommands(entries: readonly CommandEntry[]): Promise<CommandDescription[]> {

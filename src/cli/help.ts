@@ -1,8 +1,8 @@
 import { version } from '../kit/files/paths.ts';
+import { COMMANDS, verbsOf } from './command-table/command-table.ts';
 import { described } from './command-table/described.ts';
 import type { CommandEntry } from './command-table/entry.ts';
 import { NOUNS } from './command-table/nouns.ts';
-import { COMMANDS, verbsOf } from './command-table.ts';
 import { GLOBAL_FLAGS } from './globals.ts';
 import { definitions } from './wrap.ts';
 

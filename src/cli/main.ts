@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { version } from '../kit/files/paths.ts';
 import { userCacheFolder } from '../kit/files/user-folder.ts';
 import { harmless } from '../kit/security/harmless.ts';
-import { COMMANDS, findCommand, isNoun, nounOf, verbsOf } from './command-table.ts';
+import { COMMANDS, findCommand, isNoun, nounOf, verbsOf } from './command-table/command-table.ts';
 import { splitWords } from './globals.ts';
 
 /** Entry point of `svc`. Loads only what help and version need; commands load the rest. */

@@ -25,7 +25,7 @@ export function renderResult(
   // Results of failed commands are printed only if the command formats them (`svc doctor`).
   if (outcome.error && !command.text) return null;
   const result = harmlessData(outcome.result);
-  const text = command.text ? command.text(result as never, style) : renderValue(result, style);
+  const text = command.text ? command.text(result, style) : renderValue(result, style);
   // Single lines are wrapped; multi-line text keeps its layout.
   return harmless(text.includes('\n') ? text : wrap(text, lineWidth(process.stdout)).join('\n'));
 }

@@ -1,6 +1,7 @@
 import { Command as Commander, CommanderError, Option } from 'commander';
 import { PlatformError } from '../kit/errors/errors.ts';
-import { type Argument, argumentsOf, kebab } from './command-arguments.ts';
+import { argumentsOf, kebab } from './command-arguments.ts';
+import type { Argument } from './command-description.ts';
 import { commandHelp, explain, flagForm } from './command-help.ts';
 import type { AnyCommand } from './define-command.ts';
 import { GLOBAL_FLAGS, type GlobalFlags } from './globals.ts';

@@ -1,7 +1,8 @@
-import { type Argument, argumentsOf } from './command-arguments.ts';
+import { argumentsOf } from './command-arguments.ts';
+import type { Argument } from './command-description.ts';
 import { explain, flagForm } from './command-help.ts';
+import { COMMANDS } from './command-table/command-table.ts';
 import type { CommandEntry } from './command-table/entry.ts';
-import { COMMANDS } from './command-table.ts';
 import type { AnyCommand } from './define-command.ts';
 import { GLOBAL_FLAGS } from './globals.ts';
 

@@ -26,7 +26,7 @@ export async function runCommand(command: AnyCommand, argv: readonly string[]): 
     }
     globals = parsed.globals;
     const context = contextFor(globals, resolved);
-    const outcome = await resolved.run(parsed.args as never, context);
+    const outcome = await resolved.run(parsed.args, context);
     const text = renderResult(resolved, outcome, globals.json, context.ui.out);
     if (text !== null) process.stdout.write(`${text}\n`);
     if (outcome.error && !globals.json)

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { cp, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { COMMANDS } from '../../src/cli/command-table.ts';
+import { COMMANDS } from '../../src/cli/command-table/command-table.ts';
 import { tempDir } from '../support/daemon.ts';
 import { type CliRun, PROGRAM, type TestPlatform, testPlatform } from './platform.ts';
 import { type Made, NOBODY, STEPS, STREAMS, type Step } from './walk-steps.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { COMMANDS } from '../../src/cli/command-table.ts';
+import { COMMANDS } from '../../src/cli/command-table/command-table.ts';
 import { pageOf } from '../../src/cli/list-page.ts';
 import { parseArgs } from '../../src/cli/parse-args.ts';
 

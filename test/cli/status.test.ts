@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { degradedServices, queryServices } from '../../src/cli/commands/status-of-services.ts';
+import { degradedServices, queryServices } from '../../src/cli/commands/status/services.ts';
 import { SERVICE_NAMES, type ServiceName } from '../../src/contracts/index.ts';
 import type { ServiceStatus } from '../../src/supervisor/control-protocol.ts';
 import { tempDir } from '../support/daemon.ts';

@@ -1,12 +1,8 @@
 import type { AnyCommand } from '../define-command.ts';
+import type { Group } from './order.ts';
 
 /** Metadata for help and lookup, available without loading the command. */
-export interface CommandEntry {
-  name: string;
-  summary: string;
-  group: 'Platform' | 'Setup' | 'Access' | 'Webhooks' | 'Plugins' | 'Workflows' | 'Help';
-  example: string;
-  /** Internal: not listed in help. */
-  hidden?: boolean;
+export interface CommandEntry extends Pick<AnyCommand, 'name' | 'summary' | 'example' | 'hidden'> {
+  group: Group;
   load: () => Promise<AnyCommand>;
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import type { CommandDescription } from '../command-description.ts';
 import { described } from '../command-table/described.ts';
-import type { CommandEntry } from '../command-table/entry.ts';
-import { type Command, defineCommand, ok } from '../define-command.ts';
-import { type CommandDescription, describeCommands, describeGlobals } from '../describe-commands.ts';
+import { defineCommand, ok } from '../define-command.ts';
+import { describeGlobals } from '../describe-commands.ts';
 import { helpWidth } from '../wrap.ts';
 
 interface CommandTree {
@@ -10,27 +10,24 @@ interface CommandTree {
   globalFlags: ReturnType<typeof describeGlobals>;
 }
 
-const NONE = z.object({});
-
-/** The command that prints the command tree, for users and for programs that call commands. */
-export function commandsOf(entries: readonly CommandEntry[]): Command<typeof NONE, CommandTree> {
-  return defineCommand({
-    name: 'commands',
-    summary: 'List all commands with examples; --json describes each argument',
-    example: 'svc commands --json',
-    args: NONE,
-    run: async () => ok({ commands: await describeCommands(entries), globalFlags: describeGlobals() }),
-    text({ commands }) {
-      const groups = [...new Set(commands.map(({ group }) => group))];
-      const width = helpWidth(process.stdout);
-      return groups
-        .map((group) =>
-          [
-            `${group}:`,
-            ...commands.filter((entry) => entry.group === group).flatMap((entry) => described(entry, width)),
-          ].join('\n'),
-        )
-        .join('\n\n');
-    },
-  });
-}
+/** Prints the command tree, for users and for programs that call commands. */
+export const commands = defineCommand({
+  name: 'commands',
+  summary: 'List all commands with examples; --json describes each argument',
+  example: 'svc commands --json',
+  args: z.object({}),
+  run: async (_args, context) =>
+    ok<CommandTree>({ commands: await context.describeCommands(), globalFlags: describeGlobals() }),
+  text({ commands }: CommandTree) {
+    const groups = [...new Set(commands.map(({ group }) => group))];
+    const width = helpWidth(process.stdout);
+    return groups
+      .map((group) =>
+        [
+          `${group}:`,
+          ...commands.filter((entry) => entry.group === group).flatMap((entry) => described(entry, width)),
+        ].join('\n'),
+      )
+      .join('\n\n');
+  },
+});

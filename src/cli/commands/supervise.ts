@@ -14,6 +14,7 @@ export const supervise = defineCommand({
   name: 'supervise',
   summary: 'Run the platform for the `svc up -d` that started this process',
   example: 'svc supervise',
+  hidden: true,
   args: z.object({ port: z.array(z.string()).default([]) }),
   async run({ port }, { cwd, env, globals, clock }) {
     if (!process.send) {

@@ -1,4 +1,5 @@
-import { type Argument, argumentsOf } from '../command-arguments.ts';
+import { argumentsOf } from '../command-arguments.ts';
+import type { Argument } from '../command-description.ts';
 import type { AnyCommand } from '../define-command.ts';
 import { GLOBAL_FLAGS } from '../globals.ts';
 import { type Candidate, FILES, globalFlags } from './candidate.ts';

@@ -1,5 +1,5 @@
+import { COMMANDS, findCommand, isNoun, nounOf, verbsOf } from '../command-table/command-table.ts';
 import { NOUNS } from '../command-table/nouns.ts';
-import { COMMANDS, findCommand, isNoun, nounOf, verbsOf } from '../command-table.ts';
 import { GLOBAL_FLAGS, splitWords } from '../globals.ts';
 import { type Candidate, FILES, globalFlags } from './candidate.ts';
 

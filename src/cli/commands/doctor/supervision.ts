@@ -5,7 +5,7 @@ import { findSupervisor } from '../../../supervisor/control-client.ts';
 import { identify, isRunning } from '../../../supervisor/process-identity.ts';
 import { readRunFile, removeRunFile } from '../../../supervisor/run-file.ts';
 import { isOrphanedStage } from '../backup/stage-folder.ts';
-import { nextStartOf } from '../status-view.ts';
+import { nextStartOf } from '../status/view.ts';
 import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts';
 
 /** Checks running services, and files left by killed processes. */

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { linkPlugin, PluginId, unlinkPlugin } from '../../../contracts/index.ts';
+import { linkPlugin } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { pluginText } from './show.ts';
 
@@ -13,15 +13,4 @@ export const link = defineCommand({
   run: async ({ folder }, { client, cwd }) =>
     ok(await client.call(linkPlugin, { body: { folder: resolve(cwd, folder) } })),
   text: pluginText,
-});
-
-/** @spec docs/plugins.md "Developing" */
-export const unlink = defineCommand({
-  name: 'plugins unlink',
-  summary: 'Unlink a development folder but keep its files',
-  example: 'svc plugins unlink my-plugin',
-  args: z.object({ plugin: PluginId.describe('plugin id') }),
-  run: async ({ plugin }, { client }) =>
-    ok(await client.call(unlinkPlugin, { params: { pluginId: plugin } })),
-  text: () => 'Unlinked. The folder is unchanged.',
 });

@@ -8,7 +8,7 @@ import { findSupervisor } from '../../../supervisor/control-client.ts';
 import type { CommandContext } from '../../context.ts';
 import { lastRecords } from '../../log-reader.ts';
 import { maskConfig } from '../config/masked.ts';
-import { diagnose } from '../doctor.ts';
+import { diagnose } from '../doctor/doctor.ts';
 import { keepLocalSecrets } from './local-secrets.ts';
 
 /** Environment variables whose values are included. Of others only the names are. */

@@ -50,7 +50,7 @@ export async function followRun(context: CommandContext, runId: string): Promise
     if (globals.json || isShown(event)) ui.record(event, (shown) => progressLine(shown, startedAt, context));
   });
   if (signal.aborted) ui.note(`The run continues. Show it with svc workflows show ${runId}`);
-  const run = await client.call(getRun, { params: { runId: runId as never } });
+  const run = await client.call(getRun, { params: { runId } });
   return { run, exitCode: exitCode() || (run.status === 'succeeded' ? 0 : 1) };
 }
 

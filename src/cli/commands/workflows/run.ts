@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { startRun, type WorkflowRun } from '../../../contracts/index.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, ok, streamed } from '../../define-command.ts';
+import { InputFlag, readInput } from './arguments.ts';
 import { followRun } from './follow.ts';
-import { InputFlag, readInput } from './input.ts';
 import { runPairs } from './views.ts';
 
 /** @spec docs/workflows.md "Write and run a workflow" */
@@ -38,7 +38,7 @@ export const run = defineCommand({
       ...(key === undefined ? {} : { idempotencyKey: key }),
       ...(at === undefined ? {} : { runAt: Date.parse(at) }),
     };
-    const { run: started } = await context.client.call(startRun, { body } as never).catch((error) => {
+    const { run: started } = await context.client.call(startRun, { body }).catch((error) => {
       throw placed(error);
     });
     if (!follow) {
@@ -56,7 +56,7 @@ export const run = defineCommand({
 });
 
 interface RunSource {
-  source: { workflowId: string } | { definition: unknown };
+  source: { workflowId: string } | { definition: Record<string, unknown> };
   placed(error: unknown): unknown;
 }
 

@@ -1,0 +1,39 @@
+import type { Group } from './command-table/order.ts';
+
+/** An argument of a command, derived from its schema for parsing, help, completion and `svc commands`. */
+export interface Argument {
+  /** Key in the schema. */
+  key: string;
+  /** Name on the command line, without dashes: `max-processes`. */
+  name: string;
+  /** Positional, or named. */
+  kind: 'argument' | 'flag';
+  type: 'string' | 'number' | 'boolean';
+  /** Accepts several values. */
+  list: boolean;
+  required: boolean;
+  description: string;
+  /** Placeholder of the value in help; absent for switches. */
+  placeholder?: string;
+  /** One-letter form of a flag. */
+  short?: string;
+  choices?: readonly string[];
+  default?: unknown;
+}
+
+export type DescribedArgument = Omit<Argument, 'key' | 'kind' | 'placeholder'>;
+
+export type Streams = 'always' | `with --${string}` | `without --${string}`;
+
+/** A command described for programs. */
+export interface CommandDescription {
+  name: string;
+  summary: string;
+  group: Group;
+  example: string;
+  usage: string;
+  /** When `--json` prints one document per line instead of one envelope. */
+  streams: Streams | 'never';
+  arguments: DescribedArgument[];
+  flags: DescribedArgument[];
+}

@@ -1,0 +1,37 @@
+/** Groups of `svc --help` with their commands and nouns, in the order shown. */
+export const GROUPS = {
+  Platform: ['up', 'down', 'restart', 'status', 'logs', 'supervise', 'events'],
+  Setup: ['init', 'doctor', 'config', 'backup', 'restore', 'report', 'reset', 'service'],
+  Webhooks: ['webhooks'],
+  Workflows: ['workflows', 'schedules', 'jobs'],
+  Plugins: ['run', 'plugins'],
+  Access: ['login', 'logout', 'whoami', 'tokens', 'clients', 'hosts', 'agent'],
+  Help: ['openapi', 'commands', 'explain', 'completion'],
+} as const satisfies Record<string, readonly string[]>;
+
+export type Group = keyof typeof GROUPS;
+
+/** Verbs of each noun, in the order shown. */
+export const VERBS: Readonly<Record<string, readonly string[]>> = {
+  agent: ['register', 'run', 'install'],
+  clients: ['create', 'list', 'revoke'],
+  config: ['show', 'get', 'validate', 'schema'],
+  events: ['list', 'stats', 'tail'],
+  hosts: ['invite', 'list', 'show', 'revoke'],
+  jobs: ['submit', 'show', 'list', 'cancel'],
+  plugins: [
+    ...['list', 'show', 'install', 'update', 'uninstall', 'enable', 'disable'],
+    ...['link', 'unlink', 'dev', 'create', 'validate', 'test', 'repair'],
+  ],
+  schedules: ['list', 'pause', 'resume', 'trigger'],
+  service: ['install', 'status', 'uninstall'],
+  tokens: ['mint', 'list', 'revoke', 'inspect'],
+  webhooks: [
+    ...['provision', 'list', 'revoke', 'deliveries', 'show', 'replay'],
+    ...['tail', 'listen', 'send', 'pause', 'resume'],
+  ],
+  workflows: [
+    ...['list', 'run', 'create', 'validate', 'runs', 'show'],
+    ...['logs', 'cancel', 'rerun', 'approve', 'decide', 'signal'],
+  ],
+};

@@ -1,0 +1,31 @@
+import type { Job } from '../../../contracts/index.ts';
+import { pairs, type Style } from '../../style.ts';
+import { timeText } from '../../time-text.ts';
+import { coloured, durationOf } from '../workflows/views.ts';
+
+export function jobPairs(job: Job, style: Style): string {
+  return pairs(
+    [
+      ['job', job.id],
+      ['handler', job.handler],
+      ['status', coloured(job.status, style)],
+      ...waitRows(job),
+      ...(job.queuedReason ? ([['reason', job.queuedReason]] as Array<[string, string]>) : []),
+      ['attempts', String(job.attempts)],
+      ['created', timeText(job.createdAt)],
+      ['duration', durationOf(job)],
+      ['result', job.result === null ? '-' : JSON.stringify(job.result)],
+      ...(job.error
+        ? ([['error', `${job.error.code} ${job.error.message}`]] as Array<[string, string]>)
+        : []),
+    ],
+    style,
+  );
+}
+
+/** Decisions are made on the single step of the run behind the job. */
+function waitRows({ id, waitingFor }: Job): Array<[string, string]> {
+  if (!waitingFor) return [];
+  const command = waitingFor.for === 'decision' ? ` svc workflows decide ${id} job.run retry` : '';
+  return [['waits for', `${waitingFor.for}${waitingFor.message ? `: ${waitingFor.message}` : ''}${command}`]];
+}

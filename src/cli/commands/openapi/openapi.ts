@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import { SERVICE_NAMES, type ServiceName } from '../../../contracts/index.ts';
+import { createClient } from '../../../http/client.ts';
+import type { OpenApiDocument } from '../../../http/openapi.ts';
+import { runningUrl } from '../../../supervisor/run-file.ts';
+import type { CommandContext } from '../../context.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { lightFetch } from '../../light-fetch.ts';
+import { namedGateway } from '../../named-gateway.ts';
+import { UsageError } from '../../parse-args.ts';
+
+const DOCUMENT = { own: '/openapi.json', merged: '/openapi-merged.json' } as const;
+
+/** @spec Health, metrics, specification */
+export const openapi = defineCommand({
+  name: 'openapi',
+  summary: 'Print the OpenAPI description of one or all services',
+  example: 'svc openapi --merged > openapi.json',
+  verbatim: true,
+  args: z.object({
+    service: z
+      .enum(SERVICE_NAMES)
+      .optional()
+      .describe('service to describe; default: all behind the gateway (--merged)'),
+    merged: z.boolean().default(false).describe('all services behind the gateway, in one document'),
+  }),
+  positionals: ['service'],
+  async run({ service, merged }, context) {
+    if (service && merged) throw new UsageError('--merged covers all services. Remove the service argument.');
+    const base = addressOf(service ?? 'gateway', context);
+    const path = service ? DOCUMENT.own : DOCUMENT.merged;
+    if (base) return ok(await fetchDocument(base, path));
+    context.ui.note('svc is not running here, so the description has no routes of plugins.');
+    const { describeOffline } = await import('./offline.ts');
+    return ok(await describeOffline(service, (url) => fetchDocument(url, path)));
+  },
+  text: (document: OpenApiDocument) => JSON.stringify(document, null, 2),
+});
+
+/** URL of the service: from `--url` and the environment for the gateway, else from the supervisor. */
+function addressOf(service: ServiceName, context: CommandContext): string | null {
+  const named = namedGateway(context);
+  if (named && service === 'gateway') return named;
+  return runningUrl(context.folder(), service);
+}
+
+/** Descriptions are public, so no token is needed. */
+async function fetchDocument(url: string, path: string): Promise<OpenApiDocument> {
+  const client = createClient({ url, peer: 'service', send: lightFetch });
+  return client.call({ method: 'GET', path, reply: z.custom<OpenApiDocument>() });
+}

@@ -1,0 +1,108 @@
+import { existsSync, mkdirSync, rmSync, statfsSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { z } from 'zod';
+import { formatBytes } from '../../../kit/data/bytes.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
+import { dataFolder } from '../../../supervisor/data-folder.ts';
+import { currentMasterKey } from '../../../supervisor/master-key.ts';
+import { CancelledError, confirm } from '../../confirm.ts';
+import type { CommandContext } from '../../context.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import type { BackupManifest } from '../backup/manifest.ts';
+import { requireStopped, swapIn } from './swap.ts';
+import { openArchive } from './unpack.ts';
+import { keepKeys, requireIntact, requireKnownSchemas } from './verify.ts';
+
+interface Restored {
+  dataDir: string;
+  /** Path of the replaced data; null if there was none. */
+  former: string | null;
+  /** Time of the backup in epoch milliseconds. */
+  createdAt: number;
+  /** Version that created it. */
+  version: string;
+  files: number;
+  /** Whether the current master key can decrypt the backup's secrets. */
+  secretsOpen: boolean;
+}
+
+/** @spec docs/operations.md "Backup and restore" */
+export const restore = defineCommand({
+  name: 'restore',
+  summary: 'Replace the data folder with a backup; the old one is kept',
+  example: 'svc restore svc-backup.tar.gz --yes',
+  args: z.object({ file: z.string().min(1).describe('archive created by svc backup') }),
+  async run({ file: given }, context) {
+    const folder = context.folder();
+    const { root } = folder;
+    const file = resolve(context.cwd, given);
+    if (!existsSync(file))
+      throw new PlatformError('NOT_FOUND', `${file} does not exist.`, { details: { file } });
+    requireStopped(folder, 'restore');
+    const archive = await openArchive(file);
+    const { manifest } = archive;
+    const next = `${root}.restoring-${process.pid}`;
+    try {
+      requireKnownSchemas(manifest);
+      requireRoom(manifest, dirname(root));
+      if (existsSync(root)) await confirmReplacement(manifest, context);
+      mkdirSync(next, { recursive: true, mode: 0o700 });
+      await archive.unpackTo(next);
+      requireIntact(next);
+      await keepKeys(root, next);
+      const secretsOpen = opensSecrets(manifest, next, context);
+      const aside = `${root}.before-restore-${timestamp(context.clock.now())}`;
+      const former = await swapIn(folder, next, aside);
+      const { createdAt, version, files } = manifest;
+      return ok<Restored>({ dataDir: root, former, createdAt, version, files: files.length, secretsOpen });
+    } finally {
+      await archive.close();
+      rmSync(next, { recursive: true, force: true });
+    }
+  },
+  text: ({ dataDir, former, createdAt, files }: Restored, style) =>
+    [
+      `${style.green('✓')} Restored ${dataDir} to ${new Date(createdAt).toISOString()} (${files} files).`,
+      ...(former ? [`The previous data is in ${former}. Remove it when it is no longer needed.`] : []),
+      'Start the platform with: svc up -d',
+    ].join('\n'),
+});
+
+async function confirmReplacement(
+  { createdAt, version }: BackupManifest,
+  context: CommandContext,
+): Promise<void> {
+  const { root } = context.folder();
+  const when = new Date(createdAt).toISOString();
+  const question = `Replace ${root} with the backup of ${when} (svc ${version})? The current data is kept in another folder.`;
+  if (!(await confirm(context, question))) throw new CancelledError();
+}
+
+function requireRoom({ files }: BackupManifest, parent: string): void {
+  const needed = files.reduce((sum, { size }) => sum + size, 0);
+  mkdirSync(parent, { recursive: true });
+  const { bavail, bsize } = statfsSync(parent);
+  if (bavail * bsize >= needed) return;
+  throw new PlatformError(
+    'STORE_ERROR',
+    `The backup needs ${formatBytes(needed)}; ${formatBytes(bavail * bsize)} are free in ${parent}.`,
+    { details: { needed, free: bavail * bsize } },
+  );
+}
+
+/** Warns if the current master key cannot decrypt the backup's secrets. */
+function opensSecrets(
+  { masterKeyId }: BackupManifest,
+  next: string,
+  { platform, ui }: CommandContext,
+): boolean {
+  const current = currentMasterKey(dataFolder(next), platform().env)?.id ?? null;
+  if (masterKeyId === null || current === masterKeyId) return true;
+  ui.warn(
+    `The backup's secrets are encrypted with master key ${masterKeyId}, but the current one is ${current ?? 'none'}. Set SVC_MASTER_KEY or restore the matching keys.json; until then, webhooks cannot be authenticated.`,
+  );
+  return false;
+}
+
+/** `20301231T235959Z`: sorts by time and needs no quoting. */
+const timestamp = (now: number): string => new Date(now).toISOString().replace(/[-:]|\.\d+/g, '');

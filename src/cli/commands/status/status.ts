@@ -1,0 +1,154 @@
+import { z } from 'zod';
+import { listHosts, listPlugins, type PluginRecord, SERVICE_NAMES } from '../../../contracts/index.ts';
+import type { Client } from '../../../http/client.ts';
+import { version } from '../../../kit/files/paths.ts';
+import { brokenOf } from '../../../supervisor/broken-plugins.ts';
+import { findSupervisor } from '../../../supervisor/control-client.ts';
+import type { ServiceStatus } from '../../../supervisor/control-protocol.ts';
+import { readRunFile, runningUrl } from '../../../supervisor/run-file.ts';
+import { allPages, pageQueryOf } from '../../all-pages.ts';
+import type { CommandContext } from '../../context.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { createGatewayClient, operatorToken } from '../../gateway-client.ts';
+import { givenGateway, isSameGateway, namedGateway } from '../../named-gateway.ts';
+import { notRunning, startHint } from '../../not-running.ts';
+import type { RemoteStatus, StatusResult } from './result.ts';
+import { degradedServices, gatewayStatus, queryServices } from './services.ts';
+import { gatewayText, platformText } from './text.ts';
+
+const COUNT_TIMEOUT_MS = 1000;
+
+/** Environment variables for a client on this machine. */
+interface EnvironmentLines {
+  env: Record<string, string>;
+}
+
+/** @spec docs/operations.md "svc status" */
+export const status = defineCommand({
+  name: 'status',
+  summary: 'Show services with address, uptime and last exit',
+  example: 'svc status --env > .env.svc',
+  args: z.object({
+    env: z
+      .boolean()
+      .default(false)
+      .describe(
+        'print environment variables for a client, including a SVC_TOKEN of the operator valid for an hour',
+      ),
+  }),
+  async run({ env }, context) {
+    if (env) return ok<AnyStatus>(await environmentOf(await currentStatus(context), context));
+    const remote = remoteGateway(context);
+    if (remote === undefined) {
+      const [current, counts] = await Promise.all([currentStatus(context), localCounts(context)]);
+      return ok<AnyStatus>({ ...current, ...counts });
+    }
+    const [gateway, counts] = await Promise.all([gatewayStatus(remote), countsOf(context.client)]);
+    return ok<AnyStatus>({ running: true, ...gateway, ...counts });
+  },
+  text(result: AnyStatus, style) {
+    if ('env' in result)
+      return Object.entries(result.env)
+        .map(([name, value]) => `${name}=${value}`)
+        .join('\n');
+    return 'gateway' in result ? gatewayText(result, style) : platformText(result, style);
+  },
+});
+
+type AnyStatus = StatusResult | RemoteStatus | EnvironmentLines;
+
+/** The selected gateway, unless it is the local one. A login alone does not hide a platform running here. */
+function remoteGateway(context: CommandContext): string | undefined {
+  const own = runningUrl(context.folder(), 'gateway');
+  const named = own === null ? namedGateway(context) : givenGateway(context);
+  return named !== undefined && own !== null && isSameGateway(context, named, own) ? undefined : named;
+}
+
+/** A stopped platform has a status too: every service is `stopped`. */
+async function currentStatus({ folder, platform }: CommandContext): Promise<StatusResult> {
+  const supervisor = findSupervisor(folder());
+  if (supervisor) {
+    const [current, answers] = await Promise.all([
+      supervisor.status(),
+      queryServices(readRunFile(folder())?.children ?? []),
+    ]);
+    const degraded = degradedServices(answers, current.services);
+    return { running: true, hint: null, hosts: null, plugins: null, degraded, ...current };
+  }
+  const { profile, projectDir, dataDir, configFile } = platform();
+  const services = SERVICE_NAMES.map(
+    (name): ServiceStatus => ({
+      name,
+      state: 'stopped',
+      pid: null,
+      port: null,
+      url: null,
+      uptimeMs: null,
+      restarts: 0,
+      nextStartAt: null,
+      lastExit: null,
+      sandbox: null,
+    }),
+  );
+  return {
+    running: false,
+    hint: startHint({ folder, platform }),
+    pid: null,
+    version,
+    profile,
+    projectDir,
+    dataDir,
+    configFile,
+    uptimeMs: null,
+    sandbox: null,
+    hosts: null,
+    plugins: null,
+    degraded: [],
+    services,
+  };
+}
+
+type Counts = Pick<StatusResult, 'hosts' | 'plugins'>;
+
+/** Counts from the local gateway, even if a login selects another one. */
+async function localCounts(context: CommandContext): Promise<Counts> {
+  const own = runningUrl(context.folder(), 'gateway');
+  if (own === null) return { hosts: null, plugins: null };
+  const here = { ...context, globals: { ...context.globals, url: own } };
+  return countsOf(await createGatewayClient(here));
+}
+
+/** Failures yield null, so that a status is always shown. */
+async function countsOf(client: Client): Promise<Counts> {
+  const [hosts, plugins] = await Promise.allSettled([countHosts(client), countPlugins(client)]);
+  return {
+    hosts: hosts.status === 'fulfilled' ? hosts.value : null,
+    plugins: plugins.status === 'fulfilled' ? plugins.value : null,
+  };
+}
+
+/** Counts hosts of all namespaces. */
+async function countHosts(client: Client): Promise<StatusResult['hosts']> {
+  const signal = AbortSignal.timeout(COUNT_TIMEOUT_MS);
+  const hosts = await allPages((cursor) =>
+    client.call(listHosts, { query: pageQueryOf(undefined, cursor) }, { signal }),
+  );
+  const valid = hosts.filter((host) => host.valid);
+  return { registered: valid.length, online: valid.filter(({ status }) => status === 'online').length };
+}
+
+async function countPlugins(client: Client): Promise<StatusResult['plugins']> {
+  const { items } = await client.call(listPlugins, {}, { signal: AbortSignal.timeout(COUNT_TIMEOUT_MS) });
+  const count = (status: PluginRecord['status']) => items.filter((item) => item.status === status).length;
+  return { loaded: count('loaded'), disabled: count('disabled'), broken: brokenOf(items) };
+}
+
+async function environmentOf(current: StatusResult, context: CommandContext): Promise<EnvironmentLines> {
+  const gateway = current.services.find(({ name }) => name === 'gateway')?.url;
+  if (!gateway) throw notRunning(context);
+  const urls = current.services.flatMap(({ name, url }) =>
+    url ? [[`SVC_${name.toUpperCase()}_URL`, url] as const] : [],
+  );
+  const token = await operatorToken(context, gateway);
+  return { env: { ...Object.fromEntries(urls), SVC_TOKEN: token, SVC_NAMESPACE: 'default' } };
+}

@@ -1,0 +1,71 @@
+import { formatDuration } from '../../../kit/time/duration.ts';
+import type { SandboxStatus } from '../../../supervisor/control-protocol.ts';
+import type { Style } from '../../style.ts';
+import type { Counted, RemoteStatus, StatusResult } from './result.ts';
+import { statusText } from './view.ts';
+
+/** Status of a local platform, for people. */
+export function platformText(result: StatusResult, style: Style): string {
+  const where = style.dim(`${result.projectDir} (data: ${result.dataDir})`);
+  if (!result.running) return `svc is ${style.yellow('not running')} in ${where}\n${result.hint}`;
+  const facts = `pid ${result.pid}, up ${formatDuration(result.uptimeMs ?? 0)}, profile ${result.profile}`;
+  return [
+    `svc ${result.version} is running in ${where}`,
+    facts,
+    ...sandboxLines(result),
+    ...detailLines(result, style),
+    '',
+    statusText(result, style),
+  ].join('\n');
+}
+
+/** Status of a remote gateway, for people. */
+export function gatewayText(result: RemoteStatus, style: Style): string {
+  const { gateway, status, version, uptimeMs } = result;
+  const state = status === 'ok' ? style.green(status) : style.yellow(status);
+  return [
+    `the gateway at ${gateway} is ${state}`,
+    `svc ${version}, up ${formatDuration(uptimeMs)}`,
+    ...detailLines(result, style),
+  ].join('\n');
+}
+
+function detailLines({ hosts, plugins, degraded }: Counted, style: Style): string[] {
+  return [
+    ...(hosts?.registered ? [`${hosts.online} of ${hosts.registered} hosts are connected`] : []),
+    ...pluginLines(plugins, style),
+    ...degraded.map(
+      ({ service, reasonCode, message }) =>
+        `${style.yellow(`${service} is degraded`)} (${reasonCode}): ${message}`,
+    ),
+  ];
+}
+
+function pluginLines(plugins: StatusResult['plugins'], style: Style): string[] {
+  if (!plugins || plugins.loaded + plugins.disabled + plugins.broken.length === 0) return [];
+  const { loaded, disabled, broken } = plugins;
+  const parts = [`${loaded} loaded`, ...(disabled ? [`${disabled} disabled`] : [])];
+  if (broken.length > 0) parts.push(style.red(`${broken.length} broken`));
+  return [
+    `plugins: ${parts.join(', ')}`,
+    ...broken.map(({ id, message }) => `  ${style.red(id)}: ${message}`),
+  ];
+}
+
+/** Lists services whose sandbox differs, for example after a restart with another config. */
+function sandboxLines({ sandbox, services }: StatusResult): string[] {
+  const differing = services.filter(({ sandbox: used }) => used && used.mode !== sandbox?.mode);
+  return [
+    `plugin sandbox: ${sandboxWords(sandbox)}`,
+    ...differing.map(({ name, sandbox: used }) => `  plugins of ${name}: ${sandboxWords(used)}`),
+  ];
+}
+
+function sandboxWords(sandbox: SandboxStatus | null): string {
+  if (sandbox === null) return '(unknown)';
+  const network = sandbox.networkGuarded ? '' : '; network is NOT restricted';
+  const reason = sandbox.reason ? ` (${sandbox.reason})` : '';
+  if (sandbox.mode === 'bwrap') return `bubblewrap and Node's permission model${network}`;
+  if (sandbox.mode === 'permission') return `Node's permission model only${network}${reason}`;
+  return `none, so plugins cannot start${reason}`;
+}

@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { defineCommand, ok, streamed } from '../../define-command.ts';
+import { parsePortFlags } from './ports.ts';
+import type { UpResult } from './up-result.ts';
+
+/** @spec docs/operations.md "svc up" */
+export const up = defineCommand({
+  name: 'up',
+  summary: 'Start the platform, in the foreground or with -d in the background',
+  example: 'svc up -d --port gateway=4100',
+  streams: 'without --detach',
+  args: z.object({
+    detach: z.boolean().default(false).describe('run in the background; return when all services are ready'),
+    port: z
+      .array(z.string())
+      .default([])
+      .describe('port of a service, 0 for any free one; repeatable')
+      .meta({ placeholder: 'name=n' }),
+  }),
+  short: { detach: 'd' },
+  async run({ detach, port }, context) {
+    const ports = parsePortFlags(port);
+    if (detach) {
+      const { startDetached } = await import('./detached.ts');
+      return ok(await startDetached(ports, context));
+    }
+    const { runForeground } = await import('./foreground.ts');
+    return streamed(await runForeground(ports, context));
+  },
+  /** Prints only the gateway URL, for scripts. Details are on stderr. */
+  text: ({ services }: UpResult) => services.find(({ name }) => name === 'gateway')?.url ?? '',
+});

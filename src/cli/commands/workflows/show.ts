@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { getRun, listRunSteps, type ReplyOf } from '../../../contracts/index.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { RunArg } from './arguments.ts';
+import { attemptsTable, runPairs, stepsTable } from './views.ts';
+
+interface Shown {
+  run: ReplyOf<typeof getRun>;
+  steps: ReplyOf<typeof listRunSteps>['items'];
+}
+
+export const show = defineCommand({
+  name: 'workflows show',
+  summary: 'Show a run with its jobs and steps',
+  example: 'svc workflows show run_01b8dac5',
+  args: z.object({ run: RunArg }),
+  async run({ run }, { client }) {
+    const params = { runId: run };
+    const [found, steps] = await Promise.all([
+      client.call(getRun, { params }),
+      client.call(listRunSteps, { params }),
+    ]);
+    return ok<Shown>({ run: found, steps: steps.items });
+  },
+  text({ run, steps }: Shown, style) {
+    const next = steps.flatMap((step) => nextStep(run.id, step));
+    const attempts = attemptsTable(steps, style);
+    return [
+      `${runPairs(run, style)}\n\n${stepsTable(steps, style)}`,
+      ...(attempts === null ? [] : ['', attempts]),
+      ...(next.length > 0 ? ['', 'Waiting for your action:', ...next.map((line) => `  ${line}`)] : []),
+    ].join('\n');
+  },
+});
+
+/** Command that continues a waiting step. */
+function nextStep(runId: string, { id, waitingFor }: Shown['steps'][number]): string[] {
+  if (waitingFor?.for === 'approval') return [`svc workflows approve ${runId} ${id}`];
+  if (waitingFor?.for === 'signal') return [`svc workflows signal ${runId} ${waitingFor.name ?? '<name>'}`];
+  if (waitingFor?.for === 'decision') return [`svc workflows decide ${runId} ${id} retry`];
+  return [];
+}

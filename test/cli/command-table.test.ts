@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { readCommands } from '../../scripts/command-table.ts';
+import { COMMANDS } from '../../src/cli/command-table/command-table.ts';
+
+test('the table of commands is generated from their files; update it with `npm run generate`', async () => {
+  const groups = await readCommands();
+  const expected = [...groups].flatMap(([group, found]) =>
+    found.map(({ command: { name, summary, example, hidden } }) => ({
+      ...{ name, summary, group, example },
+      ...(hidden ? { hidden } : {}),
+    })),
+  );
+  expect(COMMANDS.map(({ load: _load, ...entry }) => entry)).toEqual(expected);
+  const loaded = await Promise.all(COMMANDS.map(({ load }) => load()));
+  expect(loaded.map(({ name }) => name)).toEqual(expected.map(({ name }) => name));
+});
