@@ -89,8 +89,8 @@ test('every frame arrives whole, those of one execution in their order, and litt
       const got = received(arrived);
       expect(got.map(({ number }) => number).sort((x, y) => x - y)).toEqual(sent.map(({ number }) => number));
       for (const { number, text } of got) expect(text === sent[number]!.text).toBe(true);
-      for (const of of ['a', 'b']) {
-        const numbers = got.filter((one) => one.of === of).map(({ number }) => number);
+      for (const sender of ['a', 'b']) {
+        const numbers = got.filter((one) => one.of === sender).map(({ number }) => number);
         expect(numbers).toEqual(numbers.toSorted((x, y) => x - y));
       }
       expect(most()).toBeLessThan(256 * 1024 + 4 * partChars);
