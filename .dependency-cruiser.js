@@ -1,6 +1,6 @@
-// Who may import whom: `npm run lint` checks it. docs/architecture.md explains the folders.
+// Import rules, which `npm run lint` checks. docs/architecture.md explains the folders.
 
-/** What each folder of `src` may import from beside itself. */
+/** Paths of `src` that each folder may import, beside itself. */
 const FOLDERS = {
   contracts: [],
   sdk: ['contracts'],
@@ -12,7 +12,7 @@ const FOLDERS = {
   agent: ['contracts', 'kit', 'http', 'plugins'],
   daemons: ['contracts', 'kit', 'store', 'http', 'plugins'],
   testing: ['contracts', 'sdk', 'kit', 'store', 'http', 'plugins', 'agent', 'daemons'],
-  // Of the services it knows their processes alone.
+  // It knows the processes of the services, not their code.
   supervisor: [
     ...['contracts', 'kit', 'http', 'plugins', 'store/sqlite', 'daemons/process-protocol.ts'],
     ...['daemons/error-message.ts', 'daemons/node-flags.ts', 'daemons/operator.ts'],
@@ -22,9 +22,9 @@ const FOLDERS = {
 
 const SERVICES = ['gateway', 'marketplace', 'rest', 'state', 'workflow'];
 
-/** Files whose cycles are not reported yet. */
+/** Cycles of these files, and of their folders, are not reported. */
 const UNCHECKED = [
-  '^src/daemons/workflow/domain/', // until its engine is a pure reducer
+  '^src/daemons/workflow/domain/', // Remove this line when the engine is a pure reducer.
 ];
 const unlessUnchecked = UNCHECKED.length > 0 ? { pathNot: UNCHECKED } : {};
 
@@ -51,7 +51,7 @@ export default {
       name: 'no-cycles',
       comment: 'type imports included',
       severity: 'error',
-      from: { path: '^src/', ...unlessUnchecked },
+      from: { path: '^(?:src|bench|scripts|test)/', ...unlessUnchecked },
       to: { circular: true },
     },
     ...folderRules,
@@ -71,7 +71,7 @@ export default {
     },
     {
       name: 'contracts-and-sdk-packages',
-      comment: 'they run wherever plugins and clients do: zod is their only package',
+      comment: 'plugins and clients import them, so zod is their only package',
       severity: 'error',
       from: { path: '^src/(?:contracts|sdk)/' },
       to: { pathNot: '^(?:src|node_modules/zod)/' },
@@ -79,7 +79,7 @@ export default {
     ...serviceRules,
     {
       name: 'shared-code-of-services',
-      comment: 'what services share knows none of them; start-by-name.ts alone does',
+      comment: 'only start-by-name.ts imports all services',
       severity: 'error',
       from: {
         path: '^src/daemons/',
@@ -96,14 +96,14 @@ export default {
     },
     {
       name: 'domain-without-drivers',
-      comment: 'a domain file knows store ports, neither SQL nor Fastify',
+      comment: 'domain files import store ports, neither SQL nor Fastify',
       severity: 'error',
       from: { path: '^src/daemons/[^/]+/domain/' },
       to: { path: '^(?:src/store/(?!ports/)|node_modules/(?:fastify|@fastify|better-sqlite3)/)' },
     },
     {
       name: 'no-folder-cycles-in-the-workflow-domain',
-      comment: 'each folder of the workflow domain is understood without those that import it',
+      comment: 'the folders of the workflow domain import each other in one direction',
       severity: 'error',
       scope: 'folder',
       from: { path: '^src/daemons/workflow/domain/', ...unlessUnchecked },

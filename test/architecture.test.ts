@@ -1,13 +1,14 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { tempDir } from './support/daemon.ts';
 import { importFaults } from './support/import-rules.ts';
+import { SOURCE_ROOT, sourceFiles } from './support/source-files.ts';
 
 interface Import {
   /** Below `src`. */
   file: string;
-  /** The module that it imports, from the root; it is made, and empty. Absent: a module of Node. */
+  /** The imported file, from the root; created empty. Absent: a module of Node. */
   target?: string;
   statement: string;
 }
@@ -85,4 +86,12 @@ test('a cycle of type imports is a fault', async () => {
     { file: 'kit/b.ts', statement: "import type { A } from './a.ts';" },
   ]);
   expect(faults).toEqual(['no-cycles: src/kit/a.ts -> src/kit/b.ts']);
+});
+
+test('no type names a file by import(), which dependency-cruiser does not see', async () => {
+  for (const file of sourceFiles(SOURCE_ROOT))
+    expect([file, await readFile(join(SOURCE_ROOT, file), 'utf8')]).toEqual([
+      file,
+      expect.not.stringMatching(/typeof import\('\.|import\('\.[^']*'\)\.[A-Z]/),
+    ]);
 });
