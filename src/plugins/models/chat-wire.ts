@@ -1,9 +1,10 @@
+import type { OpenAI } from 'openai';
 import { z } from 'zod';
 import type { LlmMessage, LlmToolCall, LlmUsage } from '../../contracts/index.ts';
 import type { LlmRequest } from './language-model.ts';
 import { RemoteFailure } from './remote-error.ts';
 
-/** The subset of OpenAI's chat completion messages that we use. */
+/** The subset of OpenAI's chat completion messages that we use. The library does not validate responses. */
 
 const Count = z.number().int().min(0).catch(0);
 const Usage = z.object({
@@ -11,39 +12,24 @@ const Usage = z.object({
   completion_tokens: Count.default(0),
   total_tokens: Count.optional(),
 });
+const ToolCall = z.object({
+  id: z.string(),
+  function: z.object({ name: z.string(), arguments: z.string() }),
+});
+const Message = z.object({ content: z.string().nullish(), tool_calls: z.array(ToolCall).nullish() });
 
 const Reply = z.object({
   model: z.string().optional(),
-  choices: z
-    .array(
-      z.object({
-        finish_reason: z.string().nullish(),
-        message: z.object({
-          content: z.string().nullish(),
-          tool_calls: z
-            .array(
-              z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) }),
-            )
-            .nullish(),
-        }),
-      }),
-    )
-    .min(1),
+  choices: z.array(z.object({ finish_reason: z.string().nullish(), message: Message })).min(1),
   usage: Usage.nullish(),
 });
 
-const Piece = z.object({
+const Delta = z.object({ content: z.string().nullish() });
+
+const Chunk = z.object({
   model: z.string().optional(),
-  choices: z
-    .array(
-      z.object({
-        finish_reason: z.string().nullish(),
-        delta: z.object({ content: z.string().nullish() }).nullish(),
-      }),
-    )
-    .default([]),
+  choices: z.array(z.object({ finish_reason: z.string().nullish(), delta: Delta.nullish() })).default([]),
   usage: Usage.nullish(),
-  error: z.object({ message: z.string() }).optional(),
 });
 
 export interface ReadReply {
@@ -54,36 +40,42 @@ export interface ReadReply {
   toolCalls: LlmToolCall[];
 }
 
+export interface OutputLimit {
+  field: 'max_tokens' | 'max_completion_tokens';
+  tokens: number;
+}
+
 export function chatBody(
   { messages, tools, toolChoice, temperature, stop, json }: LlmRequest,
   model: string,
-  limit: { field: string; tokens: number },
-): Record<string, unknown> {
+  limit: OutputLimit,
+): OpenAI.ChatCompletionCreateParamsNonStreaming {
   return {
     model,
     messages: messages.map(wireMessage),
     [limit.field]: limit.tokens,
     ...(temperature === undefined ? {} : { temperature }),
     ...(stop === undefined ? {} : { stop }),
-    ...(json ? { response_format: { type: 'json_object' } } : {}),
+    ...(json ? { response_format: { type: 'json_object' as const } } : {}),
     ...(tools === undefined
       ? {}
       : {
-          tools: tools.map((tool) => ({ type: 'function', function: tool })),
+          tools: tools.map((tool) => ({ type: 'function' as const, function: tool })),
           tool_choice: choice(toolChoice),
         }),
   };
 }
 
-function choice(toolChoice: LlmRequest['toolChoice']): unknown {
+function choice(toolChoice: LlmRequest['toolChoice']): OpenAI.ChatCompletionToolChoiceOption {
   if (typeof toolChoice !== 'object') return toolChoice ?? 'auto';
   return { type: 'function', function: { name: toolChoice.name } };
 }
 
-function wireMessage(message: LlmMessage): Record<string, unknown> {
+function wireMessage(message: LlmMessage): OpenAI.ChatCompletionMessageParam {
   const { role, content } = message;
-  if (message.role === 'tool') return { role, content, tool_call_id: message.toolCallId };
-  if (message.role !== 'assistant' || !message.toolCalls?.length) return { role, content };
+  if (role === 'tool') return { role, content, tool_call_id: message.toolCallId };
+  if (role !== 'assistant') return { role, content };
+  if (!message.toolCalls?.length) return { role, content };
   return {
     role,
     content: content === '' ? null : content,
@@ -114,24 +106,18 @@ export function readReply(answer: unknown): ReadReply {
   };
 }
 
-export interface ReadPiece {
+export interface ReadChunk {
   text: string;
   finishReason: string | undefined;
   model: string | undefined;
   usage: LlmUsage | undefined;
 }
 
-/** Throws RemoteFailure: `malformed`, or `server` when the endpoint reports an error within its stream. */
-export function readPiece(data: string): ReadPiece {
-  let parsed: ReturnType<typeof Piece.safeParse>;
-  try {
-    parsed = Piece.safeParse(JSON.parse(data));
-  } catch {
-    throw new RemoteFailure('malformed', 'a chunk of its stream is not JSON');
-  }
+/** Throws RemoteFailure `malformed`. */
+export function readChunk(chunk: unknown): ReadChunk {
+  const parsed = Chunk.safeParse(chunk);
   if (!parsed.success) throw malformed(parsed.error);
-  const { error, choices, model, usage } = parsed.data;
-  if (error) throw new RemoteFailure('server', `it broke off: ${error.message.slice(0, 300)}`);
+  const { choices, model, usage } = parsed.data;
   return {
     text: choices[0]?.delta?.content ?? '',
     finishReason: choices[0]?.finish_reason ?? undefined,

@@ -8,13 +8,12 @@ import {
 import { type Environment, resolveSecret } from '../../kit/config/secret-ref.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 import type { Random } from '../../kit/security/random.ts';
-import { serverSentEvents } from '../../kit/streams/server-sent-events.ts';
 import type { Clock } from '../../kit/time/clock.ts';
-import { chatBody, type ReadReply, readPiece, readReply, usageOf } from './chat-wire.ts';
-import { createModelEndpoint, type ModelEndpoint } from './endpoint.ts';
+import { chatBody, type ReadReply, readChunk, readReply, usageOf } from './chat-wire.ts';
+import { ModelEndpoint } from './endpoint.ts';
 import type { Embedder, LanguageModel, LlmRequest } from './language-model.ts';
 import { costOf } from './prices.ts';
-import { RemoteFailure, toCallError } from './remote-error.ts';
+import { RemoteFailure } from './remote-error.ts';
 
 export interface ModelDeps {
   env: Environment;
@@ -28,7 +27,6 @@ export interface ModelDeps {
  */
 export function openAiModel(config: LlmConfig, deps: ModelDeps): LanguageModel {
   const endpoint = endpointOf('llm', config, deps);
-  const { host } = new URL(config.baseUrl);
 
   function target({ tier = DEFAULT_TIER, maxTokens }: LlmRequest) {
     if (!Object.hasOwn(config.models, tier)) {
@@ -51,18 +49,15 @@ export function openAiModel(config: LlmConfig, deps: ModelDeps): LanguageModel {
   return {
     async chat(request, signal) {
       const { tier, model, limit } = target(request);
-      const answer = await endpoint.json('/chat/completions', chatBody(request, model, limit), signal);
-      return whole(
-        explained('llm', host, () => readReply(answer)),
-        tier,
-        model,
-      );
+      const body = chatBody(request, model, limit);
+      const read = await endpoint.whole(signal, (client) => client.chat.completions.create(body), readReply);
+      return whole(read, tier, model);
     },
     async *stream(request, signal) {
       const { tier, model, limit } = target(request);
       const body = {
         ...chatBody(request, model, limit),
-        stream: true,
+        stream: true as const,
         stream_options: { include_usage: true },
       };
       const read: ReadReply = {
@@ -72,19 +67,18 @@ export function openAiModel(config: LlmConfig, deps: ModelDeps): LanguageModel {
         usage: usageOf(null),
         toolCalls: [],
       };
-      for await (const { data } of serverSentEvents(endpoint.bytes('/chat/completions', body, signal))) {
-        if (data === undefined) continue;
-        if (data === '[DONE]') return whole(read, tier, model);
-        const piece = explained('llm', host, () => readPiece(data));
-        read.text += piece.text;
-        read.finishReason = piece.finishReason ?? read.finishReason;
-        read.model = piece.model ?? read.model;
-        read.usage = piece.usage ?? read.usage;
-        if (piece.text !== '') yield piece.text;
+      const chunks = endpoint.stream(signal, (client) => client.chat.completions.create(body), readChunk);
+      for await (const chunk of chunks) {
+        read.text += chunk.text;
+        read.finishReason = chunk.finishReason ?? read.finishReason;
+        read.model = chunk.model ?? read.model;
+        read.usage = chunk.usage ?? read.usage;
+        if (chunk.text !== '') yield chunk.text;
       }
       // Some servers omit `[DONE]`; without a finish reason too, the stream was cut off.
-      if (read.finishReason !== '') return whole(read, tier, model);
-      throw toCallError(new RemoteFailure('network', 'its stream broke off'), 'llm', host, 1);
+      if (read.finishReason === '')
+        throw endpoint.broken(new RemoteFailure('network', 'its stream broke off'));
+      return whole(read, tier, model);
     },
   };
 }
@@ -98,33 +92,42 @@ const EmbeddingsAnswer = z.object({
 /** Any endpoint with OpenAI's embedding API; throws as `openAiModel` does. */
 export function openAiEmbedder(config: EmbeddingsConfig, deps: ModelDeps): Embedder {
   const endpoint = endpointOf('embeddings', config, deps);
-  const { host } = new URL(config.baseUrl);
   return {
     async embed(texts, signal) {
       const body = {
         model: config.model,
         input: texts,
-        encoding_format: 'float',
+        encoding_format: 'float' as const,
         ...(config.dimensions === null ? {} : { dimensions: config.dimensions }),
       };
-      const answer = EmbeddingsAnswer.safeParse(await endpoint.json('/embeddings', body, signal));
-      const vectors = answer.success ? inOrder(answer.data.data, texts.length) : undefined;
-      if (!answer.success || !vectors) {
-        const failure = new RemoteFailure('malformed', 'its answer does not hold one vector for each text');
-        throw toCallError(failure, 'embeddings', host, 1);
-      }
-      const { model = config.model, usage } = answer.data;
-      const totalTokens = usage?.total_tokens ?? usage?.prompt_tokens ?? 0;
+      const {
+        model = config.model,
+        vectors,
+        totalTokens,
+      } = await endpoint.whole(
+        signal,
+        (client) => client.embeddings.create(body),
+        (answer) => readEmbeddings(answer, texts.length),
+      );
       const tokens = { inputTokens: totalTokens, outputTokens: 0 };
       return { vectors, model, totalTokens, cost: costOf(config.prices, [config.model, model], tokens) };
     },
   };
 }
 
+function readEmbeddings(answer: unknown, count: number) {
+  const parsed = EmbeddingsAnswer.safeParse(answer);
+  const vectors = parsed.success ? inOrder(parsed.data.data, count) : undefined;
+  if (!parsed.success || !vectors)
+    throw new RemoteFailure('malformed', 'its answer does not hold one vector for each text');
+  const { model, usage } = parsed.data;
+  return { vectors, model, totalTokens: usage?.total_tokens ?? usage?.prompt_tokens ?? 0 };
+}
+
 function inOrder(data: Array<{ index: number; embedding: number[] }>, count: number): number[][] | undefined {
   const vectors: number[][] = [];
   for (const { index, embedding } of data) vectors[index] = embedding;
-  const complete = vectors.length === count && data.length === count && !vectors.includes(undefined as never);
+  const complete = vectors.length === count && data.length === count && Object.keys(vectors).length === count;
   return complete ? vectors : undefined;
 }
 
@@ -134,14 +137,5 @@ function endpointOf(
   { env, clock, random }: ModelDeps,
 ): ModelEndpoint {
   const apiKey = resolveSecret(config.apiKey, env, `adapters.${adapter}.apiKey`);
-  return createModelEndpoint({ ...config, adapter, apiKey, clock, random });
-}
-
-/** Converts errors of parsing a response into errors for the plugin. */
-function explained<Value>(adapter: 'llm' | 'embeddings', host: string, read: () => Value): Value {
-  try {
-    return read();
-  } catch (error) {
-    throw error instanceof RemoteFailure ? toCallError(error, adapter, host, 1) : error;
-  }
+  return new ModelEndpoint({ ...config, adapter, apiKey, clock, random });
 }

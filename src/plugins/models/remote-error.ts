@@ -27,17 +27,17 @@ export function mayPass({ errorClass }: RemoteFailure): boolean {
   return PASSING.has(errorClass);
 }
 
-const MESSAGE_CHARS = 300;
+const MAX_MESSAGE_CHARS = 300;
 
-/** The error for a status other than 2xx. `text` is the body, which may hold the endpoint's message. */
+/** The error for a status other than 2xx, with the endpoint's message. */
 export function statusFailure(
   status: number,
-  text: string,
+  said: string,
   retryAfter: string | null,
   now: number,
 ): RemoteFailure {
-  const said = endpointMessage(text);
-  const message = `it answered ${status}${said ? `: ${said}` : ''}`;
+  const shown = redactText(said).slice(0, MAX_MESSAGE_CHARS);
+  const message = `it answered ${status}${shown ? `: ${shown}` : ''}`;
   return new RemoteFailure(classOf(status), message, { status, retryAfterMs: waitOf(retryAfter, now) });
 }
 
@@ -56,16 +56,6 @@ function waitOf(retryAfter: string | null, now: number): number | undefined {
   const seconds = Number(retryAfter);
   const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(retryAfter) - now;
   return Number.isFinite(ms) ? Math.max(0, Math.round(ms)) : undefined;
-}
-
-function endpointMessage(text: string): string {
-  try {
-    const { error } = JSON.parse(text) as { error?: { message?: unknown } | string };
-    const said = typeof error === 'string' ? error : error?.message;
-    return typeof said === 'string' ? redactText(said).slice(0, MESSAGE_CHARS) : '';
-  } catch {
-    return '';
-  }
 }
 
 /** The error for a failed connection. */

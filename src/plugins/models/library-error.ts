@@ -1,0 +1,24 @@
+import { APIConnectionError, APIError } from 'openai';
+import { messageOf, PlatformError } from '../../kit/errors/errors.ts';
+import { connectionFailure, RemoteFailure, statusFailure } from './remote-error.ts';
+
+const MAX_MESSAGE_CHARS = 300;
+
+/** Classifies an error of the library, of its transport, or of reading a response. `now` is in epoch ms. */
+export function failureOf(error: unknown, now: number): PlatformError | RemoteFailure {
+  if (error instanceof PlatformError || error instanceof RemoteFailure) return error;
+  if (error instanceof SyntaxError)
+    return new RemoteFailure('malformed', `its answer is no JSON: ${messageOf(error)}`);
+  if (error instanceof APIConnectionError) return connectionFailure(error);
+  if (!(error instanceof APIError)) return connectionFailure(error);
+  const said = endpointMessage(error.error);
+  if (error.status === undefined)
+    return new RemoteFailure('server', `it broke off: ${said.slice(0, MAX_MESSAGE_CHARS)}`);
+  return statusFailure(error.status, said, error.headers?.get('retry-after') ?? null, now);
+}
+
+function endpointMessage(error: unknown): string {
+  if (typeof error === 'string') return error;
+  const { message } = (error ?? {}) as { message?: unknown };
+  return typeof message === 'string' ? message : '';
+}
