@@ -1,5 +1,5 @@
 import type { PluginContextV3, PluginLog } from '../../../contracts/plugin-context.ts';
-import { CODE_STEP, isStepName } from '../../../contracts/step-name.ts';
+import { CODE_STEP } from '../../../contracts/step-name.ts';
 import type {
   ChildOptions,
   SleepUntil,
@@ -10,10 +10,10 @@ import type {
 import { RunnerFailure } from '../failure.ts';
 import { signalSchema, type WorkflowParts } from '../handler.ts';
 import { checkWith } from '../schemas.ts';
-import { type Branch, branchFor, currentBranch, draw, isInStep, runInBranch, stepId } from './branches.ts';
-import { LazyStep } from './lazy-step.ts';
-import type { Pass } from './pass.ts';
-import type { StepRequest } from './pass-link.ts';
+import { branchFor, currentBranch, draw, isInStep } from './branches.ts';
+import type { Replay } from './replay.ts';
+import type { StepRequest } from './replay-link.ts';
+import { StepFactory, wrong } from './step-factory.ts';
 
 /**
  * Builds a workflow function's context: a handler's context plus steps. `unstarted` lists steps that were
@@ -21,74 +21,54 @@ import type { StepRequest } from './pass-link.ts';
  */
 export function createWorkflowContext(
   base: PluginContextV3,
-  pass: Pass,
+  replay: Replay,
   seed: string,
   workflow: WorkflowParts,
 ): { context: WorkflowContext; unstarted: () => string[] } {
-  const { trunk } = pass;
-  const { steps: defaults } = workflow;
-  const made = new Set<LazyStep<unknown>>();
-
-  function make(what: string, name: string, request: StepRequest): Promise<never> {
-    const branch = branchFor(trunk, `${what}("${name}")`);
-    if (!isStepName(name))
-      throw wrong(`${what}: a step's name is 1 to 64 letters, digits and _ . -, not ${JSON.stringify(name)}`);
-    const lazy: LazyStep<unknown> = new LazyStep(name, () =>
-      begin(lazy, branch, stepId(branch, name), request),
-    );
-    requests.set(lazy, request);
-    made.add(lazy);
-    return lazy as Promise<unknown> as Promise<never>;
-  }
-
-  const requests = new WeakMap<LazyStep<unknown>, StepRequest>();
-
-  function begin(
-    lazy: LazyStep<unknown>,
-    branch: Branch,
-    id: string,
-    request: StepRequest,
-  ): Promise<unknown> {
-    made.delete(lazy);
-    return pass.take(branch, id, request);
-  }
-
-  /** The body of a `ctx.all` branch: a step, which keeps its id from the parent branch, or a function. */
-  function bodyOf(parent: Branch, item: unknown, index: number): (branch: Branch) => Promise<unknown> {
-    if (item instanceof LazyStep) {
-      const id = stepId(parent, item.name);
-      const request = requests.get(item)!;
-      // Steps with a function of their own need a replay to run, so they are not joint.
-      const asked: StepRequest = request.run ? request : { ...request, joint: true };
-      return (branch) => item.startAs(() => begin(item, branch, id, asked));
-    }
-    if (typeof item === 'function') return (branch) => runInBranch(branch, async () => item());
-    throw wrong(
-      `ctx.all: item ${index} is neither a step nor a function. { … } => Pass a step such as ctx.step(…), or async () => { … } => { … }`,
-    );
-  }
-
+  const steps = new StepFactory(replay);
   const context = {
     ...base,
-    log: quietLog(base.log, () => pass.isReplaying && !isInStep()),
+    log: quietLog(base.log, () => replay.isReplaying && !isInStep()),
+    ...localSteps(steps, workflow),
+    ...calledSteps(steps, workflow),
+    ...branching(steps, replay),
+    ...replayedValues(replay, seed),
+  };
+  return { context: context as unknown as WorkflowContext, unstarted: () => steps.unstarted };
+}
+
+/** Steps of the run itself: functions and waits. */
+function localSteps(steps: StepFactory, workflow: WorkflowParts) {
+  return {
     step: (name: string, run: (step: StepInfo) => unknown, options: StepOptions = {}) => {
       if (typeof run !== 'function')
         throw wrong(`ctx.step(${JSON.stringify(name)}): the second argument must be a function`);
-      return make('ctx.step', name, { uses: CODE_STEP, with: {}, ...over(defaults, options), run });
+      return steps.make('ctx.step', name, {
+        uses: CODE_STEP,
+        with: {},
+        ...over(workflow.steps, options),
+        run,
+      });
     },
     sleep: (...args: [SleepUntil] | [string, SleepUntil]) => {
       const [name, until] = args.length === 1 ? ['sleep', args[0]] : args;
-      return make('ctx.sleep', name, { uses: 'wait', with: timeOf(until), options: {} });
+      return steps.make('ctx.sleep', name, { uses: 'wait', with: timeOf(until), options: {} });
     },
     waitForSignal: (name: string, { timeoutMs }: { timeoutMs?: number } = {}) =>
-      make('ctx.waitForSignal', name, {
+      steps.make('ctx.waitForSignal', name, {
         uses: 'signal',
         with: { name, timeoutMs },
         options: {},
         decode: payloadReader(workflow, name),
       }),
     approval: (name: string, { message, timeoutMs }: { message?: string; timeoutMs?: number } = {}) =>
-      make('ctx.approval', name, { uses: 'approval', with: { message, timeoutMs }, options: {} }),
+      steps.make('ctx.approval', name, { uses: 'approval', with: { message, timeoutMs }, options: {} }),
+  };
+}
+
+/** Commands and child workflows. */
+function calledSteps(steps: StepFactory, { steps: defaults }: WorkflowParts) {
+  return {
     invoke: (
       command: string,
       input: Record<string, unknown> = {},
@@ -96,7 +76,7 @@ export function createWorkflowContext(
     ) => {
       const { retry, timeoutMs } = defaults;
       const inherited = { ...(retry && { retry }), ...(timeoutMs !== undefined && { timeoutMs }) };
-      return make('ctx.invoke', name, { uses: command, with: input, ...over(inherited, options) });
+      return steps.make('ctx.invoke', name, { uses: command, with: input, ...over(inherited, options) });
     },
     runWorkflow: (
       id: string,
@@ -108,18 +88,23 @@ export function createWorkflowContext(
         throw wrong(`ctx.runWorkflow takes the options "name" and "retry", not ${JSON.stringify(other)}`);
       const inherited = defaults.retry ? { retry: defaults.retry } : {};
       const options = over(inherited, retry ? { retry } : {});
-      return make('ctx.runWorkflow', name, { uses: 'workflow', with: { id, input }, ...options });
+      return steps.make('ctx.runWorkflow', name, { uses: 'workflow', with: { id, input }, ...options });
     },
+  };
+}
+
+function branching(steps: StepFactory, replay: Replay) {
+  return {
     all: async (items: readonly unknown[]) => {
-      const branch = branchFor(trunk, 'ctx.all');
+      const branch = branchFor(replay.trunk, 'ctx.all');
       if (!Array.isArray(items)) throw wrong('ctx.all takes a list of steps and functions');
-      return pass.fork(
+      return replay.fork(
         branch,
-        items.map((item, index) => bodyOf(branch, item, index)),
+        items.map((item, index) => steps.bodyOf(branch, item, index)),
       );
     },
     nonCancellable: async (work: () => unknown) => {
-      const branch = branchFor(trunk, 'ctx.nonCancellable');
+      const branch = branchFor(replay.trunk, 'ctx.nonCancellable');
       if (typeof work !== 'function') throw wrong('ctx.nonCancellable takes a function');
       branch.shields++;
       try {
@@ -128,13 +113,15 @@ export function createWorkflowContext(
         branch.shields--;
       }
     },
+  };
+}
+
+/** Values that are equal in each replay. */
+function replayedValues({ trunk }: Replay, seed: string) {
+  return {
     now: () => currentBranch(trunk).now,
     random: () => draw(seed, branchFor(trunk, 'ctx.random')).readUIntBE(0, 6) / 2 ** 48,
     uuid: () => uuidOf(draw(seed, branchFor(trunk, 'ctx.uuid'))),
-  };
-  return {
-    context: context as unknown as WorkflowContext,
-    unstarted: () => [...made].map(({ name }) => name),
   };
 }
 
@@ -205,8 +192,4 @@ function uuidOf(bytes: Buffer): string {
   bytes[8] = 0x80 | (bytes[8]! & 0x3f);
   const hex = bytes.toString('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
-}
-
-function wrong(what: string): RunnerFailure {
-  return new RunnerFailure('VALIDATION_ERROR', `${what}.`);
 }

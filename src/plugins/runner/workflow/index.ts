@@ -15,8 +15,8 @@ import { toCommandResult } from '../result.ts';
 import { runInBranch } from './branches.ts';
 import { createWorkflowContext } from './context.ts';
 import { keptText } from './kept.ts';
-import { createPass } from './pass.ts';
-import type { PassLink } from './pass-link.ts';
+import { Replay } from './replay.ts';
+import type { ReplayLink } from './replay-link.ts';
 import { faultOf, WorkflowStepError } from './step-failure.ts';
 
 /** Connects a replay to its run. Throws HOST_MISMATCH when the call does not come from a run. */
@@ -25,9 +25,9 @@ export function workflowLink(
   signal: AbortSignal,
   calls: PlatformCalls,
   executionId: string,
-): PassLink {
-  const pass = hostContext.pass as ReplayContext | undefined;
-  if (!pass)
+): ReplayLink {
+  const replay = hostContext.pass as ReplayContext | undefined;
+  if (!replay)
     throw new RunnerFailure(
       'HOST_MISMATCH',
       `"${handler}" is a workflow: it is listed under "workflows" of the manifest and started as a run, never called as a step.`,
@@ -35,7 +35,7 @@ export function workflowLink(
     );
   const call = (method: string, ...args: unknown[]) => calls.call(executionId, 'steps', method, args);
   return {
-    pass,
+    replay,
     signal,
     begin: () => call('begin'),
     recall: (after) => call('recall', after) as Promise<RecalledSteps>,
@@ -53,7 +53,7 @@ export async function runWorkflow(
   { ref, workflow, execute }: Handler,
   base: PluginContextV3,
   input: unknown,
-  link: PassLink,
+  link: ReplayLink,
 ): Promise<ReplayEnd> {
   const { workflowId } = base.hostContext;
   if (workflow!.id !== workflowId)
@@ -64,20 +64,20 @@ export async function runWorkflow(
     );
   try {
     const begun = link.begin();
-    if (link.pass.marksBegin) await begun;
+    if (link.replay.marksBegin) await begun;
     else begun.catch(() => {});
   } catch (error) {
     return { end: 'broke', message: `The workflow's run cannot be reached: ${messageOf(error)}` };
   }
-  const pass = createPass(link);
-  const { context, unstarted } = createWorkflowContext(base, pass, link.pass.seed, workflow!);
+  const replay = new Replay(link);
+  const { context, unstarted } = createWorkflowContext(base, replay, link.replay.seed, workflow!);
 
   async function goThrough(): Promise<ReplayEnd> {
     try {
-      if (link.pass.recalls) await pass.recall();
-      const returned = await runInBranch(pass.trunk, () => execute(context as never, input));
-      requireAllAwaited(unstarted(), pass.unfinished());
-      return endOf(returned, pass.missed());
+      if (link.replay.recalls) await replay.recall();
+      const returned = await runInBranch(replay.trunk, () => execute(context as never, input));
+      requireAllAwaited(unstarted(), replay.unfinished);
+      return endOf(returned, replay.missed);
     } catch (thrown) {
       if (!FORESEEN.some((kind) => thrown instanceof kind))
         base.log.error(`The workflow's function threw: ${messageOf(thrown)}`, { stack: stackOf(thrown) });
@@ -85,9 +85,9 @@ export async function runWorkflow(
     }
   }
   try {
-    return await Promise.race([goThrough(), pass.halted]);
+    return await Promise.race([goThrough(), replay.halted]);
   } finally {
-    pass.close();
+    replay.close();
   }
 }
 

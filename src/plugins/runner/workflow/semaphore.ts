@@ -1,7 +1,4 @@
-/**
- * Limits how many tasks run concurrently; others wait in FIFO order. Starts a task synchronously if a permit is free: p-limit
- * starts it a microtask later, so that steps that need two permits would reach the run after steps that need one.
- */
+/** Limits how many tasks run concurrently; others wait in FIFO order. */
 export class Semaphore {
   readonly #waiting: Array<() => void> = [];
   #free: number;

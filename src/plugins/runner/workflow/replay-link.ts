@@ -9,8 +9,8 @@ import type {
 import type { StepInfo } from '../../../contracts/workflow-context.ts';
 
 /** The run behind the function, reached through the platform channel. */
-export interface PassLink {
-  pass: ReplayContext;
+export interface ReplayLink {
+  replay: ReplayContext;
   signal: AbortSignal;
   /** Reports that the function begins. */
   begin(): Promise<unknown>;

@@ -1,0 +1,213 @@
+import { CancelledError } from '../../../contracts/cancelled-error.ts';
+import type { EnterStep, ReadySteps, StepAnswer } from '../../../contracts/index.ts';
+import { type Branch, newBranch, sideBySide } from './branches.ts';
+import { Recalled } from './recalled.ts';
+import { type Halt, NEVER } from './replay-end.ts';
+import type { ReplayLink, StepRequest } from './replay-link.ts';
+import { RunCalls } from './run-calls.ts';
+import { StepCalls } from './step-calls.ts';
+import { failureOf } from './step-ends.ts';
+import { Turns } from './turns.ts';
+
+/** Minimum delay between polls, in case the run answers at once without news. */
+const WATCH_PAUSE_MS = 100;
+const NOTHING_READY: ReadySteps = { ready: [], stop: [] };
+
+/** One replay of a function: branches advance while they can, and the replay is suspended when all of them wait. */
+export class Replay {
+  readonly trunk: Branch;
+  readonly #link: ReplayLink;
+  readonly #run = new RunCalls();
+  readonly #steps: StepCalls;
+  readonly #recalled = new Recalled();
+  readonly #turns = new Turns();
+  /** Waiting branches, by the step that each waits for. */
+  readonly #waiting = new Map<string, () => void>();
+  readonly #branches = new Set<Branch>();
+  /** Branches that neither wait nor have forked. */
+  #active = 1;
+  /** Finished steps seen so far, including those of earlier replays. */
+  #met = 0;
+  #isWatching = false;
+
+  constructor(link: ReplayLink) {
+    this.#link = link;
+    this.#steps = new StepCalls(link, this.#run, () => this.#watchOn());
+    this.trunk = this.#openBranch('', link.replay.startedAt, { isTold: false, shields: 0 });
+  }
+
+  /** Resolves when the replay ends before its function has returned. */
+  get halted(): Promise<Halt> {
+    return this.#run.halted;
+  }
+
+  /** Steps recorded before this replay are still being replayed. */
+  get isReplaying(): boolean {
+    return this.#met < this.#link.replay.remembered;
+  }
+
+  /** A recalled step that the function has not reached. */
+  get missed(): string | undefined {
+    return this.#recalled.missed();
+  }
+
+  /** A step that was started but not awaited to its end. */
+  get unfinished(): string | undefined {
+    return [...this.#branches].find(({ busyWith }) => busyWith !== null)?.busyWith ?? undefined;
+  }
+
+  /** Fetches the steps of earlier replays in advance, before the function reaches them one by one. */
+  async recall(): Promise<void> {
+    for (let after: number | null = 0; after !== null; ) {
+      const from: number = after;
+      const page = await this.#run.ask(() => this.#link.recall(from));
+      this.#recalled.add(page.steps);
+      after = page.next;
+    }
+  }
+
+  async take(branch: Branch, id: string, { run, decode, ...request }: StepRequest): Promise<unknown> {
+    if (branch.busyWith !== null) throw sideBySide(branch.busyWith, id);
+    branch.busyWith = id;
+    this.#turns.arrive(branch);
+    try {
+      const isCleanUp = branch.isTold || branch.shields > 0;
+      const step = {
+        ...{ id, branch: branch.id, place: branch.place++, ...request },
+        ...(isCleanUp ? { cleanUp: true } : {}),
+      } as EnterStep;
+      const answer = await this.#outlast(branch, step, run);
+      await this.#awaitTurn(answer.order, branch);
+      this.#met++;
+      branch.now = answer.at;
+      if (answer.state === 'failed') throw failureOf(branch, id, answer);
+      return decode ? await decode(answer.output) : answer.output;
+    } finally {
+      branch.busyWith = null;
+    }
+  }
+
+  /** Runs branches concurrently until all have ended. Rejects with the first failure in branch order. */
+  async fork(
+    parent: Branch,
+    bodies: ReadonlyArray<(branch: Branch) => Promise<unknown>>,
+  ): Promise<unknown[]> {
+    if (parent.busyWith !== null) throw sideBySide(parent.busyWith, 'ctx.all');
+    if (bodies.length === 0) return [];
+    const fork = ++parent.forks;
+    parent.busyWith = 'ctx.all';
+    this.#turns.arrive(parent);
+    let open = bodies.length;
+    this.#active += open - 1;
+    const ends = await Promise.allSettled(
+      bodies.map(async (body, index) => {
+        const id = `${parent.id === '' ? '' : `${parent.id}.`}${fork}-${index}`;
+        const branch = this.#openBranch(id, parent.now, parent);
+        try {
+          return await body(branch);
+        } finally {
+          parent.now = Math.max(parent.now, branch.now);
+          // The last branch passes its turn to the parent.
+          this.#turns.end(branch, --open === 0 ? parent : null);
+          if (open > 0) this.#leave();
+        }
+      }),
+    );
+    parent.busyWith = null;
+    return valuesOf(parent, ends);
+  }
+
+  /** Detaches the function from its run. */
+  close(): void {
+    this.#run.close();
+    this.#turns.stop();
+  }
+
+  #openBranch(id: string, now: number, parent: Pick<Branch, 'isTold' | 'shields'>): Branch {
+    const branch = newBranch(id, now, parent);
+    this.#branches.add(branch);
+    return branch;
+  }
+
+  #halt(why: Halt): Promise<never> {
+    this.#turns.stop();
+    return this.#run.halt(why);
+  }
+
+  /** Resolves once all earlier completions were delivered. A waiting step may be among them; the watch reports it. */
+  async #awaitTurn(order: number, branch: Branch): Promise<void> {
+    const turn = this.#turns.wait(order, branch);
+    void this.#turns.give().then(() => this.#waiting.size === 0 && this.#endStray());
+    await turn;
+    if (this.#run.isOver) await NEVER;
+  }
+
+  /** Halts when every runnable branch waits for the end of a step that the changed function no longer reaches. */
+  #endStray(): void {
+    if (this.#run.isOver || this.#turns.held === 0 || this.#turns.held !== this.#active) return;
+    void this.#halt({ end: 'strayed', missed: this.#recalled.missedByEnd() });
+  }
+
+  /** Removes a branch that has ended or is suspended. */
+  #leave(): void {
+    if (--this.#active === 0) void this.#halt({ end: 'suspended' });
+    else if (this.#waiting.size === 0) this.#endStray();
+  }
+
+  /** Resolves when the branch may continue; never when no branch can. */
+  #blocked(id: string): Promise<void> {
+    if (this.#active === 1) return this.#halt({ end: 'suspended' });
+    this.#active--;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.set(id, resolve);
+    this.#watchOn();
+    return promise;
+  }
+
+  #watchOn(): void {
+    if (!this.#isWatching && !this.#run.isOver) void this.#watch();
+  }
+
+  async #watch(): Promise<void> {
+    this.#isWatching = true;
+    while (this.#waiting.size + this.#steps.running > 0 && !this.#run.isOver) {
+      const { ready, stop } = await this.#link.watch().catch(() => NOTHING_READY);
+      if (ready.length + stop.length === 0 && ready !== NOTHING_READY.ready) this.#endStray();
+      for (const id of stop) this.#steps.cancel(id);
+      for (const id of ready) this.#wake(id);
+      const hasNews = ready.length + stop.length > 0;
+      await new Promise((resolve) => setTimeout(resolve, hasNews ? 0 : WATCH_PAUSE_MS));
+    }
+    this.#isWatching = false;
+  }
+
+  #wake(id: string): void {
+    const wake = this.#waiting.get(id);
+    if (!wake || this.#run.isOver) return;
+    this.#waiting.delete(id);
+    this.#active++;
+    wake();
+  }
+
+  /** Requests the step until it has ended. */
+  async #outlast(
+    branch: Branch,
+    step: EnterStep,
+    run: StepRequest['run'],
+  ): Promise<Extract<StepAnswer, { at: number }>> {
+    let answer = this.#recalled.take(step) ?? (await this.#steps.enter(branch, step, run));
+    while (!('at' in answer)) {
+      await this.#blocked(step.id);
+      answer = await this.#steps.enter(branch, step, run);
+    }
+    return answer;
+  }
+}
+
+function valuesOf(parent: Branch, ends: ReadonlyArray<PromiseSettledResult<unknown>>): unknown[] {
+  const failures = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []));
+  const cancelled = failures.find((failure) => failure instanceof CancelledError);
+  if (cancelled) parent.isTold = true;
+  if (failures.length > 0) throw cancelled ?? failures[0];
+  return ends.map((end) => (end as PromiseFulfilledResult<unknown>).value);
+}

@@ -1,0 +1,52 @@
+import { PlatformCallError } from '../failure.ts';
+import { type Halt, NEVER } from './replay-end.ts';
+import { Semaphore } from './semaphore.ts';
+
+/** Maximum in-flight requests to the run. */
+const MAX_CALLS = 16;
+/** Errors of the function itself, which it may catch; any other error is between the replay and the run. */
+const FUNCTION_FAULTS = new Set(['PERMISSION_DENIED', 'VALIDATION_ERROR', 'PAYLOAD_TOO_LARGE']);
+/** The run has ended this replay: its function must not continue. */
+const RUN_ENDED = new Set(['CONFLICT', 'WORKFLOW_DEFINITION_CHANGED']);
+
+/** Calls of the run by one replay, until the replay has halted. */
+export class RunCalls {
+  readonly #permits = new Semaphore(MAX_CALLS);
+  readonly #halted = Promise.withResolvers<Halt>();
+  #isOver = false;
+
+  /** Resolves when the replay is halted before its function has returned. */
+  get halted(): Promise<Halt> {
+    return this.#halted.promise;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Ends the replay; the returned promise never resolves, which keeps the function from continuing. */
+  halt(why: Halt): Promise<never> {
+    this.close();
+    this.#halted.resolve(why);
+    return NEVER;
+  }
+
+  close(): void {
+    this.#isOver = true;
+  }
+
+  /** Calls the run. Errors that the function must not see end the replay instead. */
+  async ask<T>(call: () => Promise<T>): Promise<T> {
+    if (this.#isOver) return NEVER;
+    try {
+      const answer = await this.#permits.run(call);
+      return this.#isOver ? await NEVER : answer;
+    } catch (error) {
+      if (this.#isOver) return NEVER;
+      const code = error instanceof PlatformCallError ? error.code : '';
+      if (FUNCTION_FAULTS.has(code)) throw error;
+      if (RUN_ENDED.has(code)) return this.halt({ end: 'suspended' });
+      return this.halt({ end: 'broke', message: `The workflow's run cannot be reached: ${String(error)}` });
+    }
+  }
+}

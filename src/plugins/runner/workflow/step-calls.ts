@@ -1,0 +1,84 @@
+import type { EnterStep, SettleStep, StepAnswer } from '../../../contracts/index.ts';
+import { type Branch, runInStep } from './branches.ts';
+import { NEVER } from './replay-end.ts';
+import type { ReplayLink, StepRequest } from './replay-link.ts';
+import type { RunCalls } from './run-calls.ts';
+import { Semaphore } from './semaphore.ts';
+import { outcomeOf } from './step-ends.ts';
+import { faultOf } from './step-failure.ts';
+
+/** Maximum concurrent step functions: each may have platform calls in flight, which are limited too. */
+const MAX_STEP_FUNCTIONS = 32;
+/** The run's clock ends an attempt; the attempt's signal fires this much later. */
+const SIGNAL_LAG_MS = 100;
+/** Most steps end before a cancellation could arrive. */
+const WATCH_AFTER_MS = 50;
+
+type StepFunction = NonNullable<StepRequest['run']>;
+
+/** Enters steps at the run, and runs their functions when the run says so. */
+export class StepCalls {
+  readonly #link: ReplayLink;
+  readonly #run: RunCalls;
+  readonly #watch: () => void;
+  readonly #permits = new Semaphore(MAX_STEP_FUNCTIONS);
+  /** Abort controllers of running step functions, by step id. */
+  readonly #running = new Map<string, AbortController>();
+
+  /** `watch` starts to watch the run for cancellations. */
+  constructor(link: ReplayLink, run: RunCalls, watch: () => void) {
+    this.#link = link;
+    this.#run = run;
+    this.#watch = watch;
+  }
+
+  /** Number of running step functions. */
+  get running(): number {
+    return this.#running.size;
+  }
+
+  cancel(id: string): void {
+    this.#running.get(id)?.abort(new DOMException('The run was cancelled.', 'AbortError'));
+  }
+
+  /** A local step waits for its slot before it is entered, since its timeout starts then. */
+  enter(branch: Branch, step: EnterStep, run: StepRequest['run']): Promise<StepAnswer> {
+    if (!run) return this.#run.ask(() => this.#link.enter(step));
+    return this.#permits.run(() => this.#enterLocal(branch, step, run));
+  }
+
+  async #enterLocal(branch: Branch, step: EnterStep, run: StepFunction): Promise<StepAnswer> {
+    let answer = await this.#run.ask(() => this.#link.enter(step));
+    while (answer.state === 'run') answer = await this.#perform(branch, step.id, answer, run);
+    return answer;
+  }
+
+  async #perform(
+    branch: Branch,
+    id: string,
+    { attempt, idempotencyKey, timeoutMs }: Extract<StepAnswer, { state: 'run' }>,
+    run: StepFunction,
+  ): Promise<StepAnswer> {
+    if (this.#run.isOver) return NEVER;
+    const time = AbortSignal.timeout(timeoutMs + SIGNAL_LAG_MS);
+    const stop = new AbortController();
+    this.#running.set(id, stop);
+    const watchLater = setTimeout(this.#watch, WATCH_AFTER_MS);
+    const signal = AbortSignal.any([this.#link.signal, time, stop.signal]);
+    const outcome = await outcomeOf(id, () =>
+      runInStep(branch, id, () => run({ id, attempt, idempotencyKey, signal })),
+    );
+    clearTimeout(watchLater);
+    this.#running.delete(id);
+    try {
+      return await this.#settle({ id, attempt, outcome } as SettleStep);
+    } catch (error) {
+      // An output too large to send fails the step, not the function.
+      return this.#settle({ id, attempt, outcome: faultOf(error) } as SettleStep);
+    }
+  }
+
+  #settle(step: SettleStep): Promise<StepAnswer> {
+    return this.#run.ask(() => this.#link.settle(step));
+  }
+}

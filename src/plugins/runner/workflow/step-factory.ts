@@ -1,0 +1,59 @@
+import { isStepName } from '../../../contracts/step-name.ts';
+import { RunnerFailure } from '../failure.ts';
+import { type Branch, branchFor, runInBranch, stepId } from './branches.ts';
+import { LazyStep } from './lazy-step.ts';
+import type { Replay } from './replay.ts';
+import type { StepRequest } from './replay-link.ts';
+
+/** Creates the steps of one replay; each starts when it is awaited. */
+export class StepFactory {
+  readonly #replay: Replay;
+  readonly #unstarted = new Set<LazyStep<unknown>>();
+  readonly #requests = new WeakMap<LazyStep<unknown>, StepRequest>();
+
+  constructor(replay: Replay) {
+    this.#replay = replay;
+  }
+
+  /** Names of steps that were created but not awaited. */
+  get unstarted(): string[] {
+    return [...this.#unstarted].map(({ name }) => name);
+  }
+
+  /** `what` is the called method, for error messages. */
+  make(what: string, name: string, request: StepRequest): Promise<never> {
+    const branch = branchFor(this.#replay.trunk, `${what}("${name}")`);
+    if (!isStepName(name))
+      throw wrong(`${what}: a step's name is 1 to 64 letters, digits and _ . -, not ${JSON.stringify(name)}`);
+    const lazy: LazyStep<unknown> = new LazyStep(name, () =>
+      this.#begin(lazy, branch, stepId(branch, name), request),
+    );
+    this.#requests.set(lazy, request);
+    this.#unstarted.add(lazy);
+    return lazy as Promise<unknown> as Promise<never>;
+  }
+
+  /** The body of a `ctx.all` branch: a step, which keeps its id from the parent branch, or a function. */
+  bodyOf(parent: Branch, item: unknown, index: number): (branch: Branch) => Promise<unknown> {
+    if (item instanceof LazyStep) {
+      const id = stepId(parent, item.name);
+      const request = this.#requests.get(item)!;
+      // Steps with a function of their own need a replay to run, so they are not joint.
+      const asked: StepRequest = request.run ? request : { ...request, joint: true };
+      return (branch) => item.startAs(() => this.#begin(item, branch, id, asked));
+    }
+    if (typeof item === 'function') return (branch) => runInBranch(branch, async () => item());
+    throw wrong(
+      `ctx.all: item ${index} is neither a step nor a function. Pass a step such as ctx.step(…), or async () => { … }`,
+    );
+  }
+
+  #begin(lazy: LazyStep<unknown>, branch: Branch, id: string, request: StepRequest): Promise<unknown> {
+    this.#unstarted.delete(lazy);
+    return this.#replay.take(branch, id, request);
+  }
+}
+
+export function wrong(what: string): RunnerFailure {
+  return new RunnerFailure('VALIDATION_ERROR', `${what}.`);
+}
