@@ -19,7 +19,7 @@ import {
 } from '../../sandbox/index.ts';
 import { createPluginLogSink, LOG_BUDGET } from '../../services/log.ts';
 import type { SourceCode } from '../../source-code.ts';
-import { createPool, type Pool, type PoolStats } from './pool.ts';
+import { Pool, type PoolStats } from './pool.ts';
 import { startRunnerProcess } from './runner-process.ts';
 import { spawnRunner } from './spawn-runner.ts';
 
@@ -111,7 +111,7 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
     // The operator's figure is the maximum; a manifest can only lower it.
     const memoryMb = Math.min(config.memoryMb, permissions.quotas?.memoryMb ?? config.memoryMb);
     let root = plugin.root;
-    return createPool({
+    return new Pool({
       pluginId: plugin.id,
       maxProcesses: alone ? 1 : config.maxProcesses,
       separateTenants: config.isolation === 'tenant',

@@ -1,0 +1,124 @@
+import type { Clock } from '../../../kit/time/clock.ts';
+import type { RunnerProcess } from './runner-process.ts';
+
+/** With separate tenants: minimum time a process stays with a busy tenant while others wait. */
+const TENURE_MS = 1000;
+
+export interface PoolMembersOptions {
+  maxProcesses: number;
+  /** A process serves only the tenant of its first call. */
+  separateTenants: boolean;
+  /** Concurrent calls per process. */
+  concurrency: number;
+  idleMs: number;
+  clock: Clock;
+}
+
+interface Member {
+  stopIdle: () => void;
+  /** The tenant it serves; null: not bound yet, or shared by all. */
+  tenantId: string | null;
+  /** When it was bound to that tenant. */
+  boundAt: number;
+  /** Accepts no more calls, and ends once its calls are done. */
+  isLeaving: boolean;
+}
+
+/** The processes of a pool: which tenant each serves, and when it ends. */
+export class PoolMembers {
+  readonly #options: PoolMembersOptions;
+  readonly #members = new Map<RunnerProcess, Member>();
+
+  constructor(options: PoolMembersOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#members.size;
+  }
+
+  get all(): RunnerProcess[] {
+    return [...this.#members.keys()];
+  }
+
+  /** Processes that are not ready yet. */
+  get starting(): number {
+    return this.all.filter(({ isReady, isEnding }) => !isReady && !isEnding).length;
+  }
+
+  get ending(): number {
+    return this.all.filter(({ isEnding }) => isEnding).length;
+  }
+
+  /** Whether any process could take another call. */
+  get hasCapacity(): boolean {
+    return this.all.some((process) => this.#canTake(process));
+  }
+
+  add(process: RunnerProcess): void {
+    this.#members.set(process, { stopIdle: () => {}, tenantId: null, boundAt: 0, isLeaving: false });
+  }
+
+  remove(process: RunnerProcess): void {
+    this.#members.get(process)?.stopIdle();
+    this.#members.delete(process);
+  }
+
+  freeFor(tenant: string): RunnerProcess | undefined {
+    let best: RunnerProcess | undefined;
+    for (const [process, { tenantId, isLeaving }] of this.#members) {
+      if (!this.#canTake(process) || isLeaving) continue;
+      if (tenantId !== null && tenantId !== tenant) continue;
+      // Prefers the newest process, so that surplus ones become idle and end.
+      if (!best || process.load <= best.load) best = process;
+    }
+    return best;
+  }
+
+  /** Marks the process as busy with a call of this tenant. */
+  occupy(process: RunnerProcess, tenantId: string): void {
+    const member = this.#members.get(process)!;
+    member.stopIdle();
+    if (!this.#options.separateTenants || member.tenantId !== null) return;
+    member.tenantId = tenantId;
+    member.boundAt = this.#options.clock.monotonic();
+  }
+
+  /** Ends a process without calls after the idle time, or at once if it is not needed any more. */
+  rest(process: RunnerProcess, isRetired: boolean): void {
+    const { clock, idleMs } = this.#options;
+    const member = this.#members.get(process);
+    if (!member || process.load > 0 || process.isEnding) return;
+    member.stopIdle();
+    if (isRetired || member.isLeaving) process.end({ kind: 'idle' });
+    else member.stopIdle = clock.after(idleMs, () => process.end({ kind: 'idle' }));
+  }
+
+  /** Ends idle processes, to make room for those of waiting tenants. */
+  endIdle(count: number): void {
+    const idle = this.all.filter(({ isReady, isEnding, load }) => isReady && !isEnding && load === 0);
+    for (const process of idle.slice(0, Math.max(0, count))) process.end({ kind: 'idle' });
+  }
+
+  /**
+   * Ends the longest-bound process when the waiting tenant has none and all are with tenants that always have work.
+   * `preparing` processes are being started.
+   */
+  evictFor(waiting: string, preparing: number): void {
+    const { clock, maxProcesses } = this.#options;
+    const all = [...this.#members];
+    const isComing = all.some(([{ isReady, isEnding }, { isLeaving }]) => !isReady || isEnding || isLeaving);
+    if (isComing || all.length + preparing < maxProcesses) return;
+    if (all.some(([, { tenantId }]) => tenantId === waiting)) return;
+    const [longest] = all.sort(([, a], [, b]) => a.boundAt - b.boundAt);
+    if (!longest) return;
+    const [process, member] = longest;
+    if (clock.monotonic() - member.boundAt < TENURE_MS) return;
+    member.isLeaving = true;
+    if (process.load === 0) process.end({ kind: 'idle' });
+  }
+
+  #canTake({ isReady, isEnding, isStuck, load }: RunnerProcess): boolean {
+    return isReady && !isEnding && !isStuck && load < this.#options.concurrency;
+  }
+}
