@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createLogger } from '../../src/kit/telemetry/logger.ts';
 import { manualClock } from '../../src/kit/time/clock.ts';
-import { createLiveCalls } from '../../src/plugins/backends/worker/live-calls.ts';
+import { LiveCalls } from '../../src/plugins/backends/worker/live-calls.ts';
 import type { PlatformCallContext, StreamSink } from '../../src/plugins/index.ts';
 import { captureLogs } from '../support/daemon.ts';
 import { eventually, failureOf, requestFor, startBackend } from './support.ts';
@@ -108,7 +108,7 @@ test.each([
 ])('a process that ends between calls is told of when it filled its memory (%o)', (ended, told) => {
   const logs = captureLogs();
   const clock = manualClock();
-  const calls = createLiveCalls({
+  const calls = new LiveCalls({
     pluginId: 'attacker',
     services: {},
     sink: { write: () => {} },

@@ -6,7 +6,7 @@ import type { PlatformCallContext, PlatformServices } from '../../execution.ts';
 import type { ToRunner } from '../../runner/protocol.ts';
 import type { PluginLogSink } from '../../services/log.ts';
 import { type Call, cancelled, timedOut } from './call.ts';
-import { createCallRouter } from './call-router.ts';
+import { type CallRouter, createCallRouter } from './call-router.ts';
 import { describeExit, type EndReason, lostProcess, type ProcessExit } from './exit-reason.ts';
 import { type RawFrame, readCall, readError, readResult, readText } from './frames.ts';
 import { type OpenStream, openStream } from './open-stream.ts';
@@ -34,23 +34,6 @@ export interface LiveCallsDeps {
   onFree(call: Call): void;
 }
 
-/** The in-flight calls of one process, including timed-out ones that have not stopped yet. */
-export interface LiveCalls {
-  readonly size: number;
-  /**
-   * A call continues after its timeout: the process accepts no more calls, and ends once the others are done.
-   */
-  readonly isStuck: boolean;
-  /** Returns false, and rejects the call, when the execution id is already running. */
-  add(call: Call): boolean;
-  /**
-   * Handles a frame about an execution; `length` is in characters. Returns false when the frame was invalid.
-   */
-  take(frame: RawFrame, length: number): boolean;
-  /** Called when the process has ended. */
-  failAll(exit: ProcessExit): void;
-}
-
 interface LiveCall {
   call: Call;
   /** Aborts its platform calls; created by the first of them. */
@@ -63,64 +46,128 @@ interface LiveCall {
   stream?: OpenStream;
 }
 
-/** Applies the timeouts of one process's calls and handles its untrusted frames about them. */
-export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
-  const { pluginId, services, sink, logger, clock, send, endProcess } = deps;
-  const live = new Map<string, LiveCall>();
+/**
+ * The in-flight calls of one process, including timed-out ones that have not stopped yet: applies their timeouts and
+ * handles the untrusted frames about them.
+ */
+export class LiveCalls {
+  readonly #deps: LiveCallsDeps;
+  readonly #live = new Map<string, LiveCall>();
+  readonly #router: CallRouter;
   /** Pending end of the process, caused by stuck calls. */
-  let ending: { reason: EndReason; stop(): void } | null = null;
-  const router = createCallRouter({ services, logger, reply: send });
+  #ending: { reason: EndReason; stop(): void } | null = null;
 
-  function take(frame: RawFrame, length: number): boolean {
-    const entry = typeof frame.executionId === 'string' ? live.get(frame.executionId) : undefined;
-    if (frame.type === 'log') return writeLog(frame, entry, length);
-    if (!entry) return false;
-    if (frame.type === 'begun') return begin(entry);
-    if (frame.type === 'call') return routeCall(frame, entry);
-    if (frame.type === 'stream') return beginStream(frame, entry);
-    if (frame.type === 'chunk') return takeChunk(frame, entry);
-    if (frame.type === 'result') return settle(entry, () => succeed(entry, readResult(frame)));
-    if (frame.type === 'error') return settle(entry, () => reportError(entry, readError(frame)));
-    return false;
+  constructor(deps: LiveCallsDeps) {
+    this.#deps = deps;
+    this.#router = createCallRouter({
+      services: deps.services,
+      logger: deps.logger,
+      reply: (frame) => deps.send(frame),
+    });
   }
 
-  function writeLog(frame: RawFrame, entry: LiveCall | undefined, length: number): boolean {
-    const meta = length <= MAX_LOG_FRAME_CHARS ? frame.meta : undefined;
-    const write = Object.hasOwn(services, 'log') ? services.log?.write : undefined;
-    if (entry && write) write(contextOf(entry), [frame.level, frame.message, meta]).catch(() => {});
-    else sink.write({ pluginId }, frame.level, frame.message, meta);
+  get size(): number {
+    return this.#live.size;
+  }
+
+  /**
+   * A call continues after its timeout: the process accepts no more calls, and ends once the others are done.
+   */
+  get isStuck(): boolean {
+    return [...this.#live.values()].some((entry) => entry.isStuck);
+  }
+
+  /** Returns false, and rejects the call, when the execution id is already running. */
+  add(call: Call): boolean {
+    const { executionId } = call.request;
+    if (this.#live.has(executionId)) {
+      call.reject(new PlatformError('CONFLICT', `The execution ${executionId} is already running.`));
+      return false;
+    }
+    const entry: LiveCall = { call, stopTimer: () => {} };
+    // Loading the plugin's code has a limit too, though it is not the handler's time.
+    this.#limitTime(entry, call.onBegun ? Math.max(call.timeoutMs, LOAD_MS) : call.timeoutMs);
+    this.#live.set(executionId, entry);
+    call.cancelWith(() => this.#giveUp(entry, cancelled(call.request), { kind: 'cancelled' }));
     return true;
   }
 
-  function contextOf(entry: LiveCall): PlatformCallContext {
+  /** Called when the process has ended. */
+  failAll(exit: ProcessExit): void {
+    const { pluginId, logger, onFree } = this.#deps;
+    const entries = [...this.#live.values()];
+    this.#live.clear();
+    this.#ending?.stop();
+    // An exit without calls is not worth a warning, unless leftover work of a handler filled the memory.
+    if (entries.length === 0 && exit.ended?.kind !== 'memory') return;
+    const meta = { exitCode: exit.code, signal: exit.signal, calls: entries.length };
+    logger.warn(`A plugin's process ${describeExit(exit).message}`, { pluginId, meta });
+    const lost = entries.filter(({ call }) => !call.isSettled);
+    const error = lostProcess(exit, pluginId, lost.length > 1);
+    for (const entry of entries) {
+      entry.stopTimer();
+      entry.stream?.close();
+      entry.abort?.abort(error);
+      entry.call.reject(error);
+      onFree(entry.call);
+    }
+  }
+
+  /**
+   * Handles a frame about an execution; `length` is in characters. Returns false when the frame was invalid.
+   */
+  take(frame: RawFrame, length: number): boolean {
+    const entry = typeof frame.executionId === 'string' ? this.#live.get(frame.executionId) : undefined;
+    if (frame.type === 'log') return this.#writeLog(frame, entry, length);
+    if (!entry) return false;
+    if (frame.type === 'begun') return this.#begin(entry);
+    if (frame.type === 'call') return this.#routeCall(frame, entry);
+    if (frame.type === 'stream') return this.#beginStream(frame, entry);
+    if (frame.type === 'chunk') return this.#takeChunk(frame, entry);
+    if (frame.type === 'result') return this.#settle(entry, () => this.#succeed(entry, readResult(frame)));
+    if (frame.type === 'error') return this.#settle(entry, () => this.#reportError(entry, readError(frame)));
+    return false;
+  }
+
+  #writeLog(frame: RawFrame, entry: LiveCall | undefined, length: number): boolean {
+    const meta = length <= MAX_LOG_FRAME_CHARS ? frame.meta : undefined;
+    const write = Object.hasOwn(this.#deps.services, 'log') ? this.#deps.services.log?.write : undefined;
+    if (entry && write) write(this.#contextOf(entry), [frame.level, frame.message, meta]).catch(() => {});
+    else this.#deps.sink.write({ pluginId: this.#deps.pluginId }, frame.level, frame.message, meta);
+    return true;
+  }
+
+  #contextOf(entry: LiveCall): PlatformCallContext {
     entry.abort ??= new AbortController();
     return { request: entry.call.request, signal: entry.abort.signal };
   }
 
-  function limitTime(entry: LiveCall, ms: number): void {
-    entry.stopTimer = clock.after(ms, () => giveUp(entry, timedOut(entry.call), { kind: 'timeout' }));
+  #limitTime(entry: LiveCall, ms: number): void {
+    entry.stopTimer = this.#deps.clock.after(ms, () =>
+      this.#giveUp(entry, timedOut(entry.call), { kind: 'timeout' }),
+    );
   }
 
   /** Starts the handler's time limit; a second frame does not extend it. */
-  function begin(entry: LiveCall): boolean {
+  #begin(entry: LiveCall): boolean {
     const { call } = entry;
     if (!call.onBegun || entry.hasBegun || call.isSettled) return false;
     entry.hasBegun = true;
     entry.stopTimer();
-    limitTime(entry, call.timeoutMs);
+    this.#limitTime(entry, call.timeoutMs);
     call.onBegun();
     return true;
   }
 
-  function routeCall(frame: RawFrame, entry: LiveCall): boolean {
+  #routeCall(frame: RawFrame, entry: LiveCall): boolean {
     const call = readCall(frame);
     // A timed-out call may not use the platform, though its code may still run for a moment.
     if (!call || entry.call.isSettled) return false;
-    router.handle(call, contextOf(entry));
+    this.#router.handle(call, this.#contextOf(entry));
     return true;
   }
 
-  function beginStream(frame: RawFrame, entry: LiveCall): boolean {
+  #beginStream(frame: RawFrame, entry: LiveCall): boolean {
     const { call } = entry;
     if (!call.stream || entry.stream || call.isSettled) return false;
     const { executionId } = call.request;
@@ -128,26 +175,26 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
     entry.stopTimer();
     const opened = openStream(readText(frame.contentType, 512), {
       sink: call.stream,
-      clock,
+      clock: this.#deps.clock,
       idleMs: call.timeoutMs,
-      pull: (bytes) => send({ type: 'pull', executionId, bytes }),
-      onTimeout: () => giveUp(entry, timedOut(call), { kind: 'timeout' }),
+      pull: (bytes) => this.#deps.send({ type: 'pull', executionId, bytes }),
+      onTimeout: () => this.#giveUp(entry, timedOut(call), { kind: 'timeout' }),
     });
-    if (!opened) endProcess({ kind: 'protocol', what: 'sent an invalid content type' });
+    if (!opened) this.#deps.endProcess({ kind: 'protocol', what: 'sent an invalid content type' });
     else entry.stream = opened;
     return true;
   }
 
-  function takeChunk(frame: RawFrame, entry: LiveCall): boolean {
+  #takeChunk(frame: RawFrame, entry: LiveCall): boolean {
     if (!entry.stream || typeof frame.data !== 'string') return false;
     if (entry.call.isSettled) return true;
     if (!entry.stream.take(Buffer.from(frame.data, 'base64')))
-      endProcess({ kind: 'protocol', what: 'sent more of a stream than it was asked for' });
+      this.#deps.endProcess({ kind: 'protocol', what: 'sent more of a stream than it was asked for' });
     return true;
   }
 
   /** Resolves after the reader took the last chunk; the idle timeout still applies to a stalled reader. */
-  function succeed({ call, stream }: LiveCall, result: CommandResult): void {
+  #succeed({ call, stream }: LiveCall, result: CommandResult): void {
     if (!stream) call.resolve(result);
     else
       stream.drained
@@ -158,26 +205,31 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
         .finally(stream.close);
   }
 
-  function reportError({ call, stream }: LiveCall, error: PlatformError): void {
+  #reportError({ call, stream }: LiveCall, error: PlatformError): void {
     stream?.close();
     if (call.isSettled) return;
     const { requestId, traceId, tenantId, handler } = call.request;
     const stack = (error.cause as Error | undefined)?.stack;
-    sink.write({ pluginId, requestId, traceId, tenantId }, 'error', `"${handler}" failed: ${error.message}`, {
-      code: error.code,
-      ...(typeof error.details.at === 'string' ? { at: error.details.at } : {}),
-      ...(stack ? { stack } : {}),
-    });
+    this.#deps.sink.write(
+      { pluginId: this.#deps.pluginId, requestId, traceId, tenantId },
+      'error',
+      `"${handler}" failed: ${error.message}`,
+      {
+        code: error.code,
+        ...(typeof error.details.at === 'string' ? { at: error.details.at } : {}),
+        ...(stack ? { stack } : {}),
+      },
+    );
     call.reject(error);
   }
 
   /** Ends a call; platform calls that the handler did not await are aborted. */
-  function settle(entry: LiveCall, run: () => void): boolean {
+  #settle(entry: LiveCall, run: () => void): boolean {
     entry.stopTimer();
-    live.delete(entry.call.request.executionId);
-    if (!isStuck()) {
-      ending?.stop();
-      ending = null;
+    this.#live.delete(entry.call.request.executionId);
+    if (!this.isStuck) {
+      this.#ending?.stop();
+      this.#ending = null;
     }
     try {
       run();
@@ -186,75 +238,36 @@ export function createLiveCalls(deps: LiveCallsDeps): LiveCalls {
       entry.call.reject(error as PlatformError);
     }
     entry.abort?.abort(HANDLER_ENDED);
-    endIfAlone();
-    deps.onFree(entry.call);
+    this.#endIfAlone();
+    this.#deps.onFree(entry.call);
     return true;
   }
 
-  const isStuck = (): boolean => [...live.values()].some((entry) => entry.isStuck);
-
   /** Gives other calls of the process time to finish. */
-  function overrun(entry: LiveCall, reason: EndReason): void {
+  #overrun(entry: LiveCall, reason: EndReason): void {
     entry.isStuck = true;
-    ending ??= { reason, stop: systemClock.after(OTHER_CALLS_GRACE_MS, () => endProcess(reason)) };
-    endIfAlone();
+    this.#ending ??= {
+      reason,
+      stop: systemClock.after(OTHER_CALLS_GRACE_MS, () => this.#deps.endProcess(reason)),
+    };
+    this.#endIfAlone();
   }
 
-  function endIfAlone(): void {
-    if (ending && [...live.values()].every(({ call }) => call.isSettled)) endProcess(ending.reason);
+  #endIfAlone(): void {
+    if (this.#ending && [...this.#live.values()].every(({ call }) => call.isSettled))
+      this.#deps.endProcess(this.#ending.reason);
   }
 
   /** Rejects the call at once, gives the handler a grace period, then ends its process. */
-  function giveUp(entry: LiveCall, error: PlatformError, reason: EndReason): void {
+  #giveUp(entry: LiveCall, error: PlatformError, reason: EndReason): void {
     const { executionId } = entry.call.request;
     entry.call.reject(error);
     entry.stopTimer();
     entry.stream?.close();
     // The handler has finished and only its reader is slow: the process may be serving others.
-    if (live.get(executionId) !== entry) return;
+    if (this.#live.get(executionId) !== entry) return;
     entry.abort?.abort(error);
-    send({ type: 'cancel', executionId, reason: error.message });
-    entry.stopTimer = systemClock.after(GRACE_MS, () => overrun(entry, reason));
+    this.#deps.send({ type: 'cancel', executionId, reason: error.message });
+    entry.stopTimer = systemClock.after(GRACE_MS, () => this.#overrun(entry, reason));
   }
-
-  return {
-    get size() {
-      return live.size;
-    },
-    get isStuck() {
-      return isStuck();
-    },
-    take,
-    add(call) {
-      const { executionId } = call.request;
-      if (live.has(executionId)) {
-        call.reject(new PlatformError('CONFLICT', `The execution ${executionId} is already running.`));
-        return false;
-      }
-      const entry: LiveCall = { call, stopTimer: () => {} };
-      // Loading the plugin's code has a limit too, though it is not the handler's time.
-      limitTime(entry, call.onBegun ? Math.max(call.timeoutMs, LOAD_MS) : call.timeoutMs);
-      live.set(executionId, entry);
-      call.cancelWith(() => giveUp(entry, cancelled(call.request), { kind: 'cancelled' }));
-      return true;
-    },
-    failAll(exit) {
-      const entries = [...live.values()];
-      live.clear();
-      ending?.stop();
-      // An exit without calls is not worth a warning, unless leftover work of a handler filled the memory.
-      if (entries.length === 0 && exit.ended?.kind !== 'memory') return;
-      const meta = { exitCode: exit.code, signal: exit.signal, calls: entries.length };
-      logger.warn(`A plugin's process ${describeExit(exit).message}`, { pluginId, meta });
-      const lost = entries.filter(({ call }) => !call.isSettled);
-      const error = lostProcess(exit, pluginId, lost.length > 1);
-      for (const entry of entries) {
-        entry.stopTimer();
-        entry.stream?.close();
-        entry.abort?.abort(error);
-        entry.call.reject(error);
-        deps.onFree(entry.call);
-      }
-    },
-  };
 }

@@ -12,7 +12,7 @@ import type { Call } from './call.ts';
 import type { EndReason, ProcessExit } from './exit-reason.ts';
 import { openFrameChannel } from './frame-channel.ts';
 import { asFrame, type RawFrame, readText } from './frames.ts';
-import { createLiveCalls } from './live-calls.ts';
+import { LiveCalls } from './live-calls.ts';
 import { createMemoryWatch } from './memory.ts';
 import type { SpawnEvents, SpawnedRunner } from './spawn-runner.ts';
 
@@ -80,7 +80,7 @@ export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProces
     inputChars: () => inputChars,
     onFault: (what) => end({ kind: 'protocol', what }),
   });
-  const calls = createLiveCalls({
+  const calls = new LiveCalls({
     ...{ pluginId: plugin.id, services, sink, logger, clock },
     send: channel.send,
     endProcess: end,

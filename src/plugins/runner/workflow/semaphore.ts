@@ -1,4 +1,7 @@
-/** Limits how many tasks run concurrently; others wait in FIFO order. */
+/**
+ * Limits how many tasks run concurrently; others wait in FIFO order. Starts a task synchronously if a permit is free: p-limit
+ * starts it a microtask later, so that steps that need two permits would reach the run after steps that need one.
+ */
 export class Semaphore {
   readonly #waiting: Array<() => void> = [];
   #free: number;
