@@ -7,19 +7,19 @@ import type { Random } from '../kit/security/random.ts';
 import type { Clock } from '../kit/time/clock.ts';
 import { formatDuration, seconds } from '../kit/time/duration.ts';
 import { STOP_DEADLINES } from '../kit/time/stop-deadlines.ts';
-import type { SandboxPreference, SandboxStatus } from '../plugins/index.ts';
+import type { SandboxPreference } from '../plugins/index.ts';
 import type { LastExit, ServiceState, ServiceStatus, SupervisorEvent } from './control-protocol.ts';
-import { waitHealthy } from './health.ts';
+import type { waitHealthy } from './health.ts';
 import { createLogTail } from './log-tail.ts';
-import { findPortOwner } from './port-owner.ts';
 import {
   type ExitInfo,
   exitText,
   isFault,
   type Listening,
   type ServiceProcess,
-  spawnService,
+  type SpawnOptions,
 } from './service-process.ts';
+import { startFailure } from './start-failure.ts';
 
 const READY_DEADLINE_MS = seconds(30);
 
@@ -27,6 +27,8 @@ export interface ManagedServiceOptions {
   name: ServiceName;
   clock: Clock;
   random: Random;
+  spawn: (options: SpawnOptions) => ServiceProcess;
+  waitHealthy: typeof waitHealthy;
   /** Start message and environment of the next process; called at each start. */
   describe: () => { start: DaemonStart; env: Environment };
   /** Whether a single process owns the port and can pass it to its successor. */
@@ -38,250 +40,260 @@ export interface ManagedServiceOptions {
   onProcess: () => void;
 }
 
-/** A service and its successive processes. */
-export interface ManagedService {
-  readonly name: ServiceName;
-  /** Resolves when ready. Throws without retrying, so that the first start reports the cause. */
-  start(): Promise<void>;
-  /** Drains, and kills after a deadline. `comesBack`: new connections wait for the next process; else they are refused. */
-  stop(comesBack?: boolean): Promise<void>;
-  kill(): void;
-  sendPeers(urls: PeerUrls): void;
-  status(): ServiceStatus;
-  /** Sandbox setting of the running process; null if none is running. */
-  sandboxPreference(): SandboxPreference | null;
+/** A process of the service, from its start to its exit. */
+interface Running {
+  readonly child: ServiceProcess;
+  /** Configured host. */
+  readonly host: string;
+  readonly drainMs: number;
+  readonly sandboxPreference: SandboxPreference;
+  /** Monotonic ms; null until it is ready. */
+  readyAt: number | null;
 }
 
-export function createManagedService(options: ManagedServiceOptions): ManagedService {
-  const { name, clock, random, describe, onEvent } = options;
-  const crashes = createCrashPolicy({ clock, random });
-  const tail = createLogTail();
-  let state: ServiceState = 'stopped';
-  let current: ServiceProcess | null = null;
-  let drainMs = 0;
-  let bound: Listening | null = null;
-  /** Monotonic ms. */
-  let readyAt: number | null = null;
-  let restarts = 0;
-  let lastExit: LastExit | null = null;
-  /** A process crashed by its own fault since the last one was ready. */
-  let hadFault = false;
-  let nextStartAt: number | null = null;
-  let cancelRestart = (): void => {};
-  /** The process was killed: it did not drain in time, or a kill was requested. */
-  let isForced = false;
-  let sandbox: SandboxStatus | null = null;
-  let sandboxPreference: SandboxPreference | null = null;
-  /** The configured address of `bound`. */
-  let boundTo = '';
+/** Where the service listens, with the configured address that led there. */
+interface Bound extends Listening {
+  readonly configured: string;
+}
 
-  /** Closes the retained listener, so that connections are refused. */
-  function releasePort(): void {
-    bound?.listener?.close();
-    if (bound) bound = { ...bound, listener: undefined };
+/** A service and its successive processes: restarts crashed ones after a backoff. */
+export class ManagedService {
+  readonly name: ServiceName;
+  readonly #options: ManagedServiceOptions;
+  readonly #crashes: ReturnType<typeof createCrashPolicy>;
+  readonly #tail = createLogTail();
+  #state: ServiceState = 'stopped';
+  #running: Running | null = null;
+  #bound: Bound | null = null;
+  #restarts = 0;
+  #lastExit: LastExit | null = null;
+  /** A process crashed by its own fault since the last one was ready. */
+  #hadFault = false;
+  /** The process was killed: it did not drain in time, or a kill was requested. */
+  #isForced = false;
+  #nextStartAt: number | null = null;
+  #cancelRestart = (): void => {};
+
+  constructor(options: ManagedServiceOptions) {
+    this.name = options.name;
+    this.#options = options;
+    this.#crashes = createCrashPolicy(options);
+  }
+
+  /** Resolves when ready. Throws without retrying, so that the first start reports the cause. */
+  async start(): Promise<void> {
+    this.#crashes.reset();
+    try {
+      await this.#launch();
+    } catch (error) {
+      if (this.#state === 'starting') this.#state = 'failed';
+      this.#releasePort();
+      throw error;
+    }
+  }
+
+  /** Drains, and kills after a deadline. `comesBack`: new connections wait for the next process; else they are refused. */
+  async stop(comesBack = false): Promise<void> {
+    this.#cancelRestart();
+    this.#nextStartAt = null;
+    if (!comesBack) this.#releasePort();
+    if (!this.#running) {
+      // A failed service stays failed in the status.
+      if (this.#state !== 'failed') this.#state = 'stopped';
+      return;
+    }
+    const { child, drainMs } = this.#running;
+    this.#state = 'stopping';
+    this.#isForced = false;
+    child.stop();
+    const cancelKill = this.#options.clock.after(drainMs + STOP_DEADLINES.forceMs, () => this.kill());
+    await child.exited;
+    cancelKill();
+  }
+
+  kill(): void {
+    this.#isForced = true;
+    this.#running?.child.kill();
+  }
+
+  sendPeers(urls: PeerUrls): void {
+    this.#running?.child.sendPeers(urls);
+  }
+
+  status(): ServiceStatus {
+    const readyAt = this.#running?.readyAt ?? null;
+    return {
+      name: this.name,
+      state: this.#state,
+      pid: this.#running?.child.pid ?? null,
+      port: this.#running ? (this.#bound?.port ?? null) : null,
+      url: this.#running ? (this.#bound?.url ?? null) : null,
+      uptimeMs: readyAt === null ? null : this.#options.clock.monotonic() - readyAt,
+      restarts: this.#restarts,
+      nextStartAt: this.#nextStartAt,
+      lastExit: this.#lastExit,
+      sandbox: this.#running?.child.sandbox() ?? null,
+    };
+  }
+
+  /** Sandbox setting of the running process; null if none is running. */
+  sandboxPreference(): SandboxPreference | null {
+    return this.#running?.sandboxPreference ?? null;
   }
 
   /** Starts a process and waits until it is ready. If this throws, the process has exited. */
-  async function launch(): Promise<void> {
-    state = 'starting';
-    nextStartAt = null;
-    const { start, env } = describe();
-    // A restarted service keeps its port, even if it was chosen by the system.
-    const listen = start.listen.port === 0 && bound ? { ...start.listen, port: bound.port } : start.listen;
-    if (!options.keepsPort() || boundTo !== addressOf(listen)) releasePort();
+  async #launch(): Promise<void> {
+    const { clock } = this.#options;
     const startedAt = clock.monotonic();
-    tail.clear();
-    sandbox = null;
-    sandboxPreference = start.config.execution.worker.sandbox;
-    ({ drainMs } = start.config[name]);
-    const child = spawnService({
-      name,
-      start: { ...start, listen, hadFault },
-      listener: bound?.listener,
-      env,
-      now: clock.now,
-      onLines(lines) {
-        tail.push(lines);
-        options.onLines(lines);
-      },
-      onSandbox(reported) {
-        if (current === child) sandbox = reported;
-      },
-    });
-    current = child;
-    options.onProcess();
-    const deadline = AbortSignal.timeout(READY_DEADLINE_MS);
-    void child.exited.then((exit) => onExit(child, exit));
+    this.#state = 'starting';
+    this.#nextStartAt = null;
+    this.#tail.clear();
+    const running = this.#spawn();
+    const { child } = running;
     try {
-      await untilReady(child, listen.host, deadline);
+      await this.#untilReady(running);
     } catch (error) {
-      // A process that hangs during startup counts as crashed by its own fault.
-      hadFault ||= deadline.aborted;
       child.kill();
       await child.exited;
-      throw withDetails(error, name, tail.lines());
+      throw startFailure(error, this.name, this.#tail.lines());
     }
-    if (isStopping()) {
+    if (this.#isStopping()) {
       // Stopped at the moment it became ready, so its exit is not a crash.
       await child.exited;
-      throw new PlatformError('SERVICE_UNAVAILABLE', `${name} was stopped while starting.`);
+      throw new PlatformError('SERVICE_UNAVAILABLE', `${this.name} was stopped while starting.`);
     }
-    readyAt = clock.monotonic();
-    hadFault = false;
-    state = 'ready';
-    onEvent({ type: 'ready', service: name, url: bound!.url, pid: child.pid, tookMs: readyAt - startedAt });
+    running.readyAt = clock.monotonic();
+    this.#hadFault = false;
+    this.#state = 'ready';
+    const tookMs = running.readyAt - startedAt;
+    this.#options.onEvent({
+      ...{ type: 'ready', service: this.name, url: this.#bound!.url, pid: child.pid, tookMs },
+    });
   }
 
-  function killProcess(): void {
-    isForced = true;
-    current?.kill();
+  #spawn(): Running {
+    const { start, env } = this.#options.describe();
+    const bound = this.#bound;
+    // A restarted service keeps its port, even if it was chosen by the system.
+    const listen = start.listen.port === 0 && bound ? { ...start.listen, port: bound.port } : start.listen;
+    if (!this.#options.keepsPort() || bound?.configured !== addressOf(listen)) this.#releasePort();
+    const child = this.#options.spawn({
+      name: this.name,
+      start: { ...start, listen, hadFault: this.#hadFault },
+      listener: this.#bound?.listener,
+      env,
+      now: this.#options.clock.now,
+      onLines: (lines) => {
+        this.#tail.push(lines);
+        this.#options.onLines(lines);
+      },
+    });
+    const { config } = start;
+    const running: Running = {
+      child,
+      host: listen.host,
+      drainMs: config[this.name].drainMs,
+      sandboxPreference: config.execution.worker.sandbox,
+      readyAt: null,
+    };
+    this.#running = running;
+    this.#options.onProcess();
+    void child.exited.then((exit) => this.#onExit(running, exit));
+    return running;
   }
 
-  // A function, because TypeScript does not know that `stop` changes the state while `launch` waits.
-  const isStopping = (): boolean => state === 'stopping' || state === 'stopped';
+  async #untilReady({ child, host }: Running): Promise<void> {
+    const { clock, waitHealthy, onListening } = this.#options;
+    const deadline = new AbortController();
+    const cancelDeadline = clock.after(READY_DEADLINE_MS, () => deadline.abort());
+    const failed = this.#startFailed(child, deadline.signal);
+    try {
+      const listening = await Promise.race([child.listening, failed]);
+      this.#releasePort();
+      this.#bound = { ...listening, configured: addressOf({ host, port: listening.port }) };
+      onListening(listening.url);
+      await Promise.race([waitHealthy(this.name, listening.url, deadline.signal), failed]);
+    } finally {
+      cancelDeadline();
+      // A process that hangs during startup counts as crashed by its own fault.
+      this.#hadFault ||= deadline.signal.aborted;
+    }
+  }
 
-  async function untilReady(child: ServiceProcess, host: string, deadline: AbortSignal): Promise<void> {
-    const late = new PlatformError(
-      'UPSTREAM_TIMEOUT',
-      `${name} was not ready within ${formatDuration(READY_DEADLINE_MS)}.`,
-    );
+  /** Rejects when the process exits or the deadline passes. */
+  #startFailed(child: ServiceProcess, deadline: AbortSignal): Promise<never> {
+    const limit = formatDuration(READY_DEADLINE_MS);
     const failed = new Promise<never>((_, reject) => {
-      deadline.addEventListener('abort', () => reject(late), { once: true });
+      const fail = (code: 'UPSTREAM_TIMEOUT' | 'SERVICE_UNAVAILABLE', message: string): void =>
+        reject(new PlatformError(code, `${this.name} ${message}.`));
+      deadline.addEventListener('abort', () => fail('UPSTREAM_TIMEOUT', `was not ready within ${limit}`));
       void child.exited.then((exit) =>
-        reject(
-          new PlatformError('SERVICE_UNAVAILABLE', `${name} exited before it was ready (${exitText(exit)}).`),
-        ),
+        fail('SERVICE_UNAVAILABLE', `exited before it was ready (${exitText(exit)})`),
       );
     });
     failed.catch(() => {});
-    const listening = await Promise.race([child.listening, failed]);
-    releasePort();
-    bound = listening;
-    boundTo = addressOf({ host, port: listening.port });
-    options.onListening(bound.url);
-    await Promise.race([waitHealthy(name, bound.url, deadline), failed]);
+    return failed;
   }
 
-  function onExit(child: ServiceProcess, exit: ExitInfo): void {
-    if (current !== child) return;
+  #onExit(running: Running, exit: ExitInfo): void {
+    if (this.#running !== running) return;
+    const { clock, onProcess, onEvent } = this.#options;
     const { code, signal } = exit;
     const description = exitText(exit);
-    hadFault ||= isFault(exit);
-    const before = state;
-    const uptimeMs = readyAt === null ? 0 : clock.monotonic() - readyAt;
-    current = null;
-    readyAt = null;
-    const lastError = before === 'stopping' ? undefined : tail.lastErrorMessage();
+    const before = this.#state;
+    const uptimeMs = running.readyAt === null ? 0 : clock.monotonic() - running.readyAt;
+    const lastError = before === 'stopping' ? undefined : this.#tail.lastErrorMessage();
     const reason = lastError ? `${description}: ${lastError}` : description;
-    lastExit = { at: clock.now(), code, signal, reason };
-    options.onProcess();
+    this.#hadFault ||= isFault(exit);
+    this.#running = null;
+    this.#lastExit = { at: clock.now(), code, signal, reason };
+    onProcess();
     if (before === 'stopping') {
-      state = 'stopped';
-      onEvent({ type: 'stopped', service: name, reason: description, killed: isForced });
-    } else if (before === 'ready') scheduleRestart(reason, uptimeMs);
-    // A failed start is handled by launch().
+      this.#state = 'stopped';
+      onEvent({ type: 'stopped', service: this.name, reason: description, killed: this.#isForced });
+    } else if (before === 'ready') this.#scheduleRestart(reason, uptimeMs);
+    // #launch handles the exit of a process that is not ready yet.
   }
 
-  function scheduleRestart(reason: string, uptimeMs: number): void {
-    const verdict = crashes.crashed(uptimeMs);
+  #scheduleRestart(reason: string, uptimeMs: number): void {
+    const verdict = this.#crashes.crashed(uptimeMs);
     const retryInMs = verdict.delayMs;
-    restartIn(retryInMs);
+    this.#restartIn(retryInMs);
     if (verdict.loop) {
-      state = 'failed';
+      this.#state = 'failed';
       // Refuses connections immediately instead of letting them wait for minutes.
-      releasePort();
-      const { crashes } = verdict;
-      onEvent({ type: 'crash-loop', service: name, reason, crashes, retryInMs, lastLines: tail.lines() });
+      this.#releasePort();
+      this.#options.onEvent({
+        ...{ type: 'crash-loop', service: this.name, reason, retryInMs },
+        ...{ crashes: verdict.crashes, lastLines: this.#tail.lines() },
+      });
     } else {
-      state = 'restarting';
-      onEvent({ type: 'crashed', service: name, reason, retryInMs });
+      this.#state = 'restarting';
+      this.#options.onEvent({ type: 'crashed', service: this.name, reason, retryInMs });
     }
   }
 
-  function restartIn(delayMs: number): void {
-    nextStartAt = clock.now() + delayMs;
-    cancelRestart = clock.after(delayMs, () => {
-      restarts++;
-      launch().catch((error: unknown) => {
-        if (state === 'starting') scheduleRestart(messageOf(error).replace(/\.$/, ''), 0);
+  #restartIn(delayMs: number): void {
+    const { clock } = this.#options;
+    this.#nextStartAt = clock.now() + delayMs;
+    this.#cancelRestart = clock.after(delayMs, () => {
+      this.#restarts++;
+      this.#launch().catch((error: unknown) => {
+        if (this.#state === 'starting') this.#scheduleRestart(messageOf(error).replace(/\.$/, ''), 0);
       });
     });
   }
 
-  return {
-    name,
-    async start() {
-      crashes.reset();
-      try {
-        await launch();
-      } catch (error) {
-        if (state === 'starting') state = 'failed';
-        releasePort();
-        throw error;
-      }
-    },
-    async stop(comesBack = false) {
-      cancelRestart();
-      nextStartAt = null;
-      if (!comesBack) releasePort();
-      const child = current;
-      if (!child) {
-        // A failed service stays failed in the status.
-        if (state !== 'failed') state = 'stopped';
-        return;
-      }
-      state = 'stopping';
-      isForced = false;
-      child.stop();
-      const timer = setTimeout(killProcess, drainMs + STOP_DEADLINES.forceMs);
-      await child.exited;
-      clearTimeout(timer);
-    },
-    kill: killProcess,
-    sendPeers: (urls) => current?.sendPeers(urls),
-    status: () => ({
-      name,
-      state,
-      pid: current?.pid ?? null,
-      port: current ? (bound?.port ?? null) : null,
-      url: current ? (bound?.url ?? null) : null,
-      uptimeMs: readyAt === null ? null : clock.monotonic() - readyAt,
-      restarts,
-      nextStartAt,
-      lastExit,
-      sandbox: current && sandbox,
-    }),
-    sandboxPreference: () => current && sandboxPreference,
-  };
+  /** A method, because TypeScript does not know that `stop` changes the state while `#launch` waits. */
+  #isStopping(): boolean {
+    return this.#state === 'stopping' || this.#state === 'stopped';
+  }
+
+  /** Closes the retained listener, so that connections are refused. */
+  #releasePort(): void {
+    this.#bound?.listener?.close();
+    if (this.#bound) this.#bound = { ...this.#bound, listener: undefined };
+  }
 }
 
 const addressOf = ({ host, port }: DaemonStart['listen']): string => `${host} ${port}`;
-
-/** Adds the owner of a port in use, or the last log lines. */
-function withDetails(thrown: unknown, name: ServiceName, lastLines: string[]): PlatformError {
-  const error =
-    thrown instanceof PlatformError
-      ? thrown
-      : new PlatformError('INTERNAL_ERROR', messageOf(thrown), { cause: thrown });
-  const { port } = error.details as { port?: number };
-  if (error.code === 'CONFLICT' && typeof port === 'number') return portTaken(name, port, error);
-  if (error.code !== 'SERVICE_UNAVAILABLE' && error.code !== 'UPSTREAM_TIMEOUT') return error;
-  return new PlatformError(error.code, error.message, {
-    details: { ...error.details, service: name, lastLines },
-    cause: error.cause,
-  });
-}
-
-function portTaken(name: ServiceName, port: number, cause: PlatformError): PlatformError {
-  const owner = findPortOwner(port);
-  const by = owner ? `by pid ${owner.pid} (${owner.command.slice(0, 120)})` : 'by another process';
-  return new PlatformError('CONFLICT', `Port ${port} of ${name} is in use ${by}.`, {
-    details: {
-      ...cause.details,
-      service: name,
-      owner,
-      hint: `Stop that process, or choose another port, for example svc up --port ${name}=0 for any free one.`,
-    },
-    cause,
-  });
-}

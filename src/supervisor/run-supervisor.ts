@@ -1,29 +1,23 @@
-import { join } from 'node:path';
 import type { ServiceName } from '../contracts/index.ts';
 import type { LoadedConfig } from '../kit/config/config.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 import { version } from '../kit/files/paths.ts';
 import { settleMemory } from '../kit/process/settle-memory.ts';
 import type { Random } from '../kit/security/random.ts';
-import { withoutEvents } from '../kit/telemetry/analytics.ts';
-import { createLogger, type Diagnostic, type Logger, type LogLevel } from '../kit/telemetry/logger.ts';
+import type { LogLevel } from '../kit/telemetry/logger.ts';
 import type { Clock } from '../kit/time/clock.ts';
-import { formatDuration } from '../kit/time/duration.ts';
 import { acquireOwnerLock, type Owner, type OwnerLock } from '../store/sqlite/owner-lock.ts';
-import { createTelemetryWriter, type TelemetryWriter } from '../store/sqlite/telemetry/writer.ts';
 import { brokenPlugins } from './broken-plugins.ts';
 import type { BrokenPlugin, SupervisorEvent, SupervisorStatus } from './control-protocol.ts';
-import { type ControlServer, startControlServer } from './control-server.ts';
+import { type ControlActions, startControlServer } from './control-server.ts';
 import { type DataFolder, dataFolder, ensureDataFolder } from './data-folder.ts';
-import { loadSecrets, reloadSecrets } from './keys-file.ts';
-import { awaitOrphans } from './leftovers.ts';
-import { type LogFile, openLogFile } from './log-file.ts';
+import { loadSecrets, reloadSecrets, type Secrets } from './keys-file.ts';
+import { logEvent } from './log-event.ts';
+import { awaitOrphans } from './orphans.ts';
 import { identify } from './process-identity.ts';
 import { removeRunFile, writeRunFile } from './run-file.ts';
-import { createSupervisor, type Supervisor } from './supervisor.ts';
-
-/** Origin of log lines: a service, or the supervisor. */
-export type LogSource = ServiceName | 'supervisor';
+import { Supervisor } from './supervisor.ts';
+import { type LogSource, SupervisorLogs } from './supervisor-logs.ts';
 
 export interface RunOptions {
   loadConfig: () => LoadedConfig;
@@ -59,99 +53,139 @@ const LOCK_WAIT_MS = 1000;
 
 /** Locks the data folder and runs the platform in it. Throws CONFLICT if another supervisor holds it. */
 export async function runSupervisor(options: RunOptions): Promise<RunningSupervisor> {
-  const { clock, random, onEvent } = options;
+  const { clock, random, onLines, onEvent } = options;
   const loaded = options.loadConfig();
   const folder = dataFolder(loaded.dataDir);
   ensureDataFolder(folder);
-  const lock = await lockFolder(folder);
-  const telemetry = createTelemetryWriter({
-    dataDir: folder.root,
-    retention: loaded.config.retention,
-    onDropped: (count, failure) => reportDropped(logger, count, failure),
-  });
-  const logs = openLogs(folder, telemetry, options.onLines);
-  const output = { write: (line: string) => logs.write('supervisor', Buffer.from(line)), flush: () => {} };
-  const logger = createLogger({ serviceId: 'supervisor', output, clock });
-  let control: ControlServer | undefined;
-
-  async function release(): Promise<void> {
-    await control?.close();
-    removeRunFile(folder);
-    await telemetry.close();
-    logs.close();
-    lock.release();
-  }
+  const resources = new AsyncDisposableStack();
   try {
+    const lock = await lockFolder(folder);
+    resources.defer(() => lock.release());
+    const logs = new SupervisorLogs({ folder, retention: loaded.config.retention, clock, onLines });
+    resources.defer(() => logs.close());
+    resources.defer(() => removeRunFile(folder));
     const report = (event: SupervisorEvent): void => {
-      logEvent(logger, event);
+      logEvent(logs.logger, event);
       onEvent(event);
     };
     await awaitOrphans(folder, loaded.config, (reason) => report({ type: 'waiting', reason }));
     const secrets = loadSecrets(folder, loaded.env, random);
-    const startedAt = clock.monotonic();
-    const supervisor = createSupervisor({
+    const platform = new Platform({
       ...options,
-      secrets,
-      reloadSecrets: (env) => reloadSecrets(folder, env, random),
-      onLines: logs.write,
-      onEvent: report,
-      onProcesses: () => tryWriteRun(),
+      ...{ loaded, folder, secrets, logs, resources, onEvent: report },
     });
-    const writeRun = (): void => {
-      if (control) writeRunFile(folder, describeRun(control.socket, supervisor));
-    };
-    /** A full disk must not stop the platform. The file is then outdated until the next change. */
-    const tryWriteRun = (): void => {
-      try {
-        writeRun();
-      } catch (error) {
-        logger.error('The run file could not be written', { error });
-      }
-    };
-    const status = async (): Promise<SupervisorStatus> => {
-      const sandbox = await supervisor.sandbox();
-      return { ...describeStatus(loaded, supervisor, clock.monotonic() - startedAt), sandbox };
-    };
-    const { promise: ended, resolve: onEnd, reject: onEndFailed } = Promise.withResolvers<void>();
-    let stopping: Promise<void> | undefined;
-    const stop = (): Promise<void> => {
-      if (!stopping) {
-        stopping = supervisor.stop();
-        stopping.then(release).then(onEnd, onEndFailed);
-      }
-      return stopping;
-    };
-    control = await startControlServer(folder, {
-      status,
-      stop,
-      restart: supervisor.restart,
-    });
-    writeRun();
-    const ready = supervisor.start().then(
-      // Starts a process to detect the sandbox, so only after the services have started.
-      () => {
-        telemetry.start();
-        void supervisor.sandbox();
-        settleMemory(SETTLE_MS);
-      },
-      async (error: unknown) => {
-        await stop();
-        await ended;
-        throw error;
-      },
-    );
-    return {
-      firstStart: secrets.created,
-      ready,
-      ended,
-      status,
-      brokenPlugins: () => brokenPlugins(urlOf(supervisor, 'marketplace'), secrets.keys.internalSecret),
-      stop: () => void stop(),
-      kill: supervisor.kill,
-    };
+    const control = await startControlServer(folder, platform);
+    resources.defer(() => control.close());
+    return platform.begin(control.socket);
   } catch (error) {
-    await release();
+    await resources.disposeAsync();
     throw error;
+  }
+}
+
+interface PlatformOptions extends Omit<RunOptions, 'onLines'> {
+  loaded: LoadedConfig;
+  folder: DataFolder;
+  secrets: Secrets;
+  logs: SupervisorLogs;
+  /** Released when all services have stopped. */
+  resources: AsyncDisposableStack;
+}
+
+/** The services of a locked data folder, with the run file that describes them. */
+class Platform implements ControlActions {
+  readonly #options: PlatformOptions;
+  readonly #supervisor: Supervisor;
+  readonly #startedAt: number;
+  readonly #ended = Promise.withResolvers<void>();
+  /** Path of the control socket, once it is open. */
+  #socket: string | undefined;
+  #stopping: Promise<void> | undefined;
+
+  constructor(options: PlatformOptions) {
+    const { folder, random, logs, clock } = options;
+    this.#options = options;
+    this.#startedAt = clock.monotonic();
+    this.#supervisor = new Supervisor({
+      ...options,
+      reloadSecrets: (env) => reloadSecrets(folder, env, random),
+      onLines: (source, lines) => logs.write(source, lines),
+      onProcesses: () => this.#tryWriteRunFile(),
+    });
+  }
+
+  /** Starts the services, now that the control socket is open. */
+  begin(socket: string): RunningSupervisor {
+    this.#socket = socket;
+    this.#writeRunFile();
+    const { created, keys } = this.#options.secrets;
+    const urlOf = (name: ServiceName): string | null =>
+      this.#supervisor.services().find((service) => service.name === name)?.url ?? null;
+    return {
+      firstStart: created,
+      ready: this.#start(),
+      ended: this.#ended.promise,
+      status: () => this.status(),
+      brokenPlugins: () => brokenPlugins(urlOf('marketplace'), keys.internalSecret),
+      stop: () => void this.stop(),
+      kill: () => this.#supervisor.kill(),
+    };
+  }
+
+  async status(): Promise<SupervisorStatus> {
+    const sandbox = await this.#supervisor.sandbox();
+    const { profile, projectDir, dataDir, configFile } = this.#options.loaded;
+    const uptimeMs = this.#options.clock.monotonic() - this.#startedAt;
+    return {
+      ...{ pid: process.pid, version, profile, projectDir, dataDir, configFile, uptimeMs },
+      services: this.#supervisor.services(),
+      sandbox,
+    };
+  }
+
+  stop(): Promise<void> {
+    if (!this.#stopping) {
+      const { resolve, reject } = this.#ended;
+      this.#stopping = this.#supervisor.stop();
+      this.#stopping.then(() => this.#options.resources.disposeAsync()).then(resolve, reject);
+    }
+    return this.#stopping;
+  }
+
+  restart(name: ServiceName | null): Promise<void> {
+    return this.#supervisor.restart(name);
+  }
+
+  async #start(): Promise<void> {
+    try {
+      await this.#supervisor.start();
+    } catch (error) {
+      await this.stop();
+      await this.#ended.promise;
+      throw error;
+    }
+    this.#options.logs.startTelemetry();
+    // Starts a process to detect the sandbox, so only after the services have started.
+    void this.#supervisor.sandbox();
+    settleMemory(SETTLE_MS);
+  }
+
+  #writeRunFile(): void {
+    if (this.#socket === undefined) return;
+    const children = this.#supervisor
+      .services()
+      .flatMap(({ name, pid, url }) => (pid === null ? [] : [{ name, url, ...identify(pid) }]));
+    const { folder } = this.#options;
+    writeRunFile(folder, { supervisor: identify(process.pid), socket: this.#socket, children });
+  }
+
+  /** A full disk must not stop the platform. The file is then outdated until the next change. */
+  #tryWriteRunFile(): void {
+    try {
+      this.#writeRunFile();
+    } catch (error) {
+      this.#options.logs.logger.error('The run file could not be written', { error });
+    }
   }
 }
 
@@ -174,105 +208,5 @@ async function lockFolder(folder: DataFolder): Promise<OwnerLock> {
         cause: error,
       },
     );
-  }
-}
-
-function urlOf(supervisor: Supervisor, name: ServiceName): string | null {
-  return supervisor.services().find((service) => service.name === name)?.url ?? null;
-}
-
-function describeRun(socket: string, supervisor: Supervisor) {
-  const children = supervisor
-    .services()
-    .flatMap(({ name, pid, url }) => (pid === null ? [] : [{ name, url, ...identify(pid) }]));
-  return { supervisor: identify(process.pid), socket, children };
-}
-
-function describeStatus(
-  loaded: LoadedConfig,
-  supervisor: Supervisor,
-  uptimeMs: number,
-): Omit<SupervisorStatus, 'sandbox'> {
-  const { profile, projectDir, dataDir, configFile } = loaded;
-  return {
-    pid: process.pid,
-    version,
-    profile,
-    projectDir,
-    dataDir,
-    configFile,
-    uptimeMs,
-    services: supervisor.services(),
-  };
-}
-
-interface Logs {
-  write(source: LogSource, lines: Buffer): void;
-  close(): void;
-}
-
-/** Splits the output of services: everything goes to `telemetry.db`, log records also to the log files. */
-function openLogs(folder: DataFolder, telemetry: TelemetryWriter, alsoTo: RunOptions['onLines']): Logs {
-  const files = new Map<LogSource, LogFile>();
-  return {
-    write(source, block) {
-      telemetry.push(source, block);
-      const lines = withoutEvents(block);
-      if (lines.length === 0) return;
-      const file = files.get(source) ?? openLogFile(join(folder.logs, `${source}.log`));
-      files.set(source, file);
-      file.write(lines);
-      alsoTo?.(source, lines);
-    },
-    close() {
-      for (const file of files.values()) file.close();
-    },
-  };
-}
-
-function reportDropped(logger: Logger, count: number, failure: string | undefined): void {
-  logger.diagnostic({
-    domain: 'telemetry',
-    event: 'telemetry.dropped',
-    level: 'warn',
-    reasonCode: 'TELEMETRY_DROPPED',
-    message: `${count} records were not written to telemetry.db (${failure ?? 'rate limit exceeded'}); the log files contain them`,
-    outcome: 'degraded',
-    evidence: { count, ...(failure ? { failure } : {}) },
-  });
-}
-
-function logEvent(logger: Logger, event: SupervisorEvent): void {
-  const diagnose = (diagnostic: Omit<Diagnostic, 'domain' | 'event'>): void =>
-    logger.diagnostic({ domain: 'supervisor', event: `supervisor.${event.type}`, ...diagnostic });
-  if (event.type === 'waiting') logger.info(`Waiting: ${event.reason}`);
-  else if (event.type === 'ready') {
-    const { service, url, pid, tookMs } = event;
-    logger.info(`${service} is ready after ${formatDuration(tookMs)}`, {
-      meta: { service, url, pid, tookMs },
-    });
-  } else if (event.type === 'stopped') {
-    const { service, reason, killed } = event;
-    logger.info(`${service} ${killed ? 'was killed' : 'stopped'}`, {
-      meta: { service, reason },
-    });
-  } else if (event.type === 'crashed') {
-    const { service, reason, retryInMs } = event;
-    diagnose({
-      level: 'error',
-      reasonCode: 'SERVICE_CRASHED',
-      message: `${service} crashed (${reason}); restarting in ${retryInMs}ms`,
-      outcome: 'degraded',
-      evidence: { service, reason, retryInMs },
-    });
-  } else {
-    const { service, reason, crashes, retryInMs, lastLines } = event;
-    diagnose({
-      level: 'fatal',
-      reasonCode: 'CRASH_LOOP',
-      message: `${service} crashed ${crashes} times in a row (${reason}); restarting in ${formatDuration(retryInMs)}. To restart it now: \`svc restart ${service}\``,
-      outcome: 'failed',
-      evidence: { service, reason, retryInMs, lastLines },
-    });
   }
 }

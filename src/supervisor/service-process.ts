@@ -45,6 +45,8 @@ export interface ServiceProcess {
   /** Rejects if the service reports a failure or exits before it listens. */
   readonly listening: Promise<Listening>;
   readonly exited: Promise<ExitInfo>;
+  /** Sandbox as last reported by the service. */
+  sandbox(): SandboxStatus | null;
   sendPeers(urls: PeerUrls): void;
   /** Requests a drain and exit. */
   stop(): void;
@@ -59,7 +61,6 @@ export interface SpawnOptions {
   env: Environment;
   /** Receives whole log lines; stderr output is converted to log records. */
   onLines: (lines: Buffer) => void;
-  onSandbox?: (sandbox: SandboxStatus) => void;
   now: () => number;
 }
 
@@ -74,7 +75,7 @@ const SECRET_VARIABLES = [
 
 /** Starts a service as a child process. */
 export function spawnService(options: SpawnOptions): ServiceProcess {
-  const { name, start, listener, env, onLines, onSandbox, now } = options;
+  const { name, start, listener, env, onLines, now } = options;
   const child = fork(entryFile('daemon'), [name], {
     cwd: start.projectDir,
     env: daemonEnvironment(start.dataDir, env),
@@ -84,6 +85,7 @@ export function spawnService(options: SpawnOptions): ServiceProcess {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   let reportedFailure = false;
+  let sandbox: SandboxStatus | null = null;
   const exited = new Promise<ExitInfo>((resolve) => {
     // `close` comes after the last output, so the log already contains the reason of a crash.
     child.once('close', (code, signal) => resolve({ code, signal, reportedFailure }));
@@ -94,7 +96,7 @@ export function spawnService(options: SpawnOptions): ServiceProcess {
   });
   const listening = waitForListening(name, child);
   child.on('message', (message: FromDaemon) => {
-    if (message.type === 'sandbox') onSandbox?.(message.sandbox);
+    if (message.type === 'sandbox') ({ sandbox } = message);
     if (message.type === 'failed') reportedFailure = true;
   });
   const lines = lineBlocks(onLines);
@@ -113,6 +115,7 @@ export function spawnService(options: SpawnOptions): ServiceProcess {
     pid: child.pid ?? 0,
     listening,
     exited,
+    sandbox: () => sandbox,
     sendPeers: (urls) => send({ type: 'peers', urls }),
     stop: () => send({ type: 'stop' }),
     kill: () => void child.kill('SIGKILL'),

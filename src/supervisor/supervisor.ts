@@ -6,9 +6,11 @@ import type { Random } from '../kit/security/random.ts';
 import type { LogLevel } from '../kit/telemetry/logger.ts';
 import type { Clock } from '../kit/time/clock.ts';
 import type { SandboxStatus, ServiceStatus, SupervisorEvent } from './control-protocol.ts';
+import { waitHealthy } from './health.ts';
 import type { Secrets } from './keys-file.ts';
-import { createManagedService, type ManagedService } from './managed-service.ts';
+import { ManagedService } from './managed-service.ts';
 import { weakestSandbox } from './sandbox-status.ts';
+import { spawnService } from './service-process.ts';
 
 export interface SupervisorOptions {
   /** Called before each requested restart, so that config changes take effect. */
@@ -26,128 +28,132 @@ export interface SupervisorOptions {
 }
 
 /** Starts the five services together, drains them in reverse order and restarts crashed ones. */
-export interface Supervisor {
-  /** Throws the first failure, after stopping the started services. */
-  start(): Promise<void>;
-  stop(): Promise<void>;
-  /** Kills all services. */
-  kill(): void;
-  restart(name: ServiceName | null): Promise<void>;
-  services(): ServiceStatus[];
-  /** The weakest sandbox of all services, from their processes or config. */
-  sandbox(): Promise<SandboxStatus | null>;
-}
-
-export function createSupervisor(options: SupervisorOptions): Supervisor {
-  let loaded = options.loadConfig();
-  let { secrets } = options;
-  const peers: PeerUrls = {};
-  let stopping: Promise<void> | undefined;
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #services: readonly ManagedService[];
+  readonly #peers: PeerUrls = {};
+  #loaded: LoadedConfig;
+  #secrets: Secrets;
+  #stopping: Promise<void> | undefined;
   /** Serializes restarts, so that a service is not started twice. */
-  let lastRestart: Promise<unknown> = Promise.resolve();
+  #lastRestart: Promise<unknown> = Promise.resolve();
 
-  const services = SERVICE_NAMES.map((name) =>
-    createManagedService({
-      name,
-      clock: options.clock,
-      random: options.random,
-      describe: () => ({ start: describe(name), env: loaded.env }),
-      keepsPort: () => name !== 'gateway' || loaded.config.gateway.processes === 1,
-      onLines: (lines) => options.onLines(name, lines),
-      onEvent: options.onEvent,
-      onProcess: options.onProcesses,
-      onListening(url) {
-        peers[name] = url;
-        options.onProcesses();
-        for (const service of services) service.sendPeers({ [name]: url });
-      },
-    }),
-  );
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+    this.#loaded = options.loadConfig();
+    this.#secrets = options.secrets;
+    this.#services = SERVICE_NAMES.map((name) => this.#manage(name));
+  }
 
-  function describe(name: ServiceName): DaemonStart {
-    const { config, profile, projectDir, configFile, dataDir } = loaded;
-    const { keys, operator } = secrets;
+  /** Throws the first failure, after stopping the started services. */
+  start(): Promise<void> {
+    return startAll(this.#services);
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= drain(this.#services);
+    return this.#stopping;
+  }
+
+  /** Kills all services. */
+  kill(): void {
+    for (const service of this.#services) service.kill();
+  }
+
+  /** Restarts one service, or all. Throws before stopping anything if the config is invalid. */
+  restart(name: ServiceName | null): Promise<void> {
+    const restarted = this.#lastRestart.then(() => this.#restart(name));
+    this.#lastRestart = restarted.catch(() => {});
+    return restarted;
+  }
+
+  services(): ServiceStatus[] {
+    return this.#services.map((service) => service.status());
+  }
+
+  /** The weakest sandbox of all services, from their processes or config. */
+  sandbox(): Promise<SandboxStatus | null> {
+    return weakestSandbox(
+      this.#services.map((service) => ({
+        used: service.status().sandbox,
+        preference: service.sandboxPreference(),
+      })),
+    );
+  }
+
+  #manage(name: ServiceName): ManagedService {
+    const { clock, random, onLines, onEvent, onProcesses } = this.#options;
+    return new ManagedService({
+      ...{ name, clock, random, spawn: spawnService, waitHealthy, onEvent },
+      describe: () => ({ start: this.#describe(name), env: this.#loaded.env }),
+      keepsPort: () => name !== 'gateway' || this.#loaded.config.gateway.processes === 1,
+      onLines: (lines) => onLines(name, lines),
+      onProcess: onProcesses,
+      onListening: (url) => this.#announce(name, url),
+    });
+  }
+
+  #announce(name: ServiceName, url: string): void {
+    this.#peers[name] = url;
+    this.#options.onProcesses();
+    for (const service of this.#services) service.sendPeers({ [name]: url });
+  }
+
+  #describe(name: ServiceName): DaemonStart {
+    const { config, profile, projectDir, configFile, dataDir } = this.#loaded;
+    const { keys, operator } = this.#secrets;
     const { host, port } = config[name];
+    const { logLevel } = this.#options;
     return {
-      config,
-      profile,
-      projectDir,
-      configFile,
-      dataDir,
-      keys,
-      operator,
-      peers: { ...peers },
+      ...{ config, profile, projectDir, configFile, dataDir, keys, operator },
+      peers: { ...this.#peers },
       listen: { host, port },
-      ...(options.logLevel ? { logLevel: options.logLevel } : {}),
+      ...(logLevel ? { logLevel } : {}),
     };
   }
 
-  /** Drains in reverse order of SERVICE_NAMES, so the gateway is drained first. */
-  async function drain(which: ManagedService[], comesBack = false): Promise<void> {
-    for (const service of which.toReversed()) await service.stop(comesBack);
-  }
-
-  async function startAll(which: ManagedService[]): Promise<void> {
-    const starts = which.map((service) => service.start());
-    try {
-      await Promise.all(starts);
-    } catch (error) {
-      await drain(which);
-      await Promise.allSettled(starts);
-      throw error;
-    }
-  }
-
-  return {
-    start: () => startAll(services),
-    stop() {
-      stopping ??= drain(services);
-      return stopping;
-    },
-    kill() {
-      for (const service of services) service.kill();
-    },
-    restart(name) {
-      const restarted = lastRestart.then(() => restart(name));
-      lastRestart = restarted.catch(() => {});
-      return restarted;
-    },
-    services: () => services.map((service) => service.status()),
-    sandbox: () =>
-      weakestSandbox(
-        services.map((service) => ({
-          used: service.status().sandbox,
-          preference: service.sandboxPreference(),
-        })),
-      ),
-  };
-
-  async function restart(name: ServiceName | null): Promise<void> {
-    refuseWhileStopping();
+  async #restart(name: ServiceName | null): Promise<void> {
+    this.#refuseWhileStopping();
     // An invalid config is reported before anything is stopped.
-    const next = options.loadConfig();
-    if (next.dataDir !== loaded.dataDir) {
+    const next = this.#options.loadConfig();
+    if (next.dataDir !== this.#loaded.dataDir) {
       throw new PlatformError(
         'CONFLICT',
-        `The data folder changed from ${loaded.dataDir} to ${next.dataDir}. Run \`svc down\` and \`svc up -d\`.`,
+        `The data folder changed from ${this.#loaded.dataDir} to ${next.dataDir}. Run \`svc down\` and \`svc up -d\`.`,
       );
     }
-    const nextSecrets = options.reloadSecrets(next.env);
-    if (name !== null && nextSecrets.keys.internalSecret !== secrets.keys.internalSecret) {
+    const nextSecrets = this.#options.reloadSecrets(next.env);
+    if (name !== null && nextSecrets.keys.internalSecret !== this.#secrets.keys.internalSecret) {
       throw new PlatformError(
         'CONFLICT',
         `The internal secret, which all services share, has changed. Restart all services with \`svc restart\`.`,
       );
     }
-    loaded = next;
-    secrets = nextSecrets;
-    const which = services.filter((service) => name === null || service.name === name);
+    this.#loaded = next;
+    this.#secrets = nextSecrets;
+    const which = this.#services.filter((service) => name === null || service.name === name);
     await drain(which, true);
-    refuseWhileStopping();
+    this.#refuseWhileStopping();
     await startAll(which);
   }
 
-  function refuseWhileStopping(): void {
-    if (stopping) throw new PlatformError('SERVICE_UNAVAILABLE', 'The platform is stopping.');
+  #refuseWhileStopping(): void {
+    if (this.#stopping) throw new PlatformError('SERVICE_UNAVAILABLE', 'The platform is stopping.');
+  }
+}
+
+/** Drains in reverse order of SERVICE_NAMES, so the gateway is drained first. */
+async function drain(services: readonly ManagedService[], comesBack = false): Promise<void> {
+  for (const service of services.toReversed()) await service.stop(comesBack);
+}
+
+async function startAll(services: readonly ManagedService[]): Promise<void> {
+  const starts = services.map((service) => service.start());
+  try {
+    await Promise.all(starts);
+  } catch (error) {
+    await drain(services);
+    await Promise.allSettled(starts);
+    throw error;
   }
 }

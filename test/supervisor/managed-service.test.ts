@@ -4,23 +4,30 @@ import Sqlite from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { statusText } from '../../src/cli/commands/status/view.ts';
 import { createStyle } from '../../src/cli/style.ts';
-import { PlatformConfig } from '../../src/contracts/index.ts';
+import { PlatformConfig, type ServiceName } from '../../src/contracts/index.ts';
 import { systemRandom } from '../../src/kit/security/random.ts';
 import { manualClock } from '../../src/kit/time/clock.ts';
 import { minutes, seconds } from '../../src/kit/time/duration.ts';
+import { STOP_DEADLINES } from '../../src/kit/time/stop-deadlines.ts';
 import type { SupervisorEvent } from '../../src/supervisor/control-protocol.ts';
-import { createManagedService } from '../../src/supervisor/managed-service.ts';
+import { waitHealthy } from '../../src/supervisor/health.ts';
+import { ManagedService, type ManagedServiceOptions } from '../../src/supervisor/managed-service.ts';
+import { spawnService } from '../../src/supervisor/service-process.ts';
 import { TEST_KEYS, tempDir } from '../support/daemon.ts';
+import { fakeProcesses } from './support/fake-processes.ts';
 
-/** The state service as a process of its own, under a clock that stands still. */
-async function start(name: 'state' | 'workflow' = 'state') {
-  const dataDir = await tempDir();
-  await mkdir(join(dataDir, 'run'));
+/** A service under a clock that stands still, in real processes or those given. */
+function manage(
+  name: ServiceName,
+  dataDir: string,
+  processes: Pick<ManagedServiceOptions, 'spawn' | 'waitHealthy'>,
+) {
   const clock = manualClock();
   const events: SupervisorEvent[] = [];
-  const service = createManagedService({
+  const service = new ManagedService({
     name,
     clock,
+    ...processes,
     // The longest pause of each range.
     random: { ...systemRandom(), fraction: () => 1 },
     describe: () => ({
@@ -43,30 +50,36 @@ async function start(name: 'state' | 'workflow' = 'state') {
     onListening() {},
     onProcess() {},
   });
-  onTestFinished(() => service.stop());
-  await service.start();
+  return { service, clock, events };
+}
 
-  /** Kills the process and resolves with the event of its end. */
-  async function crash(signal: NodeJS.Signals = 'SIGKILL'): Promise<SupervisorEvent> {
+/** A running service whose processes are fakes; `crash` ends the current one and waits for the event. */
+async function startFake() {
+  const processes = fakeProcesses();
+  const managed = manage('state', '/nowhere', processes);
+  const { service, events } = managed;
+  await service.start();
+  async function crash(exit: { code?: number; signal?: NodeJS.Signals }): Promise<SupervisorEvent> {
     const before = events.length;
-    process.kill(service.status().pid!, signal);
-    await expect.poll(() => events.length, { timeout: 20_000 }).toBe(before + 1);
+    processes.current().exit(exit);
+    await processes.settled();
+    expect(events.length).toBe(before + 1);
     return events.at(-1)!;
   }
-  const untilReady = () => expect.poll(() => service.status().state, { timeout: 20_000 }).toBe('ready');
-  return { service, clock, crash, untilReady, dataDir };
+  return { ...managed, processes, crash };
 }
 
 test('a service in a crash loop is started again after growing pauses, and the status says when', async () => {
-  const { service, clock, crash, untilReady } = await start();
+  const { service, clock, processes, crash } = await startFake();
   const { port } = service.status();
   for (const retryInMs of [250, 500, 1000, 2000]) {
-    expect(await crash()).toMatchObject({ type: 'crashed', retryInMs });
+    expect(await crash({ signal: 'SIGKILL' })).toMatchObject({ type: 'crashed', retryInMs });
     clock.advance(retryInMs);
-    await untilReady();
+    await processes.settled();
+    expect(service.status().state).toBe('ready');
   }
   for (const retryInMs of [30, 60, 120].map(seconds)) {
-    expect(await crash()).toMatchObject({ type: 'crash-loop', retryInMs });
+    expect(await crash({ signal: 'SIGKILL' })).toMatchObject({ type: 'crash-loop', retryInMs });
     const nextStartAt = clock.now() + retryInMs;
     expect(service.status()).toMatchObject({ state: 'failed', pid: null, nextStartAt });
     const text = statusText({ services: [service.status()] }, createStyle({ isTTY: false }, {}));
@@ -74,25 +87,69 @@ test('a service in a crash loop is started again after growing pauses, and the s
     clock.advance(retryInMs - 1);
     expect(service.status().state).toBe('failed');
     clock.advance(1);
-    await untilReady();
-    expect(service.status()).toMatchObject({ nextStartAt: null, port });
+    await processes.settled();
+    expect(service.status()).toMatchObject({ state: 'ready', nextStartAt: null, port });
   }
   // Stable from then on: the next crash is the first one again.
   clock.advance(minutes(1));
-  expect(await crash()).toMatchObject({ type: 'crashed', retryInMs: 250 });
-}, 120_000);
+  expect(await crash({ signal: 'SIGKILL' })).toMatchObject({ type: 'crashed', retryInMs: 250 });
+});
 
 test('a stop calls off the start that is due', async () => {
-  const { service, clock, crash } = await start();
-  await crash();
+  const { service, clock, crash } = await startFake();
+  await crash({ code: 1 });
   expect(service.status().nextStartAt).not.toBeNull();
   await service.stop();
   clock.advance(minutes(10));
   expect(service.status()).toMatchObject({ state: 'stopped', nextStartAt: null, pid: null });
-}, 60_000);
+});
+
+test('a process that does not drain in time is killed', async () => {
+  const { service, clock, processes, events } = await startFake();
+  const stopped = service.stop();
+  clock.advance(PlatformConfig.parse({}).state.drainMs + STOP_DEADLINES.forceMs - 1);
+  expect(processes.current().wasKilled).toBe(false);
+  clock.advance(1);
+  await stopped;
+  expect(processes.current().wasKilled).toBe(true);
+  expect(events.at(-1)).toMatchObject({ type: 'stopped', reason: 'signal SIGKILL', killed: true });
+});
+
+test('a start that hangs fails after 30 seconds, and the next process learns of the fault', async () => {
+  const processes = fakeProcesses({ hangs: 1 });
+  const { service, clock } = manage('state', '/nowhere', processes);
+  const failure = expect(service.start()).rejects.toMatchObject({ code: 'UPSTREAM_TIMEOUT' });
+  clock.advance(seconds(30));
+  await failure;
+  expect(service.status()).toMatchObject({ state: 'failed', pid: null });
+  await service.start();
+  expect(processes.faults()).toEqual([false, true]);
+});
+
+test('an exit by a fault of its own is told to the next process; a kill or a reported failure is not', async () => {
+  const { clock, processes, crash } = await startFake();
+  for (const exit of [{ signal: 'SIGKILL' }, { signal: 'SIGABRT' }, { code: 1 }, { code: 0 }] as const) {
+    const event = await crash(exit);
+    clock.advance(event.type === 'crashed' ? event.retryInMs : 0);
+    await processes.settled();
+  }
+  expect(processes.faults()).toEqual([false, false, true, true, false]);
+});
 
 test('the next process knows whether the one before died of a fault of its own or was killed', async () => {
-  const { clock, crash, untilReady, dataDir } = await start('workflow');
+  const dataDir = await tempDir();
+  await mkdir(join(dataDir, 'run'));
+  const { service, clock, events } = manage('workflow', dataDir, { spawn: spawnService, waitHealthy });
+  onTestFinished(() => service.stop());
+  await service.start();
+  /** Kills the process and resolves with the event of its end. */
+  async function crash(signal: NodeJS.Signals): Promise<SupervisorEvent> {
+    const before = events.length;
+    process.kill(service.status().pid!, signal);
+    await expect.poll(() => events.length, { timeout: 20_000 }).toBe(before + 1);
+    return events.at(-1)!;
+  }
+  const untilReady = () => expect.poll(() => service.status().state, { timeout: 20_000 }).toBe('ready');
   const deaths = (): unknown[] => {
     const file = new Sqlite(join(dataDir, 'workflow.db'), { readonly: true });
     try {

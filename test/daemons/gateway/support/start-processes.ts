@@ -9,7 +9,9 @@ import { PlatformConfig } from '../../../../src/contracts/index.ts';
 import type { PeerUrls } from '../../../../src/daemons/process-protocol.ts';
 import { systemRandom } from '../../../../src/kit/security/random.ts';
 import { systemClock } from '../../../../src/kit/time/clock.ts';
-import { createManagedService, type ManagedService } from '../../../../src/supervisor/managed-service.ts';
+import { waitHealthy } from '../../../../src/supervisor/health.ts';
+import { ManagedService } from '../../../../src/supervisor/managed-service.ts';
+import { spawnService } from '../../../../src/supervisor/service-process.ts';
 import type { AnyJson } from '../../../support/any-json.ts';
 import { TEST_KEYS, TEST_OPERATOR, tempDir } from '../../../support/daemon.ts';
 import { ADMIN_TOKEN } from '../../../support/gateway.ts';
@@ -56,7 +58,9 @@ export async function startProcesses(
     },
   });
   let url = '';
-  const service = createManagedService({
+  const service = new ManagedService({
+    spawn: spawnService,
+    waitHealthy,
     name: 'gateway',
     clock: systemClock,
     random: systemRandom(),

@@ -1,0 +1,72 @@
+import { join } from 'node:path';
+import type { PlatformConfig, ServiceName } from '../contracts/index.ts';
+import { withoutEvents } from '../kit/telemetry/analytics.ts';
+import { createLogger, type Logger } from '../kit/telemetry/logger.ts';
+import type { Clock } from '../kit/time/clock.ts';
+import { createTelemetryWriter, type TelemetryWriter } from '../store/sqlite/telemetry/writer.ts';
+import type { DataFolder } from './data-folder.ts';
+import { type LogFile, openLogFile } from './log-file.ts';
+
+/** Origin of log lines: a service, or the supervisor. */
+export type LogSource = ServiceName | 'supervisor';
+
+export interface SupervisorLogsOptions {
+  folder: DataFolder;
+  retention: PlatformConfig['retention'];
+  clock: Clock;
+  /** Log lines as written to the files. */
+  onLines?: ((source: LogSource, lines: Buffer) => void) | undefined;
+}
+
+/** Output of all services: everything goes to `telemetry.db`, log records also to the log files. */
+export class SupervisorLogs {
+  /** Logger of the supervisor itself. */
+  readonly logger: Logger;
+  readonly #options: SupervisorLogsOptions;
+  readonly #telemetry: TelemetryWriter;
+  readonly #files = new Map<LogSource, LogFile>();
+
+  constructor(options: SupervisorLogsOptions) {
+    const { folder, retention, clock } = options;
+    this.#options = options;
+    this.#telemetry = createTelemetryWriter({
+      dataDir: folder.root,
+      retention,
+      onDropped: (count, failure) => reportDropped(this.logger, count, failure),
+    });
+    const output = { write: (line: string) => this.write('supervisor', Buffer.from(line)), flush: () => {} };
+    this.logger = createLogger({ serviceId: 'supervisor', output, clock });
+  }
+
+  /** Starts the thread that stores telemetry, including earlier lines. */
+  startTelemetry(): void {
+    this.#telemetry.start();
+  }
+
+  write(source: LogSource, block: Buffer): void {
+    this.#telemetry.push(source, block);
+    const lines = withoutEvents(block);
+    if (lines.length === 0) return;
+    const file = this.#files.get(source) ?? openLogFile(join(this.#options.folder.logs, `${source}.log`));
+    this.#files.set(source, file);
+    file.write(lines);
+    this.#options.onLines?.(source, lines);
+  }
+
+  async close(): Promise<void> {
+    await this.#telemetry.close();
+    for (const file of this.#files.values()) file.close();
+  }
+}
+
+function reportDropped(logger: Logger, count: number, failure: string | undefined): void {
+  logger.diagnostic({
+    domain: 'telemetry',
+    event: 'telemetry.dropped',
+    level: 'warn',
+    reasonCode: 'TELEMETRY_DROPPED',
+    message: `${count} records were not written to telemetry.db (${failure ?? 'rate limit exceeded'}); the log files contain them`,
+    outcome: 'degraded',
+    evidence: { count, ...(failure ? { failure } : {}) },
+  });
+}
