@@ -79,7 +79,15 @@ const COMMAND = [
     'exit-codes',
     'gateway-client',
   ],
-  ...['light-fetch', 'named-gateway', 'not-running', 'output', 'parse-args', 'problem-text', 'run-command'],
+  ...[
+    'light-fetch',
+    'selected-gateway',
+    'not-running',
+    'output',
+    'parse-args',
+    'problem-text',
+    'run-command',
+  ],
   ...['saved-logins', 'style', 'ui'],
 ].map((name) => `src/cli/${name}.ts`);
 

@@ -10,9 +10,9 @@ import { readCredentials } from '../supervisor/keys-file.ts';
 import { runningUrl } from '../supervisor/run-file.ts';
 import type { CommandContext } from './context.ts';
 import { lightFetch } from './light-fetch.ts';
-import { isLoopback, namedGateway } from './named-gateway.ts';
 import { isProject, notRunning, startHint } from './not-running.ts';
 import { type SavedLogin, savedLogins } from './saved-logins.ts';
+import { isLoopback, selectedGateway } from './selected-gateway.ts';
 
 /** Cached tokens are renewed this long before they expire. */
 const RENEW_EARLY_MS = minutes(1);
@@ -102,7 +102,7 @@ async function givenToken(context: CommandContext, url: string): Promise<string 
   const { env } = context.platform();
   const given = globals.token ?? env.SVC_TOKEN;
   if (given) return given;
-  const named = namedGateway(context);
+  const named = selectedGateway(context);
   const login = named ? savedLogins(context.env).find(named) : undefined;
   return login && (await currentToken(context, url, login));
 }
@@ -110,7 +110,7 @@ async function givenToken(context: CommandContext, url: string): Promise<string 
 /** URL from `--url`, SVC_GATEWAY_URL or the running platform, else the configured address. */
 async function gatewayUrl(context: CommandContext): Promise<string> {
   const { platform, folder } = context;
-  const given = namedGateway(context);
+  const given = selectedGateway(context);
   if (given) return given;
   const { config } = platform();
   const running = runningUrl(folder(), 'gateway');
@@ -129,7 +129,7 @@ async function gatewayUrl(context: CommandContext): Promise<string> {
 /** If nothing is running and no gateway was selected, the error suggests starting the platform. */
 function withStartHint(error: unknown, context: CommandContext): unknown {
   const isUnreachable = error instanceof PlatformError && error.code === 'UPSTREAM_UNAVAILABLE';
-  return isUnreachable && !namedGateway(context) && !findSupervisor(context.folder())
+  return isUnreachable && !selectedGateway(context) && !findSupervisor(context.folder())
     ? notRunning(context)
     : error;
 }

@@ -4,9 +4,9 @@ import { exchangeToken } from '../../contracts/index.ts';
 import { createClient } from '../../http/client.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import { lightFetch } from '../light-fetch.ts';
-import { gatewayHere, namedGateway } from '../named-gateway.ts';
 import { UsageError } from '../parse-args.ts';
 import { savedLogins } from '../saved-logins.ts';
+import { gatewayHere, selectedGateway } from '../selected-gateway.ts';
 
 /** @spec Client credentials and token pair */
 export const login = defineCommand({
@@ -16,7 +16,7 @@ export const login = defineCommand({
   args: z.object({ client: z.string().min(1).describe('client id from `svc clients create`') }),
   async run({ client: clientId }, { globals, env, clock, platform }) {
     const place = { globals, env, platform };
-    const url = namedGateway(place);
+    const url = selectedGateway(place);
     if (!url)
       throw new UsageError(
         'The gateway URL is missing. Set --url or SVC_GATEWAY_URL. A platform on this machine needs no login.',

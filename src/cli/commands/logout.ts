@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { defineCommand, ok } from '../define-command.ts';
-import { gatewayHere, namedGateway } from '../named-gateway.ts';
 import { UsageError } from '../parse-args.ts';
 import { savedLogins } from '../saved-logins.ts';
+import { gatewayHere, selectedGateway } from '../selected-gateway.ts';
 
 /** Removes the local login only. Copied tokens stay valid until `svc clients revoke`. */
 export const logout = defineCommand({
@@ -12,7 +12,7 @@ export const logout = defineCommand({
   args: z.object({}),
   async run(_args, { globals, env, platform }) {
     const place = { globals, env, platform };
-    const url = namedGateway(place);
+    const url = selectedGateway(place);
     if (!url) throw new UsageError('The gateway URL is missing. Set --url or SVC_GATEWAY_URL.');
     gatewayHere(place).remove(url);
     return ok({ url: new URL(url).origin, removed: savedLogins(env).remove(url) });

@@ -36,7 +36,7 @@ export const supervise = defineCommand({
           loadConfig({ cwd, env, configFile: globals.config, profile: globals.profile, ports }),
         onEvent: (event) => report({ type: 'event', event }),
       });
-      // The parent exited early, so nobody would know that the platform is running.
+      // Stops the platform if `svc up -d` dies before it could report the start to the user.
       process.once('disconnect', supervisor.stop);
       await supervisor.ready;
       process.removeListener('disconnect', supervisor.stop);

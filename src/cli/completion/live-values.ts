@@ -49,6 +49,6 @@ export async function liveValues(request: ValueRequest): Promise<Candidate[] | u
   if (fixed) return fixed();
   const source = SOURCES[`${command} ${argument}`] ?? SOURCES[`* ${argument}`];
   if (!source) return undefined;
-  const { fetchedValues } = await import('./asked-values.ts');
+  const { fetchedValues } = await import('./fetched-values.ts');
   return fetchedValues(source, given, parseGlobals(before));
 }

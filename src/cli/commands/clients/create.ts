@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { createClientCredentials, type ReplyOf } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
-import { namedNamespace } from '../../named-namespace.ts';
+import { selectedNamespace } from '../../selected-namespace.ts';
 import { pairs } from '../../style.ts';
 
 /** @spec Client credentials and token pair */
@@ -12,7 +12,7 @@ export const create = defineCommand({
   idField: 'clientId',
   args: z.object({ name: z.string().min(1).max(128).describe('name shown in lists') }),
   async run({ name }, { client, globals, ui }) {
-    const namespaceId = namedNamespace(globals);
+    const namespaceId = selectedNamespace(globals);
     const reply = await client.call(createClientCredentials, {
       body: { name, ...(namespaceId ? { namespaceId } : {}) },
     });

@@ -3,7 +3,7 @@ import { type Client, listClients } from '../../../contracts/index.ts';
 import { allPages, pageQueryOf } from '../../all-pages.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { type ListPage, moreLine, pageFlags, pageOf, pageShort } from '../../list-page.ts';
-import { namedNamespace } from '../../named-namespace.ts';
+import { selectedNamespace } from '../../selected-namespace.ts';
 import { table } from '../../style.ts';
 import { timeText } from '../../time-text.ts';
 
@@ -16,7 +16,7 @@ export const list = defineCommand({
   args: z.object(pageFlags),
   short: pageShort,
   async run(flags, { client, globals }) {
-    const namespaceId = namedNamespace(globals);
+    const namespaceId = selectedNamespace(globals);
     const items = await allPages((cursor) =>
       client.call(listClients, { query: pageQueryOf(namespaceId, cursor) }),
     );

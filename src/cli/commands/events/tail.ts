@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { AnalyticsEvent, listEvents } from '../../../contracts/index.ts';
 import { defineCommand, streamed } from '../../define-command.ts';
-import { followStored } from '../../kept-stream.ts';
+import { followStored } from '../../follow-stored.ts';
 import { eventFlags, eventQuery } from './arguments.ts';
 import { eventLine } from './event-line.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { inviteHost, type ReplyOf } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
-import { namedNamespace } from '../../named-namespace.ts';
+import { selectedNamespace } from '../../selected-namespace.ts';
 import { pairs } from '../../style.ts';
 import { timeText } from '../../time-text.ts';
 
@@ -12,7 +12,7 @@ export const invite = defineCommand({
   example: 'svc hosts invite --namespace acme',
   args: z.object({}),
   async run(_args, { client, globals, ui }) {
-    const namespaceId = namedNamespace(globals);
+    const namespaceId = selectedNamespace(globals);
     const body = namespaceId ? { namespaceId } : {};
     const reply = await client.call(inviteHost, { body });
     ui.warn('Copy the token now; it is shown only once.');

@@ -7,13 +7,13 @@ import { PlatformError } from '../../../kit/errors/errors.ts';
 import { LOG_LEVELS } from '../../../kit/telemetry/logger.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, streamed } from '../../define-command.ts';
-import { followStored } from '../../kept-stream.ts';
+import { followStored } from '../../follow-stored.ts';
 import { loadRecordFormat } from '../../log-format.ts';
 import { followLogs, lastRecords } from '../../log-reader.ts';
-import { namedGateway } from '../../named-gateway.ts';
 import { UsageError } from '../../parse-args.ts';
+import { selectedGateway } from '../../selected-gateway.ts';
 import { type LogChoice, parseSince, toFilter, toQuery } from './filter.ts';
-import { latestStored } from './kept-logs.ts';
+import { latestStored } from './latest-stored.ts';
 
 const SOURCES = [...SERVICE_NAMES, 'supervisor'];
 /** Max lines of the log files searched for matches. */
@@ -108,7 +108,7 @@ async function showStored(
 /** Whether to read the local log files instead: the platform is not running. Not for a remote gateway. */
 function canFallBack(error: unknown, context: CommandContext): boolean {
   const { globals } = context;
-  if (namedGateway(context)) return false;
+  if (selectedGateway(context)) return false;
   if (!(error instanceof PlatformError)) return false;
   return FALLBACK_CODES.includes(error.code) || (error.code === 'UNAUTHORIZED' && !globals.token);
 }

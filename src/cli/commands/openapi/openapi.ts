@@ -6,8 +6,8 @@ import { runningUrl } from '../../../supervisor/run-file.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { lightFetch } from '../../light-fetch.ts';
-import { namedGateway } from '../../named-gateway.ts';
 import { UsageError } from '../../parse-args.ts';
+import { selectedGateway } from '../../selected-gateway.ts';
 
 const DOCUMENT = { own: '/openapi.json', merged: '/openapi-merged.json' } as const;
 
@@ -39,7 +39,7 @@ export const openapi = defineCommand({
 
 /** URL of the service: from `--url` and the environment for the gateway, else from the supervisor. */
 function addressOf(service: ServiceName, context: CommandContext): string | null {
-  const named = namedGateway(context);
+  const named = selectedGateway(context);
   if (named && service === 'gateway') return named;
   return runningUrl(context.folder(), service);
 }

@@ -13,7 +13,7 @@ import {
   relate,
 } from '../../../plugins/index.ts';
 import type { CommandContext } from '../../context.ts';
-import { namedGateway } from '../../named-gateway.ts';
+import { selectedGateway } from '../../selected-gateway.ts';
 import { loadProjectPlugins } from './project-plugins.ts';
 
 type Fault = Pick<PluginFault, 'path' | 'message'>;
@@ -69,7 +69,7 @@ export class PluginReferences {
 
   /** Undefined if not all workflows are known. */
   async #workflowIds(): Promise<Set<unknown> | undefined> {
-    if (namedGateway(this.#context) !== undefined || !this.#isComplete()) return undefined;
+    if (selectedGateway(this.#context) !== undefined || !this.#isComplete()) return undefined;
     const { projectDir, config } = this.#context.platform();
     const { found, faults } = await readWorkflowFiles(projectDir, config.workflows);
     if (faults.length > 0) return undefined;
@@ -95,7 +95,7 @@ export class PluginReferences {
   async #find(id: string): Promise<ReturnType<FindPlugin>> {
     const local = this.#project?.find(id);
     if (local) return knownPlugin(local.manifest);
-    if (namedGateway(this.#context) !== undefined) return this.#findRemote(id);
+    if (selectedGateway(this.#context) !== undefined) return this.#findRemote(id);
     return this.#isComplete() ? undefined : 'anything';
   }
 

@@ -10,8 +10,8 @@ import { allPages, pageQueryOf } from '../../all-pages.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { createGatewayClient, operatorToken } from '../../gateway-client.ts';
-import { givenGateway, isSameGateway, namedGateway } from '../../named-gateway.ts';
 import { notRunning, startHint } from '../../not-running.ts';
+import { givenGateway, isSameGateway, selectedGateway } from '../../selected-gateway.ts';
 import type { RemoteStatus, StatusResult } from './result.ts';
 import { degradedServices, gatewayStatus, queryServices } from './services.ts';
 import { gatewayText, platformText } from './text.ts';
@@ -60,7 +60,7 @@ type AnyStatus = StatusResult | RemoteStatus | EnvironmentLines;
 /** The selected gateway, unless it is the local one. A login alone does not hide a platform running here. */
 function remoteGateway(context: CommandContext): string | undefined {
   const own = runningUrl(context.folder(), 'gateway');
-  const named = own === null ? namedGateway(context) : givenGateway(context);
+  const named = own === null ? selectedGateway(context) : givenGateway(context);
   return named !== undefined && own !== null && isSameGateway(context, named, own) ? undefined : named;
 }
 

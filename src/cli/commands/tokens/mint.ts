@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { HostId, mintToken, type ReplyOf } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
-import { namedNamespace } from '../../named-namespace.ts';
+import { selectedNamespace } from '../../selected-namespace.ts';
 import { pairs } from '../../style.ts';
 import { timeText } from '../../time-text.ts';
 
@@ -16,7 +16,7 @@ export const mint = defineCommand({
     ttlSeconds: z.coerce.number().int().min(1).default(3600).describe('lifetime in seconds'),
   }),
   async run({ host, ttlSeconds }, { client, globals, ui }) {
-    const namespaceId = namedNamespace(globals);
+    const namespaceId = selectedNamespace(globals);
     const reply = await client.call(mintToken, {
       body: { hostId: host, ttlSeconds, ...(namespaceId ? { namespaceId } : {}) },
     });

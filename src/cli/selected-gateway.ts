@@ -8,7 +8,7 @@ type Named = Pick<CommandContext, 'globals' | 'platform' | 'env'>;
  * The gateway selected by `--url`, SVC_GATEWAY_URL or `svc login`. Undefined: the local gateway. Throws UsageError for an
  * invalid URL.
  */
-export function namedGateway(context: Named): string | undefined {
+export function selectedGateway(context: Named): string | undefined {
   return givenGateway(context) ?? gatewayHere(context).find();
 }
 

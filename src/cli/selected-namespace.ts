@@ -3,7 +3,7 @@ import type { GlobalFlags } from './globals.ts';
 import { UsageError } from './parse-args.ts';
 
 /** Namespace from `--namespace`, if given. Throws UsageError for an invalid one. */
-export function namedNamespace({ namespace }: Pick<GlobalFlags, 'namespace'>): NamespaceId | undefined {
+export function selectedNamespace({ namespace }: Pick<GlobalFlags, 'namespace'>): NamespaceId | undefined {
   if (namespace === undefined) return undefined;
   const parsed = NamespaceId.safeParse(namespace);
   if (!parsed.success) throw new UsageError(`--namespace ${parsed.error.issues[0]?.message}.`);
