@@ -13,7 +13,7 @@ import type { IdentityServices } from './identity-services.ts';
 import { upstreamRequestCounter } from './metrics.ts';
 import type { UpgradeHandler } from './proxy/client-upgrade.ts';
 import { createForwarder } from './proxy/forward.ts';
-import { createSocketProxy } from './proxy/socket-proxy.ts';
+import { SocketProxy } from './proxy/socket-proxy.ts';
 import { createUpstreamClient } from './proxy/upstream/index.ts';
 import { upstreamDescriptions } from './proxy/upstream-descriptions.ts';
 import { createUpstreams } from './proxy/upstreams.ts';
@@ -53,7 +53,7 @@ export function proxyServices(
       timeoutFor: createRouteTimeouts(routes, { upstreamTimeoutMs, routeTimeoutMs: config.rest.timeoutMs }),
       count,
     }),
-    proxySocket: createSocketProxy({
+    proxySocket: new SocketProxy({
       ...{ internalSecret, timeoutMs: upstreamTimeoutMs, revocations, count, clock, clientSideOf },
     }),
     clientSideOf,

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { LIMITS } from '../../../src/contracts/index.ts';
 import type { Principal } from '../../../src/daemons/gateway/domain/identity/authenticator.ts';
-import { createSocketProxy } from '../../../src/daemons/gateway/proxy/socket-proxy.ts';
+import { SocketProxy } from '../../../src/daemons/gateway/proxy/socket-proxy.ts';
 import type { Upstream } from '../../../src/daemons/gateway/proxy/upstreams.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
 import { refuseUpgrade } from '../../../src/http/index.ts';
@@ -234,7 +234,7 @@ interface Opened {
 
 /** The gateway's proxy of WebSockets with few places, before that service. */
 async function proxyOf(origin: string, maxOpen: number) {
-  const proxy = createSocketProxy({
+  const proxy = new SocketProxy({
     internalSecret: 'an-internal-test-secret-of-enough-length',
     timeoutMs: 5000,
     revocations: { isRevoked: () => false, onRevoked: () => {} },

@@ -16,7 +16,7 @@ import type { Admins } from '../domain/identity/admins.ts';
 import type { Authenticator } from '../domain/identity/authenticator.ts';
 import { countedOf, type LimitRequests } from '../domain/request-limits.ts';
 import type { ClientUpgrade, UpgradeHandler } from '../proxy/client-upgrade.ts';
-import type { ProxySocket } from '../proxy/socket-proxy.ts';
+import type { SocketProxy } from '../proxy/socket-proxy.ts';
 import type { Upstream } from '../proxy/upstreams.ts';
 import type { EdgeRouter } from './router.ts';
 
@@ -25,7 +25,7 @@ export interface UpgradesServices {
   admins: Admins;
   limitRequests: LimitRequests | null;
   upstreams: readonly Upstream[];
-  proxySocket: ProxySocket;
+  proxySocket: Pick<SocketProxy, 'join' | 'closeAll'>;
   clientSideOf: ClientSideOf;
   /** Upgrades that the gateway serves itself, by path: `/hosts/connect`. */
   ownSockets: ReadonlyMap<string, UpgradeHandler>;

@@ -11,10 +11,9 @@ import type { Revocations } from '../domain/identity/revocations.ts';
 import type { CountUpstreamRequest } from '../metrics.ts';
 import type { ClientUpgrade } from './client-upgrade.ts';
 import { createRequestHeaders } from './request-headers.ts';
-import { DROPPED_FROM_ANSWERS } from './response-headers.ts';
-import { openTunnel, type Tunnel } from './tunnel.ts';
-import { clientHead, relayRefusal, requestUpgrade } from './upgrade.ts';
-import { upstreamError } from './upstream/index.ts';
+import { Tunnel } from './tunnel.ts';
+import { acceptUpgrade, relayRefusal } from './upgrade-answer.ts';
+import { requestUpgrade, type UpgradeAnswer, upstreamError } from './upstream/index.ts';
 import type { Upstream } from './upstreams.ts';
 
 export interface SocketProxyDeps {
@@ -24,69 +23,68 @@ export interface SocketProxyDeps {
   count: CountUpstreamRequest;
   clock: Clock;
   clientSideOf: ClientSideOf;
-  /** Open at a time, shared between the tenants; default 4,000. */
+  /** Limit of open WebSockets, shared fairly by the tenants; default 4,000. */
   maxOpen?: number;
 }
 
-export interface ProxySocket {
-  /** Asks the upstream for the upgrade on the caller's behalf and joins the sockets; the status the client got. */
-  join(upstream: Upstream, upgrade: ClientUpgrade): Promise<number>;
-  closeAll(): void;
-}
-
-/** WebSocket close codes of our own (4000 to 4999) and of the protocol. */
+/** WebSocket close codes: private ones (4000 to 4999), and 1001 of the protocol. */
 const EXPIRED = 4401;
 const REVOKED = 4403;
 const GOING_AWAY = 1001;
 
-/** Each costs two file descriptors. */
+/** Each uses two file descriptors. */
 const MAX_OPEN = 4000;
-/** A tunnel that moves nothing either way for so long is closed: its client may be gone without a word. */
-const IDLE_MINUTES = 10;
+/** Closes tunnels without traffic, because a client may be gone without closing its connection. */
+const IDLE_TIMEOUT_MINUTES = 10;
+/** Status logged when the client disconnects (nginx convention). */
+const CLIENT_CLOSED_REQUEST = 499;
 
-/** Its body passes as it is framed. */
-const DROPPED_FROM_REFUSALS = new Set(
-  [...DROPPED_FROM_ANSWERS].filter((name) => name !== 'transfer-encoding'),
-);
+/** Proxies WebSockets to upstreams. Closes each when its token expires, or when the token or its host is revoked. */
+export class SocketProxy {
+  readonly #deps: SocketProxyDeps;
+  readonly #headersFor: ReturnType<typeof createRequestHeaders>;
+  readonly #open = new Map<Tunnel, Principal>();
+  readonly #shares: FairShares;
+  readonly #stopSweeping: () => void;
 
-/** WebSockets through the gateway. One whose token expires, or is revoked with its host, is closed: it would not be let in now. */
-export function createSocketProxy(deps: SocketProxyDeps): ProxySocket {
-  const { revocations, count, timeoutMs, clock, maxOpen = MAX_OPEN } = deps;
-  const headersFor = createRequestHeaders(deps.internalSecret);
-  const open = new Map<Tunnel, Principal>();
-  const shares = createFairShares(maxOpen);
-  const stopSweeping = every(clock, minutes(1), createIdleSweep(open));
-
-  revocations.onRevoked(() => {
-    for (const [tunnel, caller] of open) if (revocations.isRevoked(caller)) tunnel.close(REVOKED, 'revoked');
-  });
-
-  /** Joins the two and watches over the token that let the client in. */
-  function join(client: Duplex, upstream: Duplex, caller: Principal): void {
-    let stopWatching = (): void => {};
-    const tunnel = openTunnel(client, upstream, {
-      maxMessageBytes: LIMITS.webSocketMessageBytes,
-      clock,
-      onClosed() {
-        open.delete(tunnel);
-        shares.release(caller.namespaceId);
-        stopWatching();
-      },
-    });
-    open.set(tunnel, caller);
-    if (Number.isFinite(caller.expiresAt)) {
-      const leftMs = caller.expiresAt - clock.now();
-      stopWatching = clock.after(leftMs, () => tunnel.close(EXPIRED, 'the token has expired'));
-    }
-    // It may have been revoked while the upstream was asked.
-    if (revocations.isRevoked(caller)) tunnel.close(REVOKED, 'revoked');
+  constructor(deps: SocketProxyDeps) {
+    const { internalSecret, revocations, clock, maxOpen = MAX_OPEN } = deps;
+    this.#deps = deps;
+    this.#headersFor = createRequestHeaders(internalSecret);
+    this.#shares = createFairShares(maxOpen);
+    this.#stopSweeping = every(clock, minutes(1), createIdleSweep(this.#open));
+    revocations.onRevoked(() => this.#closeRevoked());
   }
 
-  async function ask(upstream: Upstream, { request, caller, requestId, traceId, spanId }: ClientUpgrade) {
-    const clientSide = deps.clientSideOf(request);
-    const headers = headersFor({
+  /** Requests the upgrade from the upstream for the caller and joins the sockets. Resolves with the client's status. */
+  async join(upstream: Upstream, upgrade: ClientUpgrade): Promise<number> {
+    const { namespaceId } = upgrade.caller;
+    if (!this.#shares.take(namespaceId)) throw tooManyOpen(namespaceId, this.#shares);
+    let isJoined = false;
+    try {
+      const answer = await this.#request(upstream, upgrade);
+      this.#deps.count(upstream.name, answer.status);
+      const status = this.#relay(upgrade, answer);
+      isJoined = status === 101;
+      return status;
+    } finally {
+      // The slot of a joined socket is released when its tunnel closes.
+      if (!isJoined) this.#shares.release(namespaceId);
+    }
+  }
+
+  closeAll(): void {
+    this.#stopSweeping();
+    for (const tunnel of this.#open.keys()) tunnel.close(GOING_AWAY, 'the gateway is stopping');
+  }
+
+  async #request(upstream: Upstream, upgrade: ClientUpgrade): Promise<UpgradeAnswer> {
+    const { request, caller, requestId, traceId, spanId } = upgrade;
+    const { clientSideOf, timeoutMs, count } = this.#deps;
+    const clientSide = clientSideOf(request);
+    const headers = this.#headersFor({
       rawHeaders: request.rawHeaders,
-      // `Upgrade` is what it names; the handshake is made anew.
+      // It names `Upgrade`, and the upstream gets a new handshake.
       connection: undefined,
       caller,
       requestId,
@@ -106,53 +104,52 @@ export function createSocketProxy(deps: SocketProxyDeps): ProxySocket {
     }
   }
 
-  return {
-    async join(upstream, upgrade) {
-      const { namespaceId } = upgrade.caller;
-      if (!shares.take(namespaceId)) throw tooManyOpen(namespaceId, shares);
-      try {
-        const status = await joined(upstream, upgrade);
-        if (status !== 101) shares.release(namespaceId);
-        return status;
-      } catch (error) {
-        shares.release(namespaceId);
-        throw error;
-      }
-    },
-    closeAll() {
-      stopSweeping();
-      for (const tunnel of open.keys()) tunnel.close(GOING_AWAY, 'the gateway is stopping');
-    },
-  };
-
-  async function joined(upstream: Upstream, upgrade: ClientUpgrade): Promise<number> {
-    const { socket: client, head, caller, requestId } = upgrade;
-    const answer = await ask(upstream, upgrade);
-    count(upstream.name, answer.status);
+  #relay({ socket: client, head, caller, requestId }: ClientUpgrade, answer: UpgradeAnswer): number {
     if (client.destroyed) {
       answer.socket.destroy();
-      return CLIENT_LEFT;
+      return CLIENT_CLOSED_REQUEST;
     }
     if (answer.status !== 101) {
-      relayRefusal(
-        client,
-        answer,
-        clientHead(answer, DROPPED_FROM_REFUSALS, ['x-request-id', requestId, 'connection', 'close']),
-      );
+      relayRefusal(client, answer, requestId);
       return answer.status;
     }
-    const own = ['x-request-id', requestId, 'connection', 'Upgrade', 'upgrade', 'websocket'];
-    client.write(clientHead(answer, DROPPED_FROM_ANSWERS, own), 'latin1');
-    // Read as what follows it: its frames are checked too.
+    acceptUpgrade(client, answer, requestId);
+    // Through the tunnel, which checks these frames too.
     if (head.length > 0) client.unshift(head);
-    join(client, answer.socket, caller);
+    this.#openTunnel(client, answer.socket, caller);
     if (answer.rest.length > 0) answer.socket.unshift(answer.rest);
     answer.socket.resume();
-    return 101;
+    return answer.status;
+  }
+
+  #openTunnel(client: Duplex, upstream: Duplex, caller: Principal): void {
+    const { clock, revocations } = this.#deps;
+    let cancelExpiry = (): void => {};
+    const tunnel = new Tunnel(client, upstream, {
+      maxMessageBytes: LIMITS.webSocketMessageBytes,
+      clock,
+      onClosed: () => {
+        this.#open.delete(tunnel);
+        this.#shares.release(caller.namespaceId);
+        cancelExpiry();
+      },
+    });
+    this.#open.set(tunnel, caller);
+    if (Number.isFinite(caller.expiresAt)) {
+      const leftMs = caller.expiresAt - clock.now();
+      cancelExpiry = clock.after(leftMs, () => tunnel.close(EXPIRED, 'the token has expired'));
+    }
+    // The token may have been revoked during the request to the upstream.
+    if (revocations.isRevoked(caller)) tunnel.close(REVOKED, 'revoked');
+  }
+
+  #closeRevoked(): void {
+    for (const [tunnel, caller] of this.#open)
+      if (this.#deps.revocations.isRevoked(caller)) tunnel.close(REVOKED, 'revoked');
   }
 }
 
-/** Closes tunnels of which nothing moved between so many calls. Counted in calls, so that a set clock closes none. */
+/** Counts calls without traffic instead of time, so that a change of the clock closes no tunnel. */
 function createIdleSweep(open: ReadonlyMap<Tunnel, unknown>): () => void {
   const seen = new WeakMap<Tunnel, { bytes: number; quiet: number }>();
   return () => {
@@ -161,7 +158,7 @@ function createIdleSweep(open: ReadonlyMap<Tunnel, unknown>): () => void {
       const former = seen.get(tunnel);
       const quiet = former?.bytes === bytes ? former.quiet + 1 : 0;
       seen.set(tunnel, { bytes, quiet });
-      if (quiet >= IDLE_MINUTES) tunnel.close(GOING_AWAY, `idle for ${IDLE_MINUTES} minutes`);
+      if (quiet >= IDLE_TIMEOUT_MINUTES) tunnel.close(GOING_AWAY, `idle for ${IDLE_TIMEOUT_MINUTES} minutes`);
     }
   };
 }
@@ -178,5 +175,3 @@ function tooManyOpen(namespaceId: string, { free, count }: FairShares): Platform
     { details: { namespaceId }, headers: { 'retry-after': '5' } },
   );
 }
-
-const CLIENT_LEFT = 499;

@@ -1,15 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../../kit/time/clock.ts';
 import { seconds } from '../../../kit/time/duration.ts';
-import { closeFrame, createFrameBoundary } from './frame-boundary.ts';
-
-/** Two sockets joined after a WebSocket handshake. */
-export interface Tunnel {
-  /** Bytes that went either way so far. */
-  readonly bytes: number;
-  /** Tells the client why by a close frame as soon as one fits between its frames, and ends both sides within a second. */
-  close(code: number, reason: string): void;
-}
+import { closeFrame, FrameBoundary } from './frame-boundary.ts';
 
 export interface TunnelOptions {
   maxMessageBytes: number;
@@ -17,91 +9,104 @@ export interface TunnelOptions {
   onClosed: () => void;
 }
 
-const CLOSE_WITHIN_MS = 1000;
-/** How long one side may stay open after the other has ended. */
-const HALF_OPEN_MS = seconds(10);
+const CLOSE_TIMEOUT_MS = seconds(1);
+/** Max time that one side stays open after the other has ended. */
+const HALF_OPEN_TIMEOUT_MS = seconds(10);
 
 /**
- * Joins client and upstream: bytes pass both ways untouched, so that messages, pings, subprotocols, extensions and close
- * codes are those of the two ends. Frame headers are checked; a client's message over `maxMessageBytes` closes with 1009.
+ * Joins two sockets after a WebSocket handshake. Bytes pass unchanged, so messages, pings and extensions stay end to end.
+ * Frame headers are checked: a client message over `maxMessageBytes` closes the tunnel with 1009.
  */
-export function openTunnel(
-  client: Duplex,
-  upstream: Duplex,
-  { maxMessageBytes, clock, onClosed }: TunnelOptions,
-): Tunnel {
-  const inbound = createFrameBoundary(maxMessageBytes);
-  // Services behind the gateway are the operator's own: their messages may be of any size.
-  const outbound = createFrameBoundary(Number.POSITIVE_INFINITY);
-  let bytes = 0;
-  let closing: Buffer | undefined;
-  /** Nothing of the client goes to the upstream any more. */
-  let isClosing = false;
-  let over = false;
-  let stopHalfOpen: (() => void) | undefined;
+export class Tunnel {
+  readonly #client: Duplex;
+  readonly #upstream: Duplex;
+  readonly #clock: Clock;
+  readonly #onClosed: () => void;
+  readonly #inbound: FrameBoundary;
+  /** Unlimited: upstreams are services of the operator. */
+  readonly #outbound = new FrameBoundary(Number.POSITIVE_INFINITY);
+  #bytes = 0;
+  /** The close frame, until it is sent. */
+  #closeFrame: Buffer | undefined;
+  #isClosing = false;
+  #isOver = false;
+  #cancelHalfOpen: (() => void) | undefined;
 
-  function end(): void {
-    if (over) return;
-    over = true;
-    stopHalfOpen?.();
-    client.destroy();
-    upstream.destroy();
-    onClosed();
-  }
-  function sendClose(): void {
-    if (!closing || !outbound.atBoundary || over) return;
-    upstream.destroy();
-    client.end(closing);
-    closing = undefined;
-  }
-  function limitHalfOpen(): void {
-    if (!over) stopHalfOpen ??= clock.after(HALF_OPEN_MS, end);
-  }
-  function close(code: number, reason: string): void {
-    if (isClosing) return;
-    isClosing = true;
-    closing = closeFrame(code, reason);
-    sendClose();
-    setTimeout(end, CLOSE_WITHIN_MS).unref();
+  constructor(client: Duplex, upstream: Duplex, { maxMessageBytes, clock, onClosed }: TunnelOptions) {
+    this.#client = client;
+    this.#upstream = upstream;
+    this.#clock = clock;
+    this.#onClosed = onClosed;
+    this.#inbound = new FrameBoundary(maxMessageBytes);
+    client.on('data', (chunk: Buffer) => this.#fromClient(chunk));
+    upstream.on('data', (chunk: Buffer) => this.#fromUpstream(chunk));
+    client.on('drain', () => upstream.resume());
+    upstream.on('drain', () => client.resume());
+    client.on('end', () => this.#endOther(upstream));
+    upstream.on('end', () => this.#endOther(client));
+    client.on('error', this.#end).on('close', this.#end);
+    upstream.on('error', this.#end).on('close', () => this.#onUpstreamClosed());
   }
 
-  client.on('data', (chunk: Buffer) => {
-    if (isClosing) return;
-    bytes += chunk.length;
-    const fault = inbound.push(chunk);
-    // What stands before the refused frame passes.
+  /** Bytes passed so far, in both directions. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Sends the client a close frame at the next frame boundary, and ends both sides within a second. */
+  close(code: number, reason: string): void {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    this.#closeFrame = closeFrame(code, reason);
+    this.#sendClose();
+    setTimeout(this.#end, CLOSE_TIMEOUT_MS).unref();
+  }
+
+  #fromClient(chunk: Buffer): void {
+    if (this.#isClosing) return;
+    this.#bytes += chunk.length;
+    const fault = this.#inbound.push(chunk);
+    // Bytes before the rejected frame pass.
     const part = fault ? chunk.subarray(0, fault.at) : chunk;
-    if (part.length > 0 && upstream.writable && !upstream.write(part)) client.pause();
-    if (fault) close(fault.code, fault.reason);
-  });
-  upstream.on('data', (chunk: Buffer) => {
-    if (over || client.writableEnded) return;
-    bytes += chunk.length;
-    if (outbound.push(chunk)) return end();
-    if (client.writable && !client.write(chunk)) upstream.pause();
-    sendClose();
-  });
-  client.on('drain', () => upstream.resume());
-  upstream.on('drain', () => client.resume());
-  client.on('end', () => {
-    upstream.end();
-    limitHalfOpen();
-  });
-  upstream.on('end', () => {
-    client.end();
-    limitHalfOpen();
-  });
-  for (const side of [client, upstream]) side.on('error', end);
-  client.on('close', end);
-  // What the upstream said last is still on its way to the client.
-  upstream.on('close', () => {
-    if (client.writableFinished || client.destroyed) end();
-    else client.end();
-  });
-  return {
-    get bytes() {
-      return bytes;
-    },
-    close,
+    if (part.length > 0 && this.#upstream.writable && !this.#upstream.write(part)) this.#client.pause();
+    if (fault) this.close(fault.code, fault.reason);
+  }
+
+  #fromUpstream(chunk: Buffer): void {
+    if (this.#isOver || this.#client.writableEnded) return;
+    this.#bytes += chunk.length;
+    if (this.#outbound.push(chunk)) {
+      this.#end();
+      return;
+    }
+    if (this.#client.writable && !this.#client.write(chunk)) this.#upstream.pause();
+    this.#sendClose();
+  }
+
+  #sendClose(): void {
+    if (!this.#closeFrame || !this.#outbound.atBoundary || this.#isOver) return;
+    this.#upstream.destroy();
+    this.#client.end(this.#closeFrame);
+    this.#closeFrame = undefined;
+  }
+
+  #endOther(side: Duplex): void {
+    side.end();
+    if (!this.#isOver) this.#cancelHalfOpen ??= this.#clock.after(HALF_OPEN_TIMEOUT_MS, this.#end);
+  }
+
+  /** The last bytes of the upstream may still be in the client's write buffer. */
+  #onUpstreamClosed(): void {
+    if (this.#client.writableFinished || this.#client.destroyed) this.#end();
+    else this.#client.end();
+  }
+
+  readonly #end = (): void => {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#cancelHalfOpen?.();
+    this.#client.destroy();
+    this.#upstream.destroy();
+    this.#onClosed();
   };
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import { HEADERS, HOST_CLOSE, HOST_SOCKET } from '../../../contracts/index.ts';
-import type { Http } from '../../../http/index.ts';
+import type { Http, HttpKit } from '../../../http/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { systemClock } from '../../../kit/time/clock.ts';
 import { createTokenBucket, type PlatformServices } from '../../../plugins/index.ts';
@@ -11,7 +11,7 @@ import type { HostSessions } from '../domain/hosts/sessions.ts';
 import type { Authenticator } from '../domain/identity/authenticator.ts';
 import type { Revocations } from '../domain/identity/revocations.ts';
 import type { ClientUpgrade, UpgradeHandler } from '../proxy/client-upgrade.ts';
-import { createFrameBoundary } from '../proxy/frame-boundary.ts';
+import { FrameBoundary } from '../proxy/frame-boundary.ts';
 
 export interface HostSocketServices {
   ownSockets: Map<string, UpgradeHandler>;
@@ -22,76 +22,109 @@ export interface HostSocketServices {
   revocations: Revocations;
 }
 
-/** After a close frame; a peer that does not answer it is cut off. */
-const CLOSE_WITHIN_MS = 1000;
-/** What one agent may send on average and at once; one that sends more is read more slowly, which slows it down and nobody else. */
+const CLOSE_TIMEOUT_MS = 1000;
+/** Average and burst per agent. A faster one is read more slowly, which affects no other agent. */
 const RATE = { framesPerSecond: 1000, frames: 4000, bytesPerSecond: 16 * 1024 ** 2, bytes: 32 * 1024 ** 2 };
-/** What its frames may take of our time: what one may hold can keep us for 0.2 s. */
+/** CPU time for its frames. One frame can take 0.2 s. */
 const TIME = { msPerSecond: 250, ms: 500 };
 
-/** The socket of host agents: authenticated as any upgrade, then by the host's own key. @spec Authentication 8 */
+/** Serves the socket of host agents, which authenticate by their own key after the upgrade. @spec Authentication 8 */
 export function hostSocketRoutes(http: Http, services: HostSocketServices): void {
   const { ownSockets, hostSessions, revocations } = services;
-  const { kit } = http;
-  const server = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    perMessageDeflate: false,
-    maxPayload: HOST_SOCKET.messageBytes,
+  const hostSocket = new HostSocket(http.kit, services);
+  ownSockets.set(HOST_SOCKET.path, hostSocket.accept);
+  refusePlainRequests(http);
+  revocations.onRevoked(() => hostSessions.checkLimits());
+  http.addHook('preClose', async () => {
+    hostSocket.refuseUpgrades();
+    await hostSessions.drain();
   });
-  const requestIds = new WeakMap<IncomingMessage, string>();
-  server.on('headers', (headers, request) => {
-    headers.push(`${HEADERS.requestId}: ${requestIds.get(request)}`);
-  });
-  // Comes out of `handleUpgrade`, to be answered in our shape: ws would say it in its own.
-  server.on('wsClientError', ({ message }) => {
-    throw new PlatformError('VALIDATION_ERROR', `${message}.`, {
-      headers: { 'sec-websocket-version': '13' },
-    });
-  });
-  let isDraining = false;
+}
 
-  function connect(upgrade: ClientUpgrade, socket: WebSocket): void {
-    const { caller, requestId, traceId } = upgrade;
-    const session = new HostSession({
-      sessionId: `session_${kit.random.uuid()}`,
-      wire: wireOf(socket),
-      principal: caller,
-      store: services.hostStore,
-      services: services.platformServices,
-      clock: kit.clock,
-      logger: kit.logger.child({ requestId, traceId, tenantId: caller.namespaceId }),
-      authenticate: async (accessToken) =>
-        services.authenticator.authenticate({
-          rawHeaders: ['authorization', `Bearer ${accessToken}`],
-          requestId,
-          traceId,
-          ip: upgrade.ip,
-        }),
-      isRevoked: revocations.isRevoked,
-      onOpen: (opened) => hostSessions.adopt(opened),
-      onClosed: (closed) => hostSessions.remove(closed),
+/** Turns upgrade requests of agents into host sessions. */
+class HostSocket {
+  readonly #kit: HttpKit;
+  readonly #services: HostSocketServices;
+  readonly #requestIds = new WeakMap<IncomingMessage, string>();
+  readonly #server: WebSocketServer;
+  #isDraining = false;
+
+  constructor(kit: HttpKit, services: HostSocketServices) {
+    this.#kit = kit;
+    this.#services = services;
+    this.#server = new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      perMessageDeflate: false,
+      maxPayload: HOST_SOCKET.messageBytes,
     });
+    this.#server.on('headers', (headers, request) => {
+      headers.push(`${HEADERS.requestId}: ${this.#requestIds.get(request)}`);
+    });
+    // Thrown out of `handleUpgrade`, so that the caller sends our error body instead of the one of ws.
+    this.#server.on('wsClientError', ({ message }) => {
+      throw new PlatformError('VALIDATION_ERROR', `${message}.`, {
+        headers: { 'sec-websocket-version': '13' },
+      });
+    });
+  }
+
+  readonly accept: UpgradeHandler = (upgrade) => {
+    if (this.#isDraining)
+      throw new PlatformError('SERVICE_UNAVAILABLE', 'The gateway is stopping; connect again later.');
+    if (upgrade.caller.kind === 'container')
+      throw new PlatformError('FORBIDDEN', "A container's token connects no host.");
+    this.#requestIds.set(upgrade.request, upgrade.requestId);
+    this.#server.handleUpgrade(upgrade.request, upgrade.socket, upgrade.head, (socket) =>
+      this.#startSession(upgrade, socket),
+    );
+  };
+
+  refuseUpgrades(): void {
+    this.#isDraining = true;
+  }
+
+  #startSession(upgrade: ClientUpgrade, socket: WebSocket): void {
+    const { hostSessions } = this.#services;
+    const session = this.#sessionOf(upgrade, socket);
     hostSessions.greet(session);
     checkFrames(upgrade.socket, session);
     readFrames(socket, session);
     socket.on('close', () => session.ended());
     session.start();
-    // The host may have been revoked between the authentication of its upgrade and now.
+    // The host may have been revoked since its upgrade was authenticated.
     session.tick();
   }
 
-  ownSockets.set(HOST_SOCKET.path, (upgrade) => {
-    if (isDraining)
-      throw new PlatformError('SERVICE_UNAVAILABLE', 'The gateway is stopping; connect again later.');
-    if (upgrade.caller.kind === 'container')
-      throw new PlatformError('FORBIDDEN', "A container's token connects no host.");
-    requestIds.set(upgrade.request, upgrade.requestId);
-    server.handleUpgrade(upgrade.request, upgrade.socket, upgrade.head, (socket) => connect(upgrade, socket));
-  });
+  #sessionOf({ caller, requestId, traceId, ip }: ClientUpgrade, socket: WebSocket): HostSession {
+    const { hostStore, platformServices, authenticator, revocations, hostSessions } = this.#services;
+    const { random, clock, logger } = this.#kit;
+    return new HostSession({
+      sessionId: `session_${random.uuid()}`,
+      wire: wireOf(socket),
+      principal: caller,
+      store: hostStore,
+      services: platformServices,
+      clock,
+      logger: logger.child({ requestId, traceId, tenantId: caller.namespaceId }),
+      authenticate: async (accessToken) =>
+        authenticator.authenticate({
+          rawHeaders: ['authorization', `Bearer ${accessToken}`],
+          requestId,
+          traceId,
+          ip,
+        }),
+      isRevoked: revocations.isRevoked,
+      onOpen: (opened) => hostSessions.adopt(opened),
+      onClosed: (closed) => hostSessions.remove(closed),
+    });
+  }
+}
+
+function refusePlainRequests(http: Http): void {
   http.get(HOST_SOCKET.path, {
     async onRequest(request) {
-      request.caller = await kit.authenticate(request);
+      request.caller = await http.kit.authenticate(request);
       throw new PlatformError(
         'UPGRADE_REQUIRED',
         'Hosts connect here by WebSocket; this is a plain request.',
@@ -101,13 +134,8 @@ export function hostSocketRoutes(http: Http, services: HostSocketServices): void
       );
     },
     handler: () => {
-      throw new Error('It is refused before its handler.');
+      throw new Error('onRequest refuses every request.');
     },
-  });
-  revocations.onRevoked(() => hostSessions.checkLimits());
-  http.addHook('preClose', async () => {
-    isDraining = true;
-    await hostSessions.drain();
   });
 }
 
@@ -116,8 +144,8 @@ function wireOf(socket: WebSocket): Wire {
     send: (text, onSent) => socket.send(text, onSent),
     close(code, reason) {
       socket.close(code, reason);
-      // A socket that is not read would take the close frame never.
-      systemClock.after(CLOSE_WITHIN_MS, () => socket.terminate());
+      // The peer may never read the close frame.
+      systemClock.after(CLOSE_TIMEOUT_MS, () => socket.terminate());
     },
     get bufferedBytes() {
       return socket.bufferedAmount;
@@ -125,16 +153,16 @@ function wireOf(socket: WebSocket): Wire {
   };
 }
 
-/** ws takes a frame length in any form; a session that is closed ignores what ws still reads. */
+/** Checks lengths, which ws accepts in any form. A closed session ignores frames that ws still reads. */
 function checkFrames(socket: ClientUpgrade['socket'], session: HostSession): void {
-  const boundary = createFrameBoundary(HOST_SOCKET.messageBytes);
+  const boundary = new FrameBoundary(HOST_SOCKET.messageBytes);
   const check = (chunk: Buffer): void => {
     const fault = boundary.push(chunk);
     if (!fault) return;
     socket.off('data', check);
     session.close(fault.code, fault.reason);
   };
-  // Before the listener of ws, which would act on the frame first.
+  // Prepended, because the listener of ws would handle the frame first.
   socket.prependListener('data', check);
 }
 
@@ -142,8 +170,8 @@ function readFrames(socket: WebSocket, session: HostSession): void {
   const frames = createTokenBucket(systemClock, RATE.framesPerSecond, RATE.frames);
   const bytes = createTokenBucket(systemClock, RATE.bytesPerSecond, RATE.bytes);
   const time = createTokenBucket(systemClock, TIME.msPerSecond, TIME.ms);
-  let stopWaiting = (): void => {};
-  // ws itself closes with 1007, 1009 or 1002 for what breaks the protocol.
+  let cancelResume = (): void => {};
+  // ws closes with 1002, 1007 or 1009 for protocol errors.
   socket.on('error', () => {});
   socket.on('message', (data: RawData, isBinary: boolean) => {
     if (isBinary) return session.close(HOST_CLOSE.binary, 'frames are text');
@@ -153,9 +181,9 @@ function readFrames(socket: WebSocket, session: HostSession): void {
     const tookMs = performance.now() - startedAt;
     const waitMs = Math.max(frames.spend(1), bytes.spend(text.length), time.spend(tookMs));
     if (waitMs === 0) return;
-    // What had been read already still comes; the latest of it knows how long to wait.
-    stopWaiting();
+    // Messages already read still arrive; the latest one determines the pause.
+    cancelResume();
     socket.pause();
-    stopWaiting = systemClock.after(waitMs, () => socket.resume());
+    cancelResume = systemClock.after(waitMs, () => socket.resume());
   });
 }

@@ -11,7 +11,9 @@ export {
   upstreamError,
 } from './client.ts';
 
-/** `timeoutMs`: the shortest time-out of a call. */
+export { requestUpgrade, type UpgradeAnswer } from './upgrade.ts';
+
+/** `timeoutMs`: the shortest timeout of a call. */
 export function createUpstreamClient(timeoutMs: number): UpstreamClient {
   return new ChoosingClient(new LoopbackClient({ timeoutMs }), createUndiciClient({ timeoutMs }));
 }

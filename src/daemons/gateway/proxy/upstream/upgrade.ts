@@ -1,12 +1,11 @@
 import { connect as connectPlain, type Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
-import { UpstreamTimeoutError } from './upstream/index.ts';
+import { UpstreamTimeoutError } from './client.ts';
 
 export interface UpgradeRequest {
   origin: string;
   path: string;
-  /** Flat names and values, without those of the connection. */
+  /** Flat pairs of names and values, without those of the handshake. */
   headers: readonly string[];
   timeoutMs: number;
 }
@@ -14,19 +13,18 @@ export interface UpgradeRequest {
 export interface UpgradeAnswer {
   status: number;
   statusLine: string;
-  /** `name: value` each, well-formed. */
+  /** Well-formed lines `name: value`. */
   headers: string[];
-  /** What came right behind the head. */
+  /** Bytes received after the head. */
   rest: Buffer;
   socket: Socket;
 }
 
-const REFUSAL_MS = 2000;
 const MAX_HEAD_BYTES = 64 * 1024;
 const STATUS_LINE = /^HTTP\/1\.1 ([2-5]\d\d|101)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const HEADER = /^[^\s:]+:[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Opens a connection of its own to the upstream and asks for the upgrade. Rejects when there is no well-formed answer in time. */
+/** Requests an upgrade on a new connection. Rejects without a well-formed answer within the timeout. */
 export function requestUpgrade(request: UpgradeRequest): Promise<UpgradeAnswer> {
   const { origin, path, headers, timeoutMs } = request;
   const { protocol, hostname, port, host } = new URL(origin);
@@ -64,7 +62,7 @@ function readAnswer(socket: Socket, timeoutMs: number): Promise<UpgradeAnswer> {
       if (end === -1 && bytes.length <= MAX_HEAD_BYTES) return;
       const [statusLine, ...headers] = bytes.toString('latin1', 0, end).split('\r\n');
       const status = end === -1 ? undefined : STATUS_LINE.exec(statusLine!)?.[1];
-      // A line that is no header could split the answer in two.
+      // A malformed line could split the answer in two.
       if (status === undefined || !headers.every((line) => HEADER.test(line))) {
         fail(new Error('Its answer to the upgrade is malformed.'));
         return;
@@ -81,26 +79,4 @@ function readAnswer(socket: Socket, timeoutMs: number): Promise<UpgradeAnswer> {
     }
     socket.on('data', onData).on('error', fail).on('close', onClose);
   });
-}
-
-/** The upstream's head with the gateway's own headers in place of those that are its to say. */
-export function clientHead(
-  { statusLine, headers }: UpgradeAnswer,
-  dropped: ReadonlySet<string>,
-  own: readonly string[],
-): string {
-  const kept = headers.filter((line) => !dropped.has(line.slice(0, line.indexOf(':')).toLowerCase()));
-  for (let i = 0; i < own.length; i += 2) kept.push(`${own[i]}: ${own[i + 1]}`);
-  return `${statusLine}\r\n${kept.join('\r\n')}\r\n\r\n`;
-}
-
-/** Passes an answer that is no upgrade on as it comes, and ends the connection behind it. */
-export function relayRefusal(client: Duplex, answer: UpgradeAnswer, head: string): void {
-  client.write(head, 'latin1');
-  client.write(answer.rest);
-  answer.socket.on('error', () => client.destroy());
-  client.on('error', () => answer.socket.destroy()).on('close', () => answer.socket.destroy());
-  // An upstream that keeps the connection open after its answer is not waited for.
-  answer.socket.setTimeout(REFUSAL_MS, () => answer.socket.destroy());
-  answer.socket.pipe(client);
 }
