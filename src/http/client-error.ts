@@ -3,11 +3,12 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { HEADERS, PLATFORM_CODES, type PlatformCode } from '../contracts/index.ts';
 import { codeOf, errorBody, PlatformError } from '../kit/errors/errors.ts';
-import { hasBegunResponse } from '../kit/process/node-internals.ts';
+import { hasBegunResponse, pendingResponse } from '../kit/process/node-internals.ts';
 import type { Random } from '../kit/security/random.ts';
 import { saneId } from '../kit/telemetry/trace.ts';
 import { refuseUpgrade } from './raw-upgrade-error.ts';
 import { protocolFault } from './request-line.ts';
+import { afterPendingResponses } from './response-order.ts';
 
 const FAULTS: Record<string, [PlatformCode, string]> = {
   HPE_HEADER_OVERFLOW: ['HEADERS_TOO_LARGE', 'The request headers are larger than 16 KB.'],
@@ -20,7 +21,22 @@ const REASONS: Partial<Record<PlatformCode, string>> = {
 
 /** Answers malformed requests (bad framing, oversized headers) with an error body and closes the connection. */
 export function createClientErrorAnswer(random: Random) {
-  return (error: Error, socket: Socket): void => answerClientError(error, socket, random.uuid());
+  const refused = new WeakSet<Socket>();
+  return (error: Error, socket: Socket): void => {
+    // Node reports each further chunk as another error.
+    if (refused.has(socket)) return;
+    const answer = (): void => answerClientError(error, socket, random.uuid());
+    if (isBehindAnother(socket)) {
+      refused.add(socket);
+      afterPendingResponses(socket, answer);
+    } else answer();
+  };
+}
+
+/** Whether an earlier request waits for its response. An incomplete request is itself the malformed one. */
+function isBehindAnother(socket: Socket): boolean {
+  const pending = pendingResponse(socket);
+  return pending?.req.complete === true && !hasBegunResponse(socket) && socket.writable;
 }
 
 function answerClientError(error: Error, socket: Socket, requestId: string): void {
@@ -52,6 +68,6 @@ export function refuseTunnels(server: Server, random: Random): void {
   server.on('connect', (request: IncomingMessage, socket: Duplex) => {
     socket.on('error', () => socket.destroy());
     const requestId = saneId(request.headers[HEADERS.requestId], random);
-    refuseUpgrade(socket, protocolFault(request) ?? error, requestId);
+    afterPendingResponses(socket, () => refuseUpgrade(socket, protocolFault(request) ?? error, requestId));
   });
 }

@@ -22,6 +22,7 @@ export * from './request-ids.ts';
 export * from './request-line.ts';
 export * from './request-path.ts';
 export * from './request-target.ts';
+export * from './response-order.ts';
 export { methodNotAllowed } from './route-table.ts';
 export * from './server.ts';
 export * from './standard-routes.ts';

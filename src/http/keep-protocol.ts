@@ -36,7 +36,7 @@ export function keepProtocol(server: Server, random: Random, bodyIdleMs: number 
   cutStalledBodies(server, bodyIdleMs);
 }
 
-/** The same for a plain server. Fastify answers malformed requests itself. */
+/** The same for a server without Fastify, which answers malformed requests itself. */
 export function keepProtocolAlone(server: Server, random: Random): void {
   keepProtocol(server, random);
   server.on('clientError', createClientErrorAnswer(random));

@@ -3,10 +3,8 @@ import { PlatformError } from '../kit/errors/errors.ts';
 import type { CheckHost } from './host-check.ts';
 import { deliveryPathFault, pathFault, pathOf } from './request-path.ts';
 
-/** Throws VALIDATION_ERROR or FORBIDDEN for a wrong protocol, framing, path or Host. */
+/** Throws VALIDATION_ERROR or FORBIDDEN for a wrong path or Host. The protocol is checked by `protocolFault`. */
 export function requireValidRequest(request: IncomingMessage, checkHost: CheckHost | undefined): void {
-  const fault = protocolFault(request);
-  if (fault) throw fault;
   requireHost(request);
   requireSafePath(request.url!);
   if (!isDelivery(request.url!)) checkHost?.(request.headers.host);
@@ -31,7 +29,7 @@ function requireSafePath(url: string): void {
 }
 
 /** Deliveries authenticate by a secret and may arrive through tunnels under any host name. */
-function isDelivery(url: string): boolean {
+export function isDelivery(url: string): boolean {
   return url.startsWith('/webhooks/');
 }
 

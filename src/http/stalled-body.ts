@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { pendingRequest } from '../kit/process/node-internals.ts';
+import { pendingResponse } from '../kit/process/node-internals.ts';
 
 /** Progress of a connection at the last check. */
 interface Progress {
@@ -32,7 +32,7 @@ function cutStalled(server: Server, connections: ReadonlyMap<Socket, Progress>, 
   const now = performance.now();
   for (const [socket, progress] of connections) {
     const bytes = socket.bytesRead + socket.bytesWritten;
-    if (bytes !== progress.bytes || !isAwaited(pendingRequest(socket))) {
+    if (bytes !== progress.bytes || !isAwaited(pendingResponse(socket)?.req)) {
       progress.bytes = bytes;
       progress.at = now;
     } else if (now - progress.at >= idleMs) {

@@ -2,8 +2,9 @@
  * What is used of Node beyond its public API, and why. `test/kit/process/node-internals.test.ts` holds each to the running Node, so
  * that a new version that changes one fails there first.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Server, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 
 interface WithHandle {
   _handle?: object | null;
@@ -60,9 +61,17 @@ interface WithResponse {
   _httpMessage?: (ServerResponse & { _headerSent: boolean }) | null;
 }
 
-/** The request whose response the socket carries now. Public API would need a listener for each request. */
-export function pendingRequest(socket: Socket): IncomingMessage | undefined {
-  return (socket as WithResponse)._httpMessage?.req;
+/** The response that the socket carries now. Public API would need a listener for each request. */
+export function pendingResponse(socket: Duplex): ServerResponse | undefined {
+  return (socket as WithResponse)._httpMessage ?? undefined;
+}
+
+/**
+ * Keeps a connection whose client has ended its side until the pending response is sent. By default, Node ends it without
+ * the response.
+ */
+export function answerHalfClosed(server: Server): void {
+  (server as { httpAllowHalfOpen?: boolean }).httpAllowHalfOpen = true;
 }
 
 /**

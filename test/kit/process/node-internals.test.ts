@@ -5,12 +5,13 @@ import { join } from 'node:path';
 import { createHistogram } from 'node:perf_hooks';
 import { expect, onTestFinished, test } from 'vitest';
 import {
+  answerHalfClosed,
   hasBegunResponse,
   KILL_METHODS,
   listeningHandle,
   nativeClassesIn,
   PIPE_CONNECT_METHODS,
-  pendingRequest,
+  pendingResponse,
   pipePrototype,
   stopReading,
 } from '../../../src/kit/process/node-internals.ts';
@@ -85,18 +86,31 @@ test('the native class of a histogram has the import that the sandbox closes', (
   expect(importing).toHaveLength(1);
 });
 
-test('a socket tells which request is not answered yet, and whether its response has begun', async () => {
+test('a socket has its pending response, which tells whether it has begun', async () => {
   const server = await listening(createHttpServer());
   const { client, socket } = await connected(server);
-  expect([pendingRequest(socket), hasBegunResponse(socket)]).toEqual([undefined, false]);
+  expect([pendingResponse(socket), hasBegunResponse(socket)]).toEqual([undefined, false]);
   client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
-  const [request, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];
-  expect(pendingRequest(socket) === request).toBe(true);
+  const [, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];
+  expect(pendingResponse(socket) === response).toBe(true);
   response.writeHead(200);
   expect([hasBegunResponse(socket), response.headersSent]).toEqual([false, true]);
   await new Promise((resolve) => response.write('a', resolve));
   expect(hasBegunResponse(socket)).toBe(true);
   response.end();
   await once(response, 'finish');
-  expect([pendingRequest(socket), hasBegunResponse(socket)]).toEqual([undefined, false]);
+  expect([pendingResponse(socket), hasBegunResponse(socket)]).toEqual([undefined, false]);
+});
+
+test('a client that has ended its side still gets its response', async () => {
+  const server = await listening(createHttpServer());
+  answerHalfClosed(server);
+  const { client, socket } = await connected(server);
+  client.end('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+  const [, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];
+  if (!socket.readableEnded) await once(socket, 'end');
+  response.end('answer');
+  let text = '';
+  for await (const chunk of client) text += chunk;
+  expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\r\n\r\nanswer$/s);
 });

@@ -9,7 +9,12 @@ import {
 } from '../../../http/index.ts';
 import { toPlatformError } from '../../../kit/errors/errors.ts';
 import { saneId, spanIdOf, traceIdOf } from '../../../kit/telemetry/trace.ts';
-import type { IncomingDelivery, WebhookDelivery } from '../domain/webhooks/receive/delivery.ts';
+import { atTurnEnd } from '../../../kit/time/turn-end.ts';
+import type {
+  DeliveryAnswer,
+  IncomingDelivery,
+  WebhookDelivery,
+} from '../domain/webhooks/receive/delivery.ts';
 import { answerDelivery } from './delivery-answer.ts';
 import { readBody, requireDeclaredSize } from './read-body.ts';
 import type { EdgeMatch } from './router.ts';
@@ -19,22 +24,27 @@ export interface DeliveriesServices {
   clientSideOf: ClientSideOf;
 }
 
-/** One delivery and the way back to its sender. */
+/** A delivery with its request and response. */
 interface Arrival {
   request: IncomingMessage;
   response: ServerResponse;
-  /** The pattern that its path matched. */
+  /** The matched route pattern. */
   route: string;
   /** `performance.now()` at the request line. */
   startedAt: number;
   incoming: IncomingDelivery;
 }
 
-/** Where external services deliver, without Bearer tokens. @spec Webhook delivery; Authentication 10 */
+/** Receives webhook deliveries, which have no Bearer token. @spec Webhook delivery; Authentication 10 */
 export class Deliveries {
   readonly #kit: HttpKit;
   readonly #delivery: WebhookDelivery;
   readonly #clientSideOf: ClientSideOf;
+  /** By then the parser has read a body that came in one packet with its head. */
+  readonly #receiveSoon = atTurnEnd((arrival: Arrival) => void this.#receive(arrival));
+  readonly #answerSoon = atTurnEnd(([arrival, answer]: [Arrival, DeliveryAnswer]) =>
+    this.#answer(arrival, answer),
+  );
 
   constructor(kit: HttpKit, { delivery, clientSideOf }: DeliveriesServices) {
     this.#kit = kit;
@@ -46,23 +56,26 @@ export class Deliveries {
     const startedAt = performance.now();
     this.#kit.lastRequestAt = startedAt;
     const incoming = this.#read(request, response, params);
-    const arrival = { request, response, route: route.pattern, startedAt, incoming };
+    this.#receiveSoon({ request, response, route: route.pattern, startedAt, incoming });
+  }
+
+  /** Never rejects. */
+  async #receive(arrival: Arrival): Promise<void> {
     try {
-      requireValidRequest(request, this.#kit.checkHost);
+      requireValidRequest(arrival.request, this.#kit.checkHost);
     } catch (error) {
       this.#refuse(arrival, error);
       return;
     }
-    void this.#receive(arrival);
+    this.#answerSoon([arrival, await this.#delivery.receive(arrival.incoming)]);
   }
 
-  /** `receive` never rejects; a connection that cannot take the answer is of no use. */
-  async #receive(arrival: Arrival): Promise<void> {
+  #answer(arrival: Arrival, answer: DeliveryAnswer): void {
     const { request, response, incoming } = arrival;
-    const answer = await this.#delivery.receive(incoming);
     try {
       answerDelivery(request, response, answer, incoming.requestId, this.#kit.draining);
     } catch {
+      // Without a valid answer, the connection cannot be used again.
       answer.answered();
       request.destroy();
       return;
@@ -77,8 +90,8 @@ export class Deliveries {
   }
 
   /**
-   * What the head says. One UUID names the delivery and, unless the sender brought ids, its request and its trace: making
-   * four costs more than hashing the body.
+   * Reads the head. Without ids of the sender, one UUID serves delivery, request and trace: creating four would cost more
+   * than hashing the body.
    */
   #read(request: IncomingMessage, response: ServerResponse, params: EdgeMatch['params']): IncomingDelivery {
     const { random } = this.#kit;
@@ -121,7 +134,7 @@ export class Deliveries {
   }
 }
 
-/** `?namespace=`; given twice, it is none. */
+/** The `namespace` parameter, unless it is repeated. */
 function namespaceIn(url: string): string | undefined {
   const mark = url.indexOf('?');
   if (mark === -1) return undefined;

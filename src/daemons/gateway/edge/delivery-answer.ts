@@ -4,8 +4,8 @@ import { endUnread } from '../../../http/index.ts';
 import type { DeliveryAnswer } from '../domain/webhooks/receive/delivery.ts';
 
 /**
- * Writes the answer to a delivery and calls `answered` once it is written, or the connection is gone. Throws when one of
- * its headers cannot be sent.
+ * Writes the answer to a delivery, then calls `answered`; calls it too if the connection is gone. Throws for an invalid
+ * header.
  */
 export function answerDelivery(
   request: IncomingMessage,
@@ -25,19 +25,19 @@ export function answerDelivery(
   if (isUnread || isDraining) head.push('connection', 'close');
   response.writeHead(status, head);
   if (isUnread) endUnread(request, response, text);
-  // ASCII leaves in one write with the head.
+  // As latin1, ASCII text is sent in one write with the head.
   else response.end(text, bytes === text.length ? 'latin1' : 'utf8');
   onceWritten(request, response, answered);
 }
 
-/** Node writes an answer at once, unless earlier requests of the connection are not answered yet: then it has no socket. */
+/** Node writes a response at once, unless earlier responses on the connection are pending. It has no socket then. */
 function onceWritten(request: IncomingMessage, response: ServerResponse, written: () => void): void {
   const { socket } = request;
   if (response.socket || socket.destroyed) {
     written();
     return;
   }
-  // One for each request that the client pipelined.
+  // One listener per pipelined request.
   socket.setMaxListeners(0);
   socket.once('close', written);
   response.once('finish', () => {

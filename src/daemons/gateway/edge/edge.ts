@@ -1,6 +1,8 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { deliverToInstance, deliverWebhook } from '../../../contracts/index.ts';
-import { type Http, type JudgeOrigin, originForm } from '../../../http/index.ts';
+import { type Http, isDelivery, type JudgeOrigin, originForm } from '../../../http/index.ts';
+import { answerHalfClosed, pendingResponse } from '../../../kit/process/node-internals.ts';
 import type { WebhookDelivery } from '../domain/webhooks/receive/delivery.ts';
 import { PROXIED_METHODS } from '../proxy/proxied-call.ts';
 import { Deliveries } from './deliveries.ts';
@@ -10,17 +12,17 @@ import { Upgrades, type UpgradesServices } from './upgrades.ts';
 
 export interface EdgeServices extends ProxiedCallsServices, UpgradesServices {
   delivery: WebhookDelivery;
-  /** Null where pages of no other origin may call. */
+  /** Null unless pages of other origins may call. */
   judgeOrigin: JudgeOrigin | null;
 }
 
 /**
- * The only way into the gateway: one router decides what each request is. Deliveries, proxied calls and WebSocket upgrades
- * are served here, all other requests by Fastify.
+ * Routes all requests of the gateway by one router. Serves deliveries, proxied calls and WebSocket upgrades, and passes
+ * native endpoints to Fastify.
  */
 export function gatewayEdge(http: Http, services: EdgeServices): RequestListener {
   const edge = new Edge(http, services);
-  // Once Fastify has all routes: a path of the gateway's own must never go to an upstream.
+  // When Fastify has all routes, because native paths take precedence over upstreams.
   http.addHook('onReady', async () => edge.addRoutes());
   http.addHook('preClose', async () => services.proxySocket.closeAll());
   return edge.serve;
@@ -40,6 +42,8 @@ class Edge {
     this.#deliveries = new Deliveries(kit, services);
     this.#proxiedCalls = new ProxiedCalls(kit, services);
     server.on('upgrade', new Upgrades(kit, this.#router, services).serve);
+    answerHalfClosed(server);
+    server.on('connection', (socket: Socket) => socket.on('end', () => endUnlessDelivering(socket)));
   }
 
   readonly serve = (request: IncomingMessage, response: ServerResponse): void => {
@@ -63,7 +67,7 @@ class Edge {
     route: EdgeRoute & { kind: 'proxied' },
   ): void {
     const verdict = this.#services.judgeOrigin?.(request);
-    // Fastify answers preflights, of whatever path.
+    // Fastify answers all preflights.
     if (verdict?.isPreflight) this.#http.routing(request, response);
     else this.#proxiedCalls.serve(request, response, route, verdict?.headers ?? null);
   }
@@ -82,9 +86,15 @@ class Edge {
     }
   }
 
-  /** Also to the routes that Fastify knows of when it answers 404 or 405. */
+  /** Adds the route to Fastify's list too, for the `Allow` header of 405 responses. */
   #add(methods: readonly string[], route: EdgeRoute): void {
     this.#router.add(methods, route);
     for (const method of methods) this.#http.kit.routes.push({ method, path: route.pattern });
   }
+}
+
+/** Only senders of deliveries get the response after ending their side; other calls are aborted, as by Node's default. */
+function endUnlessDelivering(socket: Socket): void {
+  const pending = pendingResponse(socket);
+  if (pending && !isDelivery(pending.req.url!)) socket.end();
 }

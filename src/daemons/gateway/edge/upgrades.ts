@@ -1,11 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import {
+  afterPendingResponses,
   type ClientSideOf,
   type HttpKit,
   idsOf,
   originForm,
   pathOf,
+  protocolFault,
   type RequestIds,
   refuseUpgrade,
   requireValidRequest,
@@ -31,24 +33,24 @@ export interface UpgradesServices {
   ownSockets: ReadonlyMap<string, UpgradeHandler>;
 }
 
-/** One upgrade on its way to its handler. */
+/** An upgrade request and its ids. */
 interface Arrival extends RequestIds {
   request: IncomingMessage;
   socket: Duplex;
   head: Buffer;
   startedAt: number;
-  /** The pattern that its path matched. */
+  /** The matched route pattern. */
   route: string;
   tenantId: string;
 }
 
 interface Target {
   route: string;
-  /** Resolves with the status that the client was answered. */
+  /** Resolves with the status sent to the client. */
   handle(upgrade: ClientUpgrade): Promise<number>;
 }
 
-/** WebSockets: authenticated by the upgrade request as any other, then joined to the upstream. @spec Authentication 8 */
+/** Authenticates WebSocket upgrades like other requests, then connects them. @spec Authentication 8 */
 export class Upgrades {
   readonly #kit: HttpKit;
   readonly #router: EdgeRouter;
@@ -64,18 +66,22 @@ export class Upgrades {
     const ids = idsOf(request.headers, this.#kit.random);
     const startedAt = performance.now();
     const arrival: Arrival = { ...ids, request, socket, head, startedAt, route: '(none)', tenantId: '' };
-    // A socket without this listener takes the process down when its client resets it.
+    // Without a listener, a reset by the client would end the process.
     socket.on('error', () => socket.destroy());
-    this.#handle(arrival).then(
-      (status) => this.#account(arrival, status),
-      (error) => this.#refuse(arrival, error),
-    );
+    afterPendingResponses(socket, () => {
+      this.#handle(arrival).then(
+        (status) => this.#account(arrival, status),
+        (error) => this.#refuse(arrival, error),
+      );
+    });
   };
 
   async #handle(arrival: Arrival): Promise<number> {
     const { request, socket, head, requestId, traceId, spanId } = arrival;
     const { authenticator, admins, limitRequests, clientSideOf } = this.#services;
     request.url = originForm(request);
+    const fault = protocolFault(request);
+    if (fault) throw fault;
     requireValidRequest(request, this.#kit.checkHost);
     const target = this.#targetOf(request);
     arrival.route = target.route;
@@ -148,7 +154,7 @@ function requireWebSocket({ method, headers, httpVersionMinor }: IncomingMessage
   }
 }
 
-/** 426 with the version that is spoken here (RFC 6455 4.4). */
+/** 426 with the supported version (RFC 6455 4.4). */
 function upgradeRequired(message: string): PlatformError {
   return new PlatformError('UPGRADE_REQUIRED', message, {
     headers: { upgrade: 'websocket', 'sec-websocket-version': WEBSOCKET_VERSION },

@@ -95,9 +95,45 @@ test('a client that ends its side within a request gets 400', async () => {
     const { socket, answers, closed } = await client(gateway);
     socket.end(text);
     await closed;
-    expect(answers()).toEqual([expect.stringMatching(/^HTTP\/1\.1 400 .*not a well-formed/s)]);
+    expect(answers()).toEqual([expect.stringMatching(/^HTTP\/1\.1 400 .*not well-formed/s)]);
   }
   expect(handlerRuns(gateway)).toBe(0);
+});
+
+test('a sender that ends its side after a delivery gets its answer, then the end', async () => {
+  const { gateway, post } = await start();
+  const { socket, answers, closed } = await client(gateway);
+  socket.end(post({ n: 1, sleepMs: 50 }) + post({ n: 2 }));
+  await closed;
+  expect(answers().map(contentOf)).toEqual([1, 2]);
+});
+
+test('a refused delivery whose body has arrived keeps the connection', async () => {
+  const { gateway, post } = await start();
+  const { socket, answers } = await client(gateway);
+  const unknown = post({ n: 1 }).replace('/created', '/unknown');
+  socket.write(unknown + post({ n: 2 }));
+  await expect.poll(() => answers().length).toBe(2);
+  expect(answers()[0]).toMatch(/^HTTP\/1\.1 404 .*\r\nconnection: keep-alive\r\n/is);
+  expect(contentOf(answers()[1]!)).toBe(2);
+});
+
+test.each([
+  ['a malformed request', 'nonsense\r\n\r\n', 400],
+  ['a CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n', 501],
+  [
+    'an upgrade',
+    'GET /none HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+    404,
+  ],
+])('%s behind a delivery is answered after it', async (_what, text, status) => {
+  const { gateway, post } = await start();
+  const { socket, answers, closed } = await client(gateway);
+  socket.write(post({ n: 1, sleepMs: 50 }) + text);
+  await closed;
+  expect(answers().length).toBe(2);
+  expect(contentOf(answers()[0]!)).toBe(1);
+  expect(answers()[1]).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
 });
 
 test('a client that leaves before its answer does not disturb others', async () => {
