@@ -5,12 +5,12 @@ import { cancelled, type ExecutionBackend, type StreamSink } from '../../plugins
 import type { Member, PrimaryProcess, SiblingProcess } from '../group/process-group.ts';
 import type { RemoteBackends } from '../plugin-runtime/backends.ts';
 
-const RUN = 'elsewhere.run';
-const CANCEL = 'elsewhere.cancel';
+const RUN = 'remote.run';
+const CANCEL = 'remote.cancel';
 /** Primary to sibling: the handler returned a stream. */
-const STREAM = 'elsewhere.stream';
+const STREAM = 'remote.stream';
 /** Primary to sibling: a chunk of it; the reply means that its reader has taken it. */
-const CHUNK = 'elsewhere.chunk';
+const CHUNK = 'remote.chunk';
 /**
  * The backend enforces the handler's timeout and may fetch a plugin first; it counts as hung this much later.
  */

@@ -27,8 +27,8 @@ export interface ProxiedCallsServices {
 const ANONYMOUS: Caller = { hostId: ANONYMOUS_HOST, namespaceId: 'default' };
 
 /**
- * Calls of paths at or below an upstream's prefix: authenticates, limits, forwards. Each step is synchronous when it can
- * be, as a promise costs the hot path. Bodies stream through unparsed. @spec Authentication 1: no routing without it
+ * Authenticates, rate-limits and forwards calls below an upstream's prefix. Steps are synchronous if possible, because a
+ * promise costs the hot path. Bodies are streamed unparsed. @spec Authentication 1: no routing without it
  */
 export class ProxiedCalls {
   readonly #kit: HttpKit;
@@ -39,7 +39,7 @@ export class ProxiedCalls {
     this.#services = services;
   }
 
-  /** `corsHeaders`: what the answer tells pages of other origins. */
+  /** `corsHeaders`: flat pairs for the response. */
   serve(
     request: IncomingMessage,
     response: ServerResponse,
@@ -82,7 +82,7 @@ export class ProxiedCalls {
     return this.#services.authenticator.authenticate({ rawHeaders, requestId, traceId, ip: client.ip });
   }
 
-  /** A token that was sent counts, also where none is needed: a wrong one is 401 as everywhere. */
+  /** A token is checked whenever it is sent, so a wrong one is 401 on public routes too. */
   #needsNoToken({ request, upstream }: ProxiedCall): boolean {
     const { isPublicRoute } = this.#services;
     if (!isPublicRoute || upstream.name !== 'rest') return false;
@@ -90,7 +90,7 @@ export class ProxiedCalls {
     return isPublicRoute(request.method!, pathOf(request.url!));
   }
 
-  /** A promise where several processes have to be asked about a limit. */
+  /** Returns a promise if the limit is shared by several processes. */
   #limit(call: ProxiedCall, caller: Caller): Promise<void> | undefined {
     call.caller = caller;
     const { headers } = call.request;

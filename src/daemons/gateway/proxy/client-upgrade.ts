@@ -6,7 +6,7 @@ import type { Principal } from '../domain/identity/authenticator.ts';
 export interface ClientUpgrade {
   request: IncomingMessage;
   socket: Duplex;
-  /** Bytes that came right behind the request. */
+  /** Bytes received after the request. */
   head: Buffer;
   caller: Principal;
   requestId: string;
@@ -15,5 +15,5 @@ export interface ClientUpgrade {
   ip: string;
 }
 
-/** Serves an upgrade of the gateway's own; throws or rejects with the error for the client. */
+/** Serves one of the gateway's own upgrades. Throws or rejects with the error for the client. */
 export type UpgradeHandler = (upgrade: ClientUpgrade) => void | Promise<void>;

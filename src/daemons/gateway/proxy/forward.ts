@@ -26,8 +26,8 @@ export interface ForwarderDeps {
 }
 
 /**
- * Hands an authenticated call to its upstream and the answer back; answers errors itself. Never throws. `acting`: its
- * caller, in the namespace that it acts on. `extra`: headers of the gateway's own for the answer, flat.
+ * Forwards an authenticated call to its upstream and relays the response. Answers errors itself and never throws.
+ * `acting`: the caller, in the namespace it acts for. `extra`: flat pairs of additional response headers.
  */
 export type Forward = (call: ProxiedCall, acting: Caller, extra: readonly string[] | null) => void;
 
@@ -67,13 +67,13 @@ export function createForwarder(deps: ForwarderDeps): Forward {
   };
 }
 
-/** What logs and metrics say of a client that left before its answer, as nginx does. */
-const CLIENT_LEFT = 499;
+/** Status logged when the client disconnects (nginx convention). */
+const CLIENT_CLOSED_REQUEST = 499;
 const SMALL_BYTES = 16 * 1024;
 
 /**
- * The answer of one request on its way from upstream to client; whatever goes wrong on either side ends both.
- * A class, as there is one for each request: closures for each of its parts would cost more than forwarding does.
+ * Relays one response from upstream to client. A failure on either side ends both. A class, because closures per request
+ * would cost more than forwarding.
  */
 class Answer implements UpstreamHandler {
   private readonly call: ProxiedCall;
@@ -82,11 +82,11 @@ class Answer implements UpstreamHandler {
   private upstreamCall: UpstreamCall | undefined;
   private head: ResponseHead | undefined;
   private received = 0;
-  /** What is to leave last: all of the body, where it came in one piece. */
+  /** The last chunk; the complete body if it came in one chunk. */
   private rest: Buffer | undefined;
-  /** The upstream has said everything; what is left of it has yet to leave. */
+  /** The upstream's response has ended; its last chunk is not written yet. */
   private complete = false;
-  /** Answered, or given up. */
+  /** Answered or aborted. */
   private over = false;
 
   constructor(call: ProxiedCall, count: CountUpstreamRequest, extra: readonly string[] | null) {
@@ -105,7 +105,7 @@ class Answer implements UpstreamHandler {
     const { upstream, requestId, response } = this.call;
     this.count(upstream.name, status);
     this.head = responseHead(status, rawHeaders, requestId, this.extra);
-    // A short body is close behind: its head waits for it. A stream's must not.
+    // A short body follows at once, so the head waits for it. The head of a stream must not wait.
     const { contentLength } = this.head;
     if (contentLength !== null && contentLength < SMALL_BYTES) return;
     this.writeHead();
@@ -151,7 +151,7 @@ class Answer implements UpstreamHandler {
       answerError(this.call, error, this.extra);
       return;
     }
-    // Half an answer must not look whole: its framing stays unfinished.
+    // Leaves the framing incomplete, so that the client detects the truncation.
     response.destroy();
     account(this.call, response.statusCode);
   }
@@ -168,13 +168,13 @@ class Answer implements UpstreamHandler {
     this.over = true;
     const { rest } = this;
     const { request, response } = this.call;
-    // The upstream did not wait for the body, and the connection is to close: on unread bytes that would be a reset.
+    // Closing a connection with an unread body would reset it.
     if (!request.complete && !response.shouldKeepAlive) endUnread(request, response, rest ?? '');
     else if (rest === undefined) response.end();
-    // As text it leaves in one write with the head.
+    // As text, it is sent in one write with the head.
     else if (rest.length < SMALL_BYTES) response.end(rest.toString('latin1'), 'latin1');
     else response.end(rest);
-    // What is left of a body that the upstream did not wait for: the next request is behind it.
+    // Discards the rest of a body that the upstream did not read; the next request follows it.
     if (!request.complete) request.unpipe().resume();
     account(this.call, response.statusCode);
   }
@@ -190,14 +190,14 @@ class Answer implements UpstreamHandler {
     if (this.over) return;
     this.over = true;
     this.upstreamCall?.abort();
-    account(this.call, CLIENT_LEFT);
+    account(this.call, CLIENT_CLOSED_REQUEST);
   }
 }
 
 const endSoon = atTurnEnd((answer: Answer) => answer.end());
 
 interface Framing {
-  /** Bytes; null: there is no body, or one in chunks. */
+  /** Bytes; null without a body, or if it is chunked. */
   contentLength: number | null;
   chunked: boolean;
 }
@@ -205,7 +205,7 @@ interface Framing {
 const NO_BODY: Framing = { contentLength: null, chunked: false };
 const CHUNKED: Framing = { contentLength: null, chunked: true };
 
-/** How the body is delimited. Node has refused what is malformed or ambiguous; the rest is what we do not do. */
+/** Determines how the body is delimited. Node has rejected malformed framing; unsupported codings throw here. */
 function framingOf({ headers }: IncomingMessage, limit: number): Framing {
   const length = headers['content-length'];
   const coding = headers['transfer-encoding'];
@@ -219,7 +219,7 @@ function framingOf({ headers }: IncomingMessage, limit: number): Framing {
   return { contentLength, chunked: false };
 }
 
-/** A body of unannounced length, counted as it passes. */
+/** Enforces the limit on a body of unknown length. */
 function metered(raw: IncomingMessage, limit: number, answer: Answer): Readable {
   let seen = 0;
   const meter = new Transform({

@@ -4,27 +4,27 @@ import { type ClientSide, type HttpKit, type RequestIds, sendRawError } from '..
 import type { PlatformError } from '../../../kit/errors/errors.ts';
 import type { Upstream } from './upstreams.ts';
 
-/** TRACE would show a page what headers we add; CONNECT is no request to an upstream. */
+/** Without TRACE, which would reveal the headers we add, and CONNECT, which does not address an upstream. */
 export const PROXIED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
-/** A request on its way to an upstream. */
+/** A request to forward, with its state. */
 export interface ProxiedCall extends RequestIds {
   kit: HttpKit;
   request: IncomingMessage;
   response: ServerResponse;
   upstream: Upstream;
-  /** The pattern that its path matched. */
+  /** The matched route pattern. */
   route: string;
   /** `performance.now()` at the request line. */
   startedAt: number;
   client: ClientSide;
-  /** Headers for pages of other origins, flat; null: none. */
+  /** CORS headers as flat pairs; null: none. */
   corsHeaders: readonly string[] | null;
   /** Null until the call is authenticated. */
   caller: Caller | null;
 }
 
-/** Counts and logs a call that was answered. */
+/** Counts and logs an answered call. */
 export function account(call: ProxiedCall, status: number): void {
   call.kit.accountAnswered({
     method: call.request.method!,
@@ -39,7 +39,7 @@ export function account(call: ProxiedCall, status: number): void {
   });
 }
 
-/** Answers with an error and counts it; while the gateway drains, the connection ends with it. `extra`: more headers, flat. */
+/** Sends an error and counts it; closes the connection during a drain. `extra`: flat pairs of more headers. */
 export function answerError(call: ProxiedCall, error: PlatformError, extra: readonly string[] | null): void {
   sendRawError(call.response, error, call.requestId, extra, call.kit.draining);
   account(call, error.status);

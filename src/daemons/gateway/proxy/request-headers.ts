@@ -2,7 +2,7 @@ import { type Caller, HEADERS } from '../../../contracts/index.ts';
 import { createBoundedCache } from '../../../kit/data/bounded-cache.ts';
 import { serviceKey } from '../../../kit/security/keys.ts';
 
-/** Of one connection, not of the message (RFC 9110 7.6.1), or settled between the client and us. */
+/** Headers of the connection, not of the message (RFC 9110 7.6.1), or handled by the gateway. */
 const HOP_BY_HOP = [
   'connection',
   'keep-alive',
@@ -17,7 +17,7 @@ const HOP_BY_HOP = [
   'http2-settings',
 ];
 
-/** What the gateway says of a caller, so that a client cannot; and the token itself, which is no business of upstreams. */
+/** Headers that only the gateway may set, and the client's token, which upstreams must not see. */
 const OURS = [
   ...Object.values(HEADERS),
   'traceparent',
@@ -35,35 +35,35 @@ const OURS = [
 
 const DROPPED = new Set([...HOP_BY_HOP, ...OURS]);
 
-/** Some servers read `X_Tenant_ID` as `X-Tenant-ID`, so both are one name here; nothing of a client's may begin like ours either. */
+/** Treats `_` as `-`, because some servers do. Clients may not use our prefix `x-svc-` at all. */
 function isDropped(name: string): boolean {
-  const plain = name.toLowerCase().replaceAll('_', '-');
-  return DROPPED.has(plain) || plain.startsWith('x-svc-');
+  const normalized = name.toLowerCase().replaceAll('_', '-');
+  return DROPPED.has(normalized) || normalized.startsWith('x-svc-');
 }
 
 const DISTINCT_NAMES = 1024;
 
-/** What the gateway tells an upstream about one request. */
+/** Facts about a request for the upstream. */
 export interface ForwardedRequest {
   rawHeaders: readonly string[];
-  /** Values of `connection`, which may name more headers to drop. */
+  /** The `connection` header, which may name more headers to drop. */
   connection: string | undefined;
   caller: Caller;
   requestId: string;
   traceId: string;
   traceparent: string;
-  /** The address of the client, behind those that trusted proxies reported. */
+  /** The client's address, resolved through trusted proxies. */
   forwardedFor: string;
   forwardedHost: string;
   forwardedProto: 'http' | 'https';
-  /** Bytes of the body; null when there is none, or none told. */
+  /** Bytes of the body; null without a body, or if it is chunked. */
   contentLength: number | null;
 }
 
-/** Builds the headers of the upstream request in one pass, as a flat list of names and values. @spec Authentication 12 */
+/** Builds the upstream request's headers as flat pairs. @spec Authentication 12 */
 export function createRequestHeaders(internalSecret: string) {
   const key = serviceKey(internalSecret);
-  // Names come in few spellings; each is folded and looked up once.
+  // Clients use few spellings of a name; each is checked once.
   const verdicts = createBoundedCache<boolean>(DISTINCT_NAMES);
 
   function dropped(name: string): boolean {
@@ -107,7 +107,7 @@ export function createRequestHeaders(internalSecret: string) {
   };
 }
 
-/** The headers that `Connection: close, x-foo` makes hop-by-hop, apart from the two everyday options. */
+/** Headers that `Connection` declares hop-by-hop. Undefined for the usual values, which name none. */
 function namedByConnection(connection: string | undefined): Set<string> | undefined {
   if (connection === undefined || connection === 'keep-alive' || connection === 'close') return undefined;
   return new Set(

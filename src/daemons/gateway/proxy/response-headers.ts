@@ -1,4 +1,4 @@
-/** Of one connection, or the gateway's own to say: what it allows browsers, which request this was. */
+/** Headers of the connection, and those that only the gateway sets: CORS and the request id. */
 export const DROPPED_FROM_ANSWERS: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -20,13 +20,13 @@ export const DROPPED_FROM_ANSWERS: ReadonlySet<string> = new Set([
 
 export interface ResponseHead {
   status: number;
-  /** Flat names and values, ready for `writeHead`. */
+  /** Flat pairs for `writeHead`. */
   headers: string[];
-  /** Announced body length; null: unknown. */
+  /** Content-Length of the body; null: unknown. */
   contentLength: number | null;
 }
 
-/** What of an upstream's answer goes to the client, in one pass. Names are in lower case; `extra` are the gateway's own. */
+/** Builds the client's response head. `upstream`: flat pairs, names in lower case. `extra`: headers of the gateway. */
 export function responseHead(
   status: number,
   upstream: readonly string[],
@@ -54,7 +54,7 @@ function namesIn(connection: string): Set<string> | undefined {
   return new Set(text.split(',').map((name) => name.trim()));
 }
 
-/** The gateway's own come first and are not the upstream's to name. */
+/** Keeps the gateway's `own` first headers, whatever the upstream names. */
 function without(headers: string[], names: Set<string>, own: number): string[] {
   return headers.filter((_, index) => index < own || !names.has(headers[index - (index % 2)]!));
 }

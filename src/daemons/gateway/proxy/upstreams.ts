@@ -6,12 +6,12 @@ export type UpstreamName = 'rest' | 'workflow';
 /** A service behind the gateway. */
 export interface Upstream {
   name: UpstreamName;
-  /** Paths at or below these are its own; the longest match wins. */
+  /** It serves paths at or below these; the longest prefix wins. */
   prefixes: readonly string[];
   websocket: boolean;
-  /** Where it is now: `http://127.0.0.1:5050`. Throws UPSTREAM_UNAVAILABLE while nobody knows. */
+  /** Current origin: `http://127.0.0.1:5050`. Throws UPSTREAM_UNAVAILABLE until the service has registered. */
   origin(): string;
-  /** Goes before each path; '' unless the configured URL has a path. */
+  /** Prepended to each path; '' unless the configured URL has a path. */
   basePath: string;
 }
 
@@ -27,21 +27,21 @@ export function createUpstreams(config: PlatformConfig['gateway']['upstreams'], 
   });
 }
 
-/** Whose path it is: the longest prefix wins, as in the router; undefined: nobody's. */
+/** Finds the upstream of a path by the longest prefix, like the router. */
 export function upstreamFor(
   upstreams: readonly Upstream[],
   path: string,
 ): { upstream: Upstream; prefix: string } | undefined {
-  const plain = decoded(path);
+  const decodedPath = decoded(path);
   const matches = upstreams.flatMap((upstream) =>
     upstream.prefixes
-      .filter((prefix) => plain === prefix || plain.startsWith(`${prefix}/`))
+      .filter((prefix) => decodedPath === prefix || decodedPath.startsWith(`${prefix}/`))
       .map((prefix) => ({ upstream, prefix })),
   );
   return matches.sort((a, b) => b.prefix.length - a.prefix.length)[0];
 }
 
-/** As the router reads it: escapes resolved, but for an escaped slash. */
+/** Decodes like the router, which keeps escaped slashes. */
 function decoded(path: string): string {
   try {
     return decodeURIComponent(path.replace(/%2f/gi, '%252F'));

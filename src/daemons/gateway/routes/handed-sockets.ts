@@ -14,7 +14,7 @@ export interface HandedSocketsServices {
   ownSockets: Map<string, UpgradeHandler>;
 }
 
-/** An upgrade as it travels; the socket itself travels beside it. */
+/** An upgrade as sent to the first process. The socket is sent with it. */
 interface HandedUpgrade extends Omit<ClientUpgrade, 'request' | 'socket' | 'head' | 'caller'> {
   path: string;
   url: string;
@@ -22,13 +22,13 @@ interface HandedUpgrade extends Omit<ClientUpgrade, 'request' | 'socket' | 'head
   rawHeaders: string[];
   /** Base64. */
   head: string;
-  /** `expiresAt` null: never, which JSON cannot say. */
+  /** `expiresAt` null: never, because JSON has no Infinity. */
   caller: Omit<Principal, 'expiresAt'> & { expiresAt: number | null };
 }
 
 /**
- * The sockets that the gateway serves itself belong to its first process, whichever one a client reached: the others
- * authenticate the upgrade and hand the connection over. Mounted after those sockets.
+ * Passes the gateway's own WebSockets to its first process, which serves all of them: other processes authenticate the
+ * upgrade and send the connection. Mount it after those sockets.
  */
 export function handedSocketRoutes(_http: Http, { group, ownSockets }: HandedSocketsServices): void {
   if (group.role === 'primary') {
@@ -46,7 +46,7 @@ export function handedSocketRoutes(_http: Http, { group, ownSockets }: HandedSoc
 function packed(path: string, upgrade: ClientUpgrade): { handed: HandedUpgrade; socket: Socket } {
   const { request, head, caller, requestId, traceId, spanId, ip } = upgrade;
   const socket = upgrade.socket as Socket;
-  // What came while the token was being looked at; the rest is for the first process to read.
+  // Bytes that arrived during authentication; the first process reads the rest.
   const more = takeUnread(socket);
   const handed: HandedUpgrade = {
     path,
@@ -63,13 +63,13 @@ function packed(path: string, upgrade: ClientUpgrade): { handed: HandedUpgrade; 
   return { handed, socket };
 }
 
-/** Answers a refusal on the socket itself, and tells it to who handed it over, which counts it. */
+/** Sends a refusal on the socket, and rethrows it to the sending process, which counts it. */
 async function take(
   { path, url, headers, rawHeaders, head, caller, ...ids }: HandedUpgrade,
   socket: Socket | undefined,
   ownSockets: ReadonlyMap<string, UpgradeHandler>,
 ): Promise<void> {
-  // The client left on the way.
+  // The client disconnected during the transfer.
   if (!socket) return;
   socket.on('error', () => socket.destroy());
   const request = new IncomingMessage(socket);

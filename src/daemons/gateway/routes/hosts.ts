@@ -46,7 +46,7 @@ export function hostRoutes(http: Http, services: HostRoutesServices): void {
   });
 }
 
-/** The namespace a machine may join: that of the enrolment token, or the one an administrator acts on. */
+/** The namespace that the host joins: that of the enrolment token, or the one an administrator acts for. */
 async function registrantNamespace(request: FastifyRequest, services: HostRoutesServices): Promise<string> {
   const { enrolments, authenticator, admins } = services;
   const header = authorizationOf(request.raw.rawHeaders);

@@ -23,15 +23,15 @@ export interface InternalDispatchServices {
   internalSecret: string;
 }
 
-/** Room for the largest input of a webhook, escaped as JSON. */
+/** Fits the largest webhook input, escaped as JSON. */
 const BODY_LIMIT_BYTES = 64 * 1024 * 1024;
 
-/** Executions for other daemons and for containers; never by a Bearer token alone. @spec Authentication 6 */
+/** Runs plugin code for other services and for containers; a Bearer token is not enough. @spec Authentication 6 */
 export function internalDispatchRoutes(http: Http, services: InternalDispatchServices): void {
   const dispatchers = new WeakMap<FastifyRequest, Dispatcher>();
-  // A scope of its own: the hook is for this route alone.
+  // A scope, because the hook applies to this route only.
   http.register((own, _options, done) => {
-    // Before the body is read: a stranger must not make us parse 64 MB.
+    // Before the body is read: unauthenticated clients must not make us parse 64 MB.
     own.addHook('onRequest', async (request) => {
       dispatchers.set(request, await admit(request, services));
     });
@@ -55,7 +55,7 @@ export function internalDispatchRoutes(http: Http, services: InternalDispatchSer
   });
 }
 
-/** Answers with the result, or with the stream that the handler returned. */
+/** Sends the handler's result or stream. */
 async function run(
   named: NamedRequest,
   by: Dispatcher,
@@ -84,7 +84,7 @@ async function run(
     return { executionId, result };
   } catch (error) {
     if (!answer.started) throw error;
-    // Its status is out: only the missing end tells the caller that something failed.
+    // The status is sent, so only the missing end signals the failure.
     answer.cut();
     kit.account(request, signal.aborted ? CLIENT_CLOSED_REQUEST : 500);
     if (!signal.aborted)
@@ -99,8 +99,8 @@ async function run(
 }
 
 /**
- * A daemon shows the internal secret; a container the one of its execution and its token. A container's token beside
- * our own secret binds the call to its namespace all the same.
+ * Services send the internal secret; containers send the secret of their execution and their token. A container token
+ * limits the call to its namespace with either secret.
  */
 async function admit(request: FastifyRequest, services: InternalDispatchServices): Promise<Dispatcher> {
   const { internalSecret, credentials, authenticator } = services;
@@ -115,13 +115,13 @@ async function admit(request: FastifyRequest, services: InternalDispatchServices
   throw refuse(request, 'WRONG_SECRET');
 }
 
-/** The internal secret alone is also held by callers outside; the service key is derived from it for services. */
+/** External callers may hold the internal secret too; the service key, derived from it, is for services only. */
 function isService(request: FastifyRequest, internalSecret: string): boolean {
   const shown = request.headers[HEADERS.serviceKey];
   return typeof shown === 'string' && safeEqual(shown, serviceKey(internalSecret));
 }
 
-/** The container whose token the call carries; refuses one that is not in force. */
+/** Returns the container of the token. Throws UNAUTHORIZED for an invalid token. */
 async function containerOf(
   request: FastifyRequest,
   authenticator: Authenticator,
@@ -150,6 +150,6 @@ function refuse(request: FastifyRequest, reasonCode: string): PlatformError {
   );
   return new PlatformError(
     'FORBIDDEN',
-    'Internal dispatch takes the X-Internal-Secret of this platform (GATEWAY_INTERNAL_SECRET); a Bearer token does not do.',
+    'Internal dispatch needs the X-Internal-Secret of this platform (GATEWAY_INTERNAL_SECRET); a Bearer token is not enough.',
   );
 }

@@ -4,9 +4,8 @@ import { PROXIED_METHODS } from '../proxy/proxied-call.ts';
 import { type Upstream, upstreamFor } from '../proxy/upstreams.ts';
 
 /**
- * A path of the gateway's own that lies below an upstream's prefix, called by a method that it does not take: 405 here,
- * instead of whatever the upstream says of a path that is not its own. Mounted after all of the gateway's own routes;
- * the router then finds these before the upstream's prefix.
+ * Answers 405 for unsupported methods of native paths below an upstream's prefix, which the router would otherwise send to
+ * the upstream. Mount it after all native routes.
  */
 export function nativeMethodRoutes(http: Http, { upstreams }: { upstreams: readonly Upstream[] }): void {
   const own = http.kit.routes.filter(({ path }) => upstreamFor(upstreams, path) !== undefined);
@@ -23,7 +22,7 @@ export function nativeMethodRoutes(http: Http, { upstreams }: { upstreams: reado
         throw methodNotAllowed(request.method, url, allowed);
       },
       handler: () => {
-        throw new Error('It is refused before its handler.');
+        throw new Error('onRequest refuses every request.');
       },
     });
   }

@@ -25,7 +25,7 @@ export function pluginPackageRoutes(http: Http, services: PluginPackageServices)
   });
 }
 
-/** Administrators, and registered hosts that the config lets the plugin run on: its code may be nobody else's to see. */
+/** Administrators, and registered hosts that may run the plugin. Its code may be confidential. */
 async function mayFetch(
   caller: Caller,
   pluginId: string,

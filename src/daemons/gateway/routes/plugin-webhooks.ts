@@ -7,7 +7,7 @@ export interface PluginWebhookServices {
   internalSecret: string;
 }
 
-/** What `ctx.webhooks` asks from the other services: they show the service key, which no client has. */
+/** Serves `ctx.webhooks` of plugins in other services, which send the service key. */
 export function pluginWebhookRoutes(
   http: Http,
   { webhookListing, internalSecret }: PluginWebhookServices,

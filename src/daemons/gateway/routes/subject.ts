@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify';
 import type { Subject } from '../domain/identity/authenticator.ts';
 
-/** The request as authentication looks at it. */
+/** The request data that authentication uses. */
 export function subjectOf(request: FastifyRequest): Subject {
   return {
     rawHeaders: request.raw.rawHeaders,
     requestId: request.id,
     traceId: request.traceId,
-    // A getter, because finding the address behind trusted proxies is work that only a refusal needs.
+    // A getter: resolving the address behind trusted proxies costs time, and only refusals use it.
     get ip() {
       return request.ip;
     },

@@ -21,7 +21,7 @@ export interface WebhookAdminServices {
 export function webhookAdminRoutes(http: Http, { webhookAdmin, webhookListing }: WebhookAdminServices): void {
   const changes = {
     auth: 'caller',
-    // Counted for the namespace acted on: a tenant must not use up what the operator needs elsewhere.
+    // Counted per namespace acted for, so that one tenant cannot use up the operator's limit for others.
     perMinute: {
       limiter: http.kit.createLimiter('webhook changes', { windowMs: minutes(1) }),
       limit: LIMITS.webhookProvisionsPerMinute,

@@ -16,7 +16,7 @@ export interface WebhookDeliveriesServices {
   samples: WebhookSamples;
 }
 
-/** Bodies of samples are at most what a webhook may take. */
+/** The largest `maxBodyBytes` of a webhook. */
 const SAMPLE_BYTES = 64 * 1024 * 1024;
 const LISTS_PER_MINUTE = 600;
 const SAMPLES_PER_MINUTE = 60;

@@ -18,9 +18,9 @@ export interface WebhookStreamServices {
 
 type Call = EndpointContext<typeof streamDeliveries>;
 
-/** Each looks into the store five times a second. */
+/** Limit of open streams. Each polls the store five times a second. */
 const MOST_STREAMS = 200;
-/** How soon a stream sees what any process of the gateway wrote; in real time, as other processes write. */
+/** Poll interval for records of all gateway processes; on the real clock, which other processes use too. */
 const LOOK_EVERY_MS = 200;
 
 /** @spec docs/webhooks.md "Tail" */
@@ -32,7 +32,7 @@ export function webhookStreamRoutes(http: Http, services: WebhookStreamServices)
   });
 }
 
-/** Tells what comes until the reader goes away or its token ends: the reader comes back with its cursor. */
+/** Sends new records until the reader disconnects or its token expires. Readers reconnect with their cursor. */
 async function* follow(
   services: WebhookStreamServices,
   call: Call,
@@ -43,7 +43,7 @@ async function* follow(
   const start = formatCursor(cursor);
   yield [{ comment: `from ${start}`, id: start, event: 'hello', data: '{}' }];
   for (;;) {
-    // As a socket does, it ends with the token that opened it.
+    // Like WebSockets, it ends with its token.
     await services.authenticator.authenticate(subjectOf(call.request));
     const events = await readTail(services.tailedInbox, namespaceId, cursor);
     for (const { kind, record, cursor: reached } of events) {

@@ -1,6 +1,6 @@
 import type { UpstreamCall, UpstreamClient, UpstreamHandler, UpstreamRequest } from './client.ts';
 
-/** Chooses by the upstream's address: `near` for plain HTTP on this machine, `far` for all else. */
+/** Chooses by the origin: `near` for unencrypted HTTP on this machine, otherwise `far`. */
 export class ChoosingClient implements UpstreamClient {
   readonly #near: UpstreamClient;
   readonly #far: UpstreamClient;

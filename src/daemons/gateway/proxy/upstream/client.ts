@@ -5,22 +5,22 @@ import { codeOf, PlatformError } from '../../../../kit/errors/errors.ts';
 export interface UpstreamRequest {
   origin: string;
   method: string;
-  /** As the client wrote it, byte for byte. */
+  /** The client's path and query, unchanged. */
   path: string;
-  /** Flat names and values; `host` is the client's to add. */
+  /** Flat pairs without `host`, which the upstream client adds. */
   headers: string[];
-  /** Streamed; null when the request has no body. */
+  /** Null without a body. */
   body: Readable | null;
-  /** Bytes of the body, as a content-length among the headers tells; null: none, or in chunks. */
+  /** Bytes of the body, same as the content-length header; null without a body, or if it is chunked. */
   contentLength: number | null;
-  /** Until the head of the answer, from the last byte of the request on. */
+  /** Time from the last byte of the request to the head of the response. */
   timeoutMs: number;
 }
 
-/** Receives one head, data and one end; or one error at any point. Nothing follows `onEnd` and `onError`. */
+/** Receives head, data and end in this order, or an error at any point. `onEnd` and `onError` are the last calls. */
 export interface UpstreamHandler {
   onHead(status: number, rawHeaders: readonly string[]): void;
-  /** False: pause until `resume`. */
+  /** Returns false to pause until `resume`. */
   onData(chunk: Buffer): boolean;
   onEnd(): void;
   onError(error: Error): void;
@@ -28,7 +28,7 @@ export interface UpstreamHandler {
 
 export interface UpstreamCall {
   resume(): void;
-  /** Cuts the exchange; no handler is called any more. */
+  /** Aborts the exchange. No handler is called afterwards. */
   abort(): void;
 }
 
@@ -37,7 +37,7 @@ export interface UpstreamClient {
   close(): Promise<void>;
 }
 
-/** The upstream took the request and did not answer in time. */
+/** The upstream accepted the request but did not answer in time. */
 export class UpstreamTimeoutError extends Error {
   readonly code = 'UPSTREAM_TIMEOUT';
 
@@ -48,7 +48,7 @@ export class UpstreamTimeoutError extends Error {
 
 const TIMEOUTS = new Set(['UPSTREAM_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_CONNECT_TIMEOUT']);
 
-/** The answer for an upstream's failure: 504 when it was silent, else 502. */
+/** Converts an upstream's failure: 504 for a timeout, otherwise 502. */
 export function upstreamError(name: string, error: Error): PlatformError {
   if (error instanceof PlatformError) return error;
   if (TIMEOUTS.has(codeOf(error) ?? '')) {

@@ -8,34 +8,34 @@ import { ProtocolError, type ResponseEvents, ResponseParser } from './response-p
 export interface Exchange {
   request: UpstreamRequest;
   handler: UpstreamHandler;
-  /** `performance.now()` by which the head must have come; moves on while the body is being sent. */
+  /** `performance.now()` at which the head is overdue; extended while the body is sent. */
   deadline: number;
-  /** Whether anything of it has been written. */
+  /** Whether any of the request has been written. */
   begun: boolean;
-  /** Whether the head of the answer has come. */
+  /** Whether the head of the response has arrived. */
   answered: boolean;
   /**
-   * The connection that carries it, until it has ended. A field instead of a map of exchanges in flight: a map that an entry
-   * joins and leaves with each request is rehashed all the time, which was an eighth of the gateway's CPU time.
+   * Its connection, until it ends. Not a map of exchanges, which would be rehashed with each request: that took an eighth of
+   * the gateway's CPU time.
    */
   connection: UpstreamConnection | undefined;
 }
 
 export interface ConnectionEvents {
-  /** The exchange ended well and the connection can take another. */
+  /** The exchange succeeded, and the connection can carry another. */
   onIdle(connection: UpstreamConnection): void;
-  /** The connection is gone; with the exchange that it carried, and why. */
+  /** The connection has closed, with the exchange that it carried. */
   onLost(connection: UpstreamConnection, exchange: Exchange | undefined, error: Error): void;
 }
 
 const soon = atTurnEnd((transmit: () => void) => transmit());
 
 /**
- * One kept-alive socket to an upstream. Its listeners are set once and serve every exchange: setting them anew for each
- * costs more than the request.
+ * A keep-alive socket to an upstream. Its listeners serve all exchanges: adding them for each would cost more than the
+ * request.
  */
 export class UpstreamConnection implements ResponseEvents {
-  /** `performance.now()` since when it is idle. */
+  /** `performance.now()` when it became idle. */
   idleSince = 0;
   readonly #events: ConnectionEvents;
   readonly #authority: string;
@@ -45,7 +45,7 @@ export class UpstreamConnection implements ResponseEvents {
   #exchange: Exchange | undefined;
   #used = false;
   #gone = false;
-  /** Whether the request has been sent whole. An answer that comes before is passed on, but the connection is spent. */
+  /** Whether the request is completely sent. After a response that came earlier, the connection is not reused. */
   #sent = true;
 
   constructor(host: string, port: number, events: ConnectionEvents) {
@@ -60,7 +60,7 @@ export class UpstreamConnection implements ResponseEvents {
       );
   }
 
-  /** Whether it has carried an exchange before: only then can the other side be closing it as idle. */
+  /** Whether it has carried an exchange before; only then may the upstream be closing it as idle. */
   get used(): boolean {
     return this.#used;
   }
@@ -79,7 +79,7 @@ export class UpstreamConnection implements ResponseEvents {
     this.#socket.resume();
   }
 
-  /** Ends it and its exchange, whose handler is not called any more. */
+  /** Closes it and aborts its exchange without calling the handler. */
   destroy(): void {
     this.#release();
     if (!this.#gone) this.#drop();
@@ -99,7 +99,7 @@ export class UpstreamConnection implements ResponseEvents {
     const ended = this.#exchange!;
     this.#release();
     this.#used = true;
-    // A slow client may have had it paused at the very end.
+    // A slow client may have paused it before the end.
     this.#socket.resume();
     if (reusable && this.#sent) this.#events.onIdle(this);
     else this.#drop();
@@ -107,7 +107,7 @@ export class UpstreamConnection implements ResponseEvents {
   }
 
   #read(chunk: Buffer): void {
-    // An aborted exchange ends its connection; bytes that were on their way belong to no exchange.
+    // Bytes of an aborted exchange may still arrive.
     if (this.#gone) return;
     try {
       this.#parser.push(chunk);
@@ -147,12 +147,12 @@ export class UpstreamConnection implements ResponseEvents {
   }
 
   #sendRequest(): void {
-    // Given up in the meantime, or lost with its connection.
+    // Aborted in the meantime, or its connection has closed.
     if (!this.#exchange) return;
     const current = this.#exchange;
     const { request } = current;
     current.begun = true;
-    // Not before: bytes that come earlier are no answer.
+    // From here on: earlier bytes are not a response.
     this.#parser.expect(request.method);
     const head = headText(request, this.#authority);
     if (!request.body) {

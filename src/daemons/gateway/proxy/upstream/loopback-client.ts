@@ -3,20 +3,20 @@ import { type UpstreamCall, type UpstreamClient, UpstreamTimeoutError } from './
 import { type ConnectionEvents, type Exchange, UpstreamConnection } from './connection.ts';
 
 export interface LoopbackClientOptions {
-  /** The shortest time-out of a call; deadlines are checked four times in it. */
+  /** The shortest timeout of a call; deadlines are checked four times as often. */
   timeoutMs: number;
 }
 
-/** Shorter than the minute for which our daemons keep idle connections, so that this side closes first. */
+/** Shorter than the keep-alive of our services (60 s), so that this side closes first. */
 const IDLE_TIMEOUT_MS = seconds(20);
-/** Methods that may be sent again when a kept-alive connection turns out to be closing. */
+/** Methods that are retried if a keep-alive connection was closing. */
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS']);
 const MAX_SWEEP_MS = 1000;
 const MIN_SWEEP_MS = 10;
 
 /**
- * Calls over kept-alive sockets of its own, for plain HTTP to daemons on this machine: half of what undici costs a request.
- * No pipelining and no limit of its own: there are as many connections as calls at once, which the clients' connections bound.
+ * HTTP client for services on this machine, at half the cost of undici. No pipelining and no connection limit: concurrent
+ * calls are bounded by the connections of clients.
  */
 export class LoopbackClient implements UpstreamClient {
   readonly #pools = new Map<string, ConnectionPool>();
@@ -82,7 +82,7 @@ class ConnectionPool implements ConnectionEvents {
     this.#dispatch(exchange, this.#idle.pop() ?? this.#connect());
   }
 
-  /** Ends exchanges whose time is over, and connections that were idle for too long. */
+  /** Closes connections with overdue exchanges, and those idle for too long. */
   sweep(now: number): void {
     for (const connection of this.#open) {
       const { exchange } = connection;
@@ -108,7 +108,7 @@ class ConnectionPool implements ConnectionEvents {
     if (index !== -1) this.#idle.splice(index, 1);
     if (!exchange) return;
     const { request, begun, answered, handler } = exchange;
-    // The other side closed an idle connection while this request was on its way: it was never processed.
+    // The upstream closed an idle connection while the request was sent, so it was not processed.
     const mayRepeat = !begun || (!answered && !request.body && REPEATABLE.has(request.method));
     if (connection.used && mayRepeat) this.#dispatch(exchange, this.#connect());
     else handler.onError(error);

@@ -2,19 +2,19 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 
 export interface BodyEvents {
-  /** Whether the exchange is still the one that this body belongs to. */
+  /** Whether the connection still carries the exchange of this body. */
   current(): boolean;
   onProgress(): void;
   onSent(): void;
-  /** The client left in the middle. */
+  /** The client disconnected before the end. */
   onCut(): void;
 }
 
 const SMALL_BYTES = 16 * 1024;
 
 /**
- * Sends a request that has a body. `contentLength` null: in chunks. A small body mostly comes in one packet with its
- * head: then both leave in one write as one text, at half the price.
+ * Sends a request with a body; chunked if `contentLength` is null. A small body that has already arrived is written
+ * together with the head, as one string, at half the cost.
  */
 export function sendBody(
   socket: Socket,
@@ -29,7 +29,7 @@ export function sendBody(
     events.onSent();
     return;
   }
-  // Head and first bytes of the body leave in one packet.
+  // Sends the head and the first bytes of the body in one packet.
   socket.cork();
   socket.write(head, 'latin1');
   streamBody(socket, body, contentLength === null, events);

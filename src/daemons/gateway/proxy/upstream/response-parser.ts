@@ -1,9 +1,9 @@
-/** What the bytes of one response turn out to be. */
+/** Receives the parts of one response. */
 export interface ResponseEvents {
-  /** Names in lower case. Interim answers (1xx) are swallowed. */
+  /** `headers`: flat pairs, names in lower case. Interim responses (1xx) are skipped. */
   onHead(status: number, headers: string[]): void;
   onData(chunk: Buffer): void;
-  /** `reusable`: the connection may carry another request. */
+  /** `reusable`: the connection can carry another request. */
   onEnd(reusable: boolean): void;
 }
 
@@ -30,13 +30,13 @@ type State =
   | 'chunk-end'
   | 'trailers';
 
-/** Values of `#left` beside a count of bytes. */
+/** Special values of `#left`. */
 const CHUNKED = -1;
 const UNTIL_CLOSE = -2;
 
 /**
- * Reads HTTP/1.1 responses from the bytes of one connection. Stricter than general parsers, because lenient framing lets
- * two responses be seen where there is one: no obsolete folding, no bare line feeds, one length, nothing after the end.
+ * Parses the HTTP/1.1 responses of one connection. Stricter than general parsers, because lenient framing enables response
+ * splitting: no obsolete folding, no bare line feeds, one length, nothing after the end.
  */
 export class ResponseParser {
   readonly #events: ResponseEvents;
@@ -51,14 +51,14 @@ export class ResponseParser {
     this.#events = events;
   }
 
-  /** Begins to wait for the answer to a request of this method. */
+  /** Expects the response to a request of this method. */
   expect(method: string): void {
     this.#method = method;
     this.#state = 'head';
     this.#held = undefined;
   }
 
-  /** Throws ProtocolError on anything that is not strictly HTTP/1.1; the connection is of no use then. */
+  /** Throws ProtocolError on anything but strict HTTP/1.1; the connection must then be closed. */
   push(chunk: Buffer): void {
     let bytes: Buffer | undefined = this.#held ? Buffer.concat([this.#held, chunk]) : chunk;
     this.#held = undefined;
@@ -69,7 +69,7 @@ export class ResponseParser {
     }
   }
 
-  /** The other side closed: the end of a body that is delimited so, else throws ProtocolError. */
+  /** Handles the end of the connection, which may delimit the body. Otherwise throws ProtocolError. */
   end(): void {
     if (this.#state !== 'until-close')
       throw new ProtocolError('It closed the connection before its answer was complete.');
@@ -77,7 +77,7 @@ export class ResponseParser {
     this.#events.onEnd(false);
   }
 
-  /** Takes what it can from the bytes and returns the rest; undefined: it needs more. */
+  /** Consumes bytes and returns the rest; undefined if more are needed. */
   #step(bytes: Buffer): Buffer | undefined {
     switch (this.#state) {
       case 'head':
@@ -103,7 +103,7 @@ export class ResponseParser {
         this.#state = 'chunk-size';
         return bytes.subarray(2);
       case 'trailers': {
-        // Trailers are dropped: the head they belong to has left.
+        // Drops trailers, because the head has already been sent.
         const line = takeLine(bytes);
         if (!line) return undefined;
         if (line.text !== '') return line.rest;
@@ -132,7 +132,7 @@ export class ResponseParser {
     return rest;
   }
 
-  /** False for an interim answer. */
+  /** Returns false for an interim response. */
   #takeHead(text: string): boolean {
     const head = readHead(text);
     if (head.status < 200) {
@@ -170,7 +170,7 @@ export class ResponseParser {
   }
 }
 
-/** States that wait for more of the same bytes; the others consumed what they got. */
+/** States that keep incomplete bytes; the others consume them all. */
 function keepsBytes(state: State): boolean {
   return state === 'head' || state === 'chunk-size' || state === 'chunk-end' || state === 'trailers';
 }

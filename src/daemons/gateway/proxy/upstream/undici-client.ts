@@ -3,11 +3,11 @@ import { seconds } from '../../../../kit/time/duration.ts';
 import type { UpstreamClient, UpstreamHandler, UpstreamRequest } from './client.ts';
 
 export interface UndiciClientOptions {
-  /** The shortest time-out of a call, which bounds how long connecting may take. */
+  /** The shortest timeout of a call, which also limits connecting. */
   timeoutMs: number;
 }
 
-/** Upstream calls over undici's pools: for upstreams that are not on this machine, and loaded for the first of them. */
+/** Calls upstreams on other machines through undici, which is loaded on first use. */
 export function createUndiciClient({ timeoutMs }: UndiciClientOptions): UpstreamClient {
   let agent: Agent | undefined;
   let loading: Promise<Agent> | undefined;
@@ -16,7 +16,7 @@ export function createUndiciClient({ timeoutMs }: UndiciClientOptions): Upstream
     const undici = await import('undici');
     agent = new undici.Agent({
       connections: 256,
-      // A stream of events may be silent for as long as it likes.
+      // Event streams may be silent for any time.
       bodyTimeout: 0,
       keepAliveTimeout: seconds(10),
       connect: { timeout: Math.min(timeoutMs, seconds(10)) },
@@ -39,7 +39,7 @@ export function createUndiciClient({ timeoutMs }: UndiciClientOptions): Upstream
   };
 }
 
-/** One request and what becomes of it; it may be given up before it has begun. */
+/** One exchange; it may be aborted before it starts. */
 function createExchange(request: UpstreamRequest, handler: UpstreamHandler) {
   let controller: Dispatcher.DispatchController | undefined;
   let done = false;
@@ -66,7 +66,7 @@ function createExchange(request: UpstreamRequest, handler: UpstreamHandler) {
           if (done) started.abort(new Error('The client left.'));
         },
         onResponseStart(started, status) {
-          // Interim answers (1xx) settle nothing.
+          // Skips interim responses (1xx).
           if (done || status < 200) return;
           handler.onHead(status, texts(started.rawHeaders));
         },
@@ -93,7 +93,7 @@ function createExchange(request: UpstreamRequest, handler: UpstreamHandler) {
   };
 }
 
-/** Flat and as text, names in lower case. */
+/** Flat pairs of strings, names in lower case. */
 function texts(raw: Dispatcher.DispatchController['rawHeaders']): string[] {
   if (!Array.isArray(raw)) return [];
   return raw.map((item, index) => {
