@@ -1,6 +1,7 @@
 import type { ServiceName } from '../../contracts/index.ts';
 import type { Logger } from '../../kit/telemetry/logger.ts';
-import { createPrimary, type Primary, type PrimaryOptions } from './primary.ts';
+import { Primary } from './primary.ts';
+import type { PrimaryOptions } from './primary-options.ts';
 import { type LoneProcess, loneProcess, type SiblingProcess } from './process-group.ts';
 import { createSibling, type PrimaryChannel } from './sibling.ts';
 
@@ -19,7 +20,7 @@ export function createGroup(options: GroupOptions): LoneProcess | Primary | Sibl
   const { primary, size, platform, name, logger } = options;
   if (primary) return createSibling(primary);
   if (size <= 1) return loneProcess;
-  if (platform === 'linux') return createPrimary(options);
+  if (platform === 'linux') return new Primary(options);
   warnAlone(name, size, logger);
   return loneProcess;
 }

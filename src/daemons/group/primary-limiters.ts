@@ -1,4 +1,5 @@
 import {
+  type Counts,
   type CreateLimiter,
   createCounts,
   type LimiterOptions,
@@ -36,13 +37,9 @@ interface Count {
   recalling: Promise<void> | undefined;
 }
 
-interface PrimaryLimiter extends SharedLimiter {
-  lend(question: TakeQuestion, from: Member): TakeAnswer | Promise<TakeAnswer>;
-}
-
 /** Limiters of the primary, which counts for all processes. */
 export function primaryLimiters(group: PrimaryProcess, clock: Clock): CreateLimiter {
-  const limiters = createNamedLimiters((name, options) => createPrimaryLimiter(group, clock, name, options));
+  const limiters = createNamedLimiters((name, options) => new PrimaryLimiter(group, clock, name, options));
   group.answer('limit.take', (body, from) => {
     const question = body as TakeQuestion;
     return limiters.get(question.name, question).lend(question, from);
@@ -54,104 +51,115 @@ export function primaryLimiters(group: PrimaryProcess, clock: Clock): CreateLimi
   return limiters.get;
 }
 
-function createPrimaryLimiter(
-  group: PrimaryProcess,
-  clock: Clock,
-  name: string,
-  { windowMs, exact = false, maxKeys }: LimiterOptions,
-): PrimaryLimiter {
-  const counts = createCounts<Count>(
-    clock,
-    windowMs,
-    () => ({ calls: new SlidingCount(windowMs), lent: new Map(), recalling: undefined }),
-    maxKeys,
-  );
+/** Counts the calls of all processes, and lends permits to siblings. */
+class PrimaryLimiter implements SharedLimiter {
+  readonly #group: PrimaryProcess;
+  readonly #clock: Clock;
+  readonly #name: string;
+  readonly #options: LimiterOptions;
+  readonly #counts: Counts<Count>;
 
-  function verdict({ calls }: Count, limit: number, allowed: boolean): RateVerdict {
-    const now = clock.monotonic();
+  constructor(group: PrimaryProcess, clock: Clock, name: string, options: LimiterOptions) {
+    const { windowMs, maxKeys } = options;
+    this.#group = group;
+    this.#clock = clock;
+    this.#name = name;
+    this.#options = options;
+    this.#counts = createCounts<Count>(
+      clock,
+      windowMs,
+      () => ({ calls: new SlidingCount(windowMs), lent: new Map(), recalling: undefined }),
+      maxKeys,
+    );
+  }
+
+  take(key: string, limit: number): RateVerdict | Promise<RateVerdict> {
+    const count = this.#counts.open(key);
+    const now = this.#clock.monotonic();
+    if (count.calls.total(now) < limit) {
+      count.calls.add(1, now);
+      this.#announceFull(key, count, limit);
+      return this.#verdict(count, limit, true);
+    }
+    if (count.lent.size === 0) return this.#verdict(count, limit, false);
+    return this.#recall(key, count).then(() => this.take(key, limit));
+  }
+
+  lend(question: TakeQuestion, from: Member): TakeAnswer | Promise<TakeAnswer> {
+    const { key, limit, want, unused } = question;
+    const count = this.#counts.open(key);
+    // The sibling asks because its loan is used up or has expired.
+    const former = count.lent.get(from);
+    if (former) takeBack(count, former, unused);
+    count.lent.delete(from);
+    const now = this.#clock.monotonic();
+    const left = Math.max(0, limit - count.calls.total(now));
+    if (left === 0 && count.lent.size > 0)
+      return this.#recall(key, count).then(() => this.lend({ ...question, unused: 0 }, from));
+    const granted = Math.min(left, Math.max(want, this.#aheadOf(left)));
+    if (granted > 0) count.calls.add(granted, now);
+    if (granted > want) count.lent.set(from, { calls: granted - want, countedAt: now });
+    if (granted > 0) this.#announceFull(key, count, limit);
+    return { granted, left: left - granted, countedAt: now, freesAt: now + count.calls.freesIn(now) };
+  }
+
+  peek(key: string, limit: number): RateVerdict {
+    const count = this.#counts.find(key);
+    if (!count) return { allowed: limit > 0, remaining: limit, resetMs: this.#options.windowMs };
+    // Unused permits of siblings can be recalled.
+    const isAllowed = count.calls.total(this.#clock.monotonic()) < limit || count.lent.size > 0;
+    return this.#verdict(count, limit, isAllowed);
+  }
+
+  giveBack(key: string): void {
+    this.#counts.find(key)?.calls.remove(1);
+  }
+
+  /** Permits that are lent before a sibling needs them, of those left. */
+  #aheadOf(left: number): number {
+    if (this.#options.exact) return 0;
+    return Math.min(MAX_LOAN, Math.floor((left * LENT_SHARE) / this.#group.size));
+  }
+
+  #verdict({ calls }: Count, limit: number, allowed: boolean): RateVerdict {
+    const now = this.#clock.monotonic();
     return verdictOf(allowed, limit - calls.total(now), now + calls.freesIn(now), now);
   }
 
+  #announceFull(key: string, { calls }: Count, limit: number): void {
+    const now = this.#clock.monotonic();
+    if (!this.#options.exact || calls.total(now) !== limit) return;
+    const question: FullQuestion = { name: this.#name, key, endsAt: now + calls.freesIn(now) };
+    for (const member of this.#group.members()) member.ask('limit.full', question, () => {});
+  }
+
   /** Recalls loans, so that their unused permits become available. */
-  function recall(key: string, count: Count): Promise<void> {
-    count.recalling ??= recallAll(key, count).finally(() => {
+  #recall(key: string, count: Count): Promise<void> {
+    count.recalling ??= this.#recallAll(key, count).finally(() => {
       count.recalling = undefined;
     });
     return count.recalling;
   }
 
-  async function recallAll(key: string, count: Count): Promise<void> {
-    await Promise.all(
-      [...count.lent].map(
-        ([member, loan]) =>
-          new Promise<void>((resolve) => {
-            const question: RecallQuestion = { name, key, countedAt: loan.countedAt };
-            member.ask('limit.recall', question, (reply) => {
-              // The usage of an ended process is unknown.
-              if (!('error' in reply)) takeBack(count, loan, reply.body as number);
-              if (count.lent.get(member) === loan) count.lent.delete(member);
-              resolve();
-            });
-          }),
-      ),
-    );
+  async #recallAll(key: string, count: Count): Promise<void> {
+    await Promise.all([...count.lent].map(([member, loan]) => this.#recallLoan(key, count, member, loan)));
   }
 
-  function takeBack({ calls }: Count, loan: Loan, unused: number): void {
-    const back = Math.min(unused, loan.calls);
-    loan.calls -= back;
-    calls.remove(back, loan.countedAt);
+  #recallLoan(key: string, count: Count, member: Member, loan: Loan): Promise<void> {
+    const question: RecallQuestion = { name: this.#name, key, countedAt: loan.countedAt };
+    return new Promise((resolve) => {
+      member.ask('limit.recall', question, (reply) => {
+        // The usage of an ended process is unknown.
+        if (!('error' in reply)) takeBack(count, loan, reply.body as number);
+        if (count.lent.get(member) === loan) count.lent.delete(member);
+        resolve();
+      });
+    });
   }
+}
 
-  function tellFull(key: string, { calls }: Count, limit: number): void {
-    const now = clock.monotonic();
-    if (!exact || calls.total(now) !== limit) return;
-    const question: FullQuestion = { name, key, endsAt: now + calls.freesIn(now) };
-    for (const member of group.members()) member.ask('limit.full', question, () => {});
-  }
-
-  function take(key: string, limit: number): RateVerdict | Promise<RateVerdict> {
-    const count = counts.open(key);
-    const now = clock.monotonic();
-    if (count.calls.total(now) < limit) {
-      count.calls.add(1, now);
-      tellFull(key, count, limit);
-      return verdict(count, limit, true);
-    }
-    if (count.lent.size === 0) return verdict(count, limit, false);
-    return recall(key, count).then(() => take(key, limit));
-  }
-
-  function lend(question: TakeQuestion, from: Member): TakeAnswer | Promise<TakeAnswer> {
-    const { key, limit, want, unused } = question;
-    const count = counts.open(key);
-    // The sibling asks because its loan is used up or has expired.
-    const former = count.lent.get(from);
-    if (former) takeBack(count, former, unused);
-    count.lent.delete(from);
-    const now = clock.monotonic();
-    const left = Math.max(0, limit - count.calls.total(now));
-    if (left === 0 && count.lent.size > 0)
-      return recall(key, count).then(() => lend({ ...question, unused: 0 }, from));
-    const ahead = exact ? 0 : Math.min(MAX_LOAN, Math.floor((left * LENT_SHARE) / group.size));
-    const granted = Math.min(left, Math.max(want, ahead));
-    if (granted > 0) count.calls.add(granted, now);
-    if (granted > want) count.lent.set(from, { calls: granted - want, countedAt: now });
-    if (granted > 0) tellFull(key, count, limit);
-    return { granted, left: left - granted, countedAt: now, freesAt: now + count.calls.freesIn(now) };
-  }
-
-  return {
-    take,
-    lend,
-    peek(key, limit) {
-      const count = counts.find(key);
-      if (!count) return { allowed: limit > 0, remaining: limit, resetMs: windowMs };
-      // Unused permits of siblings can be recalled.
-      return verdict(count, limit, count.calls.total(clock.monotonic()) < limit || count.lent.size > 0);
-    },
-    giveBack(key) {
-      counts.find(key)?.calls.remove(1);
-    },
-  };
+function takeBack({ calls }: Count, loan: Loan, unused: number): void {
+  const back = Math.min(unused, loan.calls);
+  loan.calls -= back;
+  calls.remove(back, loan.countedAt);
 }

@@ -6,6 +6,7 @@ import {
   type RateVerdict,
   type SharedLimiter,
   type Window,
+  type Windows,
 } from '../../kit/limits/rate-limiter.ts';
 import type { Clock } from '../../kit/time/clock.ts';
 import type {
@@ -44,14 +45,9 @@ interface Waiter {
   reject(error: PlatformError): void;
 }
 
-interface SiblingLimiter extends SharedLimiter {
-  recall(question: RecallQuestion): number;
-  full(question: FullQuestion): void;
-}
-
 /** Limiters of a sibling, which borrows permits from the primary. */
 export function siblingLimiters(group: SiblingProcess, clock: Clock): CreateLimiter {
-  const limiters = createNamedLimiters((name, options) => createSiblingLimiter(group, clock, name, options));
+  const limiters = createNamedLimiters((name, options) => new SiblingLimiter(group, clock, name, options));
   group.answer(
     'limit.recall',
     limiters.answer((limiter, question: RecallQuestion) => limiter.recall(question), 0),
@@ -63,92 +59,116 @@ export function siblingLimiters(group: SiblingProcess, clock: Clock): CreateLimi
   return limiters.get;
 }
 
-function createSiblingLimiter(
-  group: SiblingProcess,
-  clock: Clock,
-  name: string,
-  { windowMs, exact = false, maxKeys }: LimiterOptions,
-): SiblingLimiter {
-  const leases = createWindows<Lease>(clock, windowMs);
+/** Counts calls against permits that the primary lends. */
+class SiblingLimiter implements SharedLimiter {
+  readonly #group: SiblingProcess;
+  readonly #clock: Clock;
+  readonly #name: string;
+  readonly #options: LimiterOptions;
+  readonly #leases: Windows<Lease>;
   /** Keys at their limit, as reported by the primary. */
-  const fulls = createWindows<Window>(clock, windowMs);
-  const asking = new Map<string, Waiter[]>();
+  readonly #fulls: Windows<Window>;
+  /** Callers that wait for the answer of the primary, by key. */
+  readonly #waiters = new Map<string, Waiter[]>();
 
-  const verdict = (allowed: boolean, { remaining, left, freesAt }: Lease): RateVerdict =>
-    verdictOf(allowed, remaining + left, freesAt, clock.monotonic());
+  constructor(group: SiblingProcess, clock: Clock, name: string, options: LimiterOptions) {
+    this.#group = group;
+    this.#clock = clock;
+    this.#name = name;
+    this.#options = options;
+    this.#leases = createWindows<Lease>(clock, options.windowMs);
+    this.#fulls = createWindows<Window>(clock, options.windowMs);
+  }
 
-  function ask(key: string, limit: number, waiters: Waiter[]): void {
-    const former = leases.find(key, clock.monotonic());
-    const unused = former?.remaining ?? 0;
-    if (former) former.remaining = 0;
-    const options = maxKeys === undefined ? {} : { maxKeys };
-    const about = { name, key, limit, windowMs, exact, ...options };
-    const question: TakeQuestion = { ...about, want: waiters.length, unused };
-    group.primary.ask('limit.take', question, (reply) => {
-      if ('error' in reply) {
-        asking.delete(key);
-        for (const waiter of waiters) waiter.reject(reply.error);
-        return;
+  take(key: string, limit: number): RateVerdict | Promise<RateVerdict> {
+    const now = this.#clock.monotonic();
+    const lease = this.#leases.find(key, now);
+    const waiters = this.#waiters.get(key);
+    if (lease && lease.remaining > 0 && now < lease.usableUntil && !waiters) {
+      lease.remaining--;
+      return this.#verdict(true, lease);
+    }
+    if (lease && now < lease.refusedUntil) return this.#verdict(false, lease);
+    return new Promise((resolve, reject) => {
+      if (waiters) waiters.push({ resolve, reject });
+      else {
+        const first = [{ resolve, reject }];
+        this.#waiters.set(key, first);
+        this.#borrow(key, limit, first);
       }
-      const { granted, left, countedAt, freesAt } = reply.body as TakeAnswer;
-      const refusedUntil = granted === 0 ? Math.min(freesAt, clock.monotonic() + REFUSED_FOR_MS) : 0;
-      const usableUntil = countedAt + windowMs * LOAN_SHARE;
-      const endsAt = countedAt + windowMs;
-      const lease: Lease = {
-        ...{ remaining: granted, left, usableUntil, refusedUntil },
-        ...{ countedAt, freesAt, endsAt },
-      };
-      leases.set(key, lease);
-      while (waiters.length > 0 && lease.remaining > 0) {
-        lease.remaining--;
-        waiters.shift()!.resolve(verdict(true, lease));
-      }
-      if (granted === 0) for (const waiter of waiters.splice(0)) waiter.resolve(verdict(false, lease));
-      // More calls arrived while the request was in flight.
-      if (waiters.length > 0) ask(key, limit, waiters);
-      else asking.delete(key);
     });
   }
 
-  return {
-    take(key, limit) {
-      const now = clock.monotonic();
-      const lease = leases.find(key, now);
-      const waiters = asking.get(key);
-      if (lease && lease.remaining > 0 && now < lease.usableUntil && !waiters) {
-        lease.remaining--;
-        return verdict(true, lease);
+  /** Uses local knowledge: the primary reports when an exact limit is reached. */
+  peek(key: string, limit: number): RateVerdict {
+    const now = this.#clock.monotonic();
+    const full = this.#fulls.find(key, now);
+    if (full) return { allowed: false, remaining: 0, resetMs: full.endsAt - now };
+    const lease = this.#leases.find(key, now);
+    if (lease && now < lease.refusedUntil) return this.#verdict(false, lease);
+    return { allowed: true, remaining: limit, resetMs: this.#options.windowMs };
+  }
+
+  giveBack(key: string): void {
+    const question: BackQuestion = { name: this.#name, key };
+    this.#group.primary.ask('limit.back', question, () => {});
+  }
+
+  /** Gives up a loan; returns its unused permits. */
+  recall({ key, countedAt }: RecallQuestion): number {
+    const lease = this.#leases.find(key, this.#clock.monotonic());
+    if (lease?.countedAt !== countedAt) return 0;
+    const unused = lease.remaining;
+    lease.remaining = 0;
+    return unused;
+  }
+
+  full({ key, endsAt }: FullQuestion): void {
+    this.#fulls.set(key, { endsAt });
+  }
+
+  #verdict(allowed: boolean, { remaining, left, freesAt }: Lease): RateVerdict {
+    return verdictOf(allowed, remaining + left, freesAt, this.#clock.monotonic());
+  }
+
+  #borrow(key: string, limit: number, waiters: Waiter[]): void {
+    const { windowMs, exact = false, maxKeys } = this.#options;
+    const former = this.#leases.find(key, this.#clock.monotonic());
+    const unused = former?.remaining ?? 0;
+    if (former) former.remaining = 0;
+    const options = maxKeys === undefined ? {} : { maxKeys };
+    const about = { name: this.#name, key, limit, windowMs, exact, ...options };
+    const question: TakeQuestion = { ...about, want: waiters.length, unused };
+    this.#group.primary.ask('limit.take', question, (reply) => {
+      if ('error' in reply) {
+        this.#waiters.delete(key);
+        for (const waiter of waiters) waiter.reject(reply.error);
+        return;
       }
-      if (lease && now < lease.refusedUntil) return verdict(false, lease);
-      return new Promise((resolve, reject) => {
-        if (waiters) waiters.push({ resolve, reject });
-        else {
-          const first = [{ resolve, reject }];
-          asking.set(key, first);
-          ask(key, limit, first);
-        }
-      });
-    },
-    /** Uses local knowledge: the primary reports when an exact limit is reached. */
-    peek(key, limit) {
-      const now = clock.monotonic();
-      const full = fulls.find(key, now);
-      if (full) return { allowed: false, remaining: 0, resetMs: full.endsAt - now };
-      const lease = leases.find(key, now);
-      if (lease && now < lease.refusedUntil) return verdict(false, lease);
-      return { allowed: true, remaining: limit, resetMs: windowMs };
-    },
-    giveBack(key) {
-      const question: BackQuestion = { name, key };
-      group.primary.ask('limit.back', question, () => {});
-    },
-    recall({ key, countedAt }) {
-      const lease = leases.find(key, clock.monotonic());
-      if (lease?.countedAt !== countedAt) return 0;
-      const unused = lease.remaining;
-      lease.remaining = 0;
-      return unused;
-    },
-    full: ({ key, endsAt }) => fulls.set(key, { endsAt }),
-  };
+      this.#serve(key, this.#leaseOf(reply.body as TakeAnswer), waiters);
+      // More calls arrived while the request was in flight.
+      if (waiters.length > 0) this.#borrow(key, limit, waiters);
+      else this.#waiters.delete(key);
+    });
+  }
+
+  #leaseOf({ granted, left, countedAt, freesAt }: TakeAnswer): Lease {
+    const { windowMs } = this.#options;
+    return {
+      ...{ remaining: granted, left, countedAt, freesAt },
+      usableUntil: countedAt + windowMs * LOAN_SHARE,
+      refusedUntil: granted === 0 ? Math.min(freesAt, this.#clock.monotonic() + REFUSED_FOR_MS) : 0,
+      endsAt: countedAt + windowMs,
+    };
+  }
+
+  #serve(key: string, lease: Lease, waiters: Waiter[]): void {
+    const isRefused = lease.remaining === 0;
+    this.#leases.set(key, lease);
+    while (waiters.length > 0 && lease.remaining > 0) {
+      lease.remaining--;
+      waiters.shift()!.resolve(this.#verdict(true, lease));
+    }
+    if (isRefused) for (const waiter of waiters.splice(0)) waiter.resolve(this.#verdict(false, lease));
+  }
 }
