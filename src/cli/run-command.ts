@@ -1,3 +1,4 @@
+import type { Environment } from '../kit/config/config.ts';
 import { toPlatformError } from '../kit/errors/errors.ts';
 import { jsonText } from '../kit/security/harmless.ts';
 import { systemClock } from '../kit/time/clock.ts';
@@ -10,60 +11,71 @@ import type { RecordShape } from './json-records.ts';
 import { failureEnvelope, renderDeclaredFailure, renderError, renderHelp, renderResult } from './output.ts';
 import { parseArgs, parseGlobals } from './parse-args.ts';
 import { createStyle } from './style.ts';
-import { createUi } from './ui.ts';
+import { createUi, type OutputStream } from './ui.ts';
 import { lineWidth } from './wrap.ts';
 
+/** The part of `process` that commands use, besides stdin. */
+export interface Terminal {
+  cwd(): string;
+  env: Environment;
+  stdout: OutputStream;
+  stderr: OutputStream;
+}
+
 /** Parses, runs and prints a command; resolves with the exit code. */
-export async function runCommand(command: AnyCommand, argv: readonly string[]): Promise<number> {
+export async function runCommand(
+  command: AnyCommand,
+  argv: readonly string[],
+  terminal: Terminal = process,
+): Promise<number> {
+  const { stdout, stderr } = terminal;
   let globals = parseGlobals(argv);
   try {
-    const expanded = await command.expand?.(argv, contextFor(globals));
+    const expanded = await command.expand?.(argv, contextFor(terminal, globals));
     const resolved = expanded?.command ?? command;
     const parsed = parseArgs(resolved, expanded?.argv ?? argv);
     if ('help' in parsed) {
-      process.stdout.write(`${renderHelp(parsed.help, globals.json)}\n`);
+      stdout.write(`${renderHelp(parsed.help, globals.json)}\n`);
       return EXIT.done;
     }
     globals = parsed.globals;
-    const context = contextFor(globals, resolved);
+    const context = contextFor(terminal, globals, resolved);
     const outcome = await resolved.run(parsed.args, context);
     const text = renderResult(resolved, outcome, globals.json, context.ui.out);
-    if (text !== null) process.stdout.write(`${text}\n`);
+    if (text !== null) stdout.write(`${text}\n`);
     if (outcome.error && !globals.json)
-      process.stderr.write(`${renderDeclaredFailure(outcome, context.ui.err, lineWidth(process.stderr))}\n`);
+      stderr.write(`${renderDeclaredFailure(outcome, context.ui.err, lineWidth(stderr))}\n`);
     return outcome.error ? EXIT.failed : outcome.exitCode;
   } catch (error) {
-    return reportFailure(error, globals);
+    return reportFailure(terminal, error, globals);
   }
 }
 
-function contextFor(globals: GlobalFlags, shape: RecordShape = {}): CommandContext {
+function contextFor(terminal: Terminal, globals: GlobalFlags, shape: RecordShape = {}): CommandContext {
   return createContext({
-    cwd: process.cwd(),
-    env: process.env,
+    cwd: terminal.cwd(),
+    env: terminal.env,
     globals,
-    ui: uiFor(globals, shape),
+    ui: uiFor(terminal, globals, shape),
     clock: systemClock,
   });
 }
 
 /** Reports an unknown command. */
 export function reportUsage(error: unknown, argv: readonly string[]): number {
-  return reportFailure(error, parseGlobals(argv));
+  return reportFailure(process, error, parseGlobals(argv));
 }
 
-function reportFailure(error: unknown, globals: GlobalFlags): number {
-  if (globals.json) process.stdout.write(`${jsonText(failureEnvelope(error))}\n`);
+function reportFailure({ stdout, stderr, env }: Terminal, error: unknown, globals: GlobalFlags): number {
+  if (globals.json) stdout.write(`${jsonText(failureEnvelope(error))}\n`);
   else {
-    const style = createStyle(process.stderr, process.env);
-    const width = lineWidth(process.stderr);
-    process.stderr.write(`${renderError(error, { style, debug: globals.debug, width })}\n`);
+    const style = createStyle(stderr, env);
+    stderr.write(`${renderError(error, { style, debug: globals.debug, width: lineWidth(stderr) })}\n`);
   }
   return exitCodeOf(toPlatformError(error));
 }
 
-function uiFor(globals: GlobalFlags, shape: RecordShape) {
-  const { stdout, stderr, env } = process;
+function uiFor({ stdout, stderr, env }: Terminal, globals: GlobalFlags, shape: RecordShape) {
   return createUi({
     stdout,
     stderr,

@@ -26,7 +26,7 @@ export interface Ui {
 }
 
 /** The subset of `process.stdout` and `process.stderr` in use. */
-interface OutputStream {
+export interface OutputStream {
   write(text: string | Uint8Array): boolean;
   readonly isTTY?: boolean;
   readonly columns?: number;
