@@ -1,7 +1,6 @@
 import { createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { SECRET_COST } from './secret-cost.ts';
 
-/** OWASP's minimum for scrypt with N = 2^14 and r = 8: 16 MB and about 30 ms. */
-const COST = { N: 16384, r: 8, p: 1 };
 const KEY_BYTES = 32;
 /** scrypt of the secret's SHA-256. */
 const PREFIX = 'scrypt-sha256';
@@ -14,12 +13,15 @@ const LEGACY_PREFIX = 'scrypt';
 /** Stored as `scrypt-sha256$N$r$p$<salt>$<key>`, with the parameters, so that they can be raised. */
 export async function hashSecret(secret: string): Promise<string> {
   const salt = randomBytes(16);
-  const key = await derive(digestOf(secret), salt, COST);
-  return [PREFIX, COST.N, COST.r, COST.p, salt.toString('base64url'), key.toString('base64url')].join('$');
+  const key = await derive(digestOf(secret), salt, SECRET_COST);
+  const { N, r, p } = SECRET_COST;
+  return [PREFIX, N, r, p, salt.toString('base64url'), key.toString('base64url')].join('$');
 }
 
 /** Dummy hash for unknown clients: verification takes as long as a real one and never matches. */
-const DUMMY_HASH = [PREFIX, COST.N, COST.r, COST.p, 'AAAAAAAAAAAAAAAAAAAAAA', 'A'.repeat(43)].join('$');
+const DUMMY_HASH = [PREFIX, SECRET_COST.N, SECRET_COST.r, SECRET_COST.p, 'A'.repeat(22), 'A'.repeat(43)].join(
+  '$',
+);
 
 /**
  * Verifies a secret. Without a hash it takes the same time and returns false, so that timing does not reveal
@@ -48,7 +50,7 @@ function digestOf(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();
 }
 
-function derive(secret: string | Buffer, salt: Buffer, cost: typeof COST): Promise<Buffer> {
+function derive(secret: string | Buffer, salt: Buffer, cost: typeof SECRET_COST): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     scrypt(secret, salt, KEY_BYTES, { ...cost, maxmem: 64 * 1024 * 1024 }, (error, key) =>
       error ? reject(error) : resolve(key),
