@@ -1,11 +1,10 @@
-import { execFile } from 'node:child_process';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { exchangeToken } from '../../src/contracts/index.ts';
-import { entryFile } from '../../src/kit/files/paths.ts';
 import { statusWith } from '../daemons/gateway/support/login.ts';
 import { startGateway } from '../daemons/gateway/support/start-gateway.ts';
+import { runCli } from '../support/cli.ts';
 import { TEST_OPERATOR, tempDir } from '../support/daemon.ts';
 
 /** A gateway, and `svc` as its operator from another machine. */
@@ -14,14 +13,8 @@ async function remote() {
   const cwd = await tempDir();
   const { clientId, clientSecret } = TEST_OPERATOR;
   const { accessToken } = await gateway.call(exchangeToken, { body: { clientId, clientSecret } });
-  // The gateway lives in this process, which therefore must not wait for the child.
   const run = (args: string[]) =>
-    new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-      const all = [entryFile('cli'), ...args, '--url', gateway.url, '--token', accessToken];
-      execFile(process.execPath, all, { cwd, env: { PATH: process.env.PATH } }, (error, stdout, stderr) =>
-        resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
-      );
-    });
+    runCli([...args, '--url', gateway.url, '--token', accessToken], { cwd, env: { PATH: process.env.PATH } });
   const result = async (...args: string[]) => {
     const { stdout } = await run([...args, '--json']);
     const envelope = JSON.parse(stdout);
@@ -94,15 +87,9 @@ test('login keeps tokens for a gateway elsewhere, whoami uses and renews them, l
     'acme',
   );
   const home = await tempDir();
-  const svc = (args: string[], stdin = '') =>
-    new Promise<{ ok: boolean; result: Record<string, unknown>; error: { code: string } }>((resolve) => {
-      const all = [entryFile('cli'), ...args, '--url', gateway.url, '--json'];
-      const env = { PATH: process.env.PATH, HOME: home };
-      const child = execFile(process.execPath, all, { cwd: home, env }, (_error, stdout) =>
-        resolve(JSON.parse(stdout)),
-      );
-      child.stdin!.end(stdin);
-    });
+  const env = { PATH: process.env.PATH, HOME: home };
+  const svc = async (args: string[], stdin?: string) =>
+    (await runCli([...args, '--url', gateway.url, '--json'], { cwd: home, env, stdin })).json;
   expect(await svc(['login', clientId], 'wrong')).toMatchObject({
     ok: false,
     error: { code: 'UNAUTHORIZED' },

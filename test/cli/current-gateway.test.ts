@@ -1,31 +1,15 @@
-import { execFile } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createClientCredentials } from '../../src/contracts/index.ts';
-import { entryFile } from '../../src/kit/files/paths.ts';
+import { runCli } from '../support/cli.ts';
 import { tempDir } from '../support/daemon.ts';
 import { startGateway } from '../support/gateway.ts';
 
-interface Finished {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
 /** `svc` as a user of their own, in a folder. */
 function svcOf(home: string) {
-  return (cwd: string, args: string[], input = ''): Promise<Finished> =>
-    new Promise((resolve) => {
-      const env = { PATH: process.env.PATH, HOME: home };
-      const child = execFile(
-        process.execPath,
-        [entryFile('cli'), ...args],
-        { cwd, env },
-        (error, stdout, stderr) => resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
-      );
-      child.stdin?.end(input);
-    });
+  const env = { PATH: process.env.PATH, HOME: home };
+  return (cwd: string, args: string[], stdin?: string) => runCli(args, { cwd, env, stdin });
 }
 
 test('a login is used by later commands of its project, or of the user outside of one, until logout', async () => {

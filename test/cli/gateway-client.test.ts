@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { chown, mkdir, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
@@ -8,7 +8,7 @@ import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { lightFetch } from '../../src/cli/light-fetch.ts';
-import { entryFile } from '../../src/kit/files/paths.ts';
+import { type CliRun, runCli } from '../support/cli.ts';
 import { tempDir } from '../support/daemon.ts';
 import { runSvc } from './svc.ts';
 
@@ -77,10 +77,7 @@ test('nobody there, no answer in time, no address: each rejects with its reason'
 });
 
 /** Runs a command in a project whose operator has credentials. */
-async function svc(
-  args: string[],
-  env: Record<string, string> = {},
-): Promise<{ code: number; stderr: string }> {
+async function svc(args: string[], env: Record<string, string> = {}): Promise<CliRun> {
   const folder = await tempDir();
   await mkdir(join(folder, '.svc'), { mode: 0o700 });
   const operator = {
@@ -90,14 +87,7 @@ async function svc(
     namespaceId: 'default',
   };
   await writeFile(join(folder, '.svc', 'credentials.json'), JSON.stringify(operator), { mode: 0o600 });
-  return new Promise((resolve) =>
-    execFile(
-      process.execPath,
-      [entryFile('cli'), ...args],
-      { cwd: folder, env: { PATH: process.env.PATH, HOME: folder, ...env } },
-      (error, _stdout, stderr) => resolve({ code: error ? Number(error.code) : 0, stderr }),
-    ),
-  );
+  return runCli(args, { cwd: folder, env: { PATH: process.env.PATH, HOME: folder, ...env } });
 }
 
 const outside = Object.values(networkInterfaces())

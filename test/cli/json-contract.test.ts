@@ -88,10 +88,10 @@ function expectIsoTimes(value: unknown, what: string): void {
   }
 }
 
-async function call({ start }: TestPlatform, { args, stdin }: Step, made: Made): Promise<CliRun> {
+async function call({ svc, start }: TestPlatform, { args, stdin }: Step, made: Made): Promise<CliRun> {
+  if (!stdin) return svc(...args(made));
   const { child, done } = start(...args(made), '--json');
-  if (stdin) child.stdin!.end(stdin(made));
-  else child.stdin?.end();
+  child.stdin!.end(stdin(made));
   return done;
 }
 

@@ -6,18 +6,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
 import { entryFile, packageRoot } from '../../src/kit/files/paths.ts';
-import type { AnyJson } from '../support/any-json.ts';
+import { type CliRun, runCli } from '../support/cli.ts';
 import { tempDir } from '../support/daemon.ts';
 import { FREE_PORTS } from '../support/ports.ts';
 import { userEnvironment } from '../support/user-environment.ts';
 
-export interface CliRun {
-  code: number | null;
-  signal: NodeJS.Signals | null;
-  stdout: string;
-  stderr: string;
-  json: AnyJson;
-}
+export type { CliRun };
 
 export interface StartedCli {
   child: ChildProcess;
@@ -34,7 +28,7 @@ export interface TestPlatform {
   env: NodeJS.ProcessEnv;
   /** Starts `svc` in the project folder. */
   start(...args: string[]): StartedCli;
-  /** Runs `svc <args> --json` to its end. */
+  /** Runs `svc <args> --json` to its end, in this process where the command allows it. */
   svc(...args: string[]): Promise<CliRun>;
   /** The status of one service as the supervisor tells it. */
   service(name: string): Promise<ServiceView>;
@@ -111,7 +105,10 @@ async function createProject(
     );
     return { child, stdout: () => stdout, stderr: () => stderr, done };
   }
-  const svc = (...args: string[]): Promise<CliRun> => start(...args, '--json').done;
+  const svc = (...args: string[]): Promise<CliRun> =>
+    args[0] === 'up'
+      ? start(...args, '--json').done
+      : runCli([...args, '--json'], { cwd: folder, env: environment });
   return {
     folder,
     dataDir: join(folder, '.svc'),

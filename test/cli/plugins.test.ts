@@ -1,4 +1,4 @@
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -7,14 +7,9 @@ import { createPeers } from '../../src/daemons/peers.ts';
 import { rest } from '../../src/daemons/rest/index.ts';
 import { entryFile } from '../../src/kit/files/paths.ts';
 import { greeter, pluginFolder, writeFiles } from '../daemons/marketplace/support.ts';
+import { runCli } from '../support/cli.ts';
 import { startTestDaemon, tempDir } from '../support/daemon.ts';
 import { ADMIN_TOKEN, startGateway } from '../support/gateway.ts';
-
-interface Finished {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
 
 /** `svc`, as the operator, against the gateway with the REST service and the marketplace behind it. */
 async function startPlatform() {
@@ -25,12 +20,7 @@ async function startPlatform() {
   peers.set({ rest: (await startTestDaemon(rest, { ...options, peers })).url });
   const { url } = await startGateway({ ...options, peers });
   const svc = (cwd: string, ...args: string[]) =>
-    new Promise<Finished>((resolve) => {
-      const flags = ['--url', url, '--token', ADMIN_TOKEN];
-      execFile(process.execPath, [entryFile('cli'), ...args, ...flags], { cwd }, (error, stdout, stderr) =>
-        resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
-      );
-    });
+    runCli([...args, '--url', url, '--token', ADMIN_TOKEN], { cwd });
   /** A command that runs until it is interrupted. */
   function spawnSvc(cwd: string, ...args: string[]) {
     const child = spawn(process.execPath, [entryFile('cli'), ...args, '--url', url, '--token', ADMIN_TOKEN], {

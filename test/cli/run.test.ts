@@ -1,41 +1,23 @@
-import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { flagsOf, inputOf } from '../../src/cli/commands/run/flags.ts';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { rest } from '../../src/daemons/rest/index.ts';
-import { entryFile } from '../../src/kit/files/paths.ts';
+import { type CliRun, runCli } from '../support/cli.ts';
 import { startTestDaemon, tempDir } from '../support/daemon.ts';
 import { ADMIN_TOKEN, startGateway } from '../support/gateway.ts';
 
 const projectDir = join(import.meta.dirname, '../fixtures/projects/commands');
 
-interface Finished {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
 /** `svc run <args>`, as the operator, against a gateway and a REST service of its own. */
-async function svcRun(...calls: string[][]): Promise<Finished[]> {
+async function svcRun(...calls: string[][]): Promise<CliRun[]> {
   const peers = createPeers({ rest: (await startTestDaemon(rest, { projectDir })).url });
   const { url } = await startGateway({ projectDir, peers });
   const cwd = await tempDir();
-  const one = (args: string[]) =>
-    new Promise<Finished>((resolve) => {
-      const flags = ['--url', url, '--token', ADMIN_TOKEN];
-      execFile(
-        process.execPath,
-        [entryFile('cli'), ...flags, 'run', ...args],
-        { cwd },
-        (error, stdout, stderr) => {
-          resolve({ code: error ? Number(error.code) : 0, stdout, stderr });
-        },
-      );
-    });
-  const finished: Finished[] = [];
-  for (const args of calls) finished.push(await one(args));
+  const flags = ['--url', url, '--token', ADMIN_TOKEN];
+  const finished: CliRun[] = [];
+  for (const args of calls) finished.push(await runCli([...flags, 'run', ...args], { cwd }));
   return finished;
 }
 

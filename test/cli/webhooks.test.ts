@@ -1,4 +1,4 @@
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
@@ -7,6 +7,7 @@ import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Stripe } from 'stripe';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { entryFile } from '../../src/kit/files/paths.ts';
+import { runCli } from '../support/cli.ts';
 import { tempDir } from '../support/daemon.ts';
 import { ADMIN_TOKEN, type TestGateway } from '../support/gateway.ts';
 import { secretOf, send, startSenders } from '../support/webhook-senders.ts';
@@ -15,28 +16,15 @@ import { secretOf, send, startSenders } from '../support/webhook-senders.ts';
 async function remote() {
   const gateway = await startSenders();
   const cwd = await tempDir();
-  const args = (words: string[], url = gateway.url) => [
-    entryFile('cli'),
-    ...words,
-    '--url',
-    url,
-    '--token',
-    ADMIN_TOKEN,
-  ];
+  const args = (words: string[], url = gateway.url) => [...words, '--url', url, '--token', ADMIN_TOKEN];
   const options = { cwd, env: { PATH: process.env.PATH } };
-  const run = (words: string[], stdin = '') =>
-    new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-      const child = execFile(process.execPath, args(words), options, (error, stdout, stderr) =>
-        resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
-      );
-      child.stdin!.end(stdin);
-    });
+  const run = (words: string[], stdin?: string) => runCli(args(words), { ...options, stdin });
   const result = async (...words: string[]) => {
     const envelope = JSON.parse((await run([...words, '--json'])).stdout);
     return envelope.ok ? envelope.result : envelope.error;
   };
   const follow = (words: string[], url?: string) => {
-    const child = spawn(process.execPath, args(words, url), options);
+    const child = spawn(process.execPath, [entryFile('cli'), ...args(words, url)], options);
     const output = { stdout: '', stderr: '' };
     child.stdout.on('data', (text) => (output.stdout += text));
     child.stderr.on('data', (text) => (output.stderr += text));
