@@ -1,10 +1,15 @@
 import { defineConfig } from 'vitest/config';
 
-/** The random kills at their full length: minutes, and a process of its own. `npm run test:chaos` */
+/** Kill loops, floods and load: tests whose worth is repetition, which take minutes. `npm run test:chaos` */
 export default defineConfig({
   test: {
-    include: ['test/chaos/*.chaos.ts'],
+    include: ['test/**/*.chaos.ts'],
     setupFiles: process.env.SVC_TEST_PROGRAMS === 'built' ? ['test/support/built-programs.ts'] : [],
+    testTimeout: 120_000,
+    hookTimeout: 60_000,
+    expect: { poll: { timeout: 30_000, interval: 10 } },
     pool: 'forks',
+    // They load the machine as a part of the test.
+    fileParallelism: false,
   },
 });

@@ -4,7 +4,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const LONGEST = [
   'supervisor/supervisor',
   'plugins/isolation',
-  'scenarios/supervision-crashes',
   'cli/json-contract',
   'plugins/containers',
   'daemons/workflow/code-recovery',

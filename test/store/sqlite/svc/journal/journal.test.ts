@@ -20,28 +20,6 @@ import {
   refuseRows,
 } from '../journalled-store.ts';
 
-test('what was acknowledged is there after kill -9, time and again, whoever opens it next', async () => {
-  const dataDir = await tempDir();
-  const acknowledged: Acknowledged = { accepted: new Map(), ended: new Set() };
-  let leftAny = 0;
-  for (const round of ['a', 'b', 'calm c', 'calm d', 'bursts e', 'bursts f', 'bursts g']) {
-    const [rhythm, name] = round.includes(' ') ? (round.split(' ') as [string, string]) : ['', round];
-    const writer = startProgram('accept-deliveries', dataDir, name, rhythm);
-    await writer.printed(rhythm === 'calm' ? 800 : 2000);
-    // Between two bursts: the files that are kept have been used and put back a few times.
-    if (name === 'g') await expect.poll(() => readdirSync(journalOf(dataDir)).join()).toContain('.spare');
-    await writer.kill();
-    readLines(writer.lines, acknowledged);
-    leftAny += readdirSync(journalOf(dataDir)).length;
-    // As one of several processes too, when the configuration has changed in between.
-    const store = await openStore(dataDir, silentLogger, { shared: round === 'b' });
-    expect(existsSync(journalOf(dataDir))).toBe(false);
-    await expectAll(store, acknowledged);
-    await store.close();
-  }
-  expect(leftAny).toBeGreaterThan(0);
-});
-
 test('a backup of a platform that was killed holds what the journal holds, and so does one made while it writes', async () => {
   const dataDir = await tempDir();
   const writer = startProgram('accept-deliveries', dataDir, 'a');
