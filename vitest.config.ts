@@ -7,7 +7,7 @@ process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cach
 
 /** What they find depends on what their process was told before: secrets to mask, programs that are there, metrics, children. */
 const ALONE = [
-  'test/agent/storms.test.ts',
+  'test/agent/gateway-crash.test.ts',
   'test/daemons/metrics.test.ts',
   'test/daemons/redaction.test.ts',
   'test/daemons/rest/analytics.test.ts',
@@ -19,7 +19,10 @@ export default defineConfig({
   test: {
     // `npm test` builds first and starts the built programs; a bare `vitest run` starts the sources, so that
     // an edit needs no build.
-    setupFiles: process.env.SVC_TEST_PROGRAMS === 'built' ? ['test/support/built-programs.ts'] : [],
+    setupFiles: [
+      'test/support/cheap-secrets.ts',
+      ...(process.env.SVC_TEST_PROGRAMS === 'built' ? ['test/support/built-programs.ts'] : []),
+    ],
     // Real daemons, processes and sandboxes: a slow machine must not look like a failure.
     testTimeout: 120_000,
     hookTimeout: 60_000,

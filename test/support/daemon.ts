@@ -12,6 +12,7 @@ import type { KeyMaterial } from '../../src/kit/security/keys.ts';
 import { systemRandom } from '../../src/kit/security/random.ts';
 import type { OtlpTarget } from '../../src/kit/telemetry/tracer.ts';
 import { type ManualClock, manualClock } from '../../src/kit/time/clock.ts';
+import { placeEmptyDatabase } from './empty-database.ts';
 
 /** A folder of one's own that goes with the test. */
 export async function tempDir(): Promise<string> {
@@ -81,6 +82,7 @@ export async function startTestDaemon<Services extends DaemonServices>(
 ): Promise<TestDaemon<Services>> {
   const clock = options.clock ?? manualClock();
   const dataDir = options.dataDir ?? (await tempDir());
+  if (!options.dataDir) await placeEmptyDatabase(definition.name, dataDir);
   const logs = captureLogs();
   const keys = { ...TEST_KEYS, ...options.keys };
   const daemon = await startDaemon(definition, {

@@ -46,7 +46,7 @@ export const OBJECTS_FOLDER = 'storage';
  * An 8 KB page holds three deliveries of 2 KB, a 4 KB page only one. Measured: 16.6 us per delivery instead
  * of 25.3.
  */
-const DELIVERY_PAGE_BYTES = 8192;
+export const DELIVERY_PAGE_BYTES = 8192;
 
 /** Opens `svc.db`. Throws STORE_ERROR as openDatabase does. Several processes may have it open. */
 export async function sqliteGatewayStore({

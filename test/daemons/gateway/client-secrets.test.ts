@@ -1,5 +1,5 @@
 import { scryptSync } from 'node:crypto';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { createClientCredentials } from '../../../src/contracts/index.ts';
 import { TEST_OPERATOR } from '../../support/daemon.ts';
 import { asOperator } from './support/login.ts';
@@ -62,4 +62,11 @@ test("a start replaces the operator's hash of the former scheme", async () => {
   await first.close();
   const second = await startGateway({ dataDir });
   expect((await second.services.store.clients.find(clientId))?.secretHash).toMatch(/^scrypt-sha256\$/);
+});
+
+test('secrets are hashed at the cost that OWASP asks for', async () => {
+  const { SECRET_COST } = await vi.importActual<
+    typeof import('../../../src/daemons/gateway/domain/identity/secret-cost.ts')
+  >('../../../src/daemons/gateway/domain/identity/secret-cost.ts');
+  expect(SECRET_COST).toEqual({ N: 2 ** 14, r: 8, p: 1 });
 });
