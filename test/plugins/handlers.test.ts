@@ -1,13 +1,22 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type CallOptions, FIXTURES, requestFor, SANDBOXES, startBackend } from './support.ts';
+import {
+  type CallOptions,
+  FIXTURES,
+  requestFor,
+  SANDBOXES,
+  sharedBackends,
+  startBackend,
+} from './support.ts';
+
+const shared = sharedBackends();
 
 const good = (options: CallOptions = {}): CallOptions => ({ plugin: 'good', ...options });
 const rest = (method: string, options: CallOptions = {}): CallOptions =>
   good({ host: 'rest', hostContext: { host: 'rest', method, path: '/x', requestId: 'r' }, ...options });
 
 test('a handler receives its context and input; what it returns is the result of a success', async () => {
-  const { backend } = await startBackend();
+  const { backend } = await shared();
   const request = requestFor(
     'handlers.ts#context',
     good({
@@ -35,7 +44,7 @@ test('a handler receives its context and input; what it returns is the result of
 });
 
 test('CommandResults pass as they are, anything else becomes the result', async () => {
-  const { backend } = await startBackend();
+  const { backend } = await shared();
   const run = (handler: string, options: CallOptions = {}) =>
     backend.run(requestFor(`handlers.ts#${handler}`, good(options)));
   expect(await run('command', { input: { count: '4' } })).toEqual({
@@ -62,7 +71,7 @@ test.each<[handler: string, host: CallOptions['host'], expected: string]>([
   ['job', 'workflow', 'job'],
   ['validator', 'webhook', 'validator'],
 ])('%s under the host %s fails with HOST_MISMATCH', async (handler, host, expected) => {
-  const { backend } = await startBackend();
+  const { backend } = await shared();
   const request = requestFor(`handlers.ts#${handler}`, good({ host }));
   await expect(backend.run(request)).rejects.toMatchObject({
     code: 'HOST_MISMATCH',
@@ -71,7 +80,7 @@ test.each<[handler: string, host: CallOptions['host'], expected: string]>([
 });
 
 test('a route knows its method, its parameters and its user; another method is refused by both names', async () => {
-  const { backend } = await startBackend();
+  const { backend } = await shared();
   const user = { hostId: 'h', namespaceId: 'default' };
   const request = requestFor('handlers.ts#createOrder', rest('POST', { params: { id: '7' }, user }));
   expect(await backend.run(request)).toEqual({ exitCode: 0, result: { id: '7', user, method: 'POST' } });
@@ -83,7 +92,7 @@ test('a route knows its method, its parameters and its user; another method is r
 });
 
 test('webhooks and validators see what the spec gives them', async () => {
-  const { call } = await startBackend();
+  const { call } = await shared();
   const hostContext = {
     host: 'webhook',
     event: 'push',
@@ -109,7 +118,7 @@ test.each([
   ['handlers.ts#nowhere', 'handlers.ts has no export "nowhere"'],
   ['handlers.ts#notAHandler', 'handlers.ts has no export "notAHandler" that is a function'],
 ])('INVALID_HANDLER for %s', async (handler, message) => {
-  const { backend } = await startBackend();
+  const { backend } = await shared();
   const root = join(FIXTURES, 'good');
   await expect(backend.run(requestFor(handler, good({ root })))).rejects.toMatchObject({
     code: 'INVALID_HANDLER',
@@ -118,14 +127,14 @@ test.each([
 });
 
 test('a service that whoever runs the plugin does not offer says so', async () => {
-  const { backend } = await startBackend();
+  const { backend } = await shared();
   await expect(backend.run(requestFor('handlers.ts#absent', good({ input: 'key' })))).rejects.toMatchObject({
     message: 'The platform has no service "storage.read".',
   });
 });
 
 test('input that does not fit is VALIDATION_ERROR with every fault; the handler does not run', async () => {
-  const { backend } = await startBackend();
+  const { backend } = await shared();
   const request = requestFor('handlers.ts#command', good({ input: { count: 0 } }));
   await expect(backend.run(request)).rejects.toMatchObject({
     code: 'VALIDATION_ERROR',
@@ -139,7 +148,7 @@ test('input that does not fit is VALIDATION_ERROR with every fault; the handler 
 
 describe.each(SANDBOXES)('schemas named by the manifest, under the sandbox "%s"', (sandbox) => {
   const run = async (schemas: object, input: unknown, options: CallOptions = {}) => {
-    const { backend } = await startBackend({ sandbox });
+    const { backend } = await shared(sandbox);
     const request = requestFor('handlers.js#echo', {
       plugin: '@acme/schemas',
       root: join(FIXTURES, 'schemas'),
@@ -213,7 +222,7 @@ describe.each(SANDBOXES)('schemas named by the manifest, under the sandbox "%s"'
 
 describe.each(SANDBOXES)('platform services under the sandbox "%s"', (sandbox) => {
   test('state keeps values of one plugin and tenant', async () => {
-    const { call } = await startBackend({ sandbox });
+    const { call } = await shared(sandbox);
     const kept = {
       twice: [true, false],
       count: [1, 6],
@@ -227,7 +236,7 @@ describe.each(SANDBOXES)('platform services under the sandbox "%s"', (sandbox) =
   });
 
   test('a service that the manifest switches off is refused by its name', async () => {
-    const { backend } = await startBackend({ sandbox });
+    const { backend } = await shared(sandbox);
     const permissions = { platform: { cache: false } };
     await expect(backend.run(requestFor('handlers.ts#caches', good({ permissions })))).rejects.toMatchObject({
       code: 'PERMISSION_DENIED',

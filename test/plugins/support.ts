@@ -1,5 +1,7 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { afterAll, onTestFinished } from 'vitest';
 import { type ExecutionRequest, Permissions, PlatformConfig } from '../../src/contracts/index.ts';
 import type { PlatformError } from '../../src/kit/errors/errors.ts';
 import { systemRandom } from '../../src/kit/security/random.ts';
@@ -16,7 +18,7 @@ import {
   type WorkerBackendDeps,
 } from '../../src/plugins/index.ts';
 import { sqliteStateStore } from '../../src/store/sqlite/index.ts';
-import { captureLogs, type LogCapture, tempDir } from '../support/daemon.ts';
+import { captureLogs, type LogCapture } from '../support/daemon.ts';
 import { FIXTURES } from './fixtures.ts';
 
 export { FIXTURES };
@@ -59,14 +61,23 @@ export function requestFor(handler: string, options: CallOptions = {}): Executio
   };
 }
 
+/** Registers what runs when a test, or a group of tests, has ended. */
+type Cleanup = (close: () => Promise<void>) => void;
+
+async function folderUntil(cleanup: Cleanup): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-test-'));
+  cleanup(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }));
+  return folder;
+}
+
 /** `ctx.state` on the real store, without the daemon between. */
-export async function storeState(): Promise<StateAccess> {
+export async function storeState(cleanup: Cleanup = onTestFinished): Promise<StateAccess> {
   const store = await sqliteStateStore({
-    dataDir: await tempDir(),
+    dataDir: await folderUntil(cleanup),
     clock: systemClock,
     logger: createLogger({ serviceId: 'test', output: captureLogs(), clock: systemClock }),
   });
-  onTestFinished(() => store.close());
+  cleanup(() => store.close());
   const scope = ({ tenantId, namespace }: StateScope) => `${tenantId}/${namespace}`;
   const { entries } = store;
   return {
@@ -95,15 +106,38 @@ export interface TestBackendOptions extends Partial<Omit<WorkerBackendDeps, 'con
   sandbox?: Sandbox;
 }
 
+/**
+ * Backends by sandbox that the tests of a file share, so that most of them meet a warm runner. Called while the file is
+ * collected; for tests whose subject is neither the start nor the end of a process.
+ */
+export function sharedBackends(
+  options: TestBackendOptions = {},
+): (sandbox?: Sandbox) => Promise<TestBackend> {
+  const started = new Map<Sandbox, Promise<TestBackend>>();
+  const closers: Array<() => Promise<void>> = [];
+  afterAll(async () => {
+    for (const close of closers.reverse()) await close();
+  });
+  return (sandbox = 'permission') => {
+    const backend =
+      started.get(sandbox) ?? startBackend({ ...options, sandbox }, (close) => void closers.push(close));
+    started.set(sandbox, backend);
+    return backend;
+  };
+}
+
 /** A worker backend of its own, closed when the test ends. */
-export async function startBackend(options: TestBackendOptions = {}): Promise<TestBackend> {
+export async function startBackend(
+  options: TestBackendOptions = {},
+  cleanup: Cleanup = onTestFinished,
+): Promise<TestBackend> {
   const { config, sandbox = 'permission', ...deps } = options;
   const logs = captureLogs();
   const logger = createLogger({ serviceId: 'test', output: logs, clock: systemClock, level: 'debug' });
-  const dataDir = deps.dataDir ?? (await tempDir());
+  const dataDir = deps.dataDir ?? (await folderUntil(cleanup));
   const services: PlatformServices =
     deps.services ??
-    createPlatformServices({ state: await storeState(), logger, clock: deps.clock ?? systemClock });
+    createPlatformServices({ state: await storeState(cleanup), logger, clock: deps.clock ?? systemClock });
   const backend = createWorkerBackend({
     logger,
     clock: systemClock,
@@ -112,7 +146,7 @@ export async function startBackend(options: TestBackendOptions = {}): Promise<Te
     services,
     config: { ...PlatformConfig.parse({}).execution.worker, sandbox, ...config },
   });
-  onTestFinished(() => backend.close());
+  cleanup(() => backend.close());
   return {
     backend,
     logs,
