@@ -11,10 +11,17 @@ export function seededRandom(seed: number): Random {
   };
 }
 
-/** That of the environment, or a new one. */
+/** `SVC_TEST_SEED`, or a new seed. */
 export function seedOf(env: NodeJS.ProcessEnv): number {
   const given = Number(env.SVC_TEST_SEED);
   return Number.isInteger(given) && given > 0 ? given : Math.floor(Math.random() * 2 ** 31) + 1;
+}
+
+/** Numbers of a new seed, which is printed: `SVC_TEST_SEED` repeats them. */
+export function printedRandom(): Random {
+  const seed = seedOf(process.env);
+  console.info(`SVC_TEST_SEED=${seed}`);
+  return seededRandom(seed);
 }
 
 /** A whole number from 0 to below the limit. */

@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { expect, test, vi } from 'vitest';
 import { ADMIN_TOKEN } from '../../support/gateway.ts';
 import { isAlive } from '../../support/is-alive.ts';
+import { printedRandom } from '../../support/random.ts';
 import { startUpstream } from './support/echo-upstream.ts';
 import { type Connection, startProcesses } from './support/start-processes.ts';
 
@@ -198,8 +199,9 @@ test.each([1, 2])(
   'SIGTERM during 1,000 requests: %i processes answer them all and end',
   SLOW,
   async (processes) => {
+    const random = printedRandom();
     const upstream = await startUpstream(
-      (_req, res) => void setTimeout(() => res.end('"ok"'), Math.random() * 200),
+      (_req, res) => void setTimeout(() => res.end('"ok"'), random() * 200),
     );
     const gateway = await startProcesses({ gateway: { processes }, peers: { rest: upstream.url } });
     await gateway.allUp();

@@ -6,6 +6,7 @@ import { createPeers } from '../../../src/daemons/peers.ts';
 import { serviceKey } from '../../../src/kit/security/keys.ts';
 import { TEST_KEYS } from '../../support/daemon.ts';
 import { answerWhileSending } from '../../support/late-body.ts';
+import { printedRandom } from '../../support/random.ts';
 import { settled } from '../../support/settled.ts';
 import { startUpstream } from './support/echo-upstream.ts';
 import { exchangeBytes, rawGet } from './support/raw-http.ts';
@@ -528,8 +529,9 @@ describe('an upstream that breaks the rules', () => {
 const IN_FLIGHT = 250;
 
 test('requests in flight and in the backlog when the gateway is told to stop are all answered', async () => {
+  const random = printedRandom();
   const upstream = await startUpstream((_req, res) => {
-    setTimeout(() => res.end('ok'), Math.random() * 200);
+    setTimeout(() => res.end('ok'), random() * 200);
   });
   const gateway = await startGateway({ upstream });
   const { port } = new URL(gateway.url);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { minutes } from '../../../src/kit/time/duration.ts';
+import { printedRandom } from '../../support/random.ts';
 import { LEDGER_CONFIG, startLedger } from './support/ledger.ts';
 import { cel, startWorkflow, type TestWorkflow } from './support/workflow.ts';
 
@@ -347,7 +348,8 @@ describe('cancelling', () => {
 
   test('a storm of cancels and starts leaves no run half done', async () => {
     const { it, ledger } = await setUp();
-    ledger.answer('work', (_, response) => setTimeout(() => response.end(), Math.random() * 20));
+    const random = printedRandom();
+    ledger.answer('work', (_, response) => setTimeout(() => response.end(), random() * 20));
     const ids = await Promise.all(
       Array.from({ length: 60 }, () =>
         it.start({
