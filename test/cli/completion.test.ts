@@ -1,7 +1,7 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { chmod, cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { completionLines } from '../../src/cli/completion/complete.ts';
 import { tempDir } from '../support/daemon.ts';
 import { PROGRAM, type TestPlatform, testPlatform } from './platform.ts';
@@ -115,9 +115,8 @@ test('live ids in real shells', { timeout: 120_000 }, async () => {
   );
   expect(lines.every((line) => /^client_[\w-]+(?:\t[^\p{Cc}]*)?$/u.test(line))).toBe(true);
 
-  await inBash(platform);
-  if (has('fish')) await inFish(platform);
-  if (has('zsh')) await inZsh(platform);
+  const shells = [inBash, ...(has('fish') ? [inFish] : []), ...(has('zsh') ? [inZsh] : [])];
+  for (const inShell of shells) await vi.waitFor(() => inShell(platform), { timeout: 60_000 });
 });
 
 async function inBash(platform: TestPlatform & { bin: string }): Promise<void> {
