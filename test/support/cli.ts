@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
-import { findCommand, isNoun, nounOf } from '../../src/cli/command-table.ts';
-import type { Streams } from '../../src/cli/define-command.ts';
+import type { Streams } from '../../src/cli/command-description.ts';
+import { findCommand, isNoun, nounOf } from '../../src/cli/command-table/command-table.ts';
 import { splitWords } from '../../src/cli/globals.ts';
 import { runCommand } from '../../src/cli/run-command.ts';
 import { entryFile } from '../../src/kit/files/paths.ts';
