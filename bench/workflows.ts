@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createPassDesk } from '../src/daemons/workflow/domain/code/pass-desk.ts';
+import { createPassRoutes } from '../src/daemons/workflow/domain/code/pass-desk.ts';
 import { createDefinitions } from '../src/daemons/workflow/domain/definition/definitions.ts';
 import { createEvaluator } from '../src/daemons/workflow/domain/definition/evaluator.ts';
 import { createEngine } from '../src/daemons/workflow/domain/engine/engine.ts';
@@ -10,7 +10,7 @@ import { PluginWaits } from '../src/daemons/workflow/domain/engine/plugin-waits.
 import { createRunStarter, type RunStarter } from '../src/daemons/workflow/domain/starts/run-starter.ts';
 import { setStep } from '../src/daemons/workflow/domain/steps/kinds/builtins.ts';
 import type { StepKind } from '../src/daemons/workflow/domain/steps/step-kind.ts';
-import { createEvaluationThreads } from '../src/daemons/workflow/evaluation/threads.ts';
+import { EvaluationThreads } from '../src/daemons/workflow/evaluation/threads.ts';
 import { systemRandom } from '../src/kit/security/random.ts';
 import { silentLogger } from '../src/kit/telemetry/logger.ts';
 import { systemClock } from '../src/kit/time/clock.ts';
@@ -134,7 +134,7 @@ async function openEngine(folder: string, existing?: string): Promise<Bench> {
     [setStep, effect('noop', true), effect('once', false)].map((kind) => [kind.name, kind]),
   );
   const definitions = createDefinitions({ kindOf: (uses) => kinds.get(uses), find: store.definition });
-  const threads = createEvaluationThreads();
+  const threads = new EvaluationThreads();
   const evaluator = createEvaluator(threads);
   const engine = createEngine({
     store,
@@ -147,9 +147,12 @@ async function openEngine(folder: string, existing?: string): Promise<Bench> {
     definitionOf: definitions.byHash,
     definitionHere: definitions.here,
     evaluator,
-    passes: createPassDesk(async () => {
-      throw new Error('Workflows in code are not measured here.');
-    }),
+    passes: {
+      ...createPassRoutes(),
+      async run() {
+        throw new Error('Workflows in code are not measured here.');
+      },
+    },
     pluginWaits: new PluginWaits({
       ...{ clock: systemClock, logger: silentLogger },
       alertMs: 600_000,

@@ -24,5 +24,4 @@ export const workflow = defineDaemon({
   ],
   ready: ({ engine }) => engine.start(),
   drain: ({ drain }) => drain(),
-  close: ({ close }) => close(),
 });

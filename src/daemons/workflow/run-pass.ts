@@ -1,7 +1,7 @@
 import { ReplayEnd } from '../../contracts/index.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 import type { StepAccess } from '../../plugins/index.ts';
-import type { PassCall, PassDesk } from './domain/code/pass-desk.ts';
+import type { PassCall, PassRoutes } from './domain/code/pass-desk.ts';
 import { CODE_JOB } from './domain/definition/compile-code.ts';
 import { interruptedOf } from './domain/steps/interrupted.ts';
 import type { Handlers } from './domain/steps/kinds/handlers.ts';
@@ -49,7 +49,7 @@ export async function runPass(
 }
 
 /** Step access for functions that run in this service. */
-export function localSteps(passes: PassDesk): StepAccess {
+export function localSteps(passes: PassRoutes): StepAccess {
   return {
     begin: async (_scope, { runId, token }) => passes.require(runId, token).begin(),
     recall: async (_scope, { runId, token }, after) => passes.require(runId, token).recall(after),

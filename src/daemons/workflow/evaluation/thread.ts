@@ -18,95 +18,103 @@ const TIME_LIMIT_MS = 1000;
 const LOOK_MS = 100;
 const MEMORY_MB = 256;
 
-export interface EvaluationThread {
-  readonly load: number;
-  send(waiting: Waiting): void;
-  close(): Promise<void>;
+export interface ThreadEvents {
+  /** A task ended, so there is room for another one. */
+  onFree(): void;
+  /** The thread ended; `lost` are the tasks that were queued behind the failed one. */
+  onGone(lost: Waiting[]): void;
 }
 
 /**
- * Starts a thread that runs tasks one at a time. A task that exceeds its time or memory fails and ends the thread; the
- * tasks queued behind it are returned as `lost`.
+ * A thread that runs tasks one at a time. A task that exceeds its time or memory fails and ends the thread; the tasks
+ * queued behind it are lost.
  */
-export function startEvaluationThread(events: {
-  onFree(): void;
-  onGone(lost: Waiting[]): void;
-}): EvaluationThread {
-  const current = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-  const worker = new Worker(entryFile('evaluator'), {
-    name: 'expressions',
-    workerData: { current } satisfies ThreadStart,
-    execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB, maxYoungGenerationSizeMb: 32 },
-  });
-  const sent = new Map<number, Waiting>();
-  let lastId = 0;
-  let seen = { id: 0, since: 0 };
-  let isGone = false;
-  const stopWatching = every(systemClock, LOOK_MS, watch);
-  worker.unref();
+export class EvaluationThread {
+  readonly #events: ThreadEvents;
+  /** Id of the running task, shared with the thread; 0: none. */
+  readonly #current = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  readonly #worker: Worker;
+  readonly #sent = new Map<number, Waiting>();
+  readonly #stopWatching: () => void;
+  #lastId = 0;
+  #seen = { id: 0, since: 0 };
+  #isGone = false;
 
-  function watch(): void {
-    const id = Atomics.load(current, 0);
-    if (id === 0 || id !== seen.id) seen = { id, since: performance.now() };
-    else if (performance.now() - seen.since > TIME_LIMIT_MS)
-      end((task) => limit(task, `it took longer than ${TIME_LIMIT_MS} ms`));
+  constructor(events: ThreadEvents) {
+    this.#events = events;
+    this.#worker = new Worker(entryFile('evaluator'), {
+      name: 'expressions',
+      workerData: { current: this.#current } satisfies ThreadStart,
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB, maxYoungGenerationSizeMb: 32 },
+    });
+    this.#stopWatching = every(systemClock, LOOK_MS, () => this.#watch());
+    this.#worker.unref();
+    this.#worker.on('message', (reply: TaskReply) => this.#settle(reply));
+    this.#worker.on('error', (error) => this.#end((task) => limit(task, deathOf(error))));
+    this.#worker.on('exit', () => this.#end((task) => limit(task, 'its thread ended')));
   }
 
-  /** Fails the current task, or the first one if the thread died while reading it. */
-  function end(failure: (task: ConfinedTask) => Error): void {
-    if (isGone) return;
-    isGone = true;
-    stopWatching();
-    const guilty = Atomics.load(current, 0) || sent.keys().next().value;
-    const lost: Waiting[] = [];
-    for (const [id, waiting] of sent) {
-      if (id === guilty) waiting.reject(failure(waiting.task));
-      else lost.push(waiting);
-    }
-    sent.clear();
-    void worker.terminate();
-    events.onGone(lost);
+  /** Tasks that run or are queued in the thread. */
+  get load(): number {
+    return this.#sent.size;
   }
 
-  worker.on('message', (reply: TaskReply) => {
-    const waiting = sent.get(reply.id);
-    sent.delete(reply.id);
-    if (sent.size === 0) worker.unref();
+  send(waiting: Waiting): void {
+    const id = ++this.#lastId;
+    this.#sent.set(id, waiting);
+    this.#worker.ref();
+    this.#worker.postMessage({ id, task: waiting.task } satisfies TaskMessage);
+  }
+
+  async close(): Promise<void> {
+    this.#isGone = true;
+    this.#stopWatching();
+    for (const { reject } of this.#sent.values()) reject(new Error('The service is stopping.'));
+    this.#sent.clear();
+    await this.#worker.terminate();
+  }
+
+  #settle(reply: TaskReply): void {
+    const waiting = this.#sent.get(reply.id);
+    this.#sent.delete(reply.id);
+    if (this.#sent.size === 0) this.#worker.unref();
     if (reply.ok) waiting?.resolve(reply.value);
     else {
       const { message, path, isLimit } = reply.error;
       waiting?.reject(new TemplateError(message, path, isLimit));
     }
-    if (!isGone) events.onFree();
-  });
-  worker.on('error', (error) =>
-    end((task) =>
-      codeOf(error) === 'ERR_WORKER_OUT_OF_MEMORY'
-        ? limit(task, `it needs more than ${MEMORY_MB} MB`)
-        : limit(task, `its thread ended: ${messageOf(error)}`),
-    ),
-  );
-  worker.on('exit', () => end((task) => limit(task, 'its thread ended')));
+    if (!this.#isGone) this.#events.onFree();
+  }
 
-  return {
-    get load() {
-      return sent.size;
-    },
-    send(waiting) {
-      const id = ++lastId;
-      sent.set(id, waiting);
-      worker.ref();
-      worker.postMessage({ id, task: waiting.task } satisfies TaskMessage);
-    },
-    async close() {
-      isGone = true;
-      stopWatching();
-      for (const { reject } of sent.values()) reject(new Error('The service is stopping.'));
-      sent.clear();
-      await worker.terminate();
-    },
-  };
+  #watch(): void {
+    const id = Atomics.load(this.#current, 0);
+    if (id === 0 || id !== this.#seen.id) this.#seen = { id, since: performance.now() };
+    else if (performance.now() - this.#seen.since > TIME_LIMIT_MS)
+      this.#end((task) => limit(task, `it took longer than ${TIME_LIMIT_MS} ms`));
+  }
+
+  /** Fails the current task, or the first one if the thread died while reading it. */
+  #end(failure: (task: ConfinedTask) => Error): void {
+    if (this.#isGone) return;
+    this.#isGone = true;
+    this.#stopWatching();
+    const failed = Atomics.load(this.#current, 0) || this.#sent.keys().next().value;
+    const lost: Waiting[] = [];
+    for (const [id, waiting] of this.#sent) {
+      if (id === failed) waiting.reject(failure(waiting.task));
+      else lost.push(waiting);
+    }
+    this.#sent.clear();
+    void this.#worker.terminate();
+    this.#events.onGone(lost);
+  }
+}
+
+function deathOf(error: unknown): string {
+  return codeOf(error) === 'ERR_WORKER_OUT_OF_MEMORY'
+    ? `it needs more than ${MEMORY_MB} MB`
+    : `its thread ended: ${messageOf(error)}`;
 }
 
 function limit(task: ConfinedTask, why: string): TemplateError {

@@ -1,5 +1,5 @@
 import {
-  createPassDesk,
+  createPassRoutes,
   type PassDesk,
   type RunPass,
 } from '../../../../src/daemons/workflow/domain/code/pass-desk.ts';
@@ -21,7 +21,7 @@ import {
 } from '../../../../src/daemons/workflow/domain/starts/run-starter.ts';
 import { setStep } from '../../../../src/daemons/workflow/domain/steps/kinds/builtins.ts';
 import type { StepKind } from '../../../../src/daemons/workflow/domain/steps/step-kind.ts';
-import { createEvaluationThreads } from '../../../../src/daemons/workflow/evaluation/threads.ts';
+import { EvaluationThreads } from '../../../../src/daemons/workflow/evaluation/threads.ts';
 import { systemRandom } from '../../../../src/kit/security/random.ts';
 import { silentLogger } from '../../../../src/kit/telemetry/logger.ts';
 import { type Clock, systemClock } from '../../../../src/kit/time/clock.ts';
@@ -73,13 +73,16 @@ export async function openEngine(options: {
     kindOf: (uses) => kinds.get(uses),
     find: options.find ? (hash) => options.find!(hash, store) : store.definition,
   });
-  const threads = options.threads ?? createEvaluationThreads();
+  const threads = options.threads ?? new EvaluationThreads();
   const made = createEvaluator(threads);
   const evaluator = options.wrapEvaluator?.(made) ?? made;
-  const passes: PassDesk = createPassDesk(async (call) => {
-    if (options.runPass) return options.runPass(call, passes);
-    throw new Error('This engine has no plugins.');
-  });
+  const passes: PassDesk = {
+    ...createPassRoutes(),
+    async run(call) {
+      if (options.runPass) return options.runPass(call, passes);
+      throw new Error('This engine has no plugins.');
+    },
+  };
   const engine = createEngine({
     store,
     clock,

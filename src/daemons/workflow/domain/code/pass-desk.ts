@@ -26,18 +26,21 @@ export interface PassCall {
 export type RunPass = (call: PassCall) => Promise<ReplayEnd>;
 
 /** Replays in flight. A call of a function is routed by the run id and the secret token of its replay. */
-export interface PassDesk {
-  readonly run: RunPass;
+export interface PassRoutes {
   /** Routes calls of a replay until the returned function is called. */
   open(runId: string, token: string, calls: PassCalls): () => void;
   /** Throws CONFLICT for an unknown or finished replay. */
   require(runId: string, token: string): PassCalls;
 }
 
-export function createPassDesk(run: RunPass): PassDesk {
+/** Replays in flight, and what runs them. */
+export interface PassDesk extends PassRoutes {
+  readonly run: RunPass;
+}
+
+export function createPassRoutes(): PassRoutes {
   const open = new Map<string, { token: string; calls: PassCalls }>();
   return {
-    run,
     open(runId, token, calls) {
       const entry = { token, calls };
       open.set(runId, entry);

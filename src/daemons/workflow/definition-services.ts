@@ -1,0 +1,50 @@
+import { systemClock } from '../../kit/time/clock.ts';
+import type { WorkflowStore } from '../../store/ports/index.ts';
+import type { Resources } from '../define-daemon.ts';
+import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
+import { ChildRuns } from './child-runs.ts';
+import { codeInputCheck } from './code-input.ts';
+import { createDefinitions } from './domain/definition/definitions.ts';
+import { createEvaluator } from './domain/definition/evaluator.ts';
+import type { Handlers } from './domain/steps/kinds/handlers.ts';
+import { EvaluationThreads } from './evaluation/threads.ts';
+import { guardedHttp } from './guarded-http.ts';
+import { knownPlugin } from './manifest-faults.ts';
+import { stepKinds } from './step-kinds.ts';
+
+export interface DefinitionDeps {
+  store: WorkflowStore;
+  plugins: PluginRuntime;
+  handlers: Handlers;
+}
+
+/** Builds what compiles definitions and evaluates their expressions. */
+export function definitionServices(
+  { config, clock, logger }: Resources,
+  { store, plugins, handlers }: DefinitionDeps,
+  stack: AsyncDisposableStack,
+) {
+  const children = new ChildRuns(store.runs);
+  const definitions = createDefinitions({
+    kindOf: stepKinds({
+      http: guardedHttp(config.workflow.httpAllow, clock),
+      handlers,
+      children,
+      now: clock.now,
+    }),
+    find: store.definition,
+    findPlugin(id) {
+      const plugin = plugins.registry.find(id);
+      return plugin && knownPlugin(plugin.manifest);
+    },
+  });
+  const threads = stack.adopt(new EvaluationThreads(systemClock), (opened) => opened.close());
+  return {
+    children,
+    definitions,
+    evaluator: createEvaluator(threads),
+    checkCodeInput: codeInputCheck(plugins, logger),
+  };
+}
+
+export type DefinitionServices = ReturnType<typeof definitionServices>;

@@ -1,0 +1,73 @@
+import { LIMITS } from '../../contracts/index.ts';
+import { oomKills } from '../../kit/process/oom-kills.ts';
+import { days, seconds } from '../../kit/time/duration.ts';
+import type { WorkflowStore } from '../../store/ports/index.ts';
+import type { Resources } from '../define-daemon.ts';
+import type { DefinitionServices } from './definition-services.ts';
+import type { PassDesk } from './domain/code/pass-desk.ts';
+import { createRunWatch } from './domain/desks/run-watch.ts';
+import { createEngine } from './domain/engine/engine.ts';
+import { PluginWaits } from './domain/engine/plugin-waits.ts';
+import { createWorkflowMetrics } from './metrics.ts';
+import { reportRunEnd } from './run-end.ts';
+
+const LEASE_MS = seconds(30);
+
+export interface EngineServicesDeps {
+  store: WorkflowStore;
+  definitions: DefinitionServices['definitions'];
+  evaluator: DefinitionServices['evaluator'];
+  passes: PassDesk;
+}
+
+/** Builds the engine with its limits, and what observes its runs. */
+export function engineServices(
+  resources: Resources,
+  { store, definitions, evaluator, passes }: EngineServicesDeps,
+  stack: AsyncDisposableStack,
+) {
+  const { config, clock, random, logger, analytics, tracer } = resources;
+  const metrics = createWorkflowMetrics(resources.metrics);
+  const watch = createRunWatch();
+  const pluginWaits = stack.adopt(
+    new PluginWaits({
+      ...{ clock, logger },
+      alertMs: config.workflow.pluginAlertMs,
+      counted: metrics.waitForPlugin,
+    }),
+    (made) => made.close(),
+  );
+  const engine = createEngine({
+    ...{ store, clock, random, logger, tracer, evaluator, passes, pluginWaits, oomKills },
+    exclusive: true,
+    hadFault: resources.hadFault ?? false,
+    definitionOf: definitions.byHash,
+    definitionHere: definitions.here,
+    limits: {
+      runs: config.workflow.maxRunningRuns,
+      steps: config.workflow.maxRunningSteps,
+      poisonAfter: config.workflow.poisonAfter,
+      leaseMs: LEASE_MS,
+      cleanUpMs: config.workflow.cleanUpTimeoutMs,
+      maxPluginWaitMs: days(config.retention.runsDays),
+      mostOutput: LIMITS.stepOutputChars,
+    },
+    hooks: {
+      jobStarted: metrics.jobStarted,
+      jobEnded: metrics.jobEnded,
+      changed: watch.changed,
+      ended: (run, jobs) =>
+        void reportRunEnd(run, jobs, { store, metrics, analytics, logger, clock, tracer }),
+      fenced: () => process.kill(process.pid, 'SIGTERM'),
+    },
+  });
+  let draining: Promise<void> | undefined;
+  const drain = (): Promise<void> => {
+    draining ??= engine.stop(config.workflow.drainMs);
+    return draining;
+  };
+  stack.defer(drain);
+  return { metrics, watch, engine, drain };
+}
+
+export type EngineServices = ReturnType<typeof engineServices>;
