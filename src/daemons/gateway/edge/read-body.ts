@@ -11,9 +11,19 @@ const EMPTY = Buffer.alloc(0);
  * limit is exceeded, and with VALIDATION_ERROR when the sender disconnects.
  */
 export function readBody(request: IncomingMessage, limitBytes: number): MaybePromise<Buffer> {
-  if (request.complete) return requireSize((request.read() as Buffer | null) ?? EMPTY, limitBytes);
+  if (request.complete) return requireSize(readArrived(request), limitBytes);
   if (request.destroyed) throw disconnected();
   return readStream(request, limitBytes);
+}
+
+/** A `read` returns one chunk or all of them, depending on the state of the stream. */
+function readArrived(request: IncomingMessage): Buffer {
+  const first = (request.read() as Buffer | null) ?? EMPTY;
+  let next = request.read() as Buffer | null;
+  if (next === null) return first;
+  const chunks = [first];
+  for (; next !== null; next = request.read() as Buffer | null) chunks.push(next);
+  return Buffer.concat(chunks);
 }
 
 /** Keeps its listeners, because removing them would cost more than calling them once more. */
