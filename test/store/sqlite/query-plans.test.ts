@@ -6,7 +6,7 @@ import { type Database, type Migrations, openDatabase } from '../../../src/store
 import { DELIVERY_STATEMENTS } from '../../../src/store/sqlite/svc/deliveries/statements.ts';
 import { GATEWAY_MIGRATIONS } from '../../../src/store/sqlite/svc/schema.ts';
 import { TEXT_INDEX_FILE, TEXT_INDEX_MIGRATIONS } from '../../../src/store/sqlite/svc/text-index/schema.ts';
-import { textCandidates } from '../../../src/store/sqlite/svc/text-index/search.ts';
+import { TextCandidates } from '../../../src/store/sqlite/svc/text-index/search.ts';
 import { sqliteWebhookInbox } from '../../../src/store/sqlite/svc/webhook-inbox.ts';
 import { tempDir } from '../../support/daemon.ts';
 
@@ -75,7 +75,7 @@ test('lists seek to each row that they show', async () => {
 
 test('searches seek to the postings of a segment', async () => {
   const { db, prepared, recorder } = await recorded(TEXT_INDEX_FILE, TEXT_INDEX_MIGRATIONS);
-  textCandidates(recorder, 'acme', { search: 'some text' });
+  new TextCandidates(recorder, 'acme', { search: 'some text' });
   const postings = prepared.filter((source) => source.includes('from posting'));
   expect(postings).toHaveLength(1);
   expect(planOf(db, postings[0]!)).toEqual([expect.stringMatching(/^SEARCH posting USING PRIMARY KEY/)]);

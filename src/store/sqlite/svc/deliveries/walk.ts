@@ -102,6 +102,8 @@ export function deliveryWalks(db: Database) {
   };
 }
 
+export type DeliveryWalks = ReturnType<typeof deliveryWalks>;
+
 function startOf(order: WalkOrder): DeliveryCursor {
   return order === 'newest'
     ? { receivedAt: Number.MAX_SAFE_INTEGER, position: Number.MAX_SAFE_INTEGER }

@@ -7,8 +7,8 @@ import type { Database } from '../../database.ts';
 import type { Step, Unit } from '../committer/protocol.ts';
 import { SQL } from '../deliveries/statements.ts';
 import type { InboxLog } from '../inbox-log.ts';
-import { createMarkerIndex } from './marker-index.ts';
-import { createPendingRelease, startMarkerLoad } from './startup.ts';
+import { createMarkerIndex, type MarkerIndex } from './marker-index.ts';
+import { createPendingRelease, type MarkerLoad, type PendingRelease, startMarkerLoad } from './startup.ts';
 
 /** Half of SHA-256: forging another delivery's marker takes a second preimage of 128 bits. */
 const DIGEST_BYTES = 16;
@@ -19,33 +19,17 @@ const CATCH_UP_MS = 250;
 /** Markers indexed before the store opens; the rest follow in the background. */
 const LOADED_AT_START = 1000;
 
-export interface Markers {
-  find(key: string, now: number): MaybePromise<MarkerState | undefined>;
-  findDigest(digest: Uint8Array, now: number): MaybePromise<MarkerState | undefined>;
-  /** Claims the marker and writes `steps` in one transaction, if the marker is free. */
-  claim(
-    claim: MarkerClaim,
-    state: MarkerState,
-    webhookId: string,
-    steps: (digest: Uint8Array) => Step[],
-  ): Promise<ClaimResult>;
-  /** Steps that end the claim of `webhookId`: `expiresAt` null releases it. */
-  finish(key: string, expiresAt: number | null, webhookId: string): Unit['steps'];
-  /** Adds a `done` row regardless of existing ones. */
-  settle(digest: Uint8Array, expiresAt: number): Promise<void>;
-  prune(now: number, limit: number): Promise<number>;
-  /** Releases every claim that is `pending` now: its process is dead. */
-  releasePending(): void;
-  /** Resolves when no background work is in flight. */
-  close(): Promise<void>;
-}
-
 export interface MarkerOptions {
   logger: Logger;
   /** Default 500,000. */
   maxIndexed?: number;
   /** Whether other processes claim in the same file; each claim then checks for theirs. Default true. */
   shared?: boolean;
+}
+
+interface Inserted {
+  changes: number;
+  rowid: number;
 }
 
 interface Row {
@@ -60,195 +44,239 @@ interface Row {
  * cannot touch its successor. Rows of other processes have ids above the last one seen; a claim checks them
  * in its transaction.
  */
-export function createMarkers(
-  db: Database,
-  log: InboxLog,
-  clock: Clock,
-  { logger, maxIndexed = MAX_INDEXED, shared = true }: MarkerOptions,
-): Markers {
-  const sql = statements(db);
-  const index = createMarkerIndex(() => sql.oldest.get()!.id);
+export class Markers {
+  readonly #db: Database;
+  readonly #log: InboxLog;
+  readonly #clock: Clock;
+  readonly #maxIndexed: number;
+  readonly #shared: boolean;
+  readonly #sql: ReturnType<typeof statements>;
+  readonly #index: MarkerIndex;
+  readonly #load: MarkerLoad;
+  readonly #pendingRelease: PendingRelease;
   /**
    * Claims being written, by the first 48 bits of the digest; a concurrent claim waits for the outcome.
    * Numeric keys avoid string interning, a tenth of a claim's cost.
    */
-  const inFlight = new Map<number, Promise<unknown>>();
+  readonly #inFlight = new Map<number, Promise<unknown>>();
   /** Markers of sync deliveries running in this process, by webhook id. */
-  const held = new Map<string, number>();
-  let caughtUpAt = clock.monotonic();
-  let hasOld = sql.anyOld.get() !== undefined;
+  readonly #held = new Map<string, number>();
+  #caughtUpAt = 0;
+  #hasOld: boolean;
   /** Assigned here when no other process writes: the id is known before the row is in the file. */
-  let lastId = sql.lastId.get()?.id ?? 0;
-  const oldestAtStart = sql.oldest.get()!.id;
-  const isSmall = lastId - oldestAtStart < LOADED_AT_START;
+  #lastId: number;
   /** All rows up to this id are indexed or being loaded, including those of other processes. */
-  let seen = isSmall ? 0 : lastId;
+  #seen: number;
   /** Pending rows up to this id belong to dead processes. */
-  let orphanedUntil = 0;
-  const pendingRelease = createPendingRelease(log, logger);
-  catchUp();
-  const load = startMarkerLoad(log, index, { from: isSmall ? seen + 1 : oldestAtStart, until: seen });
+  #orphanedUntil = 0;
 
-  const nextId = (): number | null => (shared ? null : ++lastId);
-
-  /** Inserts a marker. With an `id` assigned here, no other process can have claimed first. */
-  const insert = (unit: Unit, id: number | null): Promise<{ changes: number; rowid: number }> =>
-    id === null ? log.commit(unit) : log.append(unit).then(() => ({ changes: 1, rowid: id }));
-
-  function catchUp(): void {
-    for (const { id, digest } of sql.since.iterate(seen)) {
-      index.add(digest, id);
-      seen = id;
-    }
-    // Another process may have started to move old markers.
-    hasOld ||= sql.anyOld.get() !== undefined;
-    caughtUpAt = clock.monotonic();
+  constructor(
+    db: Database,
+    log: InboxLog,
+    clock: Clock,
+    { logger, maxIndexed = MAX_INDEXED, shared = true }: MarkerOptions,
+  ) {
+    const sql = statements(db);
+    this.#db = db;
+    this.#log = log;
+    this.#clock = clock;
+    this.#maxIndexed = maxIndexed;
+    this.#shared = shared;
+    this.#sql = sql;
+    this.#index = createMarkerIndex(() => sql.oldest.get()!.id);
+    this.#hasOld = sql.anyOld.get() !== undefined;
+    this.#lastId = sql.lastId.get()?.id ?? 0;
+    const oldestAtStart = sql.oldest.get()!.id;
+    const isSmall = this.#lastId - oldestAtStart < LOADED_AT_START;
+    this.#seen = isSmall ? 0 : this.#lastId;
+    this.#pendingRelease = createPendingRelease(log, logger);
+    this.#catchUp();
+    const from = isSmall ? this.#seen + 1 : oldestAtStart;
+    this.#load = startMarkerLoad(log, this.#index, { from, until: this.#seen });
   }
 
-  function addOwn(digest: Uint8Array, id: number): void {
-    // A gap: another process wrote in between. The next catch-up finds both rows.
-    if (shared && id !== seen + 1) return;
-    index.add(digest, id);
-    seen = id;
+  find(key: string, now: number): MaybePromise<MarkerState | undefined> {
+    return this.findDigest(digestOf(key), now);
   }
 
-  const isOrphaned = ({ id, state }: Row): boolean => state === 'pending' && id <= orphanedUntil;
-
-  function lookUp(digest: Uint8Array, now: number): MarkerState | undefined {
-    let moved = false;
-    for (const id of index.find(digest)) {
-      const row = sql.row.get(id);
-      if (row && row.expiresAt > now && row.digest.equals(digest) && !isOrphaned(row)) return row.state;
-      moved ||= row === undefined;
-    }
-    if (!hasOld && !moved) return undefined;
-    return sql.old.get(bufferOf(digest), now) ? 'done' : undefined;
-  }
-
-  function find(digest: Uint8Array, now: number): MaybePromise<MarkerState | undefined> {
-    const loading = load.ready();
-    if (loading) return loading.then(() => find(digest, now));
-    const mayBeOld = shared && clock.monotonic() - caughtUpAt >= CATCH_UP_MS;
+  findDigest(digest: Uint8Array, now: number): MaybePromise<MarkerState | undefined> {
+    const loading = this.#load.ready();
+    if (loading) return loading.then(() => this.findDigest(digest, now));
+    const mayBeOld = this.#shared && this.#clock.monotonic() - this.#caughtUpAt >= CATCH_UP_MS;
     // Fast path for a new delivery: memory alone shows that the marker is free.
-    const isIndexed = index.find(digest).length > 0;
-    if (!mayBeOld && !hasOld && !isIndexed) return undefined;
-    return readBack(isIndexed, () => {
-      if (mayBeOld) catchUp();
-      return lookUp(digest, now);
+    const isIndexed = this.#index.find(digest).length > 0;
+    if (!mayBeOld && !this.#hasOld && !isIndexed) return undefined;
+    return this.#readBack(isIndexed, () => {
+      if (mayBeOld) this.#catchUp();
+      return this.#lookUp(digest, now);
     });
   }
 
-  async function readBack<T>(isIndexed: boolean, query: () => T): Promise<T> {
-    if (isIndexed) await log.settled();
-    return db.read(query);
+  /** Claims the marker and writes `steps` in one transaction, if the marker is free. */
+  async claim(
+    { key, expiresAt }: MarkerClaim,
+    state: MarkerState,
+    webhookId: string,
+    steps: (digest: Uint8Array) => Step[],
+  ): Promise<ClaimResult> {
+    const digest = digestOf(key);
+    const name = digest.readUIntBE(0, 6);
+    /** Rows up to this id are in the database. */
+    let readable = 0;
+    for (;;) {
+      const loading = this.#load.ready();
+      if (loading) {
+        await loading;
+        continue;
+      }
+      const concurrent = this.#inFlight.get(name);
+      if (concurrent) {
+        await concurrent.catch(() => {});
+        continue;
+      }
+      const [newest = 0] = this.#index.find(digest);
+      if (newest > readable) {
+        readable = Math.max(this.#seen, this.#lastId);
+        await this.#log.settled();
+        continue;
+      }
+      const now = this.#clock.now();
+      // No await between this check and the claim below: nothing can interleave.
+      const taken = this.#lookUp(digest, now);
+      if (taken) return taken;
+      const id = this.#nextId();
+      const guard: Step = this.#shared
+        ? [SQL.claimAmongOthers, [digest, state, expiresAt, this.#seen, digest, now]]
+        : [SQL.claim, [id, digest, state, expiresAt]];
+      const writing = this.#insert({ guarded: this.#shared, steps: [guard, ...steps(digest)] }, id);
+      this.#inFlight.set(name, writing);
+      let claimed: Inserted;
+      try {
+        claimed = await writing;
+      } finally {
+        // Immediately: waiters re-check in the same turn and would loop until the entry is gone.
+        this.#inFlight.delete(name);
+      }
+      const { changes, rowid } = claimed;
+      if (changes === 1) {
+        this.#addOwn(digest, rowid);
+        if (state === 'pending') this.#held.set(webhookId, rowid);
+        // The claim is committed even if this read fails; the next one catches up.
+        if (rowid > this.#seen) await this.#readOthers().catch(() => {});
+        return 'begun';
+      }
+      await this.#readOthers();
+    }
   }
 
-  return {
-    find: (key, now) => find(digestOf(key), now),
-    findDigest: find,
+  /** Steps that end the claim of `webhookId`: `expiresAt` null releases it. */
+  finish(key: string, expiresAt: number | null, webhookId: string): Unit['steps'] {
+    const id = this.#held.get(webhookId);
+    this.#held.delete(webhookId);
+    if (id === undefined) return expiresAt === null ? [] : [this.#insertDone(digestOf(key), expiresAt)];
+    return [expiresAt === null ? [SQL.releaseMarker, [id]] : [SQL.keepMarker, [expiresAt, id]]];
+  }
 
-    async claim({ key, expiresAt }, state, webhookId, steps) {
-      const digest = digestOf(key);
-      const name = digest.readUIntBE(0, 6);
-      /** Rows up to this id are in the database. */
-      let readable = 0;
-      for (;;) {
-        const loading = load.ready();
-        if (loading) {
-          await loading;
-          continue;
-        }
-        const concurrent = inFlight.get(name);
-        if (concurrent) {
-          await concurrent.catch(() => {});
-          continue;
-        }
-        const [newest = 0] = index.find(digest);
-        if (newest > readable) {
-          readable = Math.max(seen, lastId);
-          await log.settled();
-          continue;
-        }
-        const now = clock.now();
-        // No await between this check and the claim below: nothing can interleave.
-        const taken = lookUp(digest, now);
-        if (taken) return taken;
-        const id = nextId();
-        const guard: Step = shared
-          ? [SQL.claimAmongOthers, [digest, state, expiresAt, seen, digest, now]]
-          : [SQL.claim, [id, digest, state, expiresAt]];
-        const writing = insert({ guarded: shared, steps: [guard, ...steps(digest)] }, id);
-        inFlight.set(name, writing);
-        let made: Awaited<typeof writing>;
-        try {
-          made = await writing;
-        } finally {
-          // Immediately: waiters re-check in the same turn and would loop until the entry is gone.
-          inFlight.delete(name);
-        }
-        const { changes, rowid } = made;
-        if (changes === 1) {
-          addOwn(digest, rowid);
-          if (state === 'pending') held.set(webhookId, rowid);
-          // The claim is committed even if this read fails; the next one catches up.
-          if (rowid > seen) await db.read(catchUp).catch(() => {});
-          return 'begun';
-        }
-        await db.read(catchUp);
-      }
-    },
+  /** Adds a `done` row regardless of existing ones. */
+  async settle(digest: Uint8Array, expiresAt: number): Promise<void> {
+    const id = this.#nextId();
+    const steps: Step[] = [[SQL.claim, [id, digest, 'done', expiresAt]]];
+    const { rowid } = await this.#insert({ guarded: false, steps }, id);
+    this.#addOwn(digest, rowid);
+    if (rowid > this.#seen) await this.#readOthers();
+  }
 
-    finish(key, expiresAt, webhookId) {
-      const id = held.get(webhookId);
-      held.delete(webhookId);
-      if (id === undefined) return expiresAt === null ? [] : [insertDone(digestOf(key), expiresAt)];
-      return [expiresAt === null ? [SQL.releaseMarker, [id]] : [SQL.keepMarker, [expiresAt, id]]];
-    },
+  async prune(now: number, limit: number): Promise<number> {
+    const expired = await this.#changes([SQL.pruneMarkers, [now, limit]]);
+    const old = this.#hasOld ? await this.#changes([SQL.pruneOldMarkers, [now, limit]]) : 0;
+    return expired + old + (await this.#fold(now, limit));
+  }
 
-    async settle(digest, expiresAt) {
-      const id = nextId();
-      const steps: Step[] = [[SQL.claim, [id, digest, 'done', expiresAt]]];
-      const { rowid } = await insert({ guarded: false, steps }, id);
-      addOwn(digest, rowid);
-      if (rowid > seen) await db.read(catchUp);
-    },
+  /** Releases every claim that is `pending` now: its process is dead. */
+  releasePending(): void {
+    const range = { from: this.#sql.oldest.get()!.id, until: Math.max(this.#seen, this.#lastId) };
+    this.#orphanedUntil = range.until;
+    this.#pendingRelease.start(range);
+  }
 
-    async prune(now, limit) {
-      const expired = await changes([SQL.pruneMarkers, [now, limit]]);
-      const old = hasOld ? await changes([SQL.pruneOldMarkers, [now, limit]]) : 0;
-      return expired + old + (await fold(now, limit));
-    },
+  /** Resolves when no background work is in flight. */
+  async close(): Promise<void> {
+    this.#load.close();
+    await this.#pendingRelease.close();
+  }
 
-    releasePending() {
-      const range = { from: sql.oldest.get()!.id, until: Math.max(seen, lastId) };
-      orphanedUntil = range.until;
-      pendingRelease.start(range);
-    },
+  #nextId(): number | null {
+    return this.#shared ? null : ++this.#lastId;
+  }
 
-    async close() {
-      load.close();
-      await pendingRelease.close();
-    },
-  };
+  /** Inserts a marker. With an `id` assigned here, no other process can have claimed first. */
+  #insert(unit: Unit, id: number | null): Promise<Inserted> {
+    return id === null
+      ? this.#log.commit(unit)
+      : this.#log.append(unit).then(() => ({ changes: 1, rowid: id }));
+  }
+
+  #readOthers(): Promise<void> {
+    return this.#db.read(() => this.#catchUp());
+  }
+
+  #catchUp(): void {
+    for (const { id, digest } of this.#sql.since.iterate(this.#seen)) {
+      this.#index.add(digest, id);
+      this.#seen = id;
+    }
+    // Another process may have started to move old markers.
+    this.#hasOld ||= this.#sql.anyOld.get() !== undefined;
+    this.#caughtUpAt = this.#clock.monotonic();
+  }
+
+  #addOwn(digest: Uint8Array, id: number): void {
+    // A gap: another process wrote in between. The next catch-up finds both rows.
+    if (this.#shared && id !== this.#seen + 1) return;
+    this.#index.add(digest, id);
+    this.#seen = id;
+  }
+
+  #isOrphaned({ id, state }: Row): boolean {
+    return state === 'pending' && id <= this.#orphanedUntil;
+  }
+
+  #lookUp(digest: Uint8Array, now: number): MarkerState | undefined {
+    let moved = false;
+    for (const id of this.#index.find(digest)) {
+      const row = this.#sql.row.get(id);
+      if (row && row.expiresAt > now && row.digest.equals(digest) && !this.#isOrphaned(row)) return row.state;
+      moved ||= row === undefined;
+    }
+    if (!this.#hasOld && !moved) return undefined;
+    return this.#sql.old.get(bufferOf(digest), now) ? 'done' : undefined;
+  }
+
+  async #readBack<T>(isIndexed: boolean, query: () => T): Promise<T> {
+    if (isIndexed) await this.#log.settled();
+    return this.#db.read(query);
+  }
 
   /** A known id is indexed before its row is written; until then, lookups skip it. */
-  function insertDone(digest: Uint8Array, expiresAt: number): Step {
-    const id = nextId();
-    if (id !== null) index.add(digest, id);
+  #insertDone(digest: Uint8Array, expiresAt: number): Step {
+    const id = this.#nextId();
+    if (id !== null) this.#index.add(digest, id);
     return [SQL.claim, [id, digest, 'done', expiresAt]];
   }
 
-  async function changes(step: Step): Promise<number> {
-    return (await log.commit({ guarded: false, steps: [step] })).changes;
+  async #changes(step: Step): Promise<number> {
+    return (await this.#log.commit({ guarded: false, steps: [step] })).changes;
   }
 
-  async function fold(now: number, limit: number): Promise<number> {
+  async #fold(now: number, limit: number): Promise<number> {
     // Includes gaps: counting rows would scan them all.
-    const span = await db.read(() => Math.max(sql.lastId.get()?.id ?? 0, lastId) + 1 - sql.oldest.get()!.id);
-    if (span <= maxIndexed) return 0;
-    const some = Math.min(limit, span - maxIndexed);
-    hasOld = true;
-    const folded = await log.commit({
+    const span = await this.#db.read(
+      () => Math.max(this.#sql.lastId.get()?.id ?? 0, this.#lastId) + 1 - this.#sql.oldest.get()!.id,
+    );
+    if (span <= this.#maxIndexed) return 0;
+    const some = Math.min(limit, span - this.#maxIndexed);
+    this.#hasOld = true;
+    const folded = await this.#log.commit({
       guarded: false,
       steps: [
         [SQL.foldMarkers, [some]],

@@ -10,81 +10,79 @@ export interface SegmentRange {
   oldestAt: number;
 }
 
-/** Deliveries of a namespace that may contain a text; the caller verifies the rows. */
-export interface TextCandidates {
-  /** Newest segment first. */
-  segments: readonly SegmentRange[];
-  /** Candidates of one segment, newest first; empty once it is deleted. Call it inside `db.read`. */
-  of(range: SegmentRange): DeliveryCursor[];
-}
-
 /** Few enough candidates to verify rows instead of reading more buckets. */
 const FEW = 4;
 
-export function textCandidates(
-  db: Database,
-  namespaceId: string,
-  filter: DeliveryFilter & { search: string },
-): TextCandidates {
-  const sql = statements(db);
-  let trigrams = trigramsOf(filter.search);
-  let isRanked = false;
-  const facts = [factBucket('namespace', namespaceId)];
-  if (filter.pluginId !== undefined) facts.push(factBucket('plugin', filter.pluginId));
-  if (filter.event !== undefined) facts.push(factBucket('event', filter.event));
-  const statuses = filter.status?.map((status) => factBucket('status', status));
+/** Deliveries of a namespace that may contain a text; the caller verifies the rows. */
+export class TextCandidates {
+  /** Newest segment first. */
+  readonly segments: readonly SegmentRange[];
+  readonly #sql: ReturnType<typeof statements>;
+  readonly #facts: readonly number[];
+  readonly #statuses: readonly number[] | undefined;
+  #trigrams: number[];
+  #isRanked = false;
 
-  function docsOf(segment: number, bucket: number): Uint8Array {
-    return decodeDocs(sql.docs.get(segment, bucket)?.docs);
+  constructor(db: Database, namespaceId: string, filter: DeliveryFilter & { search: string }) {
+    this.#sql = statements(db);
+    this.#trigrams = trigramsOf(filter.search);
+    const facts = [factBucket('namespace', namespaceId)];
+    if (filter.pluginId !== undefined) facts.push(factBucket('plugin', filter.pluginId));
+    if (filter.event !== undefined) facts.push(factBucket('event', filter.event));
+    this.#facts = facts;
+    this.#statuses = filter.status?.map((status) => factBucket('status', status));
+    this.segments = this.#sql.segments.all();
   }
 
-  /** Sorts trigrams by their frequency in one segment: most segments then need only one lookup. */
-  function rank(segment: number): void {
-    const sizes = new Map(trigrams.map((bucket) => [bucket, countOf(docsOf(segment, bucket))]));
-    trigrams = trigrams.toSorted((a, b) => sizes.get(a)! - sizes.get(b)!);
-    isRanked = true;
+  /** Candidates of one segment, newest first; empty once it is deleted. Call it inside `db.read`. */
+  of({ first }: SegmentRange): DeliveryCursor[] {
+    this.#sql.begin.run();
+    try {
+      const segment = this.#sql.segment.get(first);
+      if (!segment) return [];
+      const docs = this.#candidates(segment.id);
+      // Most segments have no candidates, and `places` is most of the data to read.
+      if (isEmpty(docs)) return [];
+      const places = new Float64Array(new Uint8Array(this.#sql.places.get(segment.id)!.places).buffer);
+      const count = places.length / 2;
+      const found: DeliveryCursor[] = [];
+      for (let doc = 0; doc < count; doc++)
+        if ((docs[doc >> 3]! >> (doc & 7)) & 1)
+          found.push({ position: places[doc]!, receivedAt: places[count + doc]! });
+      return found.sort(compareNewest);
+    } finally {
+      this.#sql.end.run();
+    }
   }
 
-  function candidates(segment: number): Uint8Array {
-    if (!isRanked) rank(segment);
-    const [first, ...others] = trigrams;
-    const found = new Uint8Array(docsOf(segment, first!));
+  #candidates(segment: number): Uint8Array {
+    if (!this.#isRanked) this.#rank(segment);
+    const [first, ...others] = this.#trigrams;
+    const found = new Uint8Array(this.#docsOf(segment, first!));
     for (const bucket of others) {
       if (hasFew(found)) break;
-      and(found, docsOf(segment, bucket));
+      and(found, this.#docsOf(segment, bucket));
     }
-    if (statuses) {
+    if (this.#statuses) {
       const any = new Uint8Array(found.length);
-      for (const bucket of statuses) or(any, docsOf(segment, bucket));
+      for (const bucket of this.#statuses) or(any, this.#docsOf(segment, bucket));
       and(found, any);
     }
-    or(found, docsOf(segment, OPEN_BUCKET));
-    for (const bucket of facts) if (!isEmpty(found)) and(found, docsOf(segment, bucket));
+    or(found, this.#docsOf(segment, OPEN_BUCKET));
+    for (const bucket of this.#facts) if (!isEmpty(found)) and(found, this.#docsOf(segment, bucket));
     return found;
   }
 
-  return {
-    segments: sql.segments.all(),
-    of({ first }) {
-      sql.begin.run();
-      try {
-        const segment = sql.segment.get(first);
-        if (!segment) return [];
-        const docs = candidates(segment.id);
-        // Most segments have no candidates, and `places` is most of the data to read.
-        if (isEmpty(docs)) return [];
-        const places = new Float64Array(new Uint8Array(sql.places.get(segment.id)!.places).buffer);
-        const count = places.length / 2;
-        const found: DeliveryCursor[] = [];
-        for (let doc = 0; doc < count; doc++)
-          if ((docs[doc >> 3]! >> (doc & 7)) & 1)
-            found.push({ position: places[doc]!, receivedAt: places[count + doc]! });
-        return found.sort(compareNewest);
-      } finally {
-        sql.end.run();
-      }
-    },
-  };
+  /** Sorts trigrams by their frequency in one segment: most segments then need only one lookup. */
+  #rank(segment: number): void {
+    const sizes = new Map(this.#trigrams.map((bucket) => [bucket, countOf(this.#docsOf(segment, bucket))]));
+    this.#trigrams = this.#trigrams.toSorted((a, b) => sizes.get(a)! - sizes.get(b)!);
+    this.#isRanked = true;
+  }
+
+  #docsOf(segment: number, bucket: number): Uint8Array {
+    return decodeDocs(this.#sql.docs.get(segment, bucket)?.docs);
+  }
 }
 
 function and(target: Uint8Array, other: Uint8Array): void {

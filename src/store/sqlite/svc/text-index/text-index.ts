@@ -9,22 +9,7 @@ import { usedBytes } from '../../used-bytes.ts';
 import { SEGMENT_DOCS } from './buckets.ts';
 import type { TextIndexStart } from './protocol.ts';
 import { TEXT_INDEX_FILE, TEXT_INDEX_MIGRATIONS } from './schema.ts';
-import { type TextCandidates, textCandidates } from './search.ts';
-
-/** Full-text index of deliveries. */
-export interface TextIndex {
-  /** Undefined when nothing is indexed or the text is too short; the caller then scans rows. */
-  search(
-    namespaceId: string,
-    filter: DeliveryFilter & { search: string },
-  ): Promise<TextCandidates | undefined>;
-  /**
-   * Size of the file, excluding segments whose bodies up to `bodilessUntil` were deleted: their rebuild will
-   * be much smaller.
-   */
-  bytes(bodilessUntil: number): Promise<number>;
-  close(): Promise<void>;
-}
+import { TextCandidates } from './search.ts';
 
 const POLL_MS = 2000;
 const REFRESH_POLLS = 30;
@@ -32,92 +17,119 @@ const REFRESH_POLLS = 30;
 const MIN_BYTES = 3;
 const HEAP_MB = 128;
 
-/** A worker indexes new deliveries whenever they fill a segment. `owns`: this process starts the worker. */
-export async function openTextIndex(
-  inbox: Database,
-  { logger, owns }: { logger: Logger; owns: boolean },
-): Promise<TextIndex> {
-  const dataDir = dirname(inbox.file);
-  const file = join(dataDir, TEXT_INDEX_FILE);
-  const latest = inbox.prepare<[], number | null>('select max(position) from delivery').pluck();
-  let reader: Database | undefined;
-  let indexer: Indexer | undefined;
-  let polls = 0;
-  let isClosed = false;
-  let timer: NodeJS.Timeout | undefined;
+/** Full-text index of deliveries. A worker indexes new ones whenever they fill a segment. */
+export class TextIndex {
+  readonly #inbox: Database;
+  readonly #logger: Logger;
+  readonly #dataDir: string;
+  readonly #file: string;
+  readonly #latest: () => number;
+  #reader: Database | undefined;
+  #indexer: Indexer | undefined;
+  #polls = 0;
+  #isClosed = false;
+  #timer: NodeJS.Timeout | undefined;
 
-  async function open(): Promise<Database | undefined> {
-    if (reader || isClosed || !existsSync(file)) return reader;
-    // The file is just being created, or has another schema: search works without it.
-    reader = await openDatabase({ file, migrations: TEXT_INDEX_MIGRATIONS, readonly: true }).catch(
-      () => undefined,
-    );
-    return reader;
+  private constructor(inbox: Database, logger: Logger) {
+    this.#inbox = inbox;
+    this.#logger = logger;
+    this.#dataDir = dirname(inbox.file);
+    this.#file = join(this.#dataDir, TEXT_INDEX_FILE);
+    const latest = inbox.prepare<[], number | null>('select max(position) from delivery').pluck();
+    this.#latest = () => latest.get() ?? 0;
   }
 
-  async function indexedUntil(): Promise<number> {
-    const db = await open();
+  /** `owns`: this process starts the worker. */
+  static async open(
+    inbox: Database,
+    { logger, owns }: { logger: Logger; owns: boolean },
+  ): Promise<TextIndex> {
+    const index = new TextIndex(inbox, logger);
+    if (owns) {
+      await index.#removeForeign();
+      index.#schedulePoll();
+    }
+    return index;
+  }
+
+  /** Undefined when nothing is indexed or the text is too short; the caller then scans rows. */
+  async search(
+    namespaceId: string,
+    filter: DeliveryFilter & { search: string },
+  ): Promise<TextCandidates | undefined> {
+    if (Buffer.byteLength(filter.search) < MIN_BYTES) return undefined;
+    const db = await this.#openReader();
+    return db?.read(() => new TextCandidates(db, namespaceId, filter));
+  }
+
+  /**
+   * Size of the file, excluding segments whose bodies up to `bodilessUntil` were deleted: their rebuild will
+   * be much smaller.
+   */
+  async bytes(bodilessUntil: number): Promise<number> {
+    const db = await this.#openReader();
+    return db ? db.read(() => bytesOf(db, bodilessUntil)) : 0;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#indexer?.stop();
+    await this.#indexer?.ended.catch(() => {});
+    await this.#reader?.close();
+  }
+
+  async #openReader(): Promise<Database | undefined> {
+    if (this.#reader || this.#isClosed || !existsSync(this.#file)) return this.#reader;
+    // The file is just being created, or has another schema: search works without it.
+    this.#reader = await openDatabase({
+      file: this.#file,
+      migrations: TEXT_INDEX_MIGRATIONS,
+      readonly: true,
+    }).catch(() => undefined);
+    return this.#reader;
+  }
+
+  async #indexedUntil(): Promise<number> {
+    const db = await this.#openReader();
     if (!db) return 0;
     return db.read(() => db.prepare<[], number>('select indexed_until from progress').pluck().get() ?? 0);
   }
 
   /** A `svc.db` restored from an older copy reuses positions that the index already has. */
-  async function removeForeign(): Promise<void> {
-    const given = inbox
+  async #removeForeign(): Promise<void> {
+    const given = this.#inbox
       .prepare<[], number>("select seq from sqlite_sequence where name = 'delivery'")
       .pluck()
       .get();
-    const until = await indexedUntil().catch(() => Number.MAX_SAFE_INTEGER);
+    const until = await this.#indexedUntil().catch(() => Number.MAX_SAFE_INTEGER);
     if (until <= (given ?? 0)) return;
-    await reader?.close();
-    reader = undefined;
-    for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
+    await this.#reader?.close();
+    this.#reader = undefined;
+    for (const suffix of ['', '-wal', '-shm']) rmSync(`${this.#file}${suffix}`, { force: true });
   }
 
-  async function poll(): Promise<void> {
+  async #poll(): Promise<void> {
     const isDue =
-      (await inbox.read(() => latest.get() ?? 0)) - (await indexedUntil()) >= SEGMENT_DOCS ||
-      (++polls % REFRESH_POLLS === 0 && existsSync(file));
-    if (isDue && !isClosed) {
-      indexer = startIndexer(dataDir);
-      await indexer.ended;
-      indexer = undefined;
+      (await this.#inbox.read(this.#latest)) - (await this.#indexedUntil()) >= SEGMENT_DOCS ||
+      (++this.#polls % REFRESH_POLLS === 0 && existsSync(this.#file));
+    if (isDue && !this.#isClosed) {
+      this.#indexer = startIndexer(this.#dataDir);
+      await this.#indexer.ended;
+      this.#indexer = undefined;
     }
   }
 
-  function schedulePoll(): void {
-    if (isClosed) return;
-    timer = setTimeout(() => {
-      poll()
+  #schedulePoll(): void {
+    if (this.#isClosed) return;
+    this.#timer = setTimeout(() => {
+      this.#poll()
         .catch((error) =>
-          logger.warn('Texts of deliveries could not be indexed; searches scan them', { error }),
+          this.#logger.warn('Texts of deliveries could not be indexed; searches scan them', { error }),
         )
-        .finally(schedulePoll);
+        .finally(() => this.#schedulePoll());
     }, POLL_MS).unref();
   }
-
-  if (owns) {
-    await removeForeign();
-    schedulePoll();
-  }
-  return {
-    async search(namespaceId, filter) {
-      if (Buffer.byteLength(filter.search) < MIN_BYTES) return undefined;
-      const db = await open();
-      return db?.read(() => textCandidates(db, namespaceId, filter));
-    },
-    async bytes(bodilessUntil) {
-      const db = await open();
-      return db ? db.read(() => bytesOf(db, bodilessUntil)) : 0;
-    },
-    async close() {
-      isClosed = true;
-      clearTimeout(timer);
-      indexer?.stop();
-      await indexer?.ended.catch(() => {});
-      await reader?.close();
-    },
-  };
 }
 
 /** Call it inside `db.read`. */

@@ -1,0 +1,71 @@
+import type { Clock } from '../../../../kit/time/clock.ts';
+import type { Database } from '../../database.ts';
+import { usedBytes } from '../../used-bytes.ts';
+import type { InboxLog } from '../inbox-log.ts';
+import type { TextIndex } from '../text-index/text-index.ts';
+import { type BodyRetention, bodyRetention } from './body-retention.ts';
+import { type DeliveryPruning, deliveryPruning } from './pruning.ts';
+import type { DeliveryRows } from './rows.ts';
+import { SQL } from './statements.ts';
+
+/** Maximum body bytes deleted per transaction: it must read all of their pages. */
+const MAX_DROPPED_BYTES = 16 * 1024 * 1024;
+/** Share of the store for records without a handler run; a quarter of it when the file is full. */
+const UNHANDLED_SHARE = 0.1;
+/** Such a record has no body, and its headers are truncated. */
+const MAX_UNHANDLED_BYTES = 4096;
+
+export interface DeliveryRetentionDeps {
+  db: Database;
+  log: InboxLog;
+  rows: DeliveryRows;
+  texts: TextIndex;
+  clock: Clock;
+}
+
+/** Deletes deliveries that are too old, and those that exceed the size limit. */
+export class DeliveryRetention {
+  readonly #deps: DeliveryRetentionDeps;
+  readonly #bodies: BodyRetention;
+  readonly #pruning: DeliveryPruning;
+
+  constructor(deps: DeliveryRetentionDeps) {
+    const { db, log, rows, clock } = deps;
+    this.#deps = deps;
+    this.#bodies = bodyRetention(db, log, rows);
+    this.#pruning = deliveryPruning(db, log, rows, clock);
+  }
+
+  /** Deletes records received before a time; returns their number. */
+  prune(receivedBefore: number, limit: number): Promise<number> {
+    return this.#pruning.old(receivedBefore, limit);
+  }
+
+  /** Deletes at most `limit` records or bodies while the files exceed `maxBytes`; returns their number. */
+  async shrink({ maxBytes, limit }: { maxBytes: number; limit: number }): Promise<number> {
+    const { db, log, texts } = this.#deps;
+    const excess = usedBytes(db) + (await texts.bytes(this.#bodies.bodilessUntil)) - maxBytes;
+    const surplus = await this.#unhandledSurplus(maxBytes, excess > 0);
+    if (surplus > 0) return this.#pruneUnhandled(Math.min(limit, surplus));
+    if (excess <= 0) return 0;
+    // Otherwise records would be deleted while deletable bodies are still in the journal.
+    await log.settled();
+    const bytes = Math.min(excess, MAX_DROPPED_BYTES);
+    return (await this.#bodies.drop(bytes, limit)) || (await this.#pruning.ended(limit));
+  }
+
+  /** Number of excess records without a handler run: they have a separate share and are deleted first. */
+  async #unhandledSurplus(maxBytes: number, isFull: boolean): Promise<number> {
+    const share = Math.floor((maxBytes * UNHANDLED_SHARE) / MAX_UNHANDLED_BYTES);
+    const kept = isFull ? Math.floor(share / 4) : share;
+    return Math.max(0, (await this.#deps.db.read(() => this.#deps.rows.unhandled())) - kept);
+  }
+
+  async #pruneUnhandled(limit: number): Promise<number> {
+    const { changes } = await this.#deps.log.commit({
+      guarded: false,
+      steps: [[SQL.pruneUnhandled, [limit]]],
+    });
+    return changes;
+  }
+}

@@ -1,0 +1,105 @@
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import type { DeliveryEnd, NewDelivery } from '../../../ports/index.ts';
+
+export interface BufferedDelivery {
+  delivery: NewDelivery;
+  end: DeliveryEnd;
+}
+
+export interface WriteBufferDeps {
+  write(deliveries: BufferedDelivery[]): Promise<void>;
+  clock: Clock;
+  logger: Logger;
+}
+
+const FLUSH_MS = 50;
+const FLUSH_COUNT = 200;
+/** Memory bounds during a flood of refused deliveries; further entries are counted and dropped. */
+const MAX_DELIVERIES = 2000;
+const MAX_BYTES = 8 * 1024 * 1024;
+/** Approximate size of a note's other columns. */
+const RECORD_BYTES = 500;
+
+/**
+ * Buffers notes and writes them in batches, so that refused deliveries neither wait for the disk nor cost a
+ * commit each.
+ */
+export class WriteBuffer {
+  readonly #deps: WriteBufferDeps;
+  #deliveries: BufferedDelivery[] = [];
+  // Counts entries until they are on disk, so that a slow disk does not let the queue grow.
+  #held = { count: 0, bytes: 0 };
+  #dropped = 0;
+  #isScheduled = false;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(deps: WriteBufferDeps) {
+    this.#deps = deps;
+  }
+
+  add(delivery: BufferedDelivery): void {
+    const size = sizeOf(delivery);
+    if (this.#held.count >= MAX_DELIVERIES || this.#held.bytes + size > MAX_BYTES) {
+      this.#dropped++;
+      return;
+    }
+    this.#held.count++;
+    this.#held.bytes += size;
+    this.#deliveries.push(delivery);
+    this.#schedule();
+  }
+
+  /** Resolves when all earlier notes are written or dropped. */
+  flush(): Promise<void> {
+    if (this.#deliveries.length > 0) {
+      const batch = this.#deliveries;
+      this.#deliveries = [];
+      this.#writing = this.#writing.then(() => this.#write(batch));
+    }
+    return this.#writing;
+  }
+
+  async #write(batch: BufferedDelivery[]): Promise<void> {
+    try {
+      await this.#deps.write(batch);
+    } catch (error) {
+      this.#dropped += batch.length;
+      this.#deps.logger.error('Records of refused deliveries could not be written', { error });
+    }
+    for (const delivery of batch) {
+      this.#held.count--;
+      this.#held.bytes -= sizeOf(delivery);
+    }
+    this.#report();
+  }
+
+  #report(): void {
+    if (this.#dropped === 0) return;
+    this.#deps.logger.diagnostic({
+      domain: 'webhook',
+      event: 'delivery-notes-dropped',
+      level: 'warn',
+      reasonCode: 'STORE_PRESSURE',
+      message: `${this.#dropped} refused deliveries left no record`,
+      outcome: 'degraded',
+      evidence: { dropped: this.#dropped },
+    });
+    this.#dropped = 0;
+  }
+
+  #schedule(): void {
+    if (this.#deliveries.length >= FLUSH_COUNT) void this.flush();
+    else if (!this.#isScheduled) {
+      this.#isScheduled = true;
+      this.#deps.clock.after(FLUSH_MS, () => {
+        this.#isScheduled = false;
+        void this.flush();
+      });
+    }
+  }
+}
+
+function sizeOf({ delivery: { body, headers }, end: { steps } }: BufferedDelivery): number {
+  return RECORD_BYTES + (body?.byteLength ?? 0) + 2 * (headers.length + steps.length);
+}
