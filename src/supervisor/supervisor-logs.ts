@@ -3,7 +3,7 @@ import type { PlatformConfig, ServiceName } from '../contracts/index.ts';
 import { withoutEvents } from '../kit/telemetry/analytics.ts';
 import { createLogger, type Logger } from '../kit/telemetry/logger.ts';
 import type { Clock } from '../kit/time/clock.ts';
-import { createTelemetryWriter, type TelemetryWriter } from '../store/sqlite/telemetry/writer.ts';
+import { TelemetryWriter } from '../store/sqlite/telemetry/writer.ts';
 import type { DataFolder } from './data-folder.ts';
 import { type LogFile, openLogFile } from './log-file.ts';
 
@@ -29,7 +29,7 @@ export class SupervisorLogs {
   constructor(options: SupervisorLogsOptions) {
     const { folder, retention, clock } = options;
     this.#options = options;
-    this.#telemetry = createTelemetryWriter({
+    this.#telemetry = new TelemetryWriter({
       dataDir: folder.root,
       retention,
       onDropped: (count, failure) => reportDropped(this.logger, count, failure),

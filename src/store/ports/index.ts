@@ -18,6 +18,7 @@ export * from './webhook-inbox.ts';
 export * from './webhook-secrets.ts';
 export * from './workflow.ts';
 export * from './workflow-records.ts';
+export * from './workflow-runs.ts';
 
 /** The gateway's stores: in SQLite, the file `svc.db`. */
 export interface GatewayStore {

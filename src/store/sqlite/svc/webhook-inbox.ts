@@ -6,7 +6,13 @@ import type { Step } from './committer/protocol.ts';
 import { startDeliveryFill } from './deliveries/list-fill.ts';
 import { DeliveryPages } from './deliveries/pages.ts';
 import { DeliveryRetention } from './deliveries/retention.ts';
-import { type DeliveryRows, deliveryRows, finishStep, insertSteps, type RowState } from './deliveries/rows.ts';
+import {
+  type DeliveryRows,
+  deliveryRows,
+  finishStep,
+  insertSteps,
+  type RowState,
+} from './deliveries/rows.ts';
 import { SQL } from './deliveries/statements.ts';
 import { UnfinishedDeliveries } from './deliveries/unfinished.ts';
 import { type BufferedDelivery, WriteBuffer } from './deliveries/write-buffer.ts';

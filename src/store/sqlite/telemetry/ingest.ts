@@ -1,9 +1,7 @@
-import type { AnalyticsEvent } from '../../../contracts/index.ts';
-import { isRecord } from '../../../kit/data/is-record.ts';
 import { EVENT_LINE } from '../../../kit/telemetry/analytics.ts';
-import { LOG_LEVELS } from '../../../kit/telemetry/logger.ts';
 import type { DroppedLines, KeptEvent, KeptLog, TelemetryCounts } from '../../ports/telemetry.ts';
 import { minuteOf } from './dropped.ts';
+import { parseEvent, parseRecord, tenantOf } from './parse-lines.ts';
 
 const SEVERE_LINE = /^\{"level":"(?:warn|error|fatal)"/;
 
@@ -20,17 +18,6 @@ const SHARED_RATE: IngestRates = { perSecond: 15_000, atOnce: 30_000 };
 /** Combinations of tenant and service that are counted separately in a batch. */
 const MAX_DROPPED_KINDS = 1000;
 
-export interface Ingest {
-  /** Ingests whole lines of one service. */
-  take(service: string, lines: string): void;
-  /** Counts lines of a service that were dropped before they arrived. */
-  lost(service: string, count: number): void;
-  /** Returns everything ingested since the last call; undefined when empty. */
-  batch(): Batch | undefined;
-  /** Number of waiting records. */
-  readonly waiting: number;
-}
-
 export interface Batch {
   logs: KeptLog[];
   events: KeptEvent[];
@@ -43,96 +30,110 @@ export interface Batch {
  * parsing; warnings and errors have a separate budget, and excess events are only counted. Log files keep
  * every record.
  */
-export function createIngest({
-  now,
-  rates = SERVICE_RATE,
-  sharedRates = SHARED_RATE,
-}: {
-  now: () => number;
-  rates?: IngestRates;
-  sharedRates?: IngestRates;
-}): Ingest {
-  const takeShared = budget(now, sharedRates);
-  let dropped = new Map<string, DroppedLines>();
-  const budgets = new Map<string, () => boolean>();
-  let logs: KeptLog[] = [];
-  let events: KeptEvent[] = [];
-  let counts: TelemetryCounts = {};
+export class Ingest {
+  readonly #now: () => number;
+  readonly #rates: IngestRates;
+  readonly #takeShared: () => boolean;
+  readonly #budgets = new Map<string, () => boolean>();
+  #dropped = new Map<string, DroppedLines>();
+  #logs: KeptLog[] = [];
+  #events: KeptEvent[] = [];
+  #counts: TelemetryCounts = {};
 
-  function within(key: string): boolean {
-    let take = budgets.get(key);
-    if (!take) {
-      take = budget(now, rates);
-      budgets.set(key, take);
+  constructor({
+    now,
+    rates = SERVICE_RATE,
+    sharedRates = SHARED_RATE,
+  }: {
+    now: () => number;
+    rates?: IngestRates;
+    sharedRates?: IngestRates;
+  }) {
+    this.#now = now;
+    this.#rates = rates;
+    this.#takeShared = budget(now, sharedRates);
+  }
+
+  /** Number of waiting records. */
+  get waiting(): number {
+    return this.#logs.length + this.#events.length;
+  }
+
+  /** Ingests whole lines of one service. */
+  take(service: string, lines: string): void {
+    for (let start = 0; start < lines.length; ) {
+      const end = lines.indexOf('\n', start);
+      const stop = end === -1 ? lines.length : end;
+      if (stop > start) this.#takeLine(service, lines.slice(start, stop));
+      start = stop + 1;
     }
-    return take() || takeShared();
   }
-  function drop(kind: DroppedLines['kind'], service: string, tenant: string | null, by = 1): void {
-    const minute = minuteOf(now());
-    const exact = JSON.stringify([kind, minute, service, tenant]);
-    const tenantId = dropped.size < MAX_DROPPED_KINDS || dropped.has(exact) ? tenant : null;
-    const key = tenantId === tenant ? exact : JSON.stringify([kind, minute, service, null]);
-    const known = dropped.get(key);
-    if (known) known.count += by;
-    else dropped.set(key, { kind, minute, service, tenantId, count: by });
+
+  /** Counts lines of a service that were dropped before they arrived. */
+  lost(service: string, by: number): void {
+    this.#drop('logs', service, null, by);
+    this.#count('logs.dropped', by);
   }
-  function count(name: string, by = 1): void {
-    counts[name] = (counts[name] ?? 0) + by;
+
+  /** Returns everything ingested since the last call; undefined when empty. */
+  batch(): Batch | undefined {
+    if (Object.keys(this.#counts).length === 0) return undefined;
+    const batch = {
+      logs: this.#logs,
+      events: this.#events,
+      counts: this.#counts,
+      dropped: [...this.#dropped.values()],
+    };
+    [this.#logs, this.#events, this.#counts] = [[], [], {}];
+    this.#dropped = new Map();
+    return batch;
   }
-  function takeLine(service: string, line: string): void {
-    if (line.startsWith(EVENT_LINE)) {
-      const event = parseEvent(line, now());
-      if (event === undefined) {
-        count('events.dropped');
-        return;
-      }
-      event.keep = within(`event ${service}`);
-      events.push(event);
-      if (!event.keep) drop('events', service, event.tenantId ?? '');
-      count(event.keep ? 'events.kept' : 'events.counted');
-    } else if (within(`${SEVERE_LINE.test(line) ? 'severe' : 'plain'} ${service}`)) {
-      logs.push(parseRecord(service, line, now()));
-      count('logs.kept');
+
+  #takeLine(service: string, line: string): void {
+    if (line.startsWith(EVENT_LINE)) this.#takeEvent(service, line);
+    else if (this.#isWithin(`${SEVERE_LINE.test(line) ? 'severe' : 'plain'} ${service}`)) {
+      this.#logs.push(parseRecord(service, line, this.#now()));
+      this.#count('logs.kept');
     } else {
-      drop('logs', service, tenantOf(line));
-      count('logs.dropped');
+      this.#drop('logs', service, tenantOf(line));
+      this.#count('logs.dropped');
     }
   }
-  return {
-    take(service, lines) {
-      for (let start = 0; start < lines.length; ) {
-        const end = lines.indexOf('\n', start);
-        const stop = end === -1 ? lines.length : end;
-        if (stop > start) takeLine(service, lines.slice(start, stop));
-        start = stop + 1;
-      }
-    },
-    lost(service, by) {
-      drop('logs', service, null, by);
-      count('logs.dropped', by);
-    },
-    batch() {
-      if (Object.keys(counts).length === 0) return undefined;
-      const taken = { logs, events, counts, dropped: [...dropped.values()] };
-      [logs, events, counts] = [[], [], {}];
-      dropped = new Map();
-      return taken;
-    },
-    get waiting() {
-      return logs.length + events.length;
-    },
-  };
-}
 
-const TENANT = '"tenantId":"';
+  #takeEvent(service: string, line: string): void {
+    const event = parseEvent(line, this.#now());
+    if (event === undefined) {
+      this.#count('events.dropped');
+      return;
+    }
+    event.keep = this.#isWithin(`event ${service}`);
+    this.#events.push(event);
+    if (!event.keep) this.#drop('events', service, event.tenantId ?? '');
+    this.#count(event.keep ? 'events.kept' : 'events.counted');
+  }
 
-/** Reads the tenant without parsing the line: in a JSON string these quotes would be escaped. */
-function tenantOf(line: string): string {
-  const start = line.indexOf(TENANT);
-  if (start === -1) return '';
-  const from = start + TENANT.length;
-  const end = line.indexOf('"', from);
-  return end === -1 ? '' : line.slice(from, end);
+  #isWithin(key: string): boolean {
+    let take = this.#budgets.get(key);
+    if (!take) {
+      take = budget(this.#now, this.#rates);
+      this.#budgets.set(key, take);
+    }
+    return take() || this.#takeShared();
+  }
+
+  #drop(kind: DroppedLines['kind'], service: string, tenant: string | null, by = 1): void {
+    const minute = minuteOf(this.#now());
+    const exact = JSON.stringify([kind, minute, service, tenant]);
+    const tenantId = this.#dropped.size < MAX_DROPPED_KINDS || this.#dropped.has(exact) ? tenant : null;
+    const key = tenantId === tenant ? exact : JSON.stringify([kind, minute, service, null]);
+    const known = this.#dropped.get(key);
+    if (known) known.count += by;
+    else this.#dropped.set(key, { kind, minute, service, tenantId, count: by });
+  }
+
+  #count(name: string, by = 1): void {
+    this.#counts[name] = (this.#counts[name] ?? 0) + by;
+  }
 }
 
 function budget(now: () => number, { perSecond, atOnce }: IngestRates): () => boolean {
@@ -146,87 +147,4 @@ function budget(now: () => number, { perSecond, atOnce }: IngestRates): () => bo
     left--;
     return true;
   };
-}
-
-/** A line that is not JSON (output of native code) becomes the message of a record. */
-function parseRecord(service: string, line: string, now: number): KeptLog {
-  const record = parse(line);
-  if (record === undefined || typeof record.message !== 'string') {
-    return {
-      level: 'info',
-      time: now,
-      serviceId: service,
-      logsSource: 'platform',
-      layer: 'process',
-      message: line,
-    };
-  }
-  const { level, time, serviceId, logsSource, layer, meta, ...rest } = record;
-  const runId = (meta as { runId?: unknown } | undefined)?.runId;
-  return {
-    ...textFields(rest),
-    level: LOG_LEVELS.find((known) => known === level) ?? 'info',
-    time: typeof time === 'number' && Number.isFinite(time) ? Math.round(time) : now,
-    serviceId: typeof serviceId === 'string' ? serviceId : service,
-    logsSource: typeof logsSource === 'string' ? logsSource : 'platform',
-    layer: typeof layer === 'string' ? layer : 'service',
-    message: record.message,
-    ...(isRecord(meta) ? { meta } : {}),
-    ...(typeof runId === 'string' ? { runId } : {}),
-    ...(rest.error === undefined ? {} : { error: rest.error }),
-    ...(isRecord(rest.evidence) ? { evidence: rest.evidence } : {}),
-  };
-}
-
-const TEXT_FIELDS = [
-  'requestId',
-  'traceId',
-  'spanId',
-  'tenantId',
-  'pluginId',
-  'domain',
-  'event',
-  'reasonCode',
-  'outcome',
-] as const;
-
-function textFields(record: Record<string, unknown>): Partial<Record<(typeof TEXT_FIELDS)[number], string>> {
-  return Object.fromEntries(
-    TEXT_FIELDS.filter((name) => typeof record[name] === 'string').map((name) => [name, record[name]]),
-  );
-}
-
-function parseEvent(line: string, now: number): KeptEvent | undefined {
-  const event = parse(line) as Partial<AnalyticsEvent> | undefined;
-  if (event === undefined || typeof event.type !== 'string' || typeof event.ts !== 'string') return undefined;
-  const ts = Date.parse(event.ts);
-  if (!Number.isFinite(ts)) return undefined;
-  const { id, type, source, runId, actor, ctx, payload } = event;
-  const tenantId = ctx?.tenantId;
-  const count = ctx?.count;
-  return {
-    event: {
-      id: String(id),
-      type,
-      source: { product: String(source?.product ?? ''), version: String(source?.version ?? '') },
-      runId: String(runId ?? ''),
-      ...(actor === undefined ? {} : { actor }),
-      ...(ctx === undefined ? {} : { ctx }),
-      ...(payload === undefined ? {} : { payload }),
-    },
-    ts,
-    ingestTs: now,
-    tenantId: typeof tenantId === 'string' ? tenantId : null,
-    occurrences: typeof count === 'number' && Number.isSafeInteger(count) && count > 0 ? count : 1,
-    keep: true,
-  };
-}
-
-function parse(line: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -4,7 +4,7 @@ import { messageOf } from '../../../kit/errors/errors.ts';
 import { every, systemClock } from '../../../kit/time/clock.ts';
 import type { TelemetryStore } from '../../ports/telemetry.ts';
 import { answerCall, type WorkerCall } from '../worker-calls.ts';
-import { createIngest } from './ingest.ts';
+import { type Batch, Ingest } from './ingest.ts';
 import type { FromWriter, TelemetryWorkerData, ToWriter, WriterData } from './protocol.ts';
 import { sqliteTelemetryStore } from './store.ts';
 
@@ -21,10 +21,6 @@ const REPORT_EVERY_MS = 10_000;
 const NICENESS = 10;
 
 const port = parentPort!;
-const data = workerData as TelemetryWorkerData;
-if (data.mode === 'write') runWriter(data);
-else runReader(data.dataDir);
-
 function lowerPriority(): void {
   // On other systems this would change the priority of the whole process.
   if (process.platform !== 'linux') return;
@@ -36,87 +32,106 @@ function lowerPriority(): void {
   }
 }
 
-function runWriter({ dataDir, retention }: WriterData): void {
-  lowerPriority();
-  const ingest = createIngest({ now: systemClock.now });
-  const store = storeOf(dataDir);
-  let dropped = 0;
-  let failure: string | undefined;
-  let scheduled = false;
-  let writing: Promise<void> = Promise.resolve();
-  let pruning = false;
-  const send = (message: FromWriter): void => port.postMessage(message);
+/** Writes the records that the service's thread sends, in batches, and deletes old ones. */
+class WriterThread {
+  readonly #retention: WriterData['retention'];
+  readonly #ingest = new Ingest({ now: systemClock.now });
+  readonly #store: () => Promise<TelemetryStore>;
+  #dropped = 0;
+  #failure: string | undefined;
+  #isScheduled = false;
+  #writing: Promise<void> = Promise.resolve();
+  #isPruning = false;
 
-  function flush(): Promise<void> {
-    const batch = ingest.batch();
-    if (batch) writing = writing.then(() => write(batch));
-    return writing;
+  constructor({ dataDir, retention }: WriterData) {
+    this.#retention = retention;
+    this.#store = storeOf(dataDir);
   }
-  async function write(batch: NonNullable<ReturnType<typeof ingest.batch>>): Promise<void> {
-    dropped += batch.counts['logs.dropped'] ?? 0;
-    try {
-      await (await store()).append(batch);
-    } catch (error) {
-      dropped += batch.logs.length + batch.events.length;
-      failure = messageOf(error);
-    }
+
+  run(): void {
+    every(systemClock, PRUNE_EVERY_MS, () => void this.#prune());
+    every(systemClock, REPORT_EVERY_MS, () => this.#report());
+    port.on('message', (message: ToWriter) => this.#receive(message));
+    this.#store().then(
+      () => void this.#prune(),
+      (error: unknown) => {
+        this.#failure = messageOf(error);
+        this.#dropped++;
+        this.#report();
+      },
+    );
   }
-  function schedule(): void {
-    if (ingest.waiting >= FLUSH_RECORDS) void flush();
-    else if (!scheduled) {
-      scheduled = true;
+
+  #receive(message: ToWriter): void {
+    if (message.type === 'lines') {
+      this.#ingest.take(message.service, Buffer.from(message.lines).toString('utf8'));
+      this.#schedule();
+      void this.#writing.then(() => send({ type: 'taken', bytes: message.lines.byteLength }));
+    } else if (message.type === 'lost') this.#ingest.lost(message.service, message.count);
+    else if (message.type === 'flush') {
+      void this.#flush().then(() => send({ type: 'flushed' }));
+    } else void this.#finish();
+  }
+
+  #schedule(): void {
+    if (this.#ingest.waiting >= FLUSH_RECORDS) void this.#flush();
+    else if (!this.#isScheduled) {
+      this.#isScheduled = true;
       systemClock.after(FLUSH_MS, () => {
-        scheduled = false;
-        void flush();
+        this.#isScheduled = false;
+        void this.#flush();
       });
     }
   }
-  function report(): void {
-    if (dropped > 0) send({ type: 'dropped', count: dropped, ...(failure === undefined ? {} : { failure }) });
-    dropped = 0;
-    failure = undefined;
+
+  #flush(): Promise<void> {
+    const batch = this.#ingest.batch();
+    if (batch) this.#writing = this.#writing.then(() => this.#write(batch));
+    return this.#writing;
   }
-  async function prune(): Promise<void> {
-    if (pruning) return;
-    pruning = true;
+
+  async #write(batch: Batch): Promise<void> {
+    this.#dropped += batch.counts['logs.dropped'] ?? 0;
     try {
-      while (await pruneOnce(await store(), retention)) await flush();
+      await (await this.#store()).append(batch);
     } catch (error) {
-      failure = messageOf(error);
+      this.#dropped += batch.logs.length + batch.events.length;
+      this.#failure = messageOf(error);
     }
-    pruning = false;
   }
 
-  every(systemClock, PRUNE_EVERY_MS, () => void prune());
-  every(systemClock, REPORT_EVERY_MS, report);
-  port.on('message', (message: ToWriter) => {
-    if (message.type === 'lines') {
-      ingest.take(message.service, Buffer.from(message.lines).toString('utf8'));
-      schedule();
-      void writing.then(() => send({ type: 'taken', bytes: message.lines.byteLength }));
-    } else if (message.type === 'lost') ingest.lost(message.service, message.count);
-    else if (message.type === 'flush') {
-      void flush().then(() => send({ type: 'flushed' }));
-    } else void finish();
-  });
+  #report(): void {
+    const failure = this.#failure;
+    if (this.#dropped > 0)
+      send({ type: 'dropped', count: this.#dropped, ...(failure === undefined ? {} : { failure }) });
+    this.#dropped = 0;
+    this.#failure = undefined;
+  }
 
-  async function finish(): Promise<void> {
-    await flush();
-    report();
-    await store()
+  async #prune(): Promise<void> {
+    if (this.#isPruning) return;
+    this.#isPruning = true;
+    try {
+      while (await pruneOnce(await this.#store(), this.#retention)) await this.#flush();
+    } catch (error) {
+      this.#failure = messageOf(error);
+    }
+    this.#isPruning = false;
+  }
+
+  async #finish(): Promise<void> {
+    await this.#flush();
+    this.#report();
+    await this.#store()
       .then((opened) => opened.close())
       .catch(() => {});
     send({ type: 'closed' });
     port.close();
   }
-  store().then(
-    () => void prune(),
-    (error: unknown) => {
-      failure = messageOf(error);
-      dropped++;
-      report();
-    },
-  );
+}
+
+function send(message: FromWriter): void {
+  port.postMessage(message);
 }
 
 /** Opens the file on first use, and retries after a failure: a full disk may be freed. */
@@ -148,3 +163,9 @@ function runReader(dataDir: string): void {
     port.postMessage(await answerCall(call, open));
   });
 }
+
+const data = workerData as TelemetryWorkerData;
+if (data.mode === 'write') {
+  lowerPriority();
+  new WriterThread(data).run();
+} else runReader(data.dataDir);

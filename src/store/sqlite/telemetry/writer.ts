@@ -3,18 +3,6 @@ import { messageOf } from '../../../kit/errors/errors.ts';
 import { entryFile } from '../../../kit/files/paths.ts';
 import type { FromWriter, TelemetryWorkerData, ToWriter, WriterData } from './protocol.ts';
 
-/** Sends lines to the worker that stores them. Never blocks or throws. */
-export interface TelemetryWriter {
-  /** Starts the thread; it writes earlier lines first. */
-  start(): void;
-  /** Adds whole lines of one service: log records and analytics events. */
-  push(service: string, lines: Uint8Array): void;
-  /** Resolves once all earlier lines are in the file or dropped. */
-  flush(): Promise<void>;
-  /** Writes the remaining lines and ends the thread. */
-  close(): Promise<void>;
-}
-
 export interface TelemetryWriterOptions extends Omit<WriterData, 'mode'> {
   /** Called at most every ten seconds with the number of dropped records, and the error if there was one. */
   onDropped: (count: number, failure: string | undefined) => void;
@@ -26,101 +14,116 @@ const CLOSE_DEADLINE_MS = 3000;
 /** A batch of records and SQLite's cache need a tenth of it. */
 const HEAP_MB = 64;
 
-export function startTelemetryWriter(options: TelemetryWriterOptions): TelemetryWriter {
-  const writer = createTelemetryWriter(options);
-  writer.start();
-  return writer;
+/** Sends lines to the thread that stores them. Never blocks or throws. */
+export class TelemetryWriter {
+  readonly #data: Omit<WriterData, 'mode'>;
+  readonly #onDropped: TelemetryWriterOptions['onDropped'];
+  #worker: Worker | undefined;
+  #hasEnded = false;
+  #inFlightBytes = 0;
+  /** Dropped lines by service. */
+  #overflow = new Map<string, number>();
+  #pending: ToWriter[] = [];
+  #flushed: Array<() => void> = [];
+
+  /** Starts no thread yet: during the platform's start other work has priority. */
+  constructor({ onDropped, ...data }: TelemetryWriterOptions) {
+    this.#data = data;
+    this.#onDropped = onDropped;
+  }
+
+  /** Starts the thread; it writes earlier lines first. */
+  start(): void {
+    if (this.#worker || this.#hasEnded) return;
+    this.#worker = startTelemetryThread({ mode: 'write', ...this.#data });
+    this.#worker.on('message', (message: FromWriter) => this.#receive(message));
+    this.#worker.on('error', (error) => {
+      // Not restarted: the same error would end it again, and the log files have every line.
+      this.#hasEnded = true;
+      this.#report(0, `the thread that keeps them ended: ${messageOf(error)}`);
+    });
+    this.#worker.on('exit', () => {
+      this.#hasEnded = true;
+      for (const settle of this.#flushed) settle();
+      this.#flushed = [];
+    });
+    for (const message of this.#pending) this.#send(message);
+    this.#pending = [];
+  }
+
+  /** Adds whole lines of one service: log records and analytics events. */
+  push(service: string, lines: Uint8Array): void {
+    if (this.#hasEnded) return;
+    if (this.#inFlightBytes + lines.byteLength > MAX_IN_FLIGHT_BYTES) {
+      let count = this.#overflow.get(service) ?? 0;
+      for (const byte of lines) if (byte === 0x0a) count++;
+      this.#overflow.set(service, count);
+      return;
+    }
+    this.#inFlightBytes += lines.byteLength;
+    // Copies the block: transferring it would transfer the pipe's whole buffer.
+    this.#send({ type: 'lines', service, lines: new Uint8Array(lines) });
+  }
+
+  /** Resolves once all earlier lines are in the file or dropped. */
+  flush(): Promise<void> {
+    if (this.#hasEnded) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#flushed.push(resolve);
+      this.#send({ type: 'flush' });
+    });
+  }
+
+  /** Writes the remaining lines and ends the thread. */
+  async close(): Promise<void> {
+    if (!this.#worker && this.#pending.length > 0) this.start();
+    const closing = this.#worker;
+    if (this.#hasEnded || !closing) {
+      this.#hasEnded = true;
+      return;
+    }
+    closing.ref();
+    await new Promise<void>((resolve) => {
+      const deadline = setTimeout(() => void closing.terminate(), CLOSE_DEADLINE_MS);
+      closing.once('exit', () => {
+        clearTimeout(deadline);
+        resolve();
+      });
+      this.#send({ type: 'close' });
+    });
+  }
+
+  #receive(message: FromWriter): void {
+    if (message.type === 'taken') this.#inFlightBytes -= message.bytes;
+    else if (message.type === 'flushed') this.#flushed.shift()?.();
+    else if (message.type === 'dropped') this.#report(message.count, message.failure);
+    if (this.#overflow.size > 0 && this.#inFlightBytes === 0) {
+      for (const [service, count] of this.#overflow) this.#send({ type: 'lost', service, count });
+      this.#report(0, 'the disk is too slow');
+    }
+  }
+
+  #report(count: number, failure: string | undefined): void {
+    const total = [...this.#overflow.values()].reduce((sum, each) => sum + each, count);
+    this.#onDropped(total, failure);
+    this.#overflow = new Map();
+  }
+
+  #send(message: ToWriter): void {
+    if (!this.#worker) this.#pending.push(message);
+    else
+      this.#worker.postMessage(
+        message,
+        message.type === 'lines' ? [message.lines.buffer as ArrayBuffer] : [],
+      );
+  }
 }
 
-/**
- * Like `startTelemetryWriter`, but without starting the thread: during the platform's start other work has
- * priority.
- */
-export function createTelemetryWriter({ onDropped, ...data }: TelemetryWriterOptions): TelemetryWriter {
-  let worker: Worker | undefined;
-  let ended = false;
-  let inFlightBytes = 0;
-  /** Dropped lines by service. */
-  let overflow = new Map<string, number>();
-  let pending: ToWriter[] = [];
-  let flushed: Array<() => void> = [];
-
-  function start(): void {
-    if (worker || ended) return;
-    const started = startTelemetryThread({ mode: 'write', ...data });
-    worker = started;
-    started.on('message', (message: FromWriter) => {
-      if (message.type === 'taken') inFlightBytes -= message.bytes;
-      else if (message.type === 'flushed') flushed.shift()?.();
-      else if (message.type === 'dropped') report(message.count, message.failure);
-      if (overflow.size > 0 && inFlightBytes === 0) {
-        for (const [service, count] of overflow) send({ type: 'lost', service, count });
-        report(0, 'the disk is too slow');
-      }
-    });
-    started.on('error', (error) => {
-      // Not restarted: the same error would end it again, and the log files have every line.
-      ended = true;
-      report(0, `the thread that keeps them ended: ${messageOf(error)}`);
-    });
-    started.on('exit', () => {
-      ended = true;
-      for (const settle of flushed) settle();
-      flushed = [];
-    });
-    for (const message of pending) send(message);
-    pending = [];
-  }
-  function report(count: number, failure: string | undefined): void {
-    onDropped(
-      [...overflow.values()].reduce((sum, each) => sum + each, count),
-      failure,
-    );
-    overflow = new Map();
-  }
-  function send(message: ToWriter): void {
-    if (!worker) pending.push(message);
-    else worker.postMessage(message, message.type === 'lines' ? [message.lines.buffer as ArrayBuffer] : []);
-  }
-  return {
-    start,
-    push(service, lines) {
-      if (ended) return;
-      if (inFlightBytes + lines.byteLength > MAX_IN_FLIGHT_BYTES) {
-        let count = overflow.get(service) ?? 0;
-        for (const byte of lines) if (byte === 0x0a) count++;
-        overflow.set(service, count);
-        return;
-      }
-      inFlightBytes += lines.byteLength;
-      // Copies the block: transferring it would transfer the pipe's whole buffer.
-      send({ type: 'lines', service, lines: new Uint8Array(lines) });
-    },
-    flush() {
-      if (ended) return Promise.resolve();
-      return new Promise((resolve) => {
-        flushed.push(resolve);
-        send({ type: 'flush' });
-      });
-    },
-    async close() {
-      if (!worker && pending.length > 0) start();
-      const closing = worker;
-      if (ended || !closing) {
-        ended = true;
-        return;
-      }
-      closing.ref();
-      await new Promise<void>((resolve) => {
-        const deadline = setTimeout(() => void closing.terminate(), CLOSE_DEADLINE_MS);
-        closing.once('exit', () => {
-          clearTimeout(deadline);
-          resolve();
-        });
-        send({ type: 'close' });
-      });
-    },
-  };
+/** A writer whose thread has been started. */
+export function startTelemetryWriter(options: TelemetryWriterOptions): TelemetryWriter {
+  const writer = new TelemetryWriter(options);
+  writer.start();
+  return writer;
 }
 
 /** Starts the worker, unreferenced: it never keeps the process alive. */

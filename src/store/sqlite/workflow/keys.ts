@@ -1,7 +1,8 @@
 import type { ConcurrencyStrategy, RunRecord } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
-import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './rows.ts';
-import { LIVE } from './schema.ts';
+import { LIVE } from './conditions.ts';
+import type { WorkflowRows } from './rows.ts';
+import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
 
 /** Result of acquiring a concurrency key: the run has room, is rejected, or waits. */
 export interface KeyAcquisition {

@@ -1,9 +1,10 @@
 import type { RunStatus } from '../../../contracts/index.ts';
 import type { RunQueue, SuspectLimit } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
+import { BLAMED, PARKED, STUCK } from './conditions.ts';
 import type { WorkflowKeys } from './keys.ts';
-import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './rows.ts';
-import { BLAMED, PARKED, STUCK } from './schema.ts';
+import type { WorkflowRows } from './rows.ts';
+import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
 
 /** No run is a suspect. */
 const NO_SUSPECTS: SuspectLimit = { crashes: Number.MAX_SAFE_INTEGER, killsPerCrash: 1 };
@@ -12,92 +13,61 @@ const WEIGHT = 'crashes + kills / :killsPerCrash';
 
 /** Runs to be claimed next, found by partial indexes over the few unfinished runs. */
 export function sqliteRunQueue(db: Database, rows: WorkflowRows, keys: WorkflowKeys): RunQueue {
-  const isReady = `status = 'queued' and ready = 1`;
-  const tenants = db
-    .prepare<[], string>(`${tenantsWhere(isReady)} select name from tenant where name is not null`)
-    .pluck();
-  const ready = db.prepare<[SuspectLimit & { tenantId: string; limit: number }], RunRow>(`
-    select ${RUN_COLUMNS} from run where tenant_id = :tenantId and ${isReady} and ${WEIGHT} < :crashes
-    order by rank desc, seq limit :limit`);
-  const due = db.prepare<[SuspectLimit & { now: number; limit: number }], RunRow>(`
-    select ${RUN_COLUMNS} from run where wake_at is not null and wake_at <= :now and ${WEIGHT} < :crashes
-    order by wake_at limit :limit`);
-  // Skips whole tenants that have used their share, without reading their runs.
-  const dueOfOthers = db.prepare<[SuspectLimit & { now: number; limit: number; except: string }], RunRow>(`
-    ${tenantsWhere('wake_at is not null')}
-    select ${RUN_COLUMNS} from tenant cross join run
-    where tenant.name not in (select value from json_each(:except))
-      and run.tenant_id = tenant.name and wake_at is not null and wake_at <= :now and ${WEIGHT} < :crashes limit :limit`);
-  const nextWake = db
-    .prepare<[SuspectLimit & { after: number; now: number }], number>(`
-      select wake_at from run where wake_at is not null and wake_at > :after and (${WEIGHT} < :crashes or wake_at > :now)
-      order by wake_at limit 1`)
-    .pluck();
-  const nextSuspect = db.prepare<[SuspectLimit & { now: number; except: string }], RunRow>(`
-    select ${RUN_COLUMNS} from run
-    where ${BLAMED} and ${WEIGHT} >= :crashes and tenant_id not in (select value from json_each(:except))
-      and (${isReady} or wake_at <= :now)
-    order by coalesce(wake_at, 0), rank desc, seq limit 1`);
-  const bySeq = db.prepare<[{ seq: number }], RunRow>(`select ${RUN_COLUMNS} from run where seq = :seq`);
-  const release = db.prepare<[{ seq: number; ready: 0 | 1; reason: string }]>(
-    'update run set wake_at = null, ready = :ready, reason = :reason where seq = :seq',
-  );
-  const refuse = db.prepare<[{ seq: number; at: number; status: RunStatus; error: string }]>(`
-    update run set status = :status, wake_at = null, reason = null, error = :error, finished_at = :at where seq = :seq`);
-  const wake = db.prepare<[{ id: string; at: number }]>(
-    `update run set wake_at = :at where id = :id and ${PARKED}`,
-  );
-  const wakeForPlugins = db.prepare<[{ at: number }]>(
-    `update run set wake_at = :at where ${STUCK} and fence is null and reason = 'plugin'`,
-  );
+  const sql = statements(db);
   return {
-    tenants: () => db.read(() => tenants.all()),
+    tenants: () => db.read(() => sql.tenants.all()),
     ready: (tenantId, limit, suspects = NO_SUSPECTS) =>
-      db.read(() => ready.all({ tenantId, limit, ...suspects }).map(rows.recordOf)),
+      db.read(() => sql.ready.all({ tenantId, limit, ...suspects }).map(rows.recordOf)),
     due: (now, limit, except = [], suspects = NO_SUSPECTS) =>
       db.read(() => {
         const found =
           except.length === 0
-            ? due.all({ now, limit, ...suspects })
-            : dueOfOthers.all({ now, limit, except: JSON.stringify(except), ...suspects });
+            ? sql.due.all({ now, limit, ...suspects })
+            : sql.dueOfOthers.all({ now, limit, except: JSON.stringify(except), ...suspects });
         return found.map(rows.recordOf);
       }),
     nextWake: (after, suspects = { ...NO_SUSPECTS, now: 0 }) =>
-      db.read(() => nextWake.get({ after, ...suspects }) ?? null),
+      db.read(() => sql.nextWake.get({ after, ...suspects }) ?? null),
     nextSuspect: (now, suspects, except = []) =>
       db.read(() => {
-        const row = nextSuspect.get({ now, except: JSON.stringify(except), ...suspects });
+        const row = sql.nextSuspect.get({ now, except: JSON.stringify(except), ...suspects });
         return row && rows.recordOf(row);
       }),
-    release: (seq, { at, strategy, refused }) =>
-      db.write(() => {
-        const row = bySeq.get({ seq });
-        if (row?.status !== 'queued' || row.reason !== 'scheduled') return undefined;
-        const { hasRoom, rejected, supersedes } = keys.acquire(
-          row.concurrencyKey,
-          row.concurrencyLimit ?? 1,
-          strategy,
-        );
-        if (rejected) {
-          const ended = { status: refused.status, error: JSON.stringify(refused.error) };
-          refuse.run({ seq, at, ...ended });
-          const { code, message } = refused.error;
-          rows.addEvents(seq, [{ at, type: `run.${ended.status}`, data: { reason: 'concurrency', code } }]);
-          rows.addLogs(seq, [{ at, level: 'error', message }]);
-          const run = rows.recordOf({ ...row, ...ended, reason: null, wakeAt: null, finishedAt: at });
-          return { run, supersedes };
-        }
-        const released = { ready: hasRoom ? 1 : 0, reason: hasRoom ? 'capacity' : 'concurrency' } as const;
-        release.run({ seq, ...released });
-        return { run: rows.recordOf({ ...row, ...released, wakeAt: null }), supersedes };
-      }),
+    release: (seq, release) => db.write(() => releaseRun(seq, release, { sql, rows, keys })),
     async wake(id, at) {
-      await db.write(() => wake.run({ id, at }));
+      await db.write(() => sql.wake.run({ id, at }));
     },
     async wakeForPlugins(at) {
-      await db.write(() => wakeForPlugins.run({ at }));
+      await db.write(() => sql.wakeForPlugins.run({ at }));
     },
   };
+}
+
+/** Makes a scheduled run ready, or applies the strategy of its occupied concurrency key. */
+function releaseRun(
+  seq: number,
+  { at, strategy, refused }: Parameters<RunQueue['release']>[1],
+  { sql, rows, keys }: { sql: ReturnType<typeof statements>; rows: WorkflowRows; keys: WorkflowKeys },
+): Awaited<ReturnType<RunQueue['release']>> {
+  const row = sql.bySeq.get({ seq });
+  if (row?.status !== 'queued' || row.reason !== 'scheduled') return undefined;
+  const { hasRoom, rejected, supersedes } = keys.acquire(
+    row.concurrencyKey,
+    row.concurrencyLimit ?? 1,
+    strategy,
+  );
+  if (rejected) {
+    const ended = { status: refused.status, error: JSON.stringify(refused.error) };
+    sql.refuse.run({ seq, at, ...ended });
+    const { code, message } = refused.error;
+    rows.addEvents(seq, [{ at, type: `run.${ended.status}`, data: { reason: 'concurrency', code } }]);
+    rows.addLogs(seq, [{ at, level: 'error', message }]);
+    const run = rows.recordOf({ ...row, ...ended, reason: null, wakeAt: null, finishedAt: at });
+    return { run, supersedes };
+  }
+  const released = { ready: hasRoom ? 1 : 0, reason: hasRoom ? 'capacity' : 'concurrency' } as const;
+  sql.release.run({ seq, ...released });
+  return { run: rows.recordOf({ ...row, ...released, wakeAt: null }), supersedes };
 }
 
 /** CTE with the tenants of matching runs: one index seek per tenant instead of a scan. */
@@ -108,4 +78,47 @@ function tenantsWhere(condition: string): string {
       union all
       select (select min(tenant_id) from run where ${condition} and tenant_id > tenant.name) from tenant where name is not null
     )`;
+}
+
+function statements(db: Database) {
+  const isReady = `status = 'queued' and ready = 1`;
+  return {
+    tenants: db
+      .prepare<[], string>(`${tenantsWhere(isReady)} select name from tenant where name is not null`)
+      .pluck(),
+    ready: db.prepare<[SuspectLimit & { tenantId: string; limit: number }], RunRow>(`
+    select ${RUN_COLUMNS} from run where tenant_id = :tenantId and ${isReady} and ${WEIGHT} < :crashes
+    order by rank desc, seq limit :limit`),
+    due: db.prepare<[SuspectLimit & { now: number; limit: number }], RunRow>(`
+    select ${RUN_COLUMNS} from run where wake_at is not null and wake_at <= :now and ${WEIGHT} < :crashes
+    order by wake_at limit :limit`),
+    // Skips whole tenants that have used their share, without reading their runs.
+    dueOfOthers: db.prepare<[SuspectLimit & { now: number; limit: number; except: string }], RunRow>(`
+    ${tenantsWhere('wake_at is not null')}
+    select ${RUN_COLUMNS} from tenant cross join run
+    where tenant.name not in (select value from json_each(:except))
+      and run.tenant_id = tenant.name and wake_at is not null and wake_at <= :now and ${WEIGHT} < :crashes limit :limit`),
+    nextWake: db
+      .prepare<[SuspectLimit & { after: number; now: number }], number>(`
+      select wake_at from run where wake_at is not null and wake_at > :after and (${WEIGHT} < :crashes or wake_at > :now)
+      order by wake_at limit 1`)
+      .pluck(),
+    nextSuspect: db.prepare<[SuspectLimit & { now: number; except: string }], RunRow>(`
+    select ${RUN_COLUMNS} from run
+    where ${BLAMED} and ${WEIGHT} >= :crashes and tenant_id not in (select value from json_each(:except))
+      and (${isReady} or wake_at <= :now)
+    order by coalesce(wake_at, 0), rank desc, seq limit 1`),
+    bySeq: db.prepare<[{ seq: number }], RunRow>(`select ${RUN_COLUMNS} from run where seq = :seq`),
+    release: db.prepare<[{ seq: number; ready: 0 | 1; reason: string }]>(
+      'update run set wake_at = null, ready = :ready, reason = :reason where seq = :seq',
+    ),
+    refuse: db.prepare<[{ seq: number; at: number; status: RunStatus; error: string }]>(`
+    update run set status = :status, wake_at = null, reason = null, error = :error, finished_at = :at where seq = :seq`),
+    wake: db.prepare<[{ id: string; at: number }]>(
+      `update run set wake_at = :at where id = :id and ${PARKED}`,
+    ),
+    wakeForPlugins: db.prepare<[{ at: number }]>(
+      `update run set wake_at = :at where ${STUCK} and fence is null and reason = 'plugin'`,
+    ),
+  };
 }

@@ -7,88 +7,57 @@ type Row = Omit<ScheduleRecord, 'paused'> & { paused: 0 | 1 };
 /** Age at which a schedule of an absent owner is deleted. */
 const MAX_ABSENT_MS = days(30);
 
+type Plan = Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>;
+
 /** Schedules of registered workflows, and inactive ones of absent owners. */
 export function sqliteSchedules(db: Database): ScheduleStore {
-  const columns = `id, tenant_id as tenantId, workflow_id as workflowId, cron, timezone, overlap, catch_up as catchUp, input,
-    paused, next_at as nextAt, last_at as lastAt, last_run_id as lastRunId`;
-  const recordOf = (row: Row): ScheduleRecord => ({ ...row, paused: row.paused === 1 });
-  const all = db.prepare<[], Row>(`select ${columns} from schedule`);
-  const rename = db.prepare<[{ from: string; to: string }]>('update schedule set id = :to where id = :from');
-  const remove = db.prepare<[{ id: string }]>('delete from schedule where id = :id');
-  const deactivate = db.prepare<[{ id: string; now: number }]>(
-    'update schedule set next_at = null, absent_since = coalesce(absent_since, :now) where id = :id',
-  );
-  const prune = db.prepare<[{ before: number }]>('delete from schedule where absent_since < :before');
-  // A changed or returning schedule is planned anew; an unchanged one keeps its next time, even if past. A
-  // stored time after the new one stems from a clock that was set back, so it is replaced.
-  const put = db.prepare<[Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>]>(`
-    insert into schedule (id, tenant_id, workflow_id, cron, timezone, overlap, catch_up, input, paused, next_at)
-    values (:id, :tenantId, :workflowId, :cron, :timezone, :overlap, :catchUp, :input, 0, :nextAt)
-    on conflict (id) do update set workflow_id = excluded.workflow_id, overlap = excluded.overlap,
-      catch_up = excluded.catch_up, input = excluded.input,
-      next_at = case when paused = 1 or (absent_since is null and cron = excluded.cron and timezone = excluded.timezone
-          and (excluded.next_at is null or next_at <= excluded.next_at))
-        then next_at else excluded.next_at end,
-      absent_since = null,
-      cron = excluded.cron, timezone = excluded.timezone`);
-  const ofTenant = db.prepare<[{ tenantId: string }], Row>(
-    `select ${columns} from schedule where tenant_id = :tenantId and absent_since is null order by id`,
-  );
-  const find = db.prepare<[{ tenantId: string; id: string }], Row>(
-    `select ${columns} from schedule where id = :id and tenant_id = :tenantId and absent_since is null`,
-  );
-  const due = db.prepare<[{ now: number }], Row>(
-    `select ${columns} from schedule where paused = 0 and absent_since is null and next_at <= :now order by next_at`,
-  );
-  const nextAt = db
-    .prepare<[{ now: number }], number | null>(
-      'select min(next_at) from schedule where paused = 0 and absent_since is null and next_at > :now',
-    )
-    .pluck();
-  const served = db.prepare<
-    [{ id: string; nextAt: number | null; lastAt: number | null; lastRunId: string | null }]
-  >(`
-    update schedule set next_at = :nextAt, last_at = coalesce(:lastAt, last_at),
-      last_run_id = coalesce(:lastRunId, last_run_id)
-    where id = :id`);
-  const setPaused = db.prepare<[{ id: string; paused: 0 | 1; nextAt: number | null }]>(
-    'update schedule set paused = :paused, next_at = :nextAt where id = :id',
-  );
+  const sql = statements(db);
   return {
     async sync(schedules, owners, now) {
-      await db.write(() => {
-        const kept = new Set(schedules.map(({ id }) => id));
-        const known = all.all();
-        const left = known.filter(({ id }) => !kept.has(id));
-        for (const schedule of schedules) {
-          const isNew = !known.some(({ id }) => id === schedule.id);
-          const before = isNew ? left.findIndex((row) => isSamePlan(row, schedule)) : -1;
-          for (const { id } of before === -1 ? [] : left.splice(before, 1))
-            rename.run({ from: id, to: schedule.id });
-          put.run(schedule);
-        }
-        for (const row of left) {
-          if (isLoaded(row, owners)) remove.run({ id: row.id });
-          else deactivate.run({ id: row.id, now });
-        }
-        prune.run({ before: now - MAX_ABSENT_MS });
-      });
+      await db.write(() => syncSchedules(sql, schedules, owners, now));
     },
-    list: (tenantId) => db.read(() => ofTenant.all({ tenantId }).map(recordOf)),
+    list: (tenantId) => db.read(() => sql.ofTenant.all({ tenantId }).map(recordOf)),
     find: (tenantId, id) =>
       db.read(() => {
-        const row = find.get({ tenantId, id });
+        const row = sql.find.get({ tenantId, id });
         return row && recordOf(row);
       }),
-    due: (now) => db.read(() => due.all({ now }).map(recordOf)),
-    nextAt: (now) => db.read(() => nextAt.get({ now }) ?? null),
+    due: (now) => db.read(() => sql.due.all({ now }).map(recordOf)),
+    nextAt: (now) => db.read(() => sql.nextAt.get({ now }) ?? null),
     async served(id, what) {
-      await db.write(() => served.run({ id, ...what }));
+      await db.write(() => sql.served.run({ id, ...what }));
     },
     async setPaused(id, paused, next) {
-      await db.write(() => setPaused.run({ id, paused: paused ? 1 : 0, nextAt: next }));
+      await db.write(() => sql.setPaused.run({ id, paused: paused ? 1 : 0, nextAt: next }));
     },
   };
+}
+
+function recordOf(row: Row): ScheduleRecord {
+  return { ...row, paused: row.paused === 1 };
+}
+
+function syncSchedules(
+  sql: ReturnType<typeof statements>,
+  schedules: readonly Plan[],
+  owners: ScheduleOwners,
+  now: number,
+): void {
+  const kept = new Set(schedules.map(({ id }) => id));
+  const known = sql.all.all();
+  const left = known.filter(({ id }) => !kept.has(id));
+  for (const schedule of schedules) {
+    const isNew = !known.some(({ id }) => id === schedule.id);
+    const before = isNew ? left.findIndex((row) => isSamePlan(row, schedule)) : -1;
+    for (const { id } of before === -1 ? [] : left.splice(before, 1))
+      sql.rename.run({ from: id, to: schedule.id });
+    sql.put.run(schedule);
+  }
+  for (const row of left) {
+    if (isLoaded(row, owners)) sql.remove.run({ id: row.id });
+    else sql.deactivate.run({ id: row.id, now });
+  }
+  sql.prune.run({ before: now - MAX_ABSENT_MS });
 }
 
 /** The same schedule with another id: ids may be explicit or derived from the position. */
@@ -109,3 +78,52 @@ function isLoaded({ id, workflowId }: PlanKey, { workflows, plugins }: ScheduleO
 type PlanKey = Pick<ScheduleRecord, 'id' | 'workflowId' | 'cron' | 'timezone'>;
 
 const ownerOf = (id: string): string => id.slice(0, id.lastIndexOf(':'));
+
+function statements(db: Database) {
+  const columns = `id, tenant_id as tenantId, workflow_id as workflowId, cron, timezone, overlap, catch_up as catchUp, input,
+    paused, next_at as nextAt, last_at as lastAt, last_run_id as lastRunId`;
+  return {
+    all: db.prepare<[], Row>(`select ${columns} from schedule`),
+    rename: db.prepare<[{ from: string; to: string }]>('update schedule set id = :to where id = :from'),
+    remove: db.prepare<[{ id: string }]>('delete from schedule where id = :id'),
+    deactivate: db.prepare<[{ id: string; now: number }]>(
+      'update schedule set next_at = null, absent_since = coalesce(absent_since, :now) where id = :id',
+    ),
+    prune: db.prepare<[{ before: number }]>('delete from schedule where absent_since < :before'),
+    // A changed or returning schedule is planned anew; an unchanged one keeps its next time, even if past. A
+    // stored time after the new one stems from a clock that was set back, so it is replaced.
+    put: db.prepare<[Plan]>(`
+    insert into schedule (id, tenant_id, workflow_id, cron, timezone, overlap, catch_up, input, paused, next_at)
+    values (:id, :tenantId, :workflowId, :cron, :timezone, :overlap, :catchUp, :input, 0, :nextAt)
+    on conflict (id) do update set workflow_id = excluded.workflow_id, overlap = excluded.overlap,
+      catch_up = excluded.catch_up, input = excluded.input,
+      next_at = case when paused = 1 or (absent_since is null and cron = excluded.cron and timezone = excluded.timezone
+          and (excluded.next_at is null or next_at <= excluded.next_at))
+        then next_at else excluded.next_at end,
+      absent_since = null,
+      cron = excluded.cron, timezone = excluded.timezone`),
+    ofTenant: db.prepare<[{ tenantId: string }], Row>(
+      `select ${columns} from schedule where tenant_id = :tenantId and absent_since is null order by id`,
+    ),
+    find: db.prepare<[{ tenantId: string; id: string }], Row>(
+      `select ${columns} from schedule where id = :id and tenant_id = :tenantId and absent_since is null`,
+    ),
+    due: db.prepare<[{ now: number }], Row>(
+      `select ${columns} from schedule where paused = 0 and absent_since is null and next_at <= :now order by next_at`,
+    ),
+    nextAt: db
+      .prepare<[{ now: number }], number | null>(
+        'select min(next_at) from schedule where paused = 0 and absent_since is null and next_at > :now',
+      )
+      .pluck(),
+    served: db.prepare<
+      [{ id: string; nextAt: number | null; lastAt: number | null; lastRunId: string | null }]
+    >(`
+    update schedule set next_at = :nextAt, last_at = coalesce(:lastAt, last_at),
+      last_run_id = coalesce(:lastRunId, last_run_id)
+    where id = :id`),
+    setPaused: db.prepare<[{ id: string; paused: 0 | 1; nextAt: number | null }]>(
+      'update schedule set paused = :paused, next_at = :nextAt where id = :id',
+    ),
+  };
+}

@@ -8,7 +8,7 @@ import { EVENT_LINE } from '../../../../src/kit/telemetry/analytics.ts';
 import { manualClock } from '../../../../src/kit/time/clock.ts';
 import { days, hours, minutes } from '../../../../src/kit/time/duration.ts';
 import type { KeptEvent, LogFilter, TelemetryStore } from '../../../../src/store/ports/telemetry.ts';
-import { createIngest } from '../../../../src/store/sqlite/telemetry/ingest.ts';
+import { Ingest } from '../../../../src/store/sqlite/telemetry/ingest.ts';
 import { createTelemetryReader } from '../../../../src/store/sqlite/telemetry/reader.ts';
 import { startTelemetryWriter } from '../../../../src/store/sqlite/telemetry/writer.ts';
 import { tempDir } from '../../../support/daemon.ts';
@@ -261,7 +261,7 @@ describe('ingest', () => {
   const NONE = { perSecond: 0, atOnce: 0 };
   function start(rates = { perSecond: 10, atOnce: 5 }, sharedRates = NONE) {
     const clock = manualClock(NOON);
-    return { clock, ingest: createIngest({ now: clock.now, rates, sharedRates }) };
+    return { clock, ingest: new Ingest({ now: clock.now, rates, sharedRates }) };
   }
   const line = (level: string, message: string) => `${JSON.stringify({ level, time: 1, message })}\n`;
 

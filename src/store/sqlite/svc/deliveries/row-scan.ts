@@ -39,9 +39,7 @@ export class RowScan {
   ): Promise<DeliveryCursor[]> {
     const scan = search === undefined ? SCANNED_ROWS : SEARCHED_ROWS;
     let found: DeliveryCursor[] = [];
-    let position = before
-      ? await this.#db.read(() => this.#firstWrittenAfter(before.receivedAt, end))
-      : end;
+    let position = before ? await this.#db.read(() => this.#firstWrittenAfter(before.receivedAt, end)) : end;
     for (;;) {
       const batch = await this.#db.read(() => this.#rows.rowsBefore(filter.namespaceId, position, scan));
       const last = batch.at(-1);

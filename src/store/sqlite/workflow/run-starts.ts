@@ -1,103 +1,124 @@
 import type { KeyedRun, NewRun, RunRecord, StartOptions, StartResult } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
+import { LIVE } from './conditions.ts';
 import type { WorkflowKeys } from './keys.ts';
-import { RUN_COLUMNS, type RunRow, type WorkflowRows } from './rows.ts';
-import { LIVE } from './schema.ts';
+import type { WorkflowRows } from './rows.ts';
+import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
 
 /** Precision of a definition's `used_at`: updating it at each start would double the writes. */
 const DEFINITION_USE_MS = 3600_000;
 
-/** Starts runs and finds runs by idempotency key. Call inside `db.write` and `db.read`. */
-export function workflowStart(db: Database, rows: WorkflowRows, keys: WorkflowKeys) {
-  const sql = statements(db);
+/** Progress of a run that has not started. */
+const NEW_PROGRESS = {
+  status: 'queued',
+  fence: null,
+  resumeCount: 0,
+  crashes: 0,
+  kills: 0,
+  inFlight: false,
+  ending: null,
+  endingAt: null,
+  endingHeldAt: null,
+  output: null,
+  error: null,
+  startedAt: null,
+  finishedAt: null,
+} as const;
 
-  function keyed(tenantId: string, key: string, now: number): KeyedRun | undefined {
-    const entry = sql.findKey.get({ tenantId, key, now });
-    const row = entry && sql.find.get({ id: entry.runId });
-    return entry && { digest: entry.digest, run: row && rows.recordOf(row) };
+/** Starts runs and finds runs by idempotency key. Call inside `db.write` and `db.read`. */
+export class RunStarts {
+  readonly #sql: ReturnType<typeof statements>;
+  readonly #rows: WorkflowRows;
+  readonly #keys: WorkflowKeys;
+
+  constructor(db: Database, rows: WorkflowRows, keys: WorkflowKeys) {
+    this.#sql = statements(db);
+    this.#rows = rows;
+    this.#keys = keys;
   }
 
-  function knownRun(
+  keyed(tenantId: string, key: string, now: number): KeyedRun | undefined {
+    const entry = this.#sql.findKey.get({ tenantId, key, now });
+    const row = entry && this.#sql.find.get({ id: entry.runId });
+    return entry && { digest: entry.digest, run: row && this.#rows.recordOf(row) };
+  }
+
+  #knownRun(
     { parentId, parentStep, tenantId, createdAt }: NewRun,
     options: StartOptions,
   ): StartResult | undefined {
     if (parentId !== null) {
-      const child = sql.child.get({ parentId, parentStep });
-      if (child) return { outcome: 'known', run: rows.recordOf(child) };
+      const child = this.#sql.child.get({ parentId, parentStep });
+      if (child) return { outcome: 'known', run: this.#rows.recordOf(child) };
     }
     if (!options.idempotency) return undefined;
     const { key, digest } = options.idempotency;
-    const known = keyed(tenantId, key, createdAt);
+    const known = this.keyed(tenantId, key, createdAt);
     if (!known) return undefined;
     if (known.digest !== digest) return { outcome: 'different', ...known };
     return known.run && { outcome: 'known', run: known.run };
   }
 
-  function exceeded({ tenantId }: NewRun, { limits, day }: StartOptions): StartResult | undefined {
+  #exceeded({ tenantId }: NewRun, { limits, day }: StartOptions): StartResult | undefined {
     if (!limits) return undefined;
     const { concurrent, perDay, perMonth } = limits;
-    if (concurrent !== null && sql.live.get({ tenantId, limit: concurrent })! >= concurrent)
+    if (concurrent !== null && this.#sql.live.get({ tenantId, limit: concurrent })! >= concurrent)
       return { outcome: 'over', limit: 'concurrent' };
-    if (perDay !== null && (sql.usage.get({ tenantId, from: day, to: day }) ?? 0) >= perDay)
+    if (perDay !== null && (this.#sql.usage.get({ tenantId, from: day, to: day }) ?? 0) >= perDay)
       return { outcome: 'over', limit: 'perDay' };
     const month = day.slice(0, 7);
-    if (perMonth !== null && (sql.usage.get({ tenantId, from: month, to: `${month}-99` }) ?? 0) >= perMonth)
+    if (
+      perMonth !== null &&
+      (this.#sql.usage.get({ tenantId, from: month, to: `${month}-99` }) ?? 0) >= perMonth
+    )
       return { outcome: 'over', limit: 'perMonth' };
     return undefined;
   }
 
   /** Checks limits, idempotency and concurrency and writes the rows in one transaction. */
-  function start(run: NewRun, options: StartOptions): StartResult {
-    const early = knownRun(run, options) ?? exceeded(run, options);
+  start(run: NewRun, options: StartOptions): StartResult {
+    const early = this.#knownRun(run, options) ?? this.#exceeded(run, options);
     if (early) return early;
     const { concurrencyKey: key, runAt } = run;
     const scheduled = runAt !== null && runAt > run.createdAt;
     // A scheduled run acquires its key when it is released.
-    const acquisition = keys.acquire(scheduled ? null : key, run.concurrencyLimit ?? 1, options.strategy);
+    const acquisition = this.#keys.acquire(
+      scheduled ? null : key,
+      run.concurrencyLimit ?? 1,
+      options.strategy,
+    );
     if (acquisition.rejected) return { outcome: 'over', limit: 'key' };
     const { hasRoom, supersedes } = acquisition;
 
     const { hash, workflowId, body } = options.definition;
     const usedAt = run.createdAt;
-    sql.putDefinition.run({ hash, workflowId, body, usedAt, stale: usedAt - DEFINITION_USE_MS });
+    this.#sql.putDefinition.run({ hash, workflowId, body, usedAt, stale: usedAt - DEFINITION_USE_MS });
     const ready = hasRoom && !scheduled;
-    const record = rows.insertRun({
+    const record = this.#rows.insertRun({
       ...run,
-      status: 'queued',
+      ...NEW_PROGRESS,
       ready,
       reason: scheduled ? 'scheduled' : ready ? 'capacity' : 'concurrency',
       rank: run.priority,
       wakeAt: scheduled ? runAt : null,
-      fence: null,
-      resumeCount: 0,
-      crashes: 0,
-      kills: 0,
-      inFlight: false,
-      ending: null,
-      endingAt: null,
-      endingHeldAt: null,
-      output: null,
-      error: null,
-      startedAt: null,
-      finishedAt: null,
     });
-    copyParts(record, options);
-    rows.addEvents(record.seq, [{ at: run.createdAt, type: 'run.queued', data: { reason: record.reason } }]);
-    sql.countUsage.run({ tenantId: run.tenantId, day: options.day });
+    this.#copyParts(record, options);
+    this.#rows.addEvents(record.seq, [
+      { at: run.createdAt, type: 'run.queued', data: { reason: record.reason } },
+    ]);
+    this.#sql.countUsage.run({ tenantId: run.tenantId, day: options.day });
     if (options.idempotency) {
       const { key: name, digest, expiresAt } = options.idempotency;
-      sql.putKey.run({ tenantId: run.tenantId, key: name, digest, runId: run.id, expiresAt });
+      this.#sql.putKey.run({ tenantId: run.tenantId, key: name, digest, runId: run.id, expiresAt });
     }
     return { outcome: 'started', run: record, supersedes };
   }
 
-  function copyParts({ seq }: RunRecord, { parts }: StartOptions): void {
-    for (const job of parts?.jobs ?? []) rows.putJob(seq, job);
-    for (const step of parts?.steps ?? []) rows.putStep(seq, step);
-    for (const attempt of parts?.attempts ?? []) rows.putAttempt(seq, attempt);
+  #copyParts({ seq }: RunRecord, { parts }: StartOptions): void {
+    for (const job of parts?.jobs ?? []) this.#rows.putJob(seq, job);
+    for (const step of parts?.steps ?? []) this.#rows.putStep(seq, step);
+    for (const attempt of parts?.attempts ?? []) this.#rows.putAttempt(seq, attempt);
   }
-
-  return { start, keyed };
 }
 
 function statements(db: Database) {

@@ -1,0 +1,161 @@
+import type { RunStatus, WaitReason } from '../../contracts/index.ts';
+import type {
+  AttemptRecord,
+  DefinitionRecord,
+  EventRecord,
+  InboxRecord,
+  JobRecord,
+  LogLineRecord,
+  RunProgress,
+  RunRecord,
+  StepRecord,
+} from './workflow-records.ts';
+
+/** A run to be started, without the fields that the store sets (its number, whether it is ready). */
+export type NewRun = Omit<RunRecord, 'seq' | keyof RunProgress> & { deadlineAt: number | null };
+
+/** What happens when a run's concurrency key is occupied; default: it waits. */
+export type ConcurrencyStrategy = 'queue' | 'cancel-running' | 'replace-queued' | 'reject';
+
+export interface StartOptions {
+  /** Written if the store does not have it yet. */
+  definition: DefinitionRecord;
+  /**
+   * A second start with the same key returns the first run; `digest` tells whether both requests are equal.
+   */
+  idempotency?: { key: string; digest: string; expiresAt: number } | undefined;
+  /** The tenant's limits; absent: none. Children of a run are started without limits. */
+  limits?: { concurrent: number | null; perDay: number | null; perMonth: number | null } | undefined;
+  /** UTC day whose quota the run counts towards: `2030-01-31`. */
+  day: string;
+  strategy?: ConcurrencyStrategy | undefined;
+  /** Finished parts copied from another run. */
+  parts?: { jobs: JobRecord[]; steps: StepRecord[]; attempts: AttemptRecord[] } | undefined;
+}
+
+/** The run started with an idempotency key; `run` is undefined once it was pruned. */
+export interface KeyedRun {
+  digest: string;
+  run: RunRecord | undefined;
+}
+
+export type StartResult =
+  /**
+   * `supersedes`: runs of the same concurrency key that the strategy cancels; `leftToCancel` lists them until
+   * then.
+   */
+  | { outcome: 'started'; run: RunRecord; supersedes: string[] }
+  /** The idempotency key or the parent step has already started this run. */
+  | { outcome: 'known'; run: RunRecord }
+  /** The key was used for a request with another digest. */
+  | ({ outcome: 'different' } & KeyedRun)
+  | { outcome: 'over'; limit: 'concurrent' | 'perDay' | 'perMonth' | 'key' };
+
+/**
+ * Changes of a run by its owner, in one transaction. With `expect.fence` null the run is claimed: succeeds
+ * only if it has no owner and the boot in `run.fence` lives. A claim always has a `run`.
+ */
+export interface RunWrite {
+  seq: number;
+  expect: { fence: number | null; status: RunStatus };
+  /** Null when the run's own fields did not change. */
+  run: RunProgress | null;
+  jobs: JobRecord[];
+  steps: StepRecord[];
+  attempts: AttemptRecord[];
+  events: EventRecord[];
+  logs: LogLineRecord[];
+  /** Inbox entries that steps consumed. */
+  taken: Array<{ n: number; by: string }>;
+  /**
+   * The latest inbox entry that the owner has seen: a run that starts to wait is woken for any later one.
+   */
+  inboxSeen: number;
+  /** The run with a step that waits for the end of this one. */
+  wakeParent: string | null;
+  at: number;
+}
+
+export interface WriteResult {
+  /** False: another owner holds the run, and nothing was written. */
+  applied: boolean;
+  /** Runs that received the released concurrency key. */
+  promoted: RunRecord[];
+}
+
+/** Everything the engine needs to continue a run. Large values are resolved. */
+export interface LoadedRun {
+  run: RunRecord;
+  jobs: JobRecord[];
+  steps: StepRecord[];
+  /** Unused input, oldest first. */
+  inbox: InboxRecord[];
+}
+
+export interface RunFilter {
+  /** Default: both. */
+  kind?: 'workflow' | 'job' | undefined;
+  status?: RunStatus | undefined;
+  /** Runs, and clean-ups, with this wait reason. */
+  waitingReason?: WaitReason | undefined;
+  workflowId?: string | undefined;
+  /** Only runs older than this `seq`. */
+  before?: number | undefined;
+  limit: number;
+}
+
+export interface Numbered<Item> {
+  id: number;
+  item: Item;
+}
+
+/** Runs and their parts. A write settles once it is durable. */
+export interface RunStore {
+  start(run: NewRun, options: StartOptions): Promise<StartResult>;
+  /** The run started with the key; undefined when the key is unused or expired. */
+  keyed(tenantId: string, key: string, now: number): Promise<KeyedRun | undefined>;
+  write(write: RunWrite): Promise<WriteResult>;
+  load(seq: number): Promise<LoadedRun | undefined>;
+  /** Undefined also for a run of another tenant; `tenantId` null searches all tenants. */
+  find(tenantId: string | null, id: string): Promise<RunRecord | undefined>;
+  /** Those of the given runs that have ended, of any tenant. */
+  finished(ids: readonly string[]): Promise<RunRecord[]>;
+  /**
+   * Newest first. A page may be short or empty before the last one, since each call scans a bounded number of
+   * rows; continue with `next`.
+   */
+  list(tenantId: string, filter: RunFilter): Promise<{ runs: RunRecord[]; next: number | null }>;
+  attempts(seq: number): Promise<AttemptRecord[]>;
+  /** Numbered events after `after`, oldest first. */
+  events(seq: number, after: number, limit: number): Promise<Array<Numbered<EventRecord>>>;
+  logs(seq: number, after: number, limit: number, step?: string): Promise<Array<Numbered<LogLineRecord>>>;
+  /** Ids of unfinished child runs. */
+  openChildren(id: string): Promise<string[]>;
+  /**
+   * Adds an entry to the inbox and wakes the run. `ended`: the run has finished. `taken`: with `once`, an
+   * entry of that kind and name exists. `full`: the signal exceeds `most` unused entries or `mostBytes`. With
+   * a `repeat`, `repeated` when the same key and digest arrived before, even after the run's end; `different`
+   * for another digest.
+   */
+  deliver(
+    seq: number,
+    entry: Omit<InboxRecord, 'n' | 'takenBy'>,
+    options: {
+      once: boolean;
+      most: number;
+      mostBytes: number;
+      repeat?: { key: string; digest: string } | undefined;
+    },
+  ): Promise<
+    { outcome: 'delivered'; n: number } | { outcome: 'ended' | 'taken' | 'full' | 'repeated' | 'different' }
+  >;
+  /** Whether an entry with this idempotency key was delivered to the run. */
+  wasDelivered(seq: number, key: string): Promise<boolean>;
+  /**
+   * Starts to cancel an idle run that has started: its clean-up is due. Returns false when the run is claimed
+   * or has ended.
+   */
+  beginCleanUp(seq: number, at: number): Promise<boolean>;
+  /** Cancels an idle run with all its parts. Returns false when the run is claimed or has ended. */
+  cancelIdle(seq: number, at: number): Promise<{ cancelled: boolean; promoted: RunRecord[] }>;
+}

@@ -1,0 +1,52 @@
+import type { EventRecord, LogLineRecord, Numbered } from '../../ports/index.ts';
+import type { Database } from '../database.ts';
+
+/** Items of one write that share a row: their ids are `row * 1000 + index`. */
+const PACK = 1000;
+
+/** Rows of a run's events and log lines. */
+export function historyRows(db: Database) {
+  const sql = statements(db);
+  const packed = (put: typeof sql.addEvents) => (seq: number, items: readonly unknown[]) => {
+    for (let start = 0; start < items.length; start += PACK) {
+      put.run({ seq, body: JSON.stringify(items.slice(start, start + PACK)) });
+    }
+  };
+  const unpacked =
+    <Item>(get: typeof sql.events) =>
+    (seq: number, after: number, limit: number, matches: (item: Item) => boolean): Array<Numbered<Item>> => {
+      const found: Array<Numbered<Item>> = [];
+      for (const { n, body } of get.iterate({ seq, n: Math.floor(after / PACK) })) {
+        for (const [place, item] of (JSON.parse(body) as Item[]).entries()) {
+          const id = n * PACK + place;
+          if (id > after && matches(item)) found.push({ id, item });
+        }
+        if (found.length >= limit) break;
+      }
+      return found.slice(0, limit);
+    };
+
+  return {
+    addEvents: packed(sql.addEvents) as (seq: number, events: readonly EventRecord[]) => void,
+    addLogs: packed(sql.addLogs) as (seq: number, lines: readonly LogLineRecord[]) => void,
+    events: unpacked<EventRecord>(sql.events),
+    logs: unpacked<LogLineRecord>(sql.logs),
+  };
+}
+
+function statements(db: Database) {
+  return {
+    addEvents: db.prepare<[{ seq: number; body: string }]>(
+      'insert into run_event (run_seq, body) values (:seq, :body)',
+    ),
+    addLogs: db.prepare<[{ seq: number; body: string }]>(
+      'insert into run_log (run_seq, body) values (:seq, :body)',
+    ),
+    events: db.prepare<[{ seq: number; n: number }], { n: number; body: string }>(
+      'select id as n, body from run_event where run_seq = :seq and id >= :n order by id',
+    ),
+    logs: db.prepare<[{ seq: number; n: number }], { n: number; body: string }>(
+      'select id as n, body from run_log where run_seq = :seq and id >= :n order by id',
+    ),
+  };
+}

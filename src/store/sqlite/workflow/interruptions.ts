@@ -1,0 +1,147 @@
+import type { IsPoison, RunRecord } from '../../ports/index.ts';
+import type { Database } from '../database.ts';
+import { PARKED } from './conditions.ts';
+import type { WorkflowKeys } from './keys.ts';
+import type { WorkflowRows } from './rows.ts';
+import type { RunRow } from './run-rows.ts';
+
+type Deaths = Pick<RunRecord, 'crashes' | 'kills'>;
+
+/** Above every priority: interrupted runs precede new work. */
+const RESUMED_RANK = 1000;
+
+/** Interrupts and resumes runs whose owner is dead; call inside `db.write`. */
+export class Interruptions {
+  readonly #sql: ReturnType<typeof statements>;
+  readonly #rows: WorkflowRows;
+  readonly #keys: WorkflowKeys;
+
+  constructor(db: Database, rows: WorkflowRows, keys: WorkflowKeys) {
+    this.#sql = statements(db);
+    this.#rows = rows;
+    this.#keys = keys;
+  }
+
+  /** Marks a run of a dead boot, and its parts in flight, as interrupted. */
+  interrupt(row: RunRow, now: number, isPoison: IsPoison): RunRecord {
+    const { seq } = row;
+    const { crashed, killed } = this.#sql.blame.get({ seq, fence: row.fence! })!;
+    const deaths = { crashes: row.crashes + crashed, kills: row.kills + killed };
+    this.#sql.interruptAttempts.run({ seq, now });
+    this.#sql.interruptSteps.run({ seq });
+    this.#sql.interruptJobs.run({ seq });
+    if (row.status === 'cancelling') return this.#interruptCleanUp(row, now, deaths, isPoison);
+    this.#sql.interrupt.run({ seq, crashed, killed });
+    this.#rows.addEvents(seq, [{ at: now, type: 'run.interrupted' }]);
+    return this.#rows.recordOf({ ...row, ...deaths, status: 'interrupted', fence: null });
+  }
+
+  /** Queues an interrupted run ahead of others, or fails it as poison. */
+  resume(row: RunRow, now: number, isPoison: IsPoison): RunRecord {
+    const { seq } = row;
+    if (isPoison(row)) {
+      const error = poison(row, 'The run');
+      for (const end of this.#sql.poisonParts) end.run({ seq, now, error });
+      this.#sql.poison.run({ seq, now, error, status: 'failed' });
+      this.#rows.addEvents(seq, [{ at: now, type: 'run.failed', data: { reason: 'poison' } }]);
+      if (row.parentId !== null) this.#sql.wakeParent.run({ id: row.parentId, now });
+      this.#keys.promote(row.concurrencyKey);
+      return this.#rows.recordOf({ ...row, status: 'failed', error, finishedAt: now });
+    }
+    this.#sql.resume.run({ seq, rank: RESUMED_RANK });
+    const resumeCount = row.resumeCount + 1;
+    this.#rows.addEvents(seq, [{ at: now, type: 'run.resumed', data: { resumeCount } }]);
+    return this.#rows.recordOf({
+      ...row,
+      status: 'queued',
+      ready: 1,
+      reason: 'capacity',
+      rank: RESUMED_RANK,
+      resumeCount,
+    });
+  }
+
+  /** Continues the clean-up. */
+  #interruptCleanUp(row: RunRow, now: number, deaths: Deaths, isPoison: IsPoison): RunRecord {
+    const { seq, ending } = row;
+    const resumeCount = row.resumeCount + 1;
+    if (!isPoison(deaths)) {
+      this.#sql.resumeCleanUp.run({ seq, now, ...deaths });
+      this.#rows.addEvents(seq, [
+        { at: now, type: 'run.interrupted' },
+        { at: now, type: 'run.resumed', data: { resumeCount } },
+      ]);
+      return this.#rows.recordOf({ ...row, fence: null, wakeAt: now, ...deaths, resumeCount });
+    }
+    const status = ending ?? 'cancelled';
+    const error = poison(deaths, 'The clean-up of the run');
+    for (const end of this.#sql.poisonParts) end.run({ seq, now, error });
+    this.#sql.poison.run({ seq, now, error, status });
+    this.#rows.addEvents(seq, [{ at: now, type: `run.${status}`, data: { reason: 'poison' } }]);
+    if (row.parentId !== null) this.#sql.wakeParent.run({ id: row.parentId, now });
+    this.#keys.promote(row.concurrencyKey);
+    return this.#rows.recordOf({ ...row, status, error, fence: null, ...deaths, finishedAt: now });
+  }
+}
+
+function poison({ crashes, kills }: Deaths, what: string): string {
+  const interruptions = crashes + kills;
+  return JSON.stringify({
+    code: 'STEP_FAILED',
+    message: `${what} was interrupted ${interruptions} times without finishing a step in between (crashes of the workflow service: ${crashes}; kills: ${kills}); it probably crashes the service. Fix the step, then run it again.`,
+    details: { reason: 'poison', interruptions, crashes, kills },
+  });
+}
+
+function statements(db: Database) {
+  type Seq = { seq: number };
+  const unfinished = `status in ('pending', 'running', 'waiting', 'interrupted')`;
+  return {
+    // A run is blamed only if it had work in flight: waiting runs cannot crash the service, and an orderly
+    // stop is no crash.
+    blame: db.prepare<[Seq & { fence: number }], { crashed: 0 | 1; killed: 0 | 1 }>(`
+      select had_fault * was_at_work as crashed, (1 - had_fault) * was_at_work as killed from (
+        select boot.had_fault, not boot.is_stopping and (run.in_flight = 1 or exists (
+          select 1 from step where run_seq = :seq and status = 'running' and attempt_at is not null)) as was_at_work
+        from run join boot on boot.fence = :fence where run.seq = :seq)`),
+    interruptAttempts: db.prepare<[Seq & { now: number }]>(`
+      insert or replace into attempt (run_seq, job_key, idx, attempt, status, error_class, error, queued_at,
+        started_at, waiting_at, finished_at)
+      select run_seq, job_key, idx, attempts, 'interrupted', null, null, queued_at, attempt_at, waiting_at, :now
+      from step where run_seq = :seq and status = 'running'`),
+    interruptSteps: db.prepare<[Seq]>(
+      `update step set status = 'interrupted' where run_seq = :seq and status = 'running'`,
+    ),
+    interruptJobs: db.prepare<[Seq]>(
+      `update job set status = 'interrupted' where run_seq = :seq and status = 'running'`,
+    ),
+    interrupt: db.prepare<[Seq & { crashed: number; killed: number }]>(`
+      update run set status = 'interrupted', fence = null, wake_at = null, in_flight = 0, crashes = crashes + :crashed,
+        kills = kills + :killed
+      where seq = :seq`),
+    resume: db.prepare<[Seq & { rank: number }]>(`
+      update run set status = 'queued', ready = 1, reason = 'capacity', rank = :rank, resume_count = resume_count + 1
+      where seq = :seq`),
+    resumeCleanUp: db.prepare<[Seq & { now: number } & Deaths]>(`
+      update run set fence = null, wake_at = :now, in_flight = 0, crashes = :crashes, kills = :kills,
+        resume_count = resume_count + 1
+      where seq = :seq`),
+    poisonParts: [
+      ...['job', 'step'].map((table) =>
+        db.prepare<[Seq & { now: number; error: string }]>(`
+          update ${table} set status = 'failed', error = :error, finished_at = :now
+          where run_seq = :seq and status = 'interrupted'`),
+      ),
+      db.prepare<[Seq & { now: number }]>(`
+        update job set status = 'cancelled', finished_at = :now where run_seq = :seq and ${unfinished}`),
+      db.prepare<[Seq & { now: number }]>(`
+        update step set status = 'cancelled', wait = null, wake_at = null, finished_at = :now
+        where run_seq = :seq and ${unfinished}`),
+    ],
+    poison: db.prepare<[Seq & { now: number; error: string; status: string }]>(`
+      update run set status = :status, fence = null, in_flight = 0, wake_at = null, ready = 0, reason = null, error = :error, finished_at = :now where seq = :seq`),
+    wakeParent: db.prepare<[{ id: string; now: number }]>(
+      `update run set wake_at = :now where id = :id and ${PARKED}`,
+    ),
+  };
+}

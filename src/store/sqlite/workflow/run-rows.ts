@@ -1,0 +1,73 @@
+import type { RunProgress, RunRecord } from '../../ports/index.ts';
+import type { Database } from '../database.ts';
+import type { WorkflowValues } from './values.ts';
+
+/** A run as SQLite returns it. */
+export type RunRow = Omit<RunRecord, 'ready' | 'inFlight'> & { ready: 0 | 1; inFlight: 0 | 1 };
+
+export const RUN_COLUMNS = `seq, id, kind, tenant_id as tenantId, workflow_id as workflowId, definition_hash as definitionHash,
+  status, ready, reason, rank, priority, run_at as runAt, wake_at as wakeAt, deadline_at as deadlineAt,
+  concurrency_key as concurrencyKey, concurrency_limit as concurrencyLimit, fence, resume_count as resumeCount, crashes, kills, in_flight as inFlight,
+  trigger_kind as trigger, parent_id as parentId, parent_step as parentStep, rerun_of as rerunOf, depth,
+  host_id as hostId, request_id as requestId, trace_id as traceId, parent_span as parentSpanId, created_at as createdAt, started_at as startedAt,
+  finished_at as finishedAt, ending, ending_at as endingAt, ending_held_at as endingHeldAt, input, output, error`;
+
+/** Rows of the table `run`. */
+export function runRows(db: Database, values: WorkflowValues) {
+  const sql = statements(db);
+  return {
+    recordOf: (row: RunRow): RunRecord => ({
+      ...row,
+      ready: row.ready === 1,
+      inFlight: row.inFlight === 1,
+      input: values.get(row.seq, row.input),
+      output: values.get(row.seq, row.output),
+      error: values.get(row.seq, row.error),
+    }),
+    /** A large input is stored separately once the run has its number. */
+    insertRun(run: Omit<RunRecord, 'seq'>): RunRecord {
+      const runSeparately = values.isLarge(run.input);
+      const row = {
+        ...run,
+        ready: run.ready ? 1 : 0,
+        inFlight: 0,
+        input: runSeparately ? 'null' : run.input,
+      };
+      const seq = Number(sql.insertRun.run(row).lastInsertRowid);
+      if (runSeparately) sql.setInput.run({ seq, input: values.put(seq, run.input) });
+      return { ...run, seq };
+    },
+    progress(seq: number, run: RunProgress): void {
+      sql.progress.run({
+        ...run,
+        seq,
+        ready: run.ready ? 1 : 0,
+        inFlight: run.inFlight ? 1 : 0,
+        output: values.put(seq, run.output),
+        error: values.put(seq, run.error),
+      });
+    },
+    holder: (seq: number) => sql.holder.get({ seq }),
+  };
+}
+
+function statements(db: Database) {
+  return {
+    insertRun: db.prepare<[Record<string, unknown>]>(`
+      insert into run (id, kind, tenant_id, workflow_id, definition_hash, status, ready, reason, rank, priority, run_at,
+        wake_at, deadline_at, concurrency_key, concurrency_limit, fence, resume_count, crashes, trigger_kind, parent_id,
+        parent_step, rerun_of, depth, host_id, request_id, trace_id, parent_span, created_at, started_at, finished_at, input, output, error)
+      values (:id, :kind, :tenantId, :workflowId, :definitionHash, :status, :ready, :reason, :rank, :priority, :runAt,
+        :wakeAt, :deadlineAt, :concurrencyKey, :concurrencyLimit, :fence, :resumeCount, :crashes, :trigger, :parentId,
+        :parentStep, :rerunOf, :depth, :hostId, :requestId, :traceId, :parentSpanId, :createdAt, :startedAt, :finishedAt, :input, :output, :error)`),
+    setInput: db.prepare<[{ seq: number; input: string }]>('update run set input = :input where seq = :seq'),
+    progress: db.prepare<[Record<string, unknown>]>(`
+      update run set status = :status, ready = :ready, reason = :reason, rank = :rank, wake_at = :wakeAt,
+        deadline_at = :deadlineAt, fence = :fence, resume_count = :resumeCount, crashes = :crashes, kills = :kills, in_flight = :inFlight, ending = :ending, ending_at = :endingAt, ending_held_at = :endingHeldAt,
+        output = :output, error = :error, started_at = :startedAt, finished_at = :finishedAt
+      where seq = :seq`),
+    holder: db.prepare<[{ seq: number }], { status: string; fence: number | null }>(
+      'select status, fence from run where seq = :seq',
+    ),
+  };
+}
