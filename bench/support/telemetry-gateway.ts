@@ -8,7 +8,7 @@ import { startDaemon } from '../../src/daemons/run-daemon.ts';
 import { systemRandom } from '../../src/kit/security/random.ts';
 import { silentAnalytics } from '../../src/kit/telemetry/analytics.ts';
 import { createMetrics } from '../../src/kit/telemetry/metrics.ts';
-import { bufferedOutput } from '../../src/kit/telemetry/output.ts';
+import { BufferedOutput } from '../../src/kit/telemetry/output.ts';
 import { systemClock } from '../../src/kit/time/clock.ts';
 
 /** The gateway before the upstream in `argv[2]`, with telemetry `on` or `off` (`argv[3]`); logs to stdout. */
@@ -54,7 +54,7 @@ const { port } = await startDaemon(gateway, {
   clock: systemClock,
   random: systemRandom(),
   peers: createPeers({ rest: upstream!, workflow: upstream!, state: upstream! }),
-  output: bufferedOutput(1, systemClock),
+  output: new BufferedOutput(1, systemClock),
   ...(off
     ? {
         logLevel: 'fatal' as const,

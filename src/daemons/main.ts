@@ -4,7 +4,7 @@ import { messageOf } from '../kit/errors/errors.ts';
 import { settleMemory } from '../kit/process/settle-memory.ts';
 import { systemRandom } from '../kit/security/random.ts';
 import { createLogger } from '../kit/telemetry/logger.ts';
-import { bufferedOutput } from '../kit/telemetry/output.ts';
+import { BufferedOutput } from '../kit/telemetry/output.ts';
 import { otlpTarget } from '../kit/telemetry/tracer.ts';
 import { systemClock } from '../kit/time/clock.ts';
 import { STOP_DEADLINES } from '../kit/time/stop-deadlines.ts';
@@ -29,7 +29,7 @@ const SETTLE_MS = 250;
 const APART_MS = 100;
 
 const name = ServiceName.parse(process.argv[2]);
-const output = bufferedOutput(1, systemClock, tellDropped);
+const output = new BufferedOutput(1, systemClock, tellDropped);
 const logger = createLogger({ serviceId: name, output, clock: systemClock });
 const peers = createPeers();
 process.title = `svc ${name}`;

@@ -1,6 +1,6 @@
 import type { ServiceName } from '../contracts/index.ts';
 import { codeOf, messageOf } from '../kit/errors/errors.ts';
-import { createAnalytics } from '../kit/telemetry/analytics.ts';
+import { AnalyticsWriter } from '../kit/telemetry/analytics.ts';
 import { createLogger, type Logger } from '../kit/telemetry/logger.ts';
 import { createMetrics } from '../kit/telemetry/metrics.ts';
 import type { Tracer } from '../kit/telemetry/tracer.ts';
@@ -22,7 +22,7 @@ export async function openTelemetry(
   stack.defer(() => reportStopped(logger, name));
   const tracer = await openTracer(name, options, logger);
   stack.defer(() => tracer?.close());
-  const analytics = options.analytics ?? createAnalytics({ output, clock, random });
+  const analytics = options.analytics ?? new AnalyticsWriter({ output, clock, random });
   stack.defer(() => analytics.flush());
   const metrics = stack.adopt(options.metrics ?? createMetrics(name, clock), (opened) => opened.close());
   createStoreMetrics(metrics, dataDir);
@@ -36,8 +36,8 @@ async function openTracer(
   logger: Logger,
 ): Promise<Tracer | undefined> {
   if (!otlp) return undefined;
-  const { createOtlpTracer } = await import('../kit/telemetry/otlp.ts');
-  return createOtlpTracer({ ...otlp, service, clock, logger });
+  const { OtlpTracer } = await import('../kit/telemetry/otlp.ts');
+  return new OtlpTracer({ ...otlp, service, clock, logger });
 }
 
 export function reportStarted(logger: Logger, name: ServiceName, url: string): void {

@@ -92,20 +92,39 @@ export function createHttp(options: HttpOptions): Http {
   };
   const createLimiter = options.createLimiter ?? localLimiters(options.clock);
   http.decorate('kit', { ...options, ...state, createLimiter, account, accountAnswered });
-  http.addHook('onRoute', (route) => {
-    const { method, url } = route;
-    route.onResponse = withAccounting(route.onResponse, account);
-    // Fastify adds HEAD to each GET route.
-    for (const name of [method].flat())
-      if (name !== 'HEAD') http.kit.routes.push({ method: name, path: url });
-  });
+  registerRoutes(http);
   http.decorateRequest('startedAt', 0);
   http.decorateRequest('traceId', '');
   http.decorateRequest('spanId', '');
   http.decorateRequest('caller', null);
   http.decorateRequest('routeLabel', null);
   parseJsonStrictly(http);
+  beginRequests(http);
+  http.setErrorHandler((error, request, reply) => sendError(error, request, reply, logger));
+  answerUnknownRoutes(http);
+  keepProtocol(server, random, options.bodyIdleMs);
+  refuseEncodedBodies(http);
+  continueWhenWanted(http);
+  drainOnClose(http);
+  const serve = options.listener?.(http) ?? http.routing;
+  server.on('request', refuseOtherProtocols(http.kit, random, serve));
+  return http;
+}
 
+/** Records each route, and accounts its requests. */
+function registerRoutes(http: Http): void {
+  http.addHook('onRoute', (route) => {
+    const { method, url } = route;
+    route.onResponse = withAccounting(route.onResponse, http.kit.account);
+    // Fastify adds HEAD to each GET route.
+    for (const name of [method].flat())
+      if (name !== 'HEAD') http.kit.routes.push({ method: name, path: url });
+  });
+}
+
+/** Sets the ids of each request, and checks its line and host. */
+function beginRequests(http: Http): void {
+  const { random, checkHost } = http.kit;
   http.addHook('onRequest', (request, reply, done) => {
     request.startedAt = performance.now();
     http.kit.lastRequestAt = request.startedAt;
@@ -114,29 +133,24 @@ export function createHttp(options: HttpOptions): Http {
     // Prevents browsers from interpreting JSON as a script or page.
     reply.header('x-content-type-options', 'nosniff');
     try {
-      requireValidRequest(request.raw, options.checkHost);
+      requireValidRequest(request.raw, checkHost);
       done();
     } catch (error) {
       done(error as Error);
     }
   });
-  http.setErrorHandler((error, request, reply) => sendError(error, request, reply, logger));
+}
+
+function answerUnknownRoutes(http: Http): void {
   // Answers 404 before reading the body.
   http.addHook('preParsing', (request, reply, _payload, done) => {
     if (!request.is404) return done();
-    reply.raw.once('finish', () => account(request, reply.statusCode));
+    reply.raw.once('finish', () => http.kit.account(request, reply.statusCode));
     done(isServerOptions(request) ? null : notFound(request.method, pathOf(request.url), http.kit.routes));
   });
   http.setNotFoundHandler((_request, reply) =>
     reply.code(204).header('allow', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS').send(),
   );
-  keepProtocol(server, random, options.bodyIdleMs);
-  refuseEncodedBodies(http);
-  continueWhenWanted(http);
-  drainOnClose(http);
-  const serve = options.listener?.(http) ?? http.routing;
-  server.on('request', refuseOtherProtocols(http.kit, random, serve));
-  return http;
 }
 
 /** Adds accounting to a route's own hooks. Set per route, because a server hook would run on all routes. */

@@ -6,7 +6,7 @@ import { gateway } from '../../../src/daemons/gateway/index.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
 import { startDaemon } from '../../../src/daemons/run-daemon.ts';
 import { systemRandom } from '../../../src/kit/security/random.ts';
-import { bufferedOutput } from '../../../src/kit/telemetry/output.ts';
+import { BufferedOutput } from '../../../src/kit/telemetry/output.ts';
 import { systemClock } from '../../../src/kit/time/clock.ts';
 
 /** Our gateway with all features and access logging. `argv`: upstream, JWT secret, static token, data folder, processes. */
@@ -34,7 +34,7 @@ const { port } = await startDaemon(gateway, {
   clock: systemClock,
   random: systemRandom(),
   peers: createPeers({ rest: upstream!, workflow: upstream! }),
-  output: bufferedOutput(openSync(join(dataDir!, 'log'), 'a'), systemClock),
+  output: new BufferedOutput(openSync(join(dataDir!, 'log'), 'a'), systemClock),
   listen: { host: '127.0.0.1', port: 0 },
 });
 console.log(port);

@@ -35,7 +35,7 @@ export function parseConfigText(text: string, file: string): unknown {
 
 /** Finds the first syntax error in text that JSON.parse rejected; the engine's own message often has no position. */
 function locateSyntaxError(text: string): JsonSyntaxError {
-  const scanner = createScanner(text);
+  const scanner = new Scanner(text);
   const scanError = scanner.findError() ?? { offset: text.length, message: 'unexpected end of text' };
   const before = text.slice(0, scanError.offset).split('\n');
   return { message: scanError.message, line: before.length, column: before.at(-1)!.length + 1 };
@@ -56,69 +56,83 @@ const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const LITERAL = /true|false|null/y;
 const SPACE = /[ \t\r\n]*/y;
 
-function createScanner(text: string): { findError(): ScanError | null } {
-  let at = 0;
+/** Walks JSON text up to its first error. */
+class Scanner {
+  readonly #text: string;
+  #at = 0;
 
-  function take(pattern: RegExp): boolean {
-    pattern.lastIndex = at;
-    const found = pattern.exec(text);
-    if (found) at += found[0].length;
-    return found !== null;
+  constructor(text: string) {
+    this.#text = text;
   }
-  function fail(message: string): never {
-    if (text.startsWith('//', at) || text.startsWith('/*', at))
-      throw new ScanError(at, 'JSON does not allow comments');
-    throw new ScanError(at, at >= text.length ? 'unexpected end of text' : message);
+
+  findError(): ScanError | null {
+    try {
+      this.#value();
+      return this.#at < this.#text.length ? new ScanError(this.#at, 'unexpected text after the end') : null;
+    } catch (error) {
+      if (error instanceof ScanError) return error;
+      throw error;
+    }
   }
-  function string(expected: string): void {
-    if (text[at] !== '"') fail(`expected ${expected}`);
-    if (!take(STRING))
-      fail('this string is not closed on its line, or contains a character that must be escaped');
+
+  #value(): void {
+    this.#take(SPACE);
+    if (this.#isAt('{')) this.#list('}', () => this.#member());
+    else if (this.#isAt('[')) this.#list(']', () => this.#value());
+    else if (this.#isAt('"')) this.#string('a string');
+    else if (!this.#take(NUMBER) && !this.#take(LITERAL)) this.#fail('expected a value');
+    this.#take(SPACE);
   }
-  function value(): void {
-    take(SPACE);
-    if (text[at] === '{') list('}', member);
-    else if (text[at] === '[') list(']', value);
-    else if (text[at] === '"') string('a string');
-    else if (!take(NUMBER) && !take(LITERAL)) fail('expected a value');
-    take(SPACE);
+
+  #member(): void {
+    this.#take(SPACE);
+    this.#string('a key in double quotes');
+    this.#take(SPACE);
+    if (!this.#isAt(':')) this.#fail('expected ":" after the key');
+    this.#at++;
+    this.#value();
   }
-  function member(): void {
-    take(SPACE);
-    string('a key in double quotes');
-    take(SPACE);
-    if (text[at] !== ':') fail('expected ":" after the key');
-    at++;
-    value();
-  }
-  function list(close: string, item: () => void): void {
-    at++;
-    take(SPACE);
-    if (text[at] === close) {
-      at++;
+
+  #list(close: string, item: () => void): void {
+    this.#at++;
+    this.#take(SPACE);
+    if (this.#isAt(close)) {
+      this.#at++;
       return;
     }
     for (;;) {
       item();
-      if (text[at] === close) {
-        at++;
+      if (this.#isAt(close)) {
+        this.#at++;
         return;
       }
-      if (text[at] !== ',') fail(`expected "," or "${close}"`);
-      const comma = at++;
-      take(SPACE);
-      if (text[at] === close) throw new ScanError(comma, `a trailing comma before "${close}" is not allowed`);
+      if (!this.#isAt(',')) this.#fail(`expected "," or "${close}"`);
+      const comma = this.#at++;
+      this.#take(SPACE);
+      if (this.#isAt(close)) throw new ScanError(comma, `a trailing comma before "${close}" is not allowed`);
     }
   }
-  return {
-    findError() {
-      try {
-        value();
-        return at < text.length ? new ScanError(at, 'unexpected text after the end') : null;
-      } catch (error) {
-        if (error instanceof ScanError) return error;
-        throw error;
-      }
-    },
-  };
+
+  #string(expected: string): void {
+    if (!this.#isAt('"')) this.#fail(`expected ${expected}`);
+    if (!this.#take(STRING))
+      this.#fail('this string is not closed on its line, or contains a character that must be escaped');
+  }
+
+  #isAt(character: string): boolean {
+    return this.#text[this.#at] === character;
+  }
+
+  #take(pattern: RegExp): boolean {
+    pattern.lastIndex = this.#at;
+    const found = pattern.exec(this.#text);
+    if (found) this.#at += found[0].length;
+    return found !== null;
+  }
+
+  #fail(message: string): never {
+    if (this.#text.startsWith('//', this.#at) || this.#text.startsWith('/*', this.#at))
+      throw new ScanError(this.#at, 'JSON does not allow comments');
+    throw new ScanError(this.#at, this.#at >= this.#text.length ? 'unexpected end of text' : message);
+  }
 }

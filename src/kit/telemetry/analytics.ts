@@ -61,47 +61,42 @@ interface Kind {
   numbers: Record<string, number>;
 }
 
-export function createAnalytics({ output, clock, random }: AnalyticsOptions): Analytics {
-  let kinds = new Map<string, Kind>();
-  const budgets = createBoundedCache<TokenBucket>(MAX_KINDS);
+/** Writes each event as a line of the log output; frequent ones above a rate are merged. */
+export class AnalyticsWriter implements Analytics {
+  readonly #output: LineOutput;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #budgets = createBoundedCache<TokenBucket>(MAX_KINDS);
+  #kinds = new Map<string, Kind>();
 
-  function isWithinRate(type: string, tenantId = ''): boolean {
-    const key = `${type}\0${tenantId}`;
-    let bucket = budgets.get(key);
-    if (!bucket) {
-      bucket = createTokenBucket(clock, EVENTS_PER_SECOND, EVENT_BURST);
-      budgets.set(key, bucket);
+  constructor({ output, clock, random }: AnalyticsOptions) {
+    this.#output = output;
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  track(type: string, event: TrackedEvent): void {
+    this.#write(type, event.payload === undefined ? event : { ...event, payload: redact(event.payload) });
+  }
+
+  trackOften(type: string, event: FrequentEvent): void {
+    if (!this.#isWithinRate(type, event.tenantId)) {
+      this.#merge(type, event);
+      return;
     }
-    return bucket.take(1);
+    const { durationMs, ...payload } = event.payload;
+    const rounded = typeof durationMs === 'number' ? { durationMs: round(durationMs) } : {};
+    this.#write(type, { ...event, payload: { ...payload, ...rounded } });
   }
 
-  function track(
-    type: string,
-    { tenantId, runId, payload, actor, source = PLATFORM, ctx }: TrackedEvent,
-  ): void {
-    const now = clock.now();
-    const id = random.uuid();
-    const event: Omit<AnalyticsEvent, 'ingestTs'> = {
-      schema: ANALYTICS_SCHEMA,
-      id,
-      type,
-      ts: new Date(now).toISOString(),
-      source,
-      runId: runId || id,
-      ...(actor ? { actor } : {}),
-      ctx: { ...(tenantId === undefined ? {} : { tenantId }), ...ctx },
-      ...(payload === undefined ? {} : { payload }),
-    };
-    output.write(`${JSON.stringify(event)}\n`);
-  }
-  function flush(): void {
-    const merged = kinds;
-    kinds = new Map();
+  flush(): void {
+    const merged = this.#kinds;
+    this.#kinds = new Map();
     for (const { type, event, count, numbers } of merged.values()) {
       const { tenantId, source, payload } = event;
       const { durationMs, ...sums } = numbers;
       const mean = durationMs === undefined ? {} : { durationMs: round(durationMs / count) };
-      track(type, {
+      this.#write(type, {
         tenantId,
         runId: '',
         ...(source ? { source } : {}),
@@ -110,33 +105,48 @@ export function createAnalytics({ output, clock, random }: AnalyticsOptions): An
       });
     }
   }
-  function merge(type: string, event: FrequentEvent): void {
+
+  #isWithinRate(type: string, tenantId = ''): boolean {
+    const key = `${type}\0${tenantId}`;
+    let bucket = this.#budgets.get(key);
+    if (!bucket) {
+      bucket = createTokenBucket(this.#clock, EVENTS_PER_SECOND, EVENT_BURST);
+      this.#budgets.set(key, bucket);
+    }
+    return bucket.take(1);
+  }
+
+  #write(type: string, { tenantId, runId, payload, actor, source = PLATFORM, ctx }: TrackedEvent): void {
+    const id = this.#random.uuid();
+    const event: Omit<AnalyticsEvent, 'ingestTs'> = {
+      schema: ANALYTICS_SCHEMA,
+      id,
+      type,
+      ts: new Date(this.#clock.now()).toISOString(),
+      source,
+      runId: runId || id,
+      ...(actor ? { actor } : {}),
+      ctx: { ...(tenantId === undefined ? {} : { tenantId }), ...ctx },
+      ...(payload === undefined ? {} : { payload }),
+    };
+    this.#output.write(`${JSON.stringify(event)}\n`);
+  }
+
+  #merge(type: string, event: FrequentEvent): void {
     const texts = Object.values(event.payload).filter((value) => typeof value === 'string');
     const key = [type, event.tenantId ?? '', event.source?.product ?? '', ...texts].join('\0');
-    let kind = kinds.get(key);
+    let kind = this.#kinds.get(key);
     if (!kind) {
-      if (kinds.size >= MAX_KINDS) flush();
-      if (kinds.size === 0) clock.after(MERGE_INTERVAL_MS, flush);
+      if (this.#kinds.size >= MAX_KINDS) this.flush();
+      if (this.#kinds.size === 0) this.#clock.after(MERGE_INTERVAL_MS, () => this.flush());
       kind = { type, event, count: 0, numbers: {} };
-      kinds.set(key, kind);
+      this.#kinds.set(key, kind);
     }
     kind.count++;
     for (const [name, value] of Object.entries(event.payload)) {
       if (typeof value === 'number') kind.numbers[name] = (kind.numbers[name] ?? 0) + value;
     }
   }
-
-  return {
-    track: (type, event) =>
-      track(type, event.payload === undefined ? event : { ...event, payload: redact(event.payload) }),
-    trackOften(type, event) {
-      if (!isWithinRate(type, event.tenantId)) return merge(type, event);
-      const { durationMs, ...payload } = event.payload;
-      const rounded = typeof durationMs === 'number' ? { durationMs: round(durationMs) } : {};
-      track(type, { ...event, payload: { ...payload, ...rounded } });
-    },
-    flush,
-  };
 }
 
 const round = (value: number): number => Math.round(value * 100) / 100;

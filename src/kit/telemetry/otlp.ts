@@ -29,40 +29,64 @@ interface QueuedSpan {
 }
 
 /** Sends queued spans once a second. Spans that cannot be sent are dropped, with one warning per outage. */
-export function createOtlpTracer(options: OtlpTracerOptions): Tracer {
-  const { endpoint, clock, logger } = options;
-  const queue: QueuedSpan[] = [];
-  let scheduled = false;
-  let dropped = 0;
-  let hasWarned = false;
-  let sending: Promise<void> = Promise.resolve();
+export class OtlpTracer implements Tracer {
+  readonly #options: OtlpTracerOptions;
+  readonly #queue: QueuedSpan[] = [];
+  #isScheduled = false;
+  #dropped = 0;
+  #hasWarned = false;
+  #sending: Promise<void> = Promise.resolve();
 
-  function flush(): Promise<void> {
-    while (queue.length > 0) {
-      const batch = queue.splice(0, MAX_BATCH_SPANS);
-      sending = sending.then(() => post(batch));
-    }
-    return sending;
+  constructor(options: OtlpTracerOptions) {
+    this.#options = options;
   }
-  async function post(batch: QueuedSpan[]): Promise<void> {
+
+  ended(span: EndedSpan): void {
+    if (this.#queue.length >= MAX_QUEUED_SPANS) {
+      this.#reportDropped(1, new Error('spans arrive faster than the collector accepts them'));
+      return;
+    }
+    const { clock } = this.#options;
+    this.#queue.push({ span, endedAt: clock.now() });
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    clock.after(SEND_EVERY_MS, () => {
+      this.#isScheduled = false;
+      void this.close();
+    });
+  }
+
+  /** Sends all queued spans. */
+  close(): Promise<void> {
+    while (this.#queue.length > 0) {
+      const batch = this.#queue.splice(0, MAX_BATCH_SPANS);
+      this.#sending = this.#sending.then(() => this.#post(batch));
+    }
+    return this.#sending;
+  }
+
+  async #post(batch: QueuedSpan[]): Promise<void> {
+    const { endpoint, headers, service } = this.#options;
     try {
       const response = await fetch(`${endpoint}/v1/traces`, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', ...options.headers },
-        body: JSON.stringify(otlpRequest(batch, options.service)),
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(otlpRequest(batch, service)),
         signal: AbortSignal.timeout(TIMEOUT_MS),
       });
       await response.arrayBuffer();
       if (!response.ok) throw new Error(`the collector answered ${response.status}`);
-      hasWarned = false;
+      this.#hasWarned = false;
     } catch (error) {
-      reportDropped(batch.length, error);
+      this.#reportDropped(batch.length, error);
     }
   }
-  function reportDropped(count: number, error: unknown): void {
-    dropped += count;
-    if (hasWarned) return;
-    hasWarned = true;
+
+  #reportDropped(count: number, error: unknown): void {
+    const { endpoint, logger } = this.#options;
+    this.#dropped += count;
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
     logger.diagnostic({
       domain: 'tracing',
       event: 'tracing.export_failed',
@@ -70,25 +94,9 @@ export function createOtlpTracer(options: OtlpTracerOptions): Tracer {
       reasonCode: 'TRACES_DROPPED',
       message: `Spans cannot be sent to ${endpoint} and are dropped until the collector accepts them: ${messageOf(error)}`,
       outcome: 'degraded',
-      evidence: { endpoint, dropped },
+      evidence: { endpoint, dropped: this.#dropped },
     });
   }
-  return {
-    ended(span) {
-      if (queue.length >= MAX_QUEUED_SPANS) {
-        reportDropped(1, new Error('spans arrive faster than the collector accepts them'));
-        return;
-      }
-      queue.push({ span, endedAt: clock.now() });
-      if (scheduled) return;
-      scheduled = true;
-      clock.after(SEND_EVERY_MS, () => {
-        scheduled = false;
-        void flush();
-      });
-    },
-    close: flush,
-  };
 }
 
 function otlpRequest(batch: readonly QueuedSpan[], service: string) {

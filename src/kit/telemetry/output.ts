@@ -22,73 +22,81 @@ const EMPTY = Buffer.alloc(0);
  * Buffers lines and writes 64 KB at a time or after 50 ms. Never blocks on a slow reader: lines beyond 4 MiB are dropped,
  * and `onDropped` gets their count once the pipe has room. After EPIPE all lines are discarded.
  */
-export function bufferedOutput(
-  fd: number,
-  clock: Clock,
-  onDropped: (count: number) => void = () => {},
-): LineOutput {
-  setNonBlocking(fd);
-  let buffered: string[] = [];
-  let bufferedBytes = 0;
+export class BufferedOutput implements LineOutput {
+  readonly #fd: number;
+  readonly #clock: Clock;
+  readonly #onDropped: (count: number) => void;
+  #buffered: string[] = [];
+  #bufferedBytes = 0;
   /** The rest of a block that the pipe has not accepted; its first line may be partly written. */
-  let pending: Buffer = EMPTY;
-  let dropped = 0;
-  let isClosed = false;
-  let isScheduled = false;
+  #pending: Buffer = EMPTY;
+  #dropped = 0;
+  #isClosed = false;
+  #isScheduled = false;
 
-  function packBlock(): void {
-    pending = Buffer.from(buffered.join(''));
-    buffered = [];
-    bufferedBytes = 0;
+  constructor(fd: number, clock: Clock, onDropped: (count: number) => void = () => {}) {
+    setNonBlocking(fd);
+    this.#fd = fd;
+    this.#clock = clock;
+    this.#onDropped = onDropped;
   }
+
+  write(line: string): void {
+    if (this.#isClosed) return;
+    if (this.#pending.length + this.#bufferedBytes + line.length > MAX_BUFFERED_BYTES) {
+      this.#dropped++;
+      return;
+    }
+    this.#buffered.push(line);
+    this.#bufferedBytes += line.length;
+    if (this.#bufferedBytes >= FLUSH_BYTES && this.#pending.length === 0) this.#drainOrRetry();
+    else this.#schedule(FLUSH_MS);
+  }
+
+  flush(): void {
+    const pause = new Int32Array(new SharedArrayBuffer(4));
+    for (let waitedMs = 0; !this.#drain() && waitedMs < MAX_FLUSH_WAIT_MS; waitedMs += RETRY_MS)
+      Atomics.wait(pause, 0, 0, RETRY_MS);
+  }
+
+  #packBlock(): void {
+    this.#pending = Buffer.from(this.#buffered.join(''));
+    this.#buffered = [];
+    this.#bufferedBytes = 0;
+  }
+
   /** Returns false if the pipe is full. */
-  function drain(): boolean {
-    while (!isClosed && (pending.length > 0 || bufferedBytes > 0)) {
-      if (pending.length === 0) packBlock();
+  #drain(): boolean {
+    while (!this.#isClosed && (this.#pending.length > 0 || this.#bufferedBytes > 0)) {
+      if (this.#pending.length === 0) this.#packBlock();
       try {
-        pending = pending.subarray(writeSync(fd, pending));
+        this.#pending = this.#pending.subarray(writeSync(this.#fd, this.#pending));
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return false;
-        isClosed = true;
-        pending = EMPTY;
+        this.#isClosed = true;
+        this.#pending = EMPTY;
       }
     }
     return true;
   }
-  function drainOrRetry(): void {
-    if (!drain()) schedule(RETRY_MS);
-    else if (dropped > 0) {
-      const count = dropped;
-      dropped = 0;
-      onDropped(count);
+
+  #drainOrRetry(): void {
+    if (!this.#drain()) this.#schedule(RETRY_MS);
+    else if (this.#dropped > 0) {
+      const count = this.#dropped;
+      this.#dropped = 0;
+      this.#onDropped(count);
     }
   }
-  function schedule(ms: number): void {
-    if (isScheduled) return;
-    isScheduled = true;
-    clock.after(ms, () => {
-      isScheduled = false;
-      drainOrRetry();
+
+  #schedule(ms: number): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    this.#clock.after(ms, () => {
+      this.#isScheduled = false;
+      this.#drainOrRetry();
     });
   }
-  return {
-    write(line) {
-      if (isClosed) return;
-      if (pending.length + bufferedBytes + line.length > MAX_BUFFERED_BYTES) {
-        dropped++;
-        return;
-      }
-      buffered.push(line);
-      bufferedBytes += line.length;
-      if (bufferedBytes >= FLUSH_BYTES && pending.length === 0) drainOrRetry();
-      else schedule(FLUSH_MS);
-    },
-    flush() {
-      const pause = new Int32Array(new SharedArrayBuffer(4));
-      for (let waitedMs = 0; !drain() && waitedMs < MAX_FLUSH_WAIT_MS; waitedMs += RETRY_MS)
-        Atomics.wait(pause, 0, 0, RETRY_MS);
-    },
-  };
 }
 
 /** Keeps sockets referenced: garbage collection would close their descriptors. */

@@ -1,9 +1,9 @@
-import { bufferedOutput } from '../../../src/kit/telemetry/output.ts';
+import { BufferedOutput } from '../../../src/kit/telemetry/output.ts';
 import { systemClock } from '../../../src/kit/time/clock.ts';
 
 /** Writes 20,000 numbered lines of 1 KB in 100 turns, then tells on stderr how many milliseconds its calls took. */
 
-const output = bufferedOutput(1, systemClock, (count) => output.write(`dropped ${count}\n`));
+const output = new BufferedOutput(1, systemClock, (count) => output.write(`dropped ${count}\n`));
 let line = 0;
 let tookMs = 0;
 const timer = setInterval(() => {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { closeSync, constants, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { bufferedOutput } from '../../../src/kit/telemetry/output.ts';
+import { BufferedOutput } from '../../../src/kit/telemetry/output.ts';
 import { manualClock } from '../../../src/kit/time/clock.ts';
 import { tempDir } from '../../support/daemon.ts';
 
@@ -13,7 +13,7 @@ test('a reader that was stuck gets what comes after, and no line is spoilt by th
   const fd = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);
   onTestFinished(() => closeSync(fd));
   const clock = manualClock();
-  const output = bufferedOutput(fd, clock);
+  const output = new BufferedOutput(fd, clock);
   // More than a pipe holds, which nobody reads.
   for (let i = 0; i < 100; i++) output.write(`${'x'.repeat(2999)}\n`);
   output.flush();

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { startAgent } from '../../../agent/index.ts';
 import { systemRandom } from '../../../kit/security/random.ts';
 import { createLogger } from '../../../kit/telemetry/logger.ts';
-import { bufferedOutput } from '../../../kit/telemetry/output.ts';
+import { BufferedOutput } from '../../../kit/telemetry/output.ts';
 import { systemClock } from '../../../kit/time/clock.ts';
 import { minutes, seconds } from '../../../kit/time/duration.ts';
 import { onStopSignals } from '../../../supervisor/stop-signals.ts';
@@ -39,7 +39,7 @@ export const run = defineCommand({
     const format = ui.interactive && !globals.json ? await loadRecordFormat(ui.out) : null;
     const output = format
       ? { write: (line: string) => ui.line(format(line.trimEnd())), flush: () => {} }
-      : bufferedOutput(1, systemClock, (count) =>
+      : new BufferedOutput(1, systemClock, (count) =>
           logger.warn(`${count} log lines were dropped, because the reader is too slow`),
         );
     const logger = createLogger({
