@@ -44,15 +44,8 @@ export function fileObjects({
     requireStorableKey(key);
     return db.read(() => rows.find(scopeOf(scope), key));
   }
-  function requireQuota(scope: string, key: string, bytes: number): void {
-    const used = rows.usage(scope) - (rows.find(scope, key)?.bytes ?? 0);
-    if (used + bytes <= quotaBytes) return;
-    throw new PlatformError(
-      'QUOTA_EXCEEDED',
-      `The object takes ${bytes} bytes; ${Math.max(0, quotaBytes - used)} of the plugin's ${quotaBytes} are free. Delete some objects, or raise adapters.storage.quotaBytes.`,
-      { details: { bytes, used, quotaBytes } },
-    );
-  }
+  const requireQuota = (scope: string, key: string, bytes: number): void =>
+    requireRoom(bytes, rows.usage(scope) - (rows.find(scope, key)?.bytes ?? 0), quotaBytes);
 
   return {
     async read(scope, key) {
@@ -106,6 +99,15 @@ export function fileObjects({
     },
     close: () => sweeping,
   };
+}
+
+function requireRoom(bytes: number, used: number, quotaBytes: number): void {
+  if (used + bytes <= quotaBytes) return;
+  throw new PlatformError(
+    'QUOTA_EXCEEDED',
+    `The object takes ${bytes} bytes; ${Math.max(0, quotaBytes - used)} of the plugin's ${quotaBytes} are free. Delete some objects, or raise adapters.storage.quotaBytes.`,
+    { details: { bytes, used, quotaBytes } },
+  );
 }
 
 /** JSON, because any separator could be part of either name. */

@@ -25,52 +25,33 @@ export interface VectorRows {
 }
 
 export function vectorRows(db: Database): VectorRows {
-  const find = db.prepare<[string, string], Collection>(
-    'select id, dimensions from collection where scope = ? and name = ?',
-  );
-  const make = db.prepare<[string, string, number]>(
-    'insert into collection (scope, name, dimensions) values (?, ?, ?)',
-  );
-  const count = db
-    .prepare<[string], number>('select coalesce(sum(items), 0) from collection where scope = ?')
-    .pluck();
-  const grew = db.prepare<[number, number]>('update collection set items = items + ? where id = ?');
-  const forget = db.prepare<[number]>('delete from collection where id = ? and items = 0');
-  const itemId = db
-    .prepare<[number, string], number>('select id from item where collection = ? and item_id = ?')
-    .pluck();
-  const addItem = db.prepare<[number, string, string]>(
-    'insert into item (collection, item_id, metadata) values (?, ?, ?)',
-  );
-  const changeItem = db.prepare<[string, number]>('update item set metadata = ? where id = ?');
-  const removeItem = db.prepare<[number]>('delete from item where id = ?');
-
+  const sql = statements(db);
   // Prepared per call: there are few calls, and the table may be new.
-  const on = ({ dimensions }: Collection, sql: (table: string) => string) =>
-    db.prepare<unknown[]>(sql(vectorTable(dimensions).name));
+  const on = ({ dimensions }: Collection, text: (table: string) => string) =>
+    db.prepare<unknown[]>(text(vectorTable(dimensions).name));
 
   return {
-    find: (scope, name) => find.get(scope, name),
+    find: (scope, name) => sql.find.get(scope, name),
     collection(scope, name, dimensions) {
-      const found = find.get(scope, name);
+      const found = sql.find.get(scope, name);
       if (found) return found;
       db.prepare(vectorTable(dimensions).sql).run();
-      make.run(scope, name, dimensions);
-      return find.get(scope, name)!;
+      sql.create.run(scope, name, dimensions);
+      return sql.find.get(scope, name)!;
     },
-    count: (scope) => count.get(scope) ?? 0,
+    count: (scope) => sql.count.get(scope) ?? 0,
     put(collection, { id, vector, metadata }) {
       const text = JSON.stringify(metadata);
-      const known = itemId.get(collection.id, id);
+      const known = sql.itemId.get(collection.id, id);
       if (known !== undefined) {
-        changeItem.run(text, known);
+        sql.changeItem.run(text, known);
         on(collection, (table) => `update ${table} set embedding = ? where rowid = ?`).run(
           bytesOf(vector),
           BigInt(known),
         );
         return false;
       }
-      const { lastInsertRowid } = addItem.run(collection.id, id, text);
+      const { lastInsertRowid } = sql.addItem.run(collection.id, id, text);
       on(collection, (table) => `insert into ${table} (rowid, collection, embedding) values (?, ?, ?)`).run(
         BigInt(lastInsertRowid),
         BigInt(collection.id),
@@ -79,17 +60,18 @@ export function vectorRows(db: Database): VectorRows {
       return true;
     },
     remove(collection, id) {
-      const known = itemId.get(collection.id, id);
+      const known = sql.itemId.get(collection.id, id);
       if (known === undefined) return false;
       on(collection, (table) => `delete from ${table} where rowid = ?`).run(BigInt(known));
-      removeItem.run(known);
+      sql.removeItem.run(known);
       return true;
     },
-    grew: (collection, by) => void grew.run(by, collection.id),
-    deleteEmpty: ({ id }) => void forget.run(id),
+    grew: (collection, by) => void sql.grew.run(by, collection.id),
+    deleteEmpty: ({ id }) => void sql.deleteEmpty.run(id),
     nearest(collection, query) {
-      const { sql, values } = filterOf(query.filter);
-      const among = sql === '' ? '' : `and rowid in (select id from item where collection = ? ${sql})`;
+      const { conditions, values } = filterOf(query.filter);
+      const among =
+        conditions === '' ? '' : `and rowid in (select id from item where collection = ? ${conditions})`;
       const found = on(
         collection,
         (table) => `
@@ -114,6 +96,30 @@ export function vectorRows(db: Database): VectorRows {
   };
 }
 
+function statements(db: Database) {
+  return {
+    find: db.prepare<[string, string], Collection>(
+      'select id, dimensions from collection where scope = ? and name = ?',
+    ),
+    create: db.prepare<[string, string, number]>(
+      'insert into collection (scope, name, dimensions) values (?, ?, ?)',
+    ),
+    count: db
+      .prepare<[string], number>('select coalesce(sum(items), 0) from collection where scope = ?')
+      .pluck(),
+    grew: db.prepare<[number, number]>('update collection set items = items + ? where id = ?'),
+    deleteEmpty: db.prepare<[number]>('delete from collection where id = ? and items = 0'),
+    itemId: db
+      .prepare<[number, string], number>('select id from item where collection = ? and item_id = ?')
+      .pluck(),
+    addItem: db.prepare<[number, string, string]>(
+      'insert into item (collection, item_id, metadata) values (?, ?, ?)',
+    ),
+    changeItem: db.prepare<[string, number]>('update item set metadata = ? where id = ?'),
+    removeItem: db.prepare<[number]>('delete from item where id = ?'),
+  };
+}
+
 function bytesOf(vector: number[]): Buffer {
   return Buffer.from(Float32Array.from(vector).buffer);
 }
@@ -126,16 +132,16 @@ function scoreOf(distance: number): number {
 /**
  * One condition on `item.metadata` per value, including its type: SQLite treats JSON's true and 1 as equal.
  */
-function filterOf(filter: VectorMetadata): { sql: string; values: unknown[] } {
+function filterOf(filter: VectorMetadata): { conditions: string; values: unknown[] } {
   const values: unknown[] = [];
-  const sql = Object.entries(filter).map(([key, value]) => {
+  const conditions = Object.entries(filter).map(([key, value]) => {
     values.push(key);
     if (value === null || typeof value === 'boolean') return condition(`type = '${value}'`);
     values.push(value);
     const types = typeof value === 'string' ? "'text'" : "'integer', 'real'";
     return condition(`type in (${types}) and value = ?`);
   });
-  return { sql: sql.join(' '), values };
+  return { conditions: conditions.join(' '), values };
 }
 
 function condition(test: string): string {

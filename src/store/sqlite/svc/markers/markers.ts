@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import type { MaybePromise } from '../../../../kit/data/maybe-promise.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
@@ -8,10 +7,9 @@ import type { Step, Unit } from '../committer/protocol.ts';
 import { SQL } from '../deliveries/statements.ts';
 import type { InboxLog } from '../inbox-log.ts';
 import { createMarkerIndex, type MarkerIndex } from './marker-index.ts';
+import { digestOf, type MarkerRow, markerStatements } from './marker-rows.ts';
 import { createPendingRelease, type MarkerLoad, type PendingRelease, startMarkerLoad } from './startup.ts';
 
-/** Half of SHA-256: forging another delivery's marker takes a second preimage of 128 bits. */
-const DIGEST_BYTES = 16;
 /** Maximum markers in memory, in some 16 MB; older ones move to a table with its own index. */
 const MAX_INDEXED = 500_000;
 /** Maximum delay until a read notices another process's claim; a claim always notices. */
@@ -32,13 +30,6 @@ interface Inserted {
   rowid: number;
 }
 
-interface Row {
-  id: number;
-  digest: Buffer;
-  state: MarkerState;
-  expiresAt: number;
-}
-
 /**
  * An append-only log with an in-memory index. Each claim has its own row, so the end of an expired claim
  * cannot touch its successor. Rows of other processes have ids above the last one seen; a claim checks them
@@ -50,7 +41,7 @@ export class Markers {
   readonly #clock: Clock;
   readonly #maxIndexed: number;
   readonly #shared: boolean;
-  readonly #sql: ReturnType<typeof statements>;
+  readonly #sql: ReturnType<typeof markerStatements>;
   readonly #index: MarkerIndex;
   readonly #load: MarkerLoad;
   readonly #pendingRelease: PendingRelease;
@@ -76,7 +67,7 @@ export class Markers {
     clock: Clock,
     { logger, maxIndexed = MAX_INDEXED, shared = true }: MarkerOptions,
   ) {
-    const sql = statements(db);
+    const sql = markerStatements(db);
     this.#db = db;
     this.#log = log;
     this.#clock = clock;
@@ -237,7 +228,7 @@ export class Markers {
     this.#seen = id;
   }
 
-  #isOrphaned({ id, state }: Row): boolean {
+  #isOrphaned({ id, state }: MarkerRow): boolean {
     return state === 'pending' && id <= this.#orphanedUntil;
   }
 
@@ -287,38 +278,4 @@ export class Markers {
   }
 }
 
-/**
- * Each delivery needs its digest twice, nearly always in a row; a larger cache would only retain garbage.
- */
-let latest: { key: string; digest: Buffer } = { key: '', digest: Buffer.alloc(0) };
-
-function digestOf(key: string): Buffer {
-  if (key !== latest.key) latest = { key, digest: hash('sha256', key, 'buffer').subarray(0, DIGEST_BYTES) };
-  return latest.digest;
-}
-
 const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-
-function statements(db: Database) {
-  return {
-    row: db.prepare<[number], Row>(
-      'select id, digest, state, expires_at as expiresAt from delivery_marker where id = ?',
-    ),
-    since: db.prepare<[number], { id: number; digest: Buffer }>(
-      'select id, digest from delivery_marker where id > ? order by id',
-    ),
-    /**
-     * For an empty table: the id after the last one ever used, as later rows may still be in the journal.
-     */
-    oldest: db.prepare<[], { id: number }>(`select coalesce(
-      (select min(id) from delivery_marker),
-      (select seq + 1 from sqlite_sequence where name = 'delivery_marker'), 0) as id`),
-    lastId: db.prepare<[], { id: number }>(
-      "select seq as id from sqlite_sequence where name = 'delivery_marker'",
-    ),
-    anyOld: db.prepare('select 1 from delivery_marker_old limit 1'),
-    old: db.prepare<[Buffer, number]>(
-      'select 1 from delivery_marker_old where digest = ? and expires_at > ?',
-    ),
-  };
-}

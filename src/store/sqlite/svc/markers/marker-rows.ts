@@ -1,0 +1,48 @@
+import { hash } from 'node:crypto';
+import type { MarkerState } from '../../../ports/index.ts';
+import type { Database } from '../../database.ts';
+
+/** Half of SHA-256: forging another delivery's marker takes a second preimage of 128 bits. */
+const DIGEST_BYTES = 16;
+
+export interface MarkerRow {
+  id: number;
+  digest: Buffer;
+  state: MarkerState;
+  expiresAt: number;
+}
+
+/**
+ * Each delivery needs its digest twice, nearly always in a row; a larger cache would only retain garbage.
+ */
+let latest: { key: string; digest: Buffer } = { key: '', digest: Buffer.alloc(0) };
+
+export function digestOf(key: string): Buffer {
+  if (key !== latest.key) latest = { key, digest: hash('sha256', key, 'buffer').subarray(0, DIGEST_BYTES) };
+  return latest.digest;
+}
+
+/** Queries of marker tables. */
+export function markerStatements(db: Database) {
+  return {
+    row: db.prepare<[number], MarkerRow>(
+      'select id, digest, state, expires_at as expiresAt from delivery_marker where id = ?',
+    ),
+    since: db.prepare<[number], { id: number; digest: Buffer }>(
+      'select id, digest from delivery_marker where id > ? order by id',
+    ),
+    /**
+     * For an empty table: the id after the last one ever used, as later rows may still be in the journal.
+     */
+    oldest: db.prepare<[], { id: number }>(`select coalesce(
+      (select min(id) from delivery_marker),
+      (select seq + 1 from sqlite_sequence where name = 'delivery_marker'), 0) as id`),
+    lastId: db.prepare<[], { id: number }>(
+      "select seq as id from sqlite_sequence where name = 'delivery_marker'",
+    ),
+    anyOld: db.prepare('select 1 from delivery_marker_old limit 1'),
+    old: db.prepare<[Buffer, number]>(
+      'select 1 from delivery_marker_old where digest = ? and expires_at > ?',
+    ),
+  };
+}
