@@ -1,5 +1,5 @@
-import { BufferedOutput } from '../../../src/kit/telemetry/output.ts';
-import { systemClock } from '../../../src/kit/time/clock.ts';
+import { BufferedOutput } from '../../../../src/kit/telemetry/output.ts';
+import { systemClock } from '../../../../src/kit/time/clock.ts';
 
 /** Writes 20,000 numbered lines of 1 KB in 100 turns, then tells on stderr how many milliseconds its calls took. */
 
