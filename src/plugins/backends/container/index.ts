@@ -14,7 +14,7 @@ import { type Call, cancelled, createCall, unavailable } from '../worker/call.ts
 import { lostProcess } from '../worker/exit-reason.ts';
 import { RUNNER_LIMITS, realRoot } from '../worker/index.ts';
 import { captureOutput } from '../worker/output-capture.ts';
-import { startRunnerProcess } from '../worker/runner-process.ts';
+import { RunnerProcess } from '../worker/runner-process.ts';
 import type { SpawnEvents, SpawnedRunner } from '../worker/spawn-runner.ts';
 import { splitStreams } from './attached.ts';
 import { createEngine, type Engine } from './engine.ts';
@@ -107,7 +107,7 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
       return call.promise;
     }
     const container = containerRunner(engine, id, socket);
-    const runner = startRunnerProcess(
+    const runner = new RunnerProcess(
       {
         spawn: container.spawn,
         plugin: { ...request.plugin, root },
@@ -210,7 +210,7 @@ export function createContainerBackend(deps: ContainerBackendDeps): ContainerBac
   };
 }
 
-/** Adapts a running container to the interface that `startRunnerProcess` expects of a process. */
+/** Adapts a running container to the interface that `RunnerProcess` expects of a process. */
 function containerRunner(engine: Engine, id: string, socket: Awaited<ReturnType<Engine['attach']>>) {
   const { channel, stderr } = splitStreams(socket);
   let said = '';

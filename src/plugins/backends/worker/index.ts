@@ -20,7 +20,7 @@ import {
 import { createPluginLogSink, LOG_BUDGET } from '../../services/log.ts';
 import type { SourceCode } from '../../source-code.ts';
 import { Pool, type PoolStats } from './pool.ts';
-import { startRunnerProcess } from './runner-process.ts';
+import { RunnerProcess } from './runner-process.ts';
 import { spawnRunner } from './spawn-runner.ts';
 
 const MEGABYTE = 1024 * 1024;
@@ -128,7 +128,7 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
         });
       },
       start: (launch, events) =>
-        startRunnerProcess(
+        new RunnerProcess(
           {
             spawn: (spawnEvents) => spawnRunner(launch, spawnEvents),
             plugin: { ...plugin, root },

@@ -8,12 +8,7 @@ import { type Call, cancelled, createCall, unavailable } from './call.ts';
 import { asSandboxError, lostProcess, type ProcessExit } from './exit-reason.ts';
 import { createLoadCrashes, type LoadCrashes } from './load-crashes.ts';
 import { PoolMembers, type PoolMembersOptions } from './pool-members.ts';
-import {
-  type RunnerProcess,
-  type RunnerProcessEvents,
-  START_MS,
-  type startRunnerProcess,
-} from './runner-process.ts';
+import { type RunnerProcess, type RunnerProcessEvents, START_MS } from './runner-process.ts';
 
 const MAX_RETRY_SECONDS = 60;
 
@@ -22,7 +17,7 @@ export interface PoolDeps extends PoolMembersOptions {
   maxQueue: number;
   /** Prepares the sandbox; called when the first process is needed, so that changed files are noticed. */
   prepare(): Promise<Launch>;
-  start(launch: Launch, events: RunnerProcessEvents): ReturnType<typeof startRunnerProcess>;
+  start(launch: Launch, events: RunnerProcessEvents): RunnerProcess;
   /** Called when no process is left and the queue is empty. */
   onEmpty(): void;
 }

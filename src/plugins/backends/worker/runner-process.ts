@@ -10,10 +10,10 @@ import type { PluginLogSink } from '../../services/log.ts';
 import type { SourceCode } from '../../source-code.ts';
 import type { Call } from './call.ts';
 import type { EndReason, ProcessExit } from './exit-reason.ts';
-import { openFrameChannel } from './frame-channel.ts';
+import { type FrameChannel, openFrameChannel } from './frame-channel.ts';
 import { asFrame, type RawFrame, readText } from './frames.ts';
 import { LiveCalls } from './live-calls.ts';
-import { createMemoryWatch } from './memory.ts';
+import { createMemoryWatch, type MemoryWatch } from './memory.ts';
 import type { SpawnEvents, SpawnedRunner } from './spawn-runner.ts';
 
 /** Time until the runner is ready; plugin code loads later, within the call's timeout. */
@@ -46,149 +46,165 @@ export interface RunnerProcessEvents {
   onExit(exit: ProcessExit): void;
 }
 
-export interface RunnerProcess {
-  readonly isReady: boolean;
+/** A sandboxed runner, started by the constructor and supervised until its end. All its frames are untrusted. */
+export class RunnerProcess {
+  readonly #deps: RunnerProcessDeps;
+  readonly #events: RunnerProcessEvents;
+  readonly #runner: SpawnedRunner;
+  readonly #channel: FrameChannel;
+  readonly #calls: LiveCalls;
+  readonly #memory: MemoryWatch;
+  readonly #stopStartTimer: () => void;
+  #isReady = false;
+  #hadLoaded = false;
+  #isGone = false;
+  #ended: EndReason | null = null;
+  #fatal: ProcessExit['fatal'] = null;
+  #inputChars = 0;
+
+  constructor(deps: RunnerProcessDeps, events: RunnerProcessEvents) {
+    const { plugin, services, sink, logger, clock } = deps;
+    this.#deps = deps;
+    this.#events = events;
+    this.#runner = deps.spawn({
+      onLine: (layer, line) =>
+        sink.write({ pluginId: plugin.id, layer }, layer === 'stderr' ? 'warn' : 'info', line),
+      onExit: (code, signal, error) => this.#finish(code, signal, error),
+    });
+    this.#channel = openFrameChannel(this.#runner.channel, deps.limits.frameBytes, {
+      onFrame: (frame, length) => this.#handle(frame, length),
+      inputChars: () => this.#inputChars,
+      onFault: (what) => this.end({ kind: 'protocol', what }),
+    });
+    this.#calls = new LiveCalls({
+      ...{ pluginId: plugin.id, services, sink, logger, clock },
+      send: this.#channel.send,
+      endProcess: (reason) => this.end(reason),
+      onFree: (call) => events.onFree(call),
+    });
+    this.#memory = this.#watchMemory();
+    this.#stopStartTimer = systemClock.after(START_MS, () => this.end({ kind: 'start', afterMs: START_MS }));
+    this.#sendInit();
+  }
+
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
   /** True once it was told to end: it accepts no more calls. */
-  readonly isEnding: boolean;
+  get isEnding(): boolean {
+    return this.#ended !== null || this.#isGone;
+  }
+
   /** A call did not stop after its timeout: the process accepts no more until it has. */
-  readonly isStuck: boolean;
+  get isStuck(): boolean {
+    return this.#calls.isStuck;
+  }
+
   /** In-flight calls, including timed-out ones that have not stopped yet. */
-  readonly load: number;
-  readonly pid: number | undefined;
+  get load(): number {
+    return this.#calls.size;
+  }
+
+  get pid(): number | undefined {
+    return this.#runner.pid;
+  }
+
   /** Returns false, and rejects the call, when the execution id is already running. */
-  assign(call: Call): boolean;
-  end(reason: EndReason): void;
-}
+  assign(call: Call): boolean {
+    if (!this.#calls.add(call)) return false;
+    this.#inputChars = Math.max(this.#calls.size > 1 ? this.#inputChars : 0, call.frame.length);
+    this.#channel.sendLine(call.frame);
+    this.#memory.start();
+    return true;
+  }
 
-/** Starts one sandboxed runner and supervises it until its end. All its frames are untrusted. */
-export function startRunnerProcess(deps: RunnerProcessDeps, events: RunnerProcessEvents): RunnerProcess {
-  const { plugin, memoryMb, limits, services, sink, logger, clock } = deps;
-  const logFields = { pluginId: plugin.id };
-  let isReady = false;
-  let hadLoaded = false;
-  let isGone = false;
-  let ended: EndReason | null = null;
-  let fatal: ProcessExit['fatal'] = null;
-  let inputChars = 0;
+  end(reason: EndReason): void {
+    if (this.isEnding) return;
+    this.#ended = reason;
+    if (reason.kind === 'idle') {
+      this.#runner.leave();
+      systemClock.after(LEAVE_MS, () => this.#runner.kill());
+    } else this.#runner.kill();
+  }
 
-  const runner = deps.spawn({
-    onLine: (layer, line) => sink.write({ ...logFields, layer }, layer === 'stderr' ? 'warn' : 'info', line),
-    onExit: finish,
-  });
-  const channel = openFrameChannel(runner.channel, limits.frameBytes, {
-    onFrame: handle,
-    inputChars: () => inputChars,
-    onFault: (what) => end({ kind: 'protocol', what }),
-  });
-  const calls = new LiveCalls({
-    ...{ pluginId: plugin.id, services, sink, logger, clock },
-    send: channel.send,
-    endProcess: end,
-    onFree: events.onFree,
-  });
-  const memory = createMemoryWatch({
-    limitMb: memoryMb,
-    folders: runner.memoryFolders,
-    pid: () => (ended ? undefined : runner.pid),
-    isBusy: () => calls.size > 0,
-    onOver: (usedMb) => end({ kind: 'memory', usedMb: Math.round(usedMb), limitMb: memoryMb }),
-    onFull: () => end({ kind: 'idle' }),
-  });
-  const stopStartTimer = systemClock.after(START_MS, () => end({ kind: 'start', afterMs: START_MS }));
-  channel.send({
-    type: 'init',
-    protocol: PROTOCOL_VERSION,
-    plugin,
-    sdk: pathToFileURL(entryFile('sdk')).href,
-    env: grantedNames(deps.permissions),
-    limits,
-    ...(deps.code ? { code: deps.code } : {}),
-  });
+  #watchMemory(): MemoryWatch {
+    const limitMb = this.#deps.memoryMb;
+    return createMemoryWatch({
+      limitMb,
+      folders: this.#runner.memoryFolders,
+      pid: () => (this.#ended ? undefined : this.#runner.pid),
+      isBusy: () => this.#calls.size > 0,
+      onOver: (usedMb) => this.end({ kind: 'memory', usedMb: Math.round(usedMb), limitMb }),
+      onFull: () => this.end({ kind: 'idle' }),
+    });
+  }
+
+  #sendInit(): void {
+    const { plugin, permissions, limits, code } = this.#deps;
+    this.#channel.send({
+      type: 'init',
+      protocol: PROTOCOL_VERSION,
+      plugin,
+      sdk: pathToFileURL(entryFile('sdk')).href,
+      env: grantedNames(permissions),
+      limits,
+      ...(code ? { code } : {}),
+    });
+  }
 
   /** Returns false for an invalid frame. */
-  function handle(frame: RawFrame, length: number): boolean {
-    if (frame.type === 'ready') return becomeReady();
-    if (frame.type === 'loaded') return becomeLoaded();
-    if (frame.type === 'fatal') return noteFatal(frame);
-    return calls.take(frame, length);
+  #handle(frame: RawFrame, length: number): boolean {
+    if (frame.type === 'ready') return this.#becomeReady();
+    if (frame.type === 'loaded') return this.#becomeLoaded();
+    if (frame.type === 'fatal') return this.#noteFatal(frame);
+    return this.#calls.take(frame, length);
   }
 
-  function becomeReady(): boolean {
-    if (isReady) return false;
-    isReady = true;
-    stopStartTimer();
-    events.onReady();
+  #becomeReady(): boolean {
+    if (this.#isReady) return false;
+    this.#isReady = true;
+    this.#stopStartTimer();
+    this.#events.onReady();
     return true;
   }
 
-  function becomeLoaded(): boolean {
-    if (hadLoaded) return false;
-    hadLoaded = true;
-    events.onLoaded();
+  #becomeLoaded(): boolean {
+    if (this.#hadLoaded) return false;
+    this.#hadLoaded = true;
+    this.#events.onLoaded();
     return true;
   }
 
-  function noteFatal(frame: RawFrame): boolean {
-    if (fatal) return false;
+  #noteFatal(frame: RawFrame): boolean {
+    if (this.#fatal) return false;
     const error = asFrame(frame.error);
-    fatal = { reason: readText(frame.reason, 64), message: readText(error?.message) };
-    sink.write(logFields, 'error', `${fatal.reason}: ${fatal.message}`, {
+    const fatal = { reason: readText(frame.reason, 64), message: readText(error?.message) };
+    this.#fatal = fatal;
+    const { plugin, sink } = this.#deps;
+    sink.write({ pluginId: plugin.id }, 'error', `${fatal.reason}: ${fatal.message}`, {
       stack: readText(error?.stack, 8000),
     });
     return true;
   }
 
-  function end(reason: EndReason): void {
-    if (ended || isGone) return;
-    ended = reason;
-    if (reason.kind === 'idle') {
-      runner.leave();
-      systemClock.after(LEAVE_MS, runner.kill);
-    } else runner.kill();
-  }
-
-  function finish(code: number | null, signal: string | null, error?: Error): void {
-    isGone = true;
-    stopStartTimer();
-    memory.stop();
-    if (error) logger.error('A plugin process could not be started', { ...logFields, error });
+  #finish(code: number | null, signal: string | null, error?: Error): void {
+    const { plugin, logger, memoryMb } = this.#deps;
+    this.#isGone = true;
+    this.#stopStartTimer();
+    this.#memory.stop();
+    if (error) logger.error('A plugin process could not be started', { pluginId: plugin.id, error });
     const exit: ProcessExit = {
       code,
       signal,
-      ended,
-      fatal,
-      stderr: error ? error.message : runner.stderrTail(),
+      ended: this.#ended,
+      fatal: this.#fatal,
+      stderr: error ? error.message : this.#runner.stderrTail(),
       memoryMb,
-      wasReady: isReady,
-      hadLoaded,
+      wasReady: this.#isReady,
+      hadLoaded: this.#hadLoaded,
     };
-    calls.failAll(exit);
-    events.onExit(exit);
+    this.#calls.failAll(exit);
+    this.#events.onExit(exit);
   }
-
-  return {
-    get isReady() {
-      return isReady;
-    },
-    get isEnding() {
-      return ended !== null || isGone;
-    },
-    get isStuck() {
-      return calls.isStuck;
-    },
-    get load() {
-      return calls.size;
-    },
-    get pid() {
-      return runner.pid;
-    },
-    assign(call) {
-      if (!calls.add(call)) return false;
-      inputChars = Math.max(calls.size > 1 ? inputChars : 0, call.frame.length);
-      channel.sendLine(call.frame);
-      memory.start();
-      return true;
-    },
-    end,
-  };
 }
