@@ -10,11 +10,12 @@ import {
   createWorkerBackend,
   type LoadedPlugin,
   loadPlugins,
+  type PlatformServices,
   packageIntegrityOf,
   userSecrets,
 } from '../plugins/index.ts';
 import { type Connection, type ConnectionEnd, connect } from './connection.ts';
-import { createAgentExecutions } from './executions.ts';
+import { AgentExecutions } from './executions.ts';
 import type { AgentIdentity } from './identity.ts';
 import { createPluginCache } from './plugin-cache.ts';
 import { type AgentTokens, createAgentTokens } from './tokens.ts';
@@ -63,27 +64,19 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     logger,
   });
   const config = { ...PlatformConfig.parse({}).execution.worker, ...options.worker };
-  let closeBackend = async (): Promise<void> => {};
-  const executions = createAgentExecutions({
+  // The gateway's welcome fills in the services.
+  const services: PlatformServices = {};
+  const backend = createWorkerBackend({
+    ...{ config, services, logger, clock, dataDir: home },
+    secrets: userSecrets(process.env),
+  });
+  const executions = new AgentExecutions({
     namespaceId: identity.namespaceId,
-    cache,
-    logger,
-    createBackend(services) {
-      const backend = createWorkerBackend({
-        ...{ config, services, logger, clock, dataDir: home },
-        secrets: userSecrets(process.env),
-      });
-      closeBackend = () => backend.close();
-      return {
-        ...backend,
-        isBusy: (id) =>
-          backend
-            .stats()
-            .some(
-              ({ pluginId, running, slots, queued }) => pluginId === id && (queued > 0 || running >= slots),
-            ),
-      };
-    },
+    ...{ cache, backend, services, logger },
+    isBusy: (id) =>
+      backend
+        .stats()
+        .some(({ pluginId, running, slots, queued }) => pluginId === id && (queued > 0 || running >= slots)),
   });
   const announced = await announce(local);
   const stopping = new AbortController();
@@ -151,7 +144,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
   let draining: Promise<void> | undefined;
   const finished = run().finally(async () => {
     await draining;
-    await closeBackend();
+    await backend.close();
   });
   return {
     finished,

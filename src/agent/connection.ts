@@ -18,8 +18,9 @@ import type { Logger } from '../kit/telemetry/logger.ts';
 import { type Clock, every } from '../kit/time/clock.ts';
 import { seconds } from '../kit/time/duration.ts';
 import { createFrameJoiner, createOutbox } from '../plugins/index.ts';
-import type { AgentExecutions, Link } from './executions.ts';
+import type { AgentExecutions } from './executions.ts';
 import type { AgentIdentity } from './identity.ts';
+import type { Link } from './link.ts';
 
 const HANDSHAKE_MS = seconds(10);
 const FLUSH_POLL_MS = 20;
@@ -108,7 +109,7 @@ export function connect(deps: ConnectionDeps): Connection {
     else if (frame.type === 'part') join(frame);
     else if (frame.type === 'drop') joiner.drop(frame.frame);
     else if (frame.type === 'cancel') executions.cancel(frame.executionId, frame.reason);
-    else if (frame.type === 'reply') executions.settleCall(frame.callId, frame.outcome);
+    else if (frame.type === 'reply') executions.calls.settle(frame.callId, frame.outcome);
   }
 
   function join(part: PartFrame): void {
@@ -139,7 +140,7 @@ export function connect(deps: ConnectionDeps): Connection {
   function begin({ sessionId, heartbeatMs, services }: Extract<GatewayFrame, { type: 'welcome' }>): void {
     isOpen = true;
     stopGreeting();
-    executions.offer(services);
+    executions.calls.offer(services);
     stopBeating = every(clock, heartbeatMs, () => {
       const silentMs = clock.monotonic() - lastFrameAt;
       if (silentMs >= heartbeatMs * HOST_SOCKET.maxMissedHeartbeats) fail('no frames from the gateway');
