@@ -3,7 +3,7 @@ import type { Database } from '../database.ts';
 
 type Seq = { seq: number };
 
-interface UnreadSignals {
+export interface UnreadSignals {
   count: number;
   bytes: number;
 }

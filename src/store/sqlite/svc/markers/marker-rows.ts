@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { Statement } from 'better-sqlite3';
 import type { MarkerState } from '../../../ports/index.ts';
 import type { Database } from '../../database.ts';
 
@@ -22,27 +23,26 @@ export function digestOf(key: string): Buffer {
   return latest.digest;
 }
 
+export interface MarkerStatements {
+  row: Statement<[number], MarkerRow>;
+  since: Statement<[number], { id: number; digest: Buffer }>;
+  /** For an empty table: the id after the last one ever used, as later rows may still be in the journal. */
+  oldest: Statement<[], { id: number }>;
+  lastId: Statement<[], { id: number }>;
+  anyOld: Statement<[]>;
+  old: Statement<[Buffer, number]>;
+}
+
 /** Queries of marker tables. */
-export function markerStatements(db: Database) {
+export function markerStatements(db: Database): MarkerStatements {
   return {
-    row: db.prepare<[number], MarkerRow>(
-      'select id, digest, state, expires_at as expiresAt from delivery_marker where id = ?',
-    ),
-    since: db.prepare<[number], { id: number; digest: Buffer }>(
-      'select id, digest from delivery_marker where id > ? order by id',
-    ),
-    /**
-     * For an empty table: the id after the last one ever used, as later rows may still be in the journal.
-     */
-    oldest: db.prepare<[], { id: number }>(`select coalesce(
+    row: db.prepare('select id, digest, state, expires_at as expiresAt from delivery_marker where id = ?'),
+    since: db.prepare('select id, digest from delivery_marker where id > ? order by id'),
+    oldest: db.prepare(`select coalesce(
       (select min(id) from delivery_marker),
       (select seq + 1 from sqlite_sequence where name = 'delivery_marker'), 0) as id`),
-    lastId: db.prepare<[], { id: number }>(
-      "select seq as id from sqlite_sequence where name = 'delivery_marker'",
-    ),
+    lastId: db.prepare("select seq as id from sqlite_sequence where name = 'delivery_marker'"),
     anyOld: db.prepare('select 1 from delivery_marker_old limit 1'),
-    old: db.prepare<[Buffer, number]>(
-      'select 1 from delivery_marker_old where digest = ? and expires_at > ?',
-    ),
+    old: db.prepare('select 1 from delivery_marker_old where digest = ? and expires_at > ?'),
   };
 }
