@@ -1,7 +1,7 @@
 import type { GatewayStore } from '../../store/ports/index.ts';
 import { sqliteGatewayStore } from '../../store/sqlite/index.ts';
 import type { Resources } from '../define-daemon.ts';
-import { createPluginRuntime } from '../plugin-runtime/runtime.ts';
+import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { createDispatch } from './domain/hosts/dispatch.ts';
 import { createExecutionClaims } from './domain/hosts/execution-claims.ts';
 import { startHousekeeping } from './domain/housekeeping.ts';
@@ -29,7 +29,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
   const state = await openWebhookState(resources, store, stack);
   const { createRemoteBackends, ...remote } = await remoteExecution(resources, { store, identity }, stack);
   const plugins = stack.adopt(
-    await createPluginRuntime(resources, {
+    await PluginRuntime.open(resources, {
       createRemoteBackends,
       onServiceCall: (pluginId, service) => state.use.noteCall(pluginId, service),
       webhooks: { list: (scope, pluginId) => state.listing.list(scope.tenantId, pluginId) },

@@ -2,7 +2,7 @@ import { systemClock } from '../../kit/time/clock.ts';
 import { seconds } from '../../kit/time/duration.ts';
 import { projectSecrets } from '../../plugins/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
-import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime/runtime.ts';
+import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import type { SourceWatch } from '../plugin-runtime/source-watch.ts';
 import { type Catalogue, createCatalogue } from './domain/catalogue.ts';
 import { createInstaller, type Installer } from './domain/installer.ts';
@@ -28,7 +28,7 @@ export async function marketplaceServices(
   stack: AsyncDisposableStack,
 ): Promise<MarketplaceServices> {
   const { config, projectDir, dataDir, clock, logger, random, analytics } = resources;
-  const plugins = stack.adopt(await createPluginRuntime(resources, { reportsPlugins: true }), (opened) =>
+  const plugins = stack.adopt(await PluginRuntime.open(resources, { reportsPlugins: true }), (opened) =>
     opened.close(),
   );
   const load = () => plugins.read();
@@ -36,7 +36,7 @@ export async function marketplaceServices(
     projectDir,
     dataDir,
     describer: plugins.describer,
-    sandbox: plugins.sandbox,
+    sandbox: () => plugins.sandbox(),
     secrets: projectSecrets(resources),
     authMode: config.auth.mode,
     load,

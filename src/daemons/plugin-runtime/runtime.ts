@@ -4,7 +4,7 @@ import { every, systemClock } from '../../kit/time/clock.ts';
 import {
   createDescriber,
   createIntegrityCache,
-  type InvokeCommand,
+  type Invocation,
   type Kept,
   keepRunning,
   type LoadedPlugin,
@@ -19,9 +19,9 @@ import {
 } from '../../plugins/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import { backendFor, createBackends, type OwnParts } from './backends.ts';
-import { createCodeCheck } from './code-check.ts';
+import { type CodeCheck, createCodeCheck } from './code-check.ts';
 import { invokeCommand } from './commands.ts';
-import { executionEvents } from './execution-events.ts';
+import { executionEvents, type TrackExecution } from './execution-events.ts';
 import { createPoolMetrics } from './metrics.ts';
 import type { ExecuteOptions, PluginCall } from './plugin-call.ts';
 import { retryWhileQueueFull } from './queue-retry.ts';
@@ -29,162 +29,182 @@ import { createPluginReports } from './reports.ts';
 import { RunningCode } from './running-code.ts';
 import { configFaults, settingsOf } from './settings.ts';
 
-/** The project's plugins, ready to be called by a service. */
-export interface PluginRuntime {
-  /** State of the latest reload; do not cache it. */
-  readonly registry: PluginRegistry;
-  /** Describes plugins by running their code. */
-  readonly describer: PluginDescriber;
-  /** The sandbox of plugin code run by this service. Throws SANDBOX_ERROR. */
-  sandbox(): Promise<SandboxInForce>;
-  /** Services that handlers reach through their context. */
-  readonly services: PlatformServices;
-  /**
-   * Runs a handler on its plugin's configured backend. Throws PLUGIN_NOT_FOUND, HOST_MISMATCH and errors of
-   * `ExecutionBackend.run`.
-   */
-  execute(call: PluginCall, options?: ExecuteOptions): Promise<CommandResult>;
-  /** Reads the plugins on disk without activating them. */
-  read(): Promise<PluginRegistry>;
-  /** Like `read`, merged with the plugins that a reload would keep running. */
-  readBeside(): Promise<Kept>;
-  /** Reloads the plugins; one that is running and now broken on disk keeps its running version. */
-  reload(): Promise<void>;
-  /**
-   * Resolves once the current lock file is loaded. A failed reload is logged and keeps the previous state.
-   */
-  upToDate(): Promise<void>;
-  /** Called after each reload, which waits for it; the returned function unsubscribes. */
-  onReload(listener: (registry: PluginRegistry) => void | Promise<void>): () => void;
-  /** Ends the plugins' processes; calls in flight fail. */
-  close(): Promise<void>;
-}
+type ReloadListener = (registry: PluginRegistry) => void | Promise<void>;
 
 /** Poll interval of the lock file, in real time, as files change in it. */
 const WATCH_MS = 250;
 
 /**
- * Loads the plugins of the config and of the lock file, reports broken ones, prepares the backends, and reloads when
- * the lock file changes. @spec docs/decisions/0050
+ * The project's plugins, ready to be called by a service: those of the config and of the lock file. Reports broken
+ * ones, prepares the backends, and reloads when the lock file changes. @spec docs/decisions/0050
  */
-export async function createPluginRuntime(resources: Resources, own: OwnParts = {}): Promise<PluginRuntime> {
-  const { config, projectDir, dataDir, random, logger } = resources;
-  const track = executionEvents(resources);
-  const invoke: InvokeCommand = (invocation) => invokeCommand(runtime, invocation);
-  const code = new RunningCode();
-  const { services, backends } = createBackends(resources, invoke, code, own);
-  createPoolMetrics(resources.metrics, backends.worker.stats);
-  const describer = createDescriber(backends.worker, random);
-  const integrity = createIntegrityCache();
-  let isStarting = true;
-  const checkCode = createCodeCheck(describer, code, logger, () => isStarting);
-  const load = () =>
-    loadPlugins({
-      integrity,
+export class PluginRuntime {
+  /** Describes plugins by running their code. */
+  readonly describer: PluginDescriber;
+  /** Services that handlers reach through their context. */
+  readonly services: PlatformServices;
+  readonly #resources: Resources;
+  readonly #backends: ReturnType<typeof createBackends>['backends'];
+  readonly #code = new RunningCode();
+  readonly #checkCode: CodeCheck;
+  readonly #integrity = createIntegrityCache();
+  readonly #track: TrackExecution;
+  readonly #report: ReturnType<typeof createPluginReports>;
+  readonly #listeners = new Set<ReloadListener>();
+  /** Undefined until the first load has ended. */
+  #registry: PluginRegistry | undefined;
+  /** Stamp of the lock file that the latest reload has read. */
+  #stamp: string | undefined;
+  #reloading: Promise<void> | undefined;
+  #stopWatching = (): void => {};
+
+  /** Resolves once the plugins are loaded. */
+  static async open(resources: Resources, own: OwnParts = {}): Promise<PluginRuntime> {
+    const runtime = new PluginRuntime(resources, own);
+    try {
+      await runtime.#start();
+    } catch (error) {
+      await runtime.#backends.worker.close();
+      throw error;
+    }
+    return runtime;
+  }
+
+  private constructor(resources: Resources, own: OwnParts) {
+    const { logger, metrics, random } = resources;
+    this.#resources = resources;
+    this.#track = executionEvents(resources);
+    const invoke = (invocation: Invocation) => invokeCommand(this, invocation);
+    const { services, backends } = createBackends(resources, invoke, this.#code, own);
+    this.services = services;
+    this.#backends = backends;
+    createPoolMetrics(metrics, () => backends.worker.stats());
+    this.describer = createDescriber(backends.worker, random);
+    this.#checkCode = createCodeCheck(this.describer, this.#code, logger, () => !this.#registry);
+    this.#report = createPluginReports(resources, own.reportsPlugins === true);
+  }
+
+  /** State of the latest reload; do not cache it. */
+  get registry(): PluginRegistry {
+    if (!this.#registry) throw new Error('The plugins are not loaded yet.');
+    return this.#registry;
+  }
+
+  /** The sandbox of plugin code run by this service. Throws SANDBOX_ERROR. */
+  sandbox(): Promise<SandboxInForce> {
+    return this.#backends.worker.sandbox();
+  }
+
+  /**
+   * Runs a handler on its plugin's configured backend. Throws PLUGIN_NOT_FOUND, HOST_MISMATCH and errors of
+   * `ExecutionBackend.run`.
+   */
+  async execute(
+    { plugin, recordedSpanId, ...call }: PluginCall,
+    options?: ExecuteOptions,
+  ): Promise<CommandResult> {
+    const { config, random } = this.#resources;
+    const { id, version, root, manifest } =
+      typeof plugin === 'string' ? this.registry.require(plugin) : plugin;
+    requireDeclaredHost(manifest, call.handler, call.host);
+    const backend = backendFor(config.execution, id, this.#backends, options?.target);
+    const request: ExecutionRequest = {
+      ...call,
+      executionId: call.executionId ?? random.uuid(),
+      plugin: { id, version, root },
+      config: settingsOf(manifest, ownValue(config.pluginConfig, id)),
+      permissions: call.permissions ?? manifest.permissions,
+      schemas: call.schemas ?? {},
+      timeoutMs: call.timeoutMs ?? LIMITS.routeTimeoutMs,
+    };
+    const run = (): Promise<CommandResult> => backend.run(request, options);
+    // Waits inside the execution's record: otherwise each rejected attempt would count as a failed
+    // execution.
+    const runOnce = options?.waitsForQueue ? () => retryWhileQueueFull(options.signal, run) : run;
+    // The caller records it; a second record would count it twice.
+    if (recordedSpanId !== undefined) return backend.run({ ...request, spanId: recordedSpanId }, options);
+    return this.#track(request, manifest, runOnce);
+  }
+
+  /** Reads the plugins on disk without activating them. */
+  read(): Promise<PluginRegistry> {
+    const { config, projectDir, dataDir } = this.#resources;
+    return loadPlugins({
+      integrity: this.#integrity,
       projectDir,
       patterns: config.plugins,
       dataDir,
-      secrets: projectSecrets(resources),
-      evaluate: describer.manifest,
-      checkConfig: (plugin) => configFaults(plugin, config.pluginConfig, describer),
-      checkCode,
+      secrets: projectSecrets(this.#resources),
+      evaluate: this.describer.manifest,
+      checkConfig: (plugin) => configFaults(plugin, config.pluginConfig, this.describer),
+      checkCode: this.#checkCode,
     });
-  const listeners = new Set<(registry: PluginRegistry) => void | Promise<void>>();
-  let stamp = await lockFileStamp(dataDir);
-  let registry: PluginRegistry;
-  try {
-    registry = await load();
-    isStarting = false;
-    // Read before any edit can replace the files.
-    await code.settled();
-    code.adopt(registry.plugins, []);
-  } catch (error) {
-    await backends.worker.close();
-    throw error;
-  }
-  const report = createPluginReports(resources, own.reportsPlugins === true);
-  report(registry, []);
-  let reloading: Promise<void> | undefined;
-
-  async function readBeside(): Promise<Kept> {
-    const next = await load();
-    await code.settled();
-    return keepRunning(registry, next, (plugin) => code.canKeep(plugin));
   }
 
-  async function swap(): Promise<void> {
-    const { registry: next, kept } = await readBeside();
-    registry = next;
-    code.adopt(next.plugins, kept);
-    report(next, kept);
-    backends.worker.retire(runsOn(next, kept));
-    await Promise.all([...listeners].map((listener) => listener(next)));
+  /** Like `read`, merged with the plugins that a reload would keep running. */
+  async readBeside(): Promise<Kept> {
+    const next = await this.read();
+    await this.#code.settled();
+    return keepRunning(this.registry, next, (plugin) => this.#code.canKeep(plugin));
   }
 
-  /** One at a time: the next poll notices a change during a reload. */
-  function reload(): Promise<void> {
-    reloading ??= swap().finally(() => {
-      reloading = undefined;
+  /**
+   * Reloads the plugins; one that is running and now broken on disk keeps its running version. One reload at a time:
+   * the next poll notices a change during a reload.
+   */
+  reload(): Promise<void> {
+    this.#reloading ??= this.#swap().finally(() => {
+      this.#reloading = undefined;
     });
-    return reloading;
+    return this.#reloading;
   }
 
-  async function upToDate(): Promise<void> {
+  /** Resolves once the current lock file is loaded. A failed reload is logged and keeps the previous state. */
+  async upToDate(): Promise<void> {
+    const { dataDir, logger } = this.#resources;
     for (;;) {
-      await reloading?.catch(() => {});
+      await this.#reloading?.catch(() => {});
       const now = await lockFileStamp(dataDir);
       // A reload that started meanwhile may have read the file before this check.
-      if (reloading) continue;
-      if (now === stamp) return;
-      stamp = now;
-      await reload().catch((error) => logger.error('The plugins could not be reloaded', { error }));
+      if (this.#reloading) continue;
+      if (now === this.#stamp) return;
+      this.#stamp = now;
+      await this.reload().catch((error) => logger.error('The plugins could not be reloaded', { error }));
     }
   }
-  const stopWatching = every(systemClock, WATCH_MS, () => void upToDate());
 
-  const runtime: PluginRuntime = {
-    get registry() {
-      return registry;
-    },
-    describer,
-    sandbox: backends.worker.sandbox,
-    services,
-    async execute({ plugin, recordedSpanId, ...call }, options) {
-      const { id, version, root, manifest } = typeof plugin === 'string' ? registry.require(plugin) : plugin;
-      requireDeclaredHost(manifest, call.handler, call.host);
-      const backend = backendFor(config.execution, id, backends, options?.target);
-      const request: ExecutionRequest = {
-        ...call,
-        executionId: call.executionId ?? random.uuid(),
-        plugin: { id, version, root },
-        config: settingsOf(manifest, ownValue(config.pluginConfig, id)),
-        permissions: call.permissions ?? manifest.permissions,
-        schemas: call.schemas ?? {},
-        timeoutMs: call.timeoutMs ?? LIMITS.routeTimeoutMs,
-      };
-      const run = (): Promise<CommandResult> => backend.run(request, options);
-      // Waits inside the execution's record: otherwise each rejected attempt would count as a failed
-      // execution.
-      const runOnce = options?.waitsForQueue ? () => retryWhileQueueFull(options.signal, run) : run;
-      // The caller records it; a second record would count it twice.
-      if (recordedSpanId !== undefined) return backend.run({ ...request, spanId: recordedSpanId }, options);
-      return track(request, manifest, runOnce);
-    },
-    read: load,
-    readBeside,
-    reload,
-    upToDate,
-    onReload(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-    async close() {
-      stopWatching();
-      await reloading?.catch(() => {});
-      await Promise.all(Object.values(backends).map((backend) => backend.close()));
-    },
-  };
-  return runtime;
+  /** Called after each reload, which waits for it; the returned function unsubscribes. */
+  onReload(listener: ReloadListener): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Ends the plugins' processes; calls in flight fail. */
+  async close(): Promise<void> {
+    this.#stopWatching();
+    await this.#reloading?.catch(() => {});
+    await Promise.all(Object.values(this.#backends).map((backend) => backend.close()));
+  }
+
+  async #start(): Promise<void> {
+    this.#stamp = await lockFileStamp(this.#resources.dataDir);
+    const registry = await this.read();
+    this.#registry = registry;
+    // Read before any edit can replace the files.
+    await this.#code.settled();
+    this.#code.adopt(registry.plugins, []);
+    this.#report(registry, []);
+    this.#stopWatching = every(systemClock, WATCH_MS, () => void this.upToDate());
+  }
+
+  async #swap(): Promise<void> {
+    const { registry: next, kept } = await this.readBeside();
+    this.#registry = next;
+    this.#code.adopt(next.plugins, kept);
+    this.#report(next, kept);
+    this.#backends.worker.retire(runsOn(next, kept));
+    await Promise.all([...this.#listeners].map((listener) => listener(next)));
+  }
 }
 
 /** Processes that may stay: installed plugins never change, any file of the others may have. */

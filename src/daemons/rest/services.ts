@@ -5,7 +5,7 @@ import { createTelemetryReader, type TelemetryReader } from '../../store/sqlite/
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createOAuthVerifier, type VerifyOAuth } from '../oauth/verifier.ts';
 import { createReread, type Reread } from '../plugin-runtime/reread.ts';
-import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime/runtime.ts';
+import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { LoadedRoutes } from './domain/loaded-routes.ts';
 import { createOperationMetrics, createTelemetryMetrics, type Observe } from './metrics.ts';
 
@@ -35,7 +35,7 @@ export interface RestServices extends DaemonServices {
 export async function restServices(resources: Resources, stack: AsyncDisposableStack): Promise<RestServices> {
   const { clock, config, dataDir, group, keys, logger, metrics, peers } = resources;
   const telemetry = stack.adopt(createTelemetryReader({ dataDir, clock }), (opened) => opened.close());
-  const plugins = stack.adopt(await createPluginRuntime(resources), (opened) => opened.close());
+  const plugins = stack.adopt(await PluginRuntime.open(resources), (opened) => opened.close());
   createTelemetryMetrics(metrics, () => readTelemetryCounts(dataDir));
   const ownerClient = (owner: Owner): Client =>
     createClient({ url: () => peers.urlOf(owner), peer: owner, timeoutMs: OWNER_TIMEOUT_MS });

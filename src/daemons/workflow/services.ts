@@ -5,7 +5,7 @@ import type { WorkflowStore } from '../../store/ports/index.ts';
 import { acquireOwnerLock, sqliteWorkflowStore, WORKFLOW_FILE } from '../../store/sqlite/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createReread, type Reread } from '../plugin-runtime/reread.ts';
-import { createPluginRuntime, type PluginRuntime } from '../plugin-runtime/runtime.ts';
+import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { definitionServices } from './definition-services.ts';
 import { ReplayRoutes, Replays } from './domain/code/replays.ts';
 import type { Definitions } from './domain/definition/definitions.ts';
@@ -53,7 +53,7 @@ export async function workflowServices(
   const tee = createLogTee(resources.logger);
   const routes = new ReplayRoutes();
   const plugins = stack.adopt(
-    await createPluginRuntime({ ...resources, logger: tee.logger }, { steps: localSteps(routes) }),
+    await PluginRuntime.open({ ...resources, logger: tee.logger }, { steps: localSteps(routes) }),
     (opened) => opened.close(),
   );
   const handlers = pluginHandlers(plugins, tee);
