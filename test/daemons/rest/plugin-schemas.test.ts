@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ManifestV3 } from '../../../src/contracts/index.ts';
 import { createPluginRouteTable } from '../../../src/daemons/plugin-routes/route-table.ts';
 import { pluginOpenApi } from '../../../src/daemons/rest/domain/plugin-openapi.ts';
-import { createPluginSchemas } from '../../../src/daemons/rest/domain/plugin-schemas.ts';
+import { PluginSchemas } from '../../../src/daemons/rest/domain/plugin-schemas.ts';
 import { createSchemaComponents } from '../../../src/http/json-schema.ts';
 import { manualClock } from '../../../src/kit/time/clock.ts';
 
@@ -16,7 +16,7 @@ const manifestWith = (command: object) =>
 
 const describeIn = async (files: Record<string, unknown>, $ref: string) => {
   const manifest = manifestWith({ input: { $ref } });
-  const schemas = createPluginSchemas({
+  const schemas = new PluginSchemas({
     manifest,
     readJson: async (file) => {
       if (!Object.hasOwn(files, file)) throw new Error(`no file ${file}`);
@@ -31,7 +31,7 @@ const describeIn = async (files: Record<string, unknown>, $ref: string) => {
 
 test("zod schemas and a definition's own are told by the plugin; one that contains itself stays sound", async () => {
   const manifest = manifestWith({ output: { zod: './s.js#Tree' } });
-  const schemas = createPluginSchemas({
+  const schemas = new PluginSchemas({
     manifest,
     readJson: async () => ({}),
     printZod: async (asked) => {
@@ -111,7 +111,7 @@ test('of a plugin whose routes describe themselves without end the first schemas
   });
   const table = createPluginRouteTable([{ id: 'demo', version: '1.0.0', root: '/demo', manifest }]);
   let reads = 0;
-  const schemas = createPluginSchemas({
+  const schemas = new PluginSchemas({
     manifest,
     readJson: async () => {
       reads++;
@@ -146,7 +146,7 @@ test('code that cannot be asked is asked again after a minute, and not by everyb
   const manifest = manifestWith({ input: { zod: './hangs.js#S' } });
   const clock = manualClock();
   let questions = 0;
-  const schemas = createPluginSchemas({
+  const schemas = new PluginSchemas({
     manifest,
     readJson: async () => ({}),
     printZod: async () => {

@@ -8,7 +8,7 @@ import {
 } from '../../plugin-routes/route-table.ts';
 import type { PluginRuntime } from '../../plugin-runtime/runtime.ts';
 import { readPluginJson } from './plugin-json.ts';
-import { createPluginSchemas, type PluginSchemas } from './plugin-schemas.ts';
+import { PluginSchemas } from './plugin-schemas.ts';
 
 export interface LoadedRoutesDeps {
   plugins: Pick<PluginRuntime, 'registry' | 'describer' | 'onReload'>;
@@ -45,7 +45,7 @@ export class LoadedRoutes {
 
   #describe(plugin: RoutedPlugin): PluginSchemas {
     const { describer } = this.#deps.plugins;
-    return createPluginSchemas({
+    return new PluginSchemas({
       manifest: plugin.manifest,
       readJson: (file) => readPluginJson(plugin.root, file),
       printZod: (asked) => describer.schemas(plugin, asked),
