@@ -5,12 +5,12 @@ import type { TestServices } from './services.ts';
 import type { DeliveryAnswer, DeliveryOptions } from './types.ts';
 
 /** Delivers webhooks through the real gateway like a sender: provisioned, signed, deduplicated, dispatched. */
-export function createDeliveries({ startGateway, urlOf, token }: TestServices) {
-  const client = createClient({ url: () => urlOf('gateway'), peer: 'gateway' });
+export function createDeliveries(services: TestServices) {
+  const client = createClient({ url: () => services.urlOf('gateway'), peer: 'gateway' });
   const secrets = new Map<string, Promise<string>>();
 
   async function provision(target: object, asAdmin: { headers: Record<string, string> }): Promise<string> {
-    await startGateway();
+    await services.startGateway();
     return (await client.call(provisionWebhook, { body: target as never }, asAdmin)).secret;
   }
 
@@ -26,7 +26,9 @@ export function createDeliveries({ startGateway, urlOf, token }: TestServices) {
         `The webhook "${event}" is authenticated by a validator of the plugin. Pass headers: ({secret, rawBody}) => ({…}).`,
       );
     const target = { pluginId, event, ...(instanceId === undefined ? {} : { instanceId }) };
-    const asAdmin = { headers: { authorization: `Bearer ${token}`, [HEADERS.namespace]: namespaceId } };
+    const asAdmin = {
+      headers: { authorization: `Bearer ${services.token}`, [HEADERS.namespace]: namespaceId },
+    };
     const key = JSON.stringify([target, namespaceId]);
     const secret = secrets.get(key) ?? provision(target, asAdmin);
     secrets.set(key, secret);

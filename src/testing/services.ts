@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ManifestV3, PlatformConfig, type ServiceName } from '../contracts/index.ts';
 import type { DaemonDefinition, DaemonServices } from '../daemons/define-daemon.ts';
-import { createPeers } from '../daemons/peers.ts';
+import { createPeers, type Peers } from '../daemons/peers.ts';
 import { rest } from '../daemons/rest/index.ts';
 import { type RunningDaemon, startDaemon } from '../daemons/run-daemon.ts';
 import { state } from '../daemons/state/index.ts';
@@ -15,23 +15,7 @@ import type { TestLog } from './types.ts';
 
 const ADMIN = 'test-host';
 
-export interface TestServices {
-  rest: RunningDaemon<Awaited<ReturnType<typeof rest.services>>>;
-  keys: KeyMaterial;
-  random: Random;
-  /** Throws UPSTREAM_UNAVAILABLE for a service that was not started. */
-  urlOf(service: ServiceName): string;
-  /** Starts the additional services required by the manifest. */
-  startFor(manifest: ManifestV3): Promise<void>;
-  /** Starts the gateway unless it is running. */
-  startGateway(): Promise<void>;
-  /** Administrator token for the gateway. */
-  token: string;
-  /** Makes the workflow service process timers after the clock was moved. */
-  tick(): Promise<void>;
-  /** Stops all services and deletes their data. */
-  close(): Promise<void>;
-}
+type RestDaemon = RunningDaemon<Awaited<ReturnType<typeof rest.services>>>;
 
 export interface TestServicesOptions {
   /** Absolute plugin folders. */
@@ -50,96 +34,139 @@ export interface TestServicesOptions {
  * start only if the manifest requires them.
  */
 export async function startTestServices(options: TestServicesOptions): Promise<TestServices> {
-  const { clock, plugins, pluginConfig, adapters, write, fetch } = options;
-  const dataDir = await mkdtemp(join(tmpdir(), 'svc-plugin-test-'));
-  const random = systemRandom();
-  const keys: KeyMaterial = {
-    jwtSecret: random.secret(32),
-    previousJwtSecret: null,
-    internalSecret: random.secret(32),
-    masterKey: random.secret(32),
-  };
-  const peers = createPeers();
-  const token = random.secret(32);
-  const gatewayConfig = {
-    admins: [ADMIN],
-    staticTokens: { [token]: { hostId: ADMIN, namespaceId: 'default' } },
-  };
-  const running: RunningDaemon[] = [];
-  let tick = async (): Promise<void> => {};
+  const daemons = new TestDaemons(options, await mkdtemp(join(tmpdir(), 'svc-plugin-test-')));
+  try {
+    const stateService = await daemons.start(state);
+    daemons.peers.set({ state: stateService.url });
+    return new TestServices(daemons, await daemons.start(rest));
+  } catch (error) {
+    await daemons.close();
+    throw error;
+  }
+}
 
-  async function close(): Promise<void> {
-    try {
-      for (const daemon of running.splice(0).reverse()) await daemon.close();
-    } finally {
-      await rm(dataDir, { recursive: true, force: true, maxRetries: 3 });
-    }
+/** Services that run a plugin under test. */
+export class TestServices {
+  readonly rest: RestDaemon;
+  readonly keys: KeyMaterial;
+  readonly random: Random;
+  /** Administrator token for the gateway. */
+  readonly token: string;
+  readonly #daemons: TestDaemons;
+  #engine: { tick(): Promise<void> } | undefined;
+  #gatewayStart: Promise<void> | undefined;
+
+  constructor(daemons: TestDaemons, restDaemon: RestDaemon) {
+    this.#daemons = daemons;
+    this.rest = restDaemon;
+    this.keys = daemons.keys;
+    this.random = daemons.random;
+    this.token = daemons.token;
   }
 
-  async function start<Services extends DaemonServices>(definition: DaemonDefinition<Services>) {
-    const daemon = await startDaemon(definition, {
-      config: PlatformConfig.parse({
-        plugins,
-        pluginConfig,
-        adapters,
-        auth: { mode: 'optional' },
-        gateway: gatewayConfig,
-      }),
-      stubFetch: fetch,
-      profile: 'test',
-      projectDir: dataDir,
-      dataDir,
-      keys,
-      operator: null,
-      env: process.env,
-      clock,
-      random,
-      peers,
-      output: { write: (line) => write(JSON.parse(line) as TestLog), flush: () => {} },
-      logLevel: 'debug',
-      listen: { host: '127.0.0.1', port: 0 },
-    });
-    running.push(daemon);
-    return daemon;
+  /** Throws UPSTREAM_UNAVAILABLE for a service that was not started. */
+  urlOf(service: ServiceName): string {
+    return this.#daemons.peers.urlOf(service);
   }
 
-  async function startFor(manifest: ManifestV3): Promise<void> {
+  /** Starts the additional services required by the manifest. */
+  async startFor(manifest: ManifestV3): Promise<void> {
     const usesService = (service: 'workflows' | 'jobs' | 'webhooks') =>
       permissionSets(manifest).some(({ platform }) => platform?.[service]);
     if (usesService('workflows') || usesService('jobs') || manifest.workflows.length > 0) {
       const { workflow } = await import('../daemons/workflow/index.ts');
-      const { url, services } = await start(workflow);
-      peers.set({ workflow: url });
-      tick = services.engine.tick;
+      const { url, services } = await this.#daemons.start(workflow);
+      this.#daemons.peers.set({ workflow: url });
+      this.#engine = services.engine;
     }
-    if (usesService('webhooks')) await startGateway();
+    if (usesService('webhooks')) await this.startGateway();
   }
 
-  let gatewayStart: Promise<void> | undefined;
-  function startGateway(): Promise<void> {
-    gatewayStart ??= import('../daemons/gateway/index.ts').then(async ({ gateway }) => {
-      peers.set({ gateway: (await start(gateway)).url });
+  /** Starts the gateway unless it is running. */
+  startGateway(): Promise<void> {
+    this.#gatewayStart ??= import('../daemons/gateway/index.ts').then(async ({ gateway }) => {
+      const { url } = await this.#daemons.start(gateway);
+      this.#daemons.peers.set({ gateway: url });
     });
-    return gatewayStart;
+    return this.#gatewayStart;
   }
 
-  try {
-    const stateService = await start(state);
-    peers.set({ state: stateService.url });
-    const { urlOf } = peers;
-    return {
-      rest: await start(rest),
-      keys,
-      random,
-      urlOf,
-      token,
-      startFor,
-      startGateway,
-      tick: () => tick(),
-      close,
-    };
-  } catch (error) {
-    await close();
-    throw error;
+  /** Makes the workflow service process timers after the clock was moved. */
+  async tick(): Promise<void> {
+    await this.#engine?.tick();
+  }
+
+  /** Stops all services and deletes their data. */
+  close(): Promise<void> {
+    return this.#daemons.close();
+  }
+}
+
+/** Starts daemons in this process that share a config, keys and a temporary folder. */
+class TestDaemons {
+  readonly random: Random = systemRandom();
+  readonly peers: Peers = createPeers();
+  readonly token = this.random.secret(32);
+  readonly keys: KeyMaterial = {
+    jwtSecret: this.random.secret(32),
+    previousJwtSecret: null,
+    internalSecret: this.random.secret(32),
+    masterKey: this.random.secret(32),
+  };
+  readonly #options: TestServicesOptions;
+  readonly #dataDir: string;
+  readonly #running: Array<{ close(): Promise<void> }> = [];
+
+  constructor(options: TestServicesOptions, dataDir: string) {
+    this.#options = options;
+    this.#dataDir = dataDir;
+  }
+
+  async start<Services extends DaemonServices>(
+    definition: DaemonDefinition<Services>,
+  ): Promise<RunningDaemon<Services>> {
+    const { clock, write, fetch } = this.#options;
+    const dataDir = this.#dataDir;
+    const daemon = await startDaemon(definition, {
+      config: this.#config(),
+      stubFetch: fetch,
+      profile: 'test',
+      projectDir: dataDir,
+      dataDir,
+      keys: this.keys,
+      operator: null,
+      env: process.env,
+      clock,
+      random: this.random,
+      peers: this.peers,
+      output: { write: (line) => write(JSON.parse(line) as TestLog), flush: () => {} },
+      logLevel: 'debug',
+      listen: { host: '127.0.0.1', port: 0 },
+    });
+    this.#running.push(daemon);
+    return daemon;
+  }
+
+  /** Stops them in reverse order and deletes their data. */
+  async close(): Promise<void> {
+    try {
+      for (const daemon of this.#running.splice(0).reverse()) await daemon.close();
+    } finally {
+      await rm(this.#dataDir, { recursive: true, force: true, maxRetries: 3 });
+    }
+  }
+
+  #config(): PlatformConfig {
+    const { plugins, pluginConfig, adapters } = this.#options;
+    return PlatformConfig.parse({
+      plugins,
+      pluginConfig,
+      adapters,
+      auth: { mode: 'optional' },
+      gateway: {
+        admins: [ADMIN],
+        staticTokens: { [this.token]: { hostId: ADMIN, namespaceId: 'default' } },
+      },
+    });
   }
 }

@@ -25,78 +25,36 @@ const TIMEOUT_MS = 15_000;
 const WAITING = new Set<RunStatus>(['waiting', 'cancelling']);
 const ENDED = new Set<RunStatus>(['succeeded', 'failed', 'timed_out', 'cancelled']);
 
+type Client = ReturnType<typeof createClient>;
+
 /** Calls of a test host to the workflow service. */
 export function workflowCalls(
-  { urlOf, keys, tick }: TestServices,
+  services: TestServices,
   clock: Clock,
 ): Pick<TestHost, 'workflow' | 'signal' | 'approve' | 'settled'> {
-  const client = createClient({ url: () => urlOf('workflow'), peer: 'workflow service' });
-  const as = ({ tenantId = 'default', user = 'tester' }: CallerOptions = {}) => ({
-    headers: serviceHeaders(keys.internalSecret, {
-      namespaceId: tenantId,
-      ...(user === null ? {} : { hostId: user }),
-    }),
-  });
-
-  /** Reads a run or job. A job is also a run, but its job record has more fields. */
-  async function find(id: string, caller: CallerOptions | undefined) {
-    try {
-      return await client.call(getJob, { params: { jobId: id as never } }, as(caller));
-    } catch (error) {
-      if (!(error instanceof PlatformError) || error.code !== 'JOB_NOT_FOUND') throw error;
-      return client.call(getRun, { params: { runId: id as never } }, as(caller));
-    }
-  }
-
-  /** Whether a waiting run and its waiting children have processed all events and due timers. */
-  async function isSettled(runId: RunId, caller: CallerOptions | undefined): Promise<boolean> {
-    if ((await lastEvent(runId, caller)) !== 'run.waiting') return false;
-    const { items } = await client.call(listRunSteps, { params: { runId } }, as(caller));
-    if (items.some(({ wakeAt }) => wakeAt !== null && wakeAt <= clock.now())) return false;
-    const children = items.flatMap(({ waitingFor }) => waitingFor?.runId ?? []);
-    const settledChildren = await Promise.all(
-      children.map(async (child) => {
-        const { status } = await find(child, caller);
-        return WAITING.has(status) && isSettled(child as RunId, caller);
-      }),
-    );
-    return settledChildren.every(Boolean);
-  }
-
-  async function lastEvent(runId: RunId, caller: CallerOptions | undefined): Promise<string | undefined> {
-    let last: string | undefined;
-    for (let cursor: string | null | undefined; cursor !== null; ) {
-      const page = await client.call(
-        listRunEvents,
-        { params: { runId }, query: { limit: 1000, ...(cursor === undefined ? {} : { cursor }) } },
-        as(caller),
-      );
-      last = page.items.at(-1)?.type ?? last;
-      cursor = page.nextCursor;
-    }
-    return last;
-  }
-
+  const client = createClient({ url: () => services.urlOf('workflow'), peer: 'workflow service' });
+  const reader = new RunReader(client, services, clock);
   return {
     async workflow(workflowId, input = {}, caller) {
-      return (await client.call(startRun, { body: { workflowId, input: input as never } }, as(caller))).run;
+      return (await client.call(startRun, { body: { workflowId, input: input as never } }, reader.as(caller)))
+        .run;
     },
     async signal(id, name, payload = null, caller) {
       const params = { runId: id as RunId, name };
-      await client.call(sendSignal, { params, body: { payload: payload as never } }, as(caller));
+      await client.call(sendSignal, { params, body: { payload: payload as never } }, reader.as(caller));
     },
     async approve(id, stepId, { approved = true, comment, ...caller } = {}) {
       const params = { runId: id as RunId, stepId };
       const body = { approved, ...(comment === undefined ? {} : { comment }) };
-      await client.call(decideApproval, { params, body }, as(caller));
+      await client.call(decideApproval, { params, body }, reader.as(caller));
     },
     async settled(id, caller) {
       const until = performance.now() + TIMEOUT_MS;
       for (;;) {
-        await tick();
-        const found = await find(id, caller);
+        await services.tick();
+        const found = await reader.find(id, caller);
         if (ENDED.has(found.status)) return found;
-        if (WAITING.has(found.status) && (await isSettled(id as RunId, caller))) return found;
+        if (WAITING.has(found.status) && (await reader.isSettled(id as RunId, caller))) return found;
         if (performance.now() > until) {
           throw new PlatformError(
             'EXECUTION_TIMEOUT',
@@ -107,4 +65,66 @@ export function workflowCalls(
       }
     },
   };
+}
+
+/** Reads runs and jobs of the workflow service. */
+class RunReader {
+  readonly #client: Client;
+  readonly #services: TestServices;
+  readonly #clock: Clock;
+
+  constructor(client: Client, services: TestServices, clock: Clock) {
+    this.#client = client;
+    this.#services = services;
+    this.#clock = clock;
+  }
+
+  /** Call options that authenticate as this caller. */
+  as({ tenantId = 'default', user = 'tester' }: CallerOptions = {}) {
+    return {
+      headers: serviceHeaders(this.#services.keys.internalSecret, {
+        namespaceId: tenantId,
+        ...(user === null ? {} : { hostId: user }),
+      }),
+    };
+  }
+
+  /** Reads a run or job. A job is also a run, but its job record has more fields. */
+  async find(id: string, caller: CallerOptions | undefined) {
+    try {
+      return await this.#client.call(getJob, { params: { jobId: id as never } }, this.as(caller));
+    } catch (error) {
+      if (!(error instanceof PlatformError) || error.code !== 'JOB_NOT_FOUND') throw error;
+      return this.#client.call(getRun, { params: { runId: id as never } }, this.as(caller));
+    }
+  }
+
+  /** Whether a waiting run and its waiting children have processed all events and due timers. */
+  async isSettled(runId: RunId, caller: CallerOptions | undefined): Promise<boolean> {
+    if ((await this.#lastEvent(runId, caller)) !== 'run.waiting') return false;
+    const { items } = await this.#client.call(listRunSteps, { params: { runId } }, this.as(caller));
+    if (items.some(({ wakeAt }) => wakeAt !== null && wakeAt <= this.#clock.now())) return false;
+    const children = items.flatMap(({ waitingFor }) => waitingFor?.runId ?? []);
+    const settledChildren = await Promise.all(
+      children.map(async (child) => {
+        const { status } = await this.find(child, caller);
+        return WAITING.has(status) && this.isSettled(child as RunId, caller);
+      }),
+    );
+    return settledChildren.every(Boolean);
+  }
+
+  async #lastEvent(runId: RunId, caller: CallerOptions | undefined): Promise<string | undefined> {
+    let last: string | undefined;
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const page = await this.#client.call(
+        listRunEvents,
+        { params: { runId }, query: { limit: 1000, ...(cursor === undefined ? {} : { cursor }) } },
+        this.as(caller),
+      );
+      last = page.items.at(-1)?.type ?? last;
+      cursor = page.nextCursor;
+    }
+    return last;
+  }
 }
