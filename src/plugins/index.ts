@@ -1,5 +1,5 @@
 export { createTokenBucket } from '../kit/limits/token-bucket.ts';
-export { type ContainerBackend, createContainerBackend } from './backends/container/index.ts';
+export { ContainerBackend } from './backends/container/index.ts';
 export type { ContainerAccess } from './backends/container/spec.ts';
 export { createFrameJoiner, type FrameJoiner } from './backends/host/frame-joiner.ts';
 export { createHostBackend, type HostBackendDeps, type RunOnHost } from './backends/host/index.ts';

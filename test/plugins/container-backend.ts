@@ -3,11 +3,7 @@ import { onTestFinished } from 'vitest';
 import { type ExecutionRequest, PlatformConfig } from '../../src/contracts/index.ts';
 import { createLogger } from '../../src/kit/telemetry/logger.ts';
 import { systemClock } from '../../src/kit/time/clock.ts';
-import {
-  type ContainerAccess,
-  createContainerBackend,
-  createPlatformServices,
-} from '../../src/plugins/index.ts';
+import { type ContainerAccess, ContainerBackend, createPlatformServices } from '../../src/plugins/index.ts';
 import { captureLogs, tempDir } from '../support/daemon.ts';
 import type { TestEngine } from './engine.ts';
 import { FIXTURES, requestFor, storeState } from './support.ts';
@@ -29,7 +25,7 @@ export async function startContainerBackend(engine: Pick<TestEngine, 'socket'>, 
   const { file = 'attacks.js', root = join(FIXTURES, plugin) } = options;
   const logs = captureLogs();
   const logger = createLogger({ serviceId: 'test', output: logs, clock: systemClock, level: 'debug' });
-  const backend = createContainerBackend({
+  const backend = new ContainerBackend({
     config: {
       ...PlatformConfig.parse({}).execution.container,
       socket: engine.socket,

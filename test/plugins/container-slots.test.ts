@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSlots } from '../../src/plugins/backends/container/slots.ts';
+import { Slots } from '../../src/plugins/backends/container/slots.ts';
 import { createCall } from '../../src/plugins/backends/worker/call.ts';
 import { failureOf, requestFor } from './support.ts';
 
@@ -7,7 +7,7 @@ const callOf = (tenantId: string) => createCall(requestFor('h.js#h', { tenantId 
 const callBy = (signal?: AbortSignal) => createCall(requestFor('h.js#h'), signal ? { signal } : {});
 
 test('who waits for a container gets the place in turn; who leaves the queue holds up nobody', async () => {
-  const places = createSlots(1);
+  const places = new Slots(1);
   const leaveFirst = await places.enter(callBy());
   const leaving = new AbortController();
   const second = failureOf(places.enter(callBy(leaving.signal)));
@@ -22,7 +22,7 @@ test('who waits for a container gets the place in turn; who leaves the queue hol
 });
 
 test('a line that is full, and one that is closed, turn away what has not begun', async () => {
-  const places = createSlots(1);
+  const places = new Slots(1);
   const leave = await places.enter(callBy());
   const tenants = ['a', 'b', 'c', 'd', 'e'].flatMap((tenantId) => Array<string>(13).fill(tenantId));
   const waiting = tenants.map((tenantId) => failureOf(places.enter(callOf(tenantId))));
@@ -40,7 +40,7 @@ test('a line that is full, and one that is closed, turn away what has not begun'
 });
 
 test('a tenant leaves places to others, and who waits takes turns with the others that do', async () => {
-  const places = createSlots(4);
+  const places = new Slots(4);
   // Nothing is kept for others before there are any.
   (await places.enter(callOf('guest')))();
   const begun: string[] = [];

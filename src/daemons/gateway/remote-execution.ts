@@ -2,7 +2,7 @@ import type { HostTarget, PlatformConfig } from '../../contracts/index.ts';
 import { ownValue } from '../../kit/data/own-value.ts';
 import { messageOf } from '../../kit/errors/errors.ts';
 import {
-  createContainerBackend,
+  ContainerBackend,
   createHostBackend,
   type PlatformServices,
   projectSecrets,
@@ -82,7 +82,7 @@ function containerBackend(
   { services, code }: { services: PlatformServices; code: RunningCode },
 ): RemoteBackends['container'] {
   const { config, logger, clock, dataDir } = resources;
-  const backend = createContainerBackend({
+  const backend = new ContainerBackend({
     config: config.execution.container,
     services,
     logger,

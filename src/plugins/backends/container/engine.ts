@@ -42,45 +42,98 @@ export interface ContainerState {
   pidsLimit: number;
 }
 
+type Method = 'GET' | 'POST' | 'DELETE';
+
 /**
  * A container engine behind its Unix socket. Every method throws SANDBOX_ERROR with the engine's message.
  */
-export interface Engine {
-  create(spec: ContainerSpec): Promise<string>;
+export class Engine {
+  readonly #socketPath: string;
+  #pool: Promise<Pool> | undefined;
+
+  constructor(socketPath: string) {
+    this.#socketPath = socketPath;
+  }
+
+  async create(spec: ContainerSpec): Promise<string> {
+    const { Id } = (await this.#call('POST', '/containers/create', spec)) as { Id: string };
+    return Id;
+  }
+
   /** Attaches stdin, stdout and stderr; call it before `start`, so that no output is lost. */
-  attach(id: string): Promise<Duplex>;
-  start(id: string): Promise<void>;
-  state(id: string): Promise<ContainerState>;
+  async attach(id: string): Promise<Duplex> {
+    const client = await this.#connections();
+    try {
+      const { socket } = await client.upgrade({
+        method: 'POST',
+        path: `${API}/containers/${id}/attach?stream=1&stdin=1&stdout=1&stderr=1`,
+        headers: { host: 'engine' },
+        protocol: 'tcp',
+      });
+      return socket;
+    } catch (error) {
+      // Refused, usually because the container cannot start; starting it makes the engine say why.
+      if (messageOf(error) === 'bad upgrade') await this.#call('POST', `/containers/${id}/start`);
+      throw unreachable(error, this.#socketPath);
+    }
+  }
+
+  async start(id: string): Promise<void> {
+    await this.#call('POST', `/containers/${id}/start`);
+  }
+
+  async state(id: string): Promise<ContainerState> {
+    const { State, HostConfig } = (await this.#call('GET', `/containers/${id}/json`)) as {
+      State: { Running?: boolean; ExitCode?: number; OOMKilled?: boolean };
+      HostConfig?: { Memory?: number; PidsLimit?: number | null };
+    };
+    return {
+      exitCode: State.Running ? null : (State.ExitCode ?? null),
+      ranOutOfMemory: State.OOMKilled === true,
+      memoryBytes: HostConfig?.Memory ?? 0,
+      pidsLimit: HostConfig?.PidsLimit ?? 0,
+    };
+  }
+
   /** Forces removal, running or not; a missing container is no error. */
-  remove(id: string): Promise<void>;
+  async remove(id: string): Promise<void> {
+    await this.#call('DELETE', `/containers/${id}?force=true&v=true`, undefined, [404]);
+  }
+
   /** All containers with the label, running or not. */
-  list(label: string): Promise<ListedContainer[]>;
-  close(): Promise<void>;
-}
+  async list(label: string): Promise<ListedContainer[]> {
+    const filters = encodeURIComponent(JSON.stringify({ label: [label] }));
+    const found = (await this.#call('GET', `/containers/json?all=true&filters=${filters}`)) as Array<{
+      Id: string;
+      Labels: Record<string, string> | null;
+    }>;
+    return found.map(({ Id, Labels }) => ({ id: Id, labels: Labels ?? {} }));
+  }
 
-export function createEngine(socketPath: string): Engine {
-  let pool: Promise<Pool> | undefined;
+  async close(): Promise<void> {
+    await (await this.#pool)?.destroy();
+  }
 
-  function connections(): Promise<Pool> {
-    pool ??= import('undici').then(
+  #connections(): Promise<Pool> {
+    this.#pool ??= import('undici').then(
       ({ Pool }) =>
         new Pool('http://engine', {
-          socketPath,
+          socketPath: this.#socketPath,
           connections: CONNECTIONS,
           headersTimeout: ANSWER_MS,
           bodyTimeout: ANSWER_MS,
         }),
     );
-    return pool;
+    return this.#pool;
   }
 
-  async function call(
-    method: 'GET' | 'POST' | 'DELETE',
+  async #call(
+    method: Method,
     path: string,
     body?: unknown,
     accepted: readonly number[] = [],
   ): Promise<unknown> {
-    const client = await connections();
+    const client = await this.#connections();
     let status: number;
     let text: string;
     try {
@@ -93,60 +146,11 @@ export function createEngine(socketPath: string): Engine {
       status = response.statusCode;
       text = await response.body.text();
     } catch (error) {
-      throw unreachable(error, socketPath);
+      throw unreachable(error, this.#socketPath);
     }
     if (status >= 400 && !accepted.includes(status)) throw refused(status, text, `${method} ${path}`);
     return parse(text);
   }
-
-  return {
-    async create(spec) {
-      const { Id } = (await call('POST', '/containers/create', spec)) as { Id: string };
-      return Id;
-    },
-    async attach(id) {
-      const client = await connections();
-      try {
-        const { socket } = await client.upgrade({
-          method: 'POST',
-          path: `${API}/containers/${id}/attach?stream=1&stdin=1&stdout=1&stderr=1`,
-          headers: { host: 'engine' },
-          protocol: 'tcp',
-        });
-        return socket;
-      } catch (error) {
-        // Refused, usually because the container cannot start; starting it makes the engine say why.
-        if (messageOf(error) === 'bad upgrade') await call('POST', `/containers/${id}/start`);
-        throw unreachable(error, socketPath);
-      }
-    },
-    start: async (id) => void (await call('POST', `/containers/${id}/start`)),
-    async state(id) {
-      const { State, HostConfig } = (await call('GET', `/containers/${id}/json`)) as {
-        State: { Running?: boolean; ExitCode?: number; OOMKilled?: boolean };
-        HostConfig?: { Memory?: number; PidsLimit?: number | null };
-      };
-      return {
-        exitCode: State.Running ? null : (State.ExitCode ?? null),
-        ranOutOfMemory: State.OOMKilled === true,
-        memoryBytes: HostConfig?.Memory ?? 0,
-        pidsLimit: HostConfig?.PidsLimit ?? 0,
-      };
-    },
-    remove: async (id) =>
-      void (await call('DELETE', `/containers/${id}?force=true&v=true`, undefined, [404])),
-    async list(label) {
-      const filters = encodeURIComponent(JSON.stringify({ label: [label] }));
-      const found = (await call('GET', `/containers/json?all=true&filters=${filters}`)) as Array<{
-        Id: string;
-        Labels: Record<string, string> | null;
-      }>;
-      return found.map(({ Id, Labels }) => ({ id: Id, labels: Labels ?? {} }));
-    },
-    async close() {
-      await (await pool)?.destroy();
-    },
-  };
 }
 
 function parse(text: string): unknown {
