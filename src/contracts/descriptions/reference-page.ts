@@ -53,10 +53,10 @@ function boundsOf({ minimum, exclusiveMinimum, maximum }: Node): string {
   return from === undefined ? '' : ` ≥${from}`;
 }
 
-/** Returns the default and, unless the default shows it, the type. Objects without a default show nothing. */
+/** Returns the default and, unless the default shows it, the type. Objects and strings without a default show nothing. */
 function shownValue(node: Node): string {
   const [types, preset] = [typesOf(node).filter((type) => type !== 'null'), defaultOf(node)];
-  if (types.length === 1 && types[0] === 'object') return preset;
+  if (types.length === 1 && ['object', 'string'].includes(types[0]!)) return preset;
   const isChoice = types.length > 1 && types.every((type) => type.startsWith('`'));
   if (isChoice) return [preset, `one of ${types.join(', ')}`].filter(Boolean).join('; ');
   const showsType = preset !== '' && node.default !== null;
@@ -147,9 +147,9 @@ function serviceRow(rows: readonly Row[], key: string): Row {
   };
 }
 
-const GENERATED = 'Generated from the schema by `npm run generate`; a test keeps it current.';
+const GENERATED = 'Generated from the schema by `npm run generate`.';
 const NOTATION =
-  'In a key, `*` stands for any name or item. Brackets show the default, the type if the default does not, and bounds.';
+  'In a key, `*` stands for any name or item. Brackets show default, bounds and type; keys without a type are strings\nor objects.';
 
 /** Renders `docs/configuration.md`. Profiles repeat the base, so their keys are omitted. */
 export function configurationPage(schema: object): string {
@@ -160,7 +160,7 @@ export function configurationPage(schema: object): string {
 
 ${GENERATED}
 [operations.md](operations.md#configuration) explains files, profiles and environment variables.
-\`svc config show --origin\` prints the values in effect; \`config/default.json\` has all defaults.
+\`svc config show --origin\` prints the values in effect.
 
 ${NOTATION}
 

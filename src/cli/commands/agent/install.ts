@@ -16,8 +16,8 @@ export const install = defineCommand({
   summary: 'Print or write (--write) a systemd unit that runs the agent',
   example: 'svc agent install > svc-agent.service',
   args: z.object({
-    write: z.boolean().default(false).describe('write it to the systemd folder'),
-    user: z.boolean().default(false).describe('use a user unit'),
+    write: z.boolean().default(false).describe('write it to the folder of the service manager'),
+    user: z.boolean().default(false).describe('the user service instead of the system service'),
     home: homeFlag,
   }),
   async run({ write, user, home }, { cwd, env, ui }) {

@@ -9,7 +9,7 @@ export const list = defineCommand({
   summary: 'List jobs, newest first',
   example: 'svc jobs list --status failed',
   args: z.object({
-    status: RunStatus.optional().describe('only jobs with this status'),
+    status: RunStatus.optional().describe('only with this status'),
     handler: z.string().optional().describe('only jobs of this handler'),
     limit: z.coerce.number().int().min(1).max(1000).default(20).describe('number of jobs'),
     cursor: z.string().optional().describe('nextCursor of the previous page'),

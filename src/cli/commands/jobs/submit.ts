@@ -11,7 +11,7 @@ export const submit = defineCommand({
   args: z.object({
     handler: z.string().regex(/.\/./, 'must be <plugin>/<job>').describe('<plugin>/<job>'),
     input: InputFlag,
-    key: z.string().optional().describe('idempotency key: a repeated key submits no second job'),
+    key: z.string().optional().describe('idempotency key: a repeated key has no second effect'),
     priority: z.coerce
       .number()
       .int()

@@ -34,7 +34,7 @@ export const logs = defineCommand({
       .describe(`one or more of ${SOURCES.join(', ')}; default: all`),
     follow: z.boolean().default(false).describe('follow new lines until Ctrl-C'),
     lines: z.coerce.number().int().min(0).default(100).describe('number of earlier lines; default 100'),
-    since: z.string().optional().describe('only lines since 30s, 10m, 2h, 1d ago, or a time'),
+    since: z.string().optional().describe('start: 30s, 10m, 2h, 1d ago, or a time'),
     level: z.enum(LOG_LEVELS).optional().describe('this level and above'),
     requestId: z.string().optional().describe('lines of one request'),
     traceId: z.string().optional().describe('lines of one trace'),

@@ -19,7 +19,7 @@ export const install = defineCommand({
   example: 'svc service install --user --write',
   args: z.object({
     write: z.boolean().default(false).describe('write it to the folder of the service manager'),
-    user: z.boolean().default(false).describe('a user service instead of a system service'),
+    user: z.boolean().default(false).describe('the user service instead of the system service'),
   }),
   async run({ write, user }, { platform, env, ui }) {
     const { projectDir, dataDir, configFile, profile, config } = platform();

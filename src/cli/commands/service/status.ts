@@ -22,7 +22,9 @@ export const status = defineCommand({
   name: 'service status',
   summary: 'Show whether the unit is installed, enabled and running',
   example: 'svc service status --user',
-  args: z.object({ user: z.boolean().default(false).describe('the user service') }),
+  args: z.object({
+    user: z.boolean().default(false).describe('the user service instead of the system service'),
+  }),
   async run({ user }, { env }) {
     const place = placeOf(user, env);
     const installed = existsSync(place.file);

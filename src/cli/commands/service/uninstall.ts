@@ -14,7 +14,9 @@ export const uninstall = defineCommand({
   name: 'service uninstall',
   summary: 'Remove the unit written by svc service install --write',
   example: 'svc service uninstall --user',
-  args: z.object({ user: z.boolean().default(false).describe('the user service') }),
+  args: z.object({
+    user: z.boolean().default(false).describe('the user service instead of the system service'),
+  }),
   async run({ user }, { env, ui }) {
     const place = placeOf(user, env);
     const removed = existsSync(place.file);

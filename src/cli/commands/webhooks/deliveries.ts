@@ -24,7 +24,7 @@ export const deliveries = defineCommand({
     status: DeliveryStatus.optional().describe(`one of ${DeliveryStatus.options.join(', ')}`),
     plugin: PluginId.optional().describe('only deliveries to this plugin'),
     event: EventName.optional().describe('only deliveries of this event'),
-    since: z.string().optional().describe('received since 10m, 2h, 1d ago, or a time'),
+    since: z.string().optional().describe('start: 30s, 10m, 2h, 1d ago, or a time'),
     search: z
       .string()
       .optional()

@@ -36,10 +36,7 @@ export const listen = defineCommand({
       .url({ protocol: /^https?$/ })
       .optional()
       .describe('URL to forward to; default: only show deliveries'),
-    header: z
-      .array(z.string())
-      .default([])
-      .describe("additional header, 'name: value', such as a secret; may be repeated"),
+    header: z.array(z.string()).default([]).describe("additional header, 'name: value'; may be repeated"),
     plugin: PluginId.optional().describe('only deliveries to this plugin'),
     event: EventName.optional().describe('only deliveries of this event'),
     cursor: z.string().optional().describe('cursor printed by an earlier run; default: new deliveries only'),

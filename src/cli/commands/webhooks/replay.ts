@@ -20,7 +20,7 @@ export const replay = defineCommand({
     failed: z.boolean().default(false).describe('all failed deliveries'),
     dead: z.boolean().default(false).describe('all deliveries without attempts left'),
     interrupted: z.boolean().default(false).describe('all deliveries interrupted by a crash of the gateway'),
-    since: z.string().optional().describe('received since 10m, 2h, 1d ago, or a time'),
+    since: z.string().optional().describe('start: 30s, 10m, 2h, 1d ago, or a time'),
     plugin: PluginId.optional().describe('only deliveries to this plugin'),
     event: EventName.optional().describe('only deliveries of this event'),
   }),

@@ -17,7 +17,7 @@ export const run = defineCommand({
   args: z.object({
     workflow: z.string().min(1).describe('workflow id, or a .yaml or .json file'),
     input: InputFlag,
-    key: z.string().optional().describe('idempotency key: a repeated key starts no second run'),
+    key: z.string().optional().describe('idempotency key: a repeated key has no second effect'),
     priority: z.coerce
       .number()
       .int()
@@ -26,7 +26,7 @@ export const run = defineCommand({
       .default(0)
       .describe('-100 to 100; higher goes first'),
     at: z.iso.datetime({ offset: true }).optional().describe('earliest start (ISO 8601)'),
-    follow: z.boolean().default(false).describe('show progress until the run ends'),
+    follow: z.boolean().default(false).describe('follow until the run ends'),
   }),
   short: { follow: 'f' },
   async run({ workflow, input, key, priority, at, follow }, context) {

@@ -14,7 +14,7 @@ export const runs = defineCommand({
   summary: 'List runs, newest first, with pending decisions on top',
   example: 'svc workflows runs --status failed',
   args: z.object({
-    status: RunStatus.optional().describe('only runs with this status'),
+    status: RunStatus.optional().describe('only with this status'),
     waitingFor: WaitReason.optional().describe('only runs waiting for this'),
     workflow: z.string().optional().describe('only runs of this workflow'),
     limit: z.coerce.number().int().min(1).max(1000).default(20).describe('number of runs'),

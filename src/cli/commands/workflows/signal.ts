@@ -11,7 +11,7 @@ export const signal = defineCommand({
     run: RunArg,
     name: z.string().min(1).max(256).describe('signal name'),
     input: InputFlag,
-    key: z.string().optional().describe('idempotency key: a repeated key sends no second signal'),
+    key: z.string().optional().describe('idempotency key: a repeated key has no second effect'),
   }),
   async run({ run, name, input, key }, { client, cwd }) {
     const payload = input === undefined ? null : await readInput(input, cwd);

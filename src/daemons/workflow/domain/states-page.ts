@@ -1,14 +1,37 @@
 import { type Entity, isFinal, PART_STATES, RUN_STATES, TRANSITIONS } from './states.ts';
 
-const code = (text: string): string => `\`${text}\``;
+interface Line {
+  from: string;
+  text: string;
+}
 
-/** Formats transitions; those that differ only in `from` share a line. */
-function linesOf(entity: Entity): string[] {
+const code = (text: string): string => `\`${text}\``;
+const listed = (states: readonly string[]): string => states.map(code).join(', ');
+
+/** Formats transitions; those that differ only in `from`, or only in `to`, share a line. Sorted by `from`. */
+function linesOf(entity: Entity): Line[] {
   const alike = Map.groupBy(TRANSITIONS[entity], ({ to, by, when }) => JSON.stringify([to, by, when]));
-  return [...alike.values()].map((group) => {
-    const { to, by, when } = group[0]!;
-    return `- ${group.map(({ from }) => code(from)).join(', ')} → ${code(to)} (${by}): ${when}`;
+  const lines = [...alike.values()].map((group) => ({
+    ...group[0]!,
+    from: listed(group.map(({ from }) => from)),
+  }));
+  const sameFrom = Map.groupBy(lines, ({ from, by, when }) => JSON.stringify([from, by, when]));
+  return [...sameFrom.values()].map((group) => {
+    const { from, by, when } = group[0]!;
+    const actor = by === 'engine' ? '' : ` (${by})`;
+    return { from, text: `${listed(group.map(({ to }) => to))}${actor}: ${when}` };
   });
+}
+
+/** Renders lines below their `from`. */
+function list(lines: readonly Line[]): string {
+  return [...Map.groupBy(lines, ({ from }) => from)]
+    .map(([from, below]) =>
+      below.length === 1
+        ? `- ${from} → ${below[0]!.text}`
+        : [`- ${from} →`, ...below.map(({ text }) => `  - ${text}`)].join('\n'),
+    )
+    .join('\n');
 }
 
 function statesLine(states: ReadonlyArray<Parameters<typeof isFinal>[0]>): string {
@@ -25,19 +48,21 @@ const section = (title: string, parts: string[]): string => [`## ${title}`, ...p
 /** Generates docs/workflow-states.md from the table; a test keeps the file up to date. */
 export function statesPage(): string {
   const [job, step] = [linesOf('job'), linesOf('step')];
-  const both = job.filter((line) => step.includes(line));
-  const own = (lines: string[]): string => lines.filter((line) => !both.includes(line)).join('\n');
+  const has = (lines: readonly Line[], { from, text }: Line): boolean =>
+    lines.some((line) => line.from === from && line.text === text);
+  const both = job.filter((line) => has(step, line));
+  const own = (lines: readonly Line[]): string => list(lines.filter((line) => !has(both, line)));
   const sections = [
-    section('Run', [statesLine(RUN_STATES), linesOf('run').join('\n')]),
-    section('Job and step', [statesLine(PART_STATES), both.join('\n')]),
+    section('Run', [statesLine(RUN_STATES), list(linesOf('run'))]),
+    section('Job and step', [statesLine(PART_STATES), list(both)]),
     section('Job', [own(job)]),
     section('Step', [own(step)]),
   ];
   return `# States of runs, jobs and steps
 
-Generated from \`src/daemons/workflow/domain/states.ts\` by \`npm run generate\`. No other transition is possible.
-The actor is in brackets: \`caller\`, the tenant that owns the run; \`engine\`, the workflow service that executes it;
-\`recovery\`, that service at its start, after a crash of its predecessor.
+Generated from \`src/daemons/workflow/domain/states.ts\` by \`npm run generate\`. No other transition is possible. The
+workflow service makes each one unless brackets name another actor: \`caller\`, the tenant that owns the run, or
+\`recovery\`, the service at its start after a crash.
 
 ${sections.join('\n\n')}
 `;
