@@ -78,9 +78,14 @@ function commandSection({ name, summary, example }: CommandEntry, command: AnyCo
   const positionals = all.filter(({ kind }) => kind === 'argument').map(formOf);
   const flags = all.filter((argument) => argument.kind === 'flag' && shared.has(lineOf(argument)));
   const usage = [`svc ${name}`, ...positionals, ...flags.map((flag) => `[--${flag.name}]`)].join(' ');
+  const lines = own.map(lineOf);
   return [
-    `**${code(usage)}**: ${text(summary)}.${streams(command)}${needsQuotes(example) ? ` Example: ${code(example)}.` : ''}`,
-    ...(own.length > 0 ? ['', ...own.map(lineOf)] : []),
+    [
+      `**${code(usage)}**: ${text(summary)}.${streams(command)}`,
+      ...(lines.length === 1 ? [`${lines[0]!.slice('- '.length)}.`] : []),
+      ...(needsQuotes(example) ? [`Example: ${code(example)}.`] : []),
+    ].join(' '),
+    ...(lines.length > 1 ? ['', ...lines] : []),
     '',
   ].join('\n');
 }
@@ -90,9 +95,9 @@ function isPlain({ kind, required, description }: Argument): boolean {
   return kind === 'argument' && required && /^[a-z]+( [a-z]+)?$/.test(description);
 }
 
-/** Whether the shell needs quotes or a redirection; `--help` shows all examples. */
+/** Whether the command needs quotes or standard input; `--help` shows all examples. */
 function needsQuotes(example: string): boolean {
-  return /['"<>]/.test(example);
+  return /['"]| < /.test(example);
 }
 
 function streams({ streams: when }: AnyCommand): string {

@@ -2,14 +2,14 @@ import { type Descriptions, under } from './describe.ts';
 
 const listener = (port: string): Descriptions => ({
   host: 'Address to listen on. Use 0.0.0.0 only behind a firewall or a proxy with TLS.',
-  port: `Port to listen on; 0 takes any free port. SVC_${port}_PORT and \`svc up --port\` win over it.`,
-  drainMs: 'Time for requests and workflow steps to finish when the service stops. 4 s later it is killed.',
+  port: `Port to listen on; 0: any free one. SVC_${port}_PORT and \`svc up --port\` win.`,
+  drainMs: 'Time for requests and workflow steps to finish at a stop; killed 4 s later.',
 });
 
 const upstream: Descriptions = {
   url: 'Base URL; null: the service of this platform.',
-  prefix: 'Path prefixes that are forwarded.',
-  websocket: 'Whether WebSocket upgrades are forwarded.',
+  prefix: 'Forwarded path prefixes.',
+  websocket: 'Forward WebSocket upgrades.',
 };
 
 const oauth: Descriptions = {
@@ -23,11 +23,11 @@ const oauth: Descriptions = {
 const model: Descriptions = {
   baseUrl: 'Base URL of an OpenAI-compatible endpoint, up to and including /v1.',
   // biome-ignore lint/suspicious/noTemplateCurlyInString: literal config syntax
-  apiKey: 'Environment variable with the API key, such as "${OPENAI_API_KEY}"; null: no key is sent.',
+  apiKey: 'Environment variable with the API key, such as "${OPENAI_API_KEY}"; null: none.',
   timeoutMs: 'Time limit of one attempt; for a stream, between two chunks.',
   maxAttempts: 'Maximum attempts, for transient failures.',
   maxResponseBytes: 'Maximum size of a response.',
-  prices: 'Prices by model name, for the cost in metrics and events.',
+  prices: 'Prices by model, for the cost in metrics and events.',
   'prices.*.inputPerMillion': 'US dollars per million input tokens.',
   'prices.*.outputPerMillion': 'US dollars per million output tokens.',
 };
@@ -36,12 +36,12 @@ const storage: Descriptions = {
   '': 'Backend of `ctx.storage`; null: plugins have no storage.',
   type: '"files": in `.svc/storage`; "s3": an S3-compatible bucket.',
   maxObjectBytes: 'Largest object.',
-  quotaBytes: 'Limit for all objects of one plugin and tenant ("files" only).',
+  quotaBytes: 'All objects of one plugin and tenant ("files" only).',
   bucket: 'Bucket name.',
   region: 'Region of the bucket.',
   endpoint: 'URL of the service; null: Amazon S3.',
-  pathStyle: 'Whether the path names the bucket (MinIO, Ceph).',
-  prefix: 'Prefix of every key, for a bucket that is shared.',
+  pathStyle: 'The path names the bucket (MinIO, Ceph).',
+  prefix: 'Prefix of every key, for a shared bucket.',
   accessKeyId: 'Environment variable with the access key id; null: the role of the machine.',
   secretAccessKey: 'Environment variable with the secret access key.',
   sessionToken: 'Environment variable with the session token, for temporary credentials.',
@@ -49,10 +49,10 @@ const storage: Descriptions = {
 };
 
 const gateway: Descriptions = {
-  '': 'The single entry point: authentication, routing, webhooks.',
+  '': 'The single entry point.',
   ...listener('GATEWAY'),
   publicUrl:
-    'Public URL of the gateway, the base of webhook URLs. GATEWAY_PUBLIC_URL wins over it; null: http://localhost:<port>.',
+    'Public URL of the gateway and base of webhook URLs; null: http://localhost:<port>. GATEWAY_PUBLIC_URL wins.',
   processes: 'Processes that share the port (Linux).',
   allowedHosts: 'Additional `Host` names accepted by a gateway on loopback.',
   staticTokens: 'Bearer tokens that never expire, by token.',
@@ -75,21 +75,20 @@ const gateway: Descriptions = {
   bodyLimitBytes: 'Largest request body; webhooks declare their own.',
   upstreamTimeoutMs:
     'Time for an upstream to begin its answer; then 504. Longer timeouts of plugin routes win.',
-  publicPluginRoutes: 'Whether plugin routes with "none" in `security` need no token.',
+  publicPluginRoutes: 'Plugin routes with "none" in `security` need no token.',
   ...under('oauth', oauth),
 };
 
 const execution: Descriptions = {
-  '': 'Where and how plugin code runs.',
+  '': 'Where plugin code runs: "worker": sandboxed processes on this machine; "container": Docker or Podman; "host": a registered host.',
   default: 'Backend of plugins not listed in `execution.plugins`.',
   worker: 'Sandboxed processes on this machine.',
   'worker.maxProcesses': 'Maximum processes per plugin.',
   'worker.memoryMb': 'Resident memory above which a process is killed.',
-  'worker.idleMs': 'Idle time after which a process is stopped.',
+  'worker.idleMs': 'Idle time before a process is stopped.',
   'worker.sandbox':
     '"bwrap": bubblewrap is required; "permission": only the permission model of Node; "auto": bubblewrap where it works.',
-  'worker.isolation':
-    '"plugin": tenants share the processes of a plugin; "tenant": each process serves a single tenant.',
+  'worker.isolation': '"plugin": tenants share processes; "tenant": each process serves one tenant.',
   privateHosts:
     'Names (or name:port) with private addresses that ctx.fetch may call, if the manifest lists them too.',
   container: 'Containers of Docker or Podman.',
@@ -98,14 +97,14 @@ const execution: Descriptions = {
   'container.network': 'Network of containers whose plugin has permissions.network ["*"]; others have none.',
   'container.memoryMb': 'Memory limit of a container.',
   'container.pidsLimit': 'Limit of processes and threads in a container.',
-  'container.requireLimits': 'Whether to refuse containers if the engine cannot enforce these limits.',
+  'container.requireLimits': 'Refuse containers if the engine cannot enforce these limits.',
   'container.cpus': 'CPUs of a container; null: no limit.',
   'container.maxContainers': 'Maximum concurrent containers.',
   plugins: 'Backend by plugin id.',
   'plugins.*.backend': 'Backend of this plugin.',
-  'plugins.*.hostId': 'Host to run on. Default: any matching host ("host" only).',
-  'plugins.*.labels': 'Labels that the host must have ("host" only).',
-  'plugins.*.capability': 'Capability that the host must have ("host" only).',
+  'plugins.*.hostId': 'Host to run on ("host" only). Default: any matching host.',
+  'plugins.*.labels': 'Required labels of the host.',
+  'plugins.*.capability': 'Required capability of the host.',
 };
 
 const workflow: Descriptions = {
@@ -113,7 +112,7 @@ const workflow: Descriptions = {
   ...listener('WORKFLOW'),
   maxRunningRuns: 'Runs in memory; one tenant gets at most three quarters.',
   maxRunningSteps: 'Steps in flight; one tenant gets at most three quarters.',
-  poisonAfter: 'Crashes without progress after which a run in flight fails as poison.',
+  poisonAfter: 'Crashes without progress after which a run fails as poison.',
   pluginAlertMs: 'Interval of errors in the log while runs wait for an absent plugin.',
   cleanUpTimeoutMs: 'Default time for the clean-up of cancelled or timed-out runs.',
   httpAllow: 'Private hosts that `http` steps may call, such as "10.0.0.5" or "intranet:8080".',
@@ -146,10 +145,10 @@ export const CONFIG_DESCRIPTIONS: Descriptions = {
   ...under('state', listener('STATE')),
   'state.quotas': 'Limits of one plugin and tenant; writes beyond them fail with QUOTA_EXCEEDED.',
   'state.quotas.entries': 'Of `ctx.state`.',
-  'state.quotas.entries.maxBytes': 'Keys and values (as JSON) together, in bytes.',
+  'state.quotas.entries.maxBytes': 'Size of keys and JSON values.',
   'state.quotas.entries.maxKeys': 'Number of entries.',
   'state.quotas.cache': 'Limits of `ctx.cache`. Expired entries count until they are deleted.',
-  'state.quotas.cache.maxBytes': 'Keys and values (as JSON) together, in bytes.',
+  'state.quotas.cache.maxBytes': 'Size of keys and JSON values.',
   'state.quotas.cache.maxKeys': 'Number of entries.',
   store: 'The database of the platform.',
   'store.url': '"sqlite:<folder>", relative to the project.',
@@ -172,7 +171,7 @@ export const CONFIG_DESCRIPTIONS: Descriptions = {
   'adapters.llm.models': 'Models by tier: {"default": …, "small": …}. "default" is required.',
   'adapters.llm.maxTokensField':
     'Field for the output limit; newer OpenAI models need max_completion_tokens.',
-  'adapters.llm.maxOutputTokens': 'Largest output limit that a call may ask for.',
+  'adapters.llm.maxOutputTokens': 'Largest output limit of a call.',
   'adapters.embeddings': 'Embedding model for `ctx.embeddings`; null: none.',
   ...under('adapters.embeddings', model),
   'adapters.embeddings.model': 'Name of the model.',
@@ -183,5 +182,5 @@ export const CONFIG_DESCRIPTIONS: Descriptions = {
   ...under('retention', retention),
   auth: 'Direct calls to the services that bypass the gateway.',
   'auth.mode':
-    '"optional": calls without identity are answered, for development; "required": only the gateway and services may call. Default: required in the profile production, else optional.',
+    '"optional": calls without identity are answered; "required": only the gateway and services may call. Default: "required" in the profile production, else "optional".',
 };

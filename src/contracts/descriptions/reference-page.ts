@@ -58,6 +58,8 @@ function shownValue(node: Node): string {
   const [types, preset] = [typesOf(node).filter((type) => type !== 'null'), defaultOf(node)];
   if (types.length === 1 && ['object', 'string'].includes(types[0]!)) return preset;
   const isChoice = types.length > 1 && types.every((type) => type.startsWith('`'));
+  const explained = types.every((type) => node.description?.includes(type.slice(1, -1)));
+  if (isChoice && explained) return preset;
   if (isChoice) return [preset, `one of ${types.join(', ')}`].filter(Boolean).join('; ');
   const showsType = preset !== '' && node.default !== null;
   return `${showsType ? preset : [preset, ...types].filter(Boolean).join(', ')}${boundsOf(node)}`;
@@ -112,15 +114,40 @@ function list(rows: readonly Row[]): string {
     .join('\n');
 }
 
+/** Replaces keys described by an earlier section with one line that refers to it. */
+function references(rows: readonly Row[], described: ReadonlyMap<string, string>): string[] {
+  const repeated = rows.filter((row) => described.has(identity(row)));
+  const parent = (path: string): string => path.slice(0, path.lastIndexOf('.'));
+  return [...Map.groupBy(repeated, (row) => parent(described.get(identity(row))!))].map(
+    ([where, same]) => `- ${same.map(({ path }) => code(path)).join(', ')}: as in ${code(where)}.`,
+  );
+}
+
+const identity = ({ path, value, meaning }: Row): string =>
+  JSON.stringify([path.slice(path.lastIndexOf('.') + 1), value, meaning]);
+
 /** Renders one section per top-level key: its description, then the keys below it. */
 function sections(rows: Row[]): string {
+  const described = new Map<string, string>();
   return [...Map.groupBy(withoutRepeats(rows), ({ path }) => path.split('.')[0]!)]
     .map(([name, [top, ...below]]) => {
       const value = below.length === 0 && top!.value !== '' ? ` (${top!.value})` : '';
       const about = `${escaped(top!.meaning)}${value}`;
-      return [`## ${name}`, about, ...(below.length > 0 ? [list(below)] : [])].join('\n\n');
+      const own = below.filter((row) => !described.has(identity(row)) && !isGroup(row, below));
+      const lines = [...(own.length > 0 ? [list(own)] : []), ...references(below, described)];
+      for (const row of own) if (row.path.includes('*')) described.set(identity(row), row.path);
+      return [`## ${name}`, about, ...(lines.length > 0 ? [lines.join('\n')] : [])].join('\n\n');
     })
     .join('\n\n');
+}
+
+/** Whether a key only groups the keys below it: its few words repeat its name. */
+function isGroup({ path, value, meaning }: Row, rows: readonly Row[]): boolean {
+  return (
+    (value === '' || value === 'object list') &&
+    /^(?!Schema)[\w-]+(?: [\w-]+){0,4}\.$/.test(meaning) &&
+    rows.some((row) => row.path.startsWith(`${path}.`))
+  );
 }
 
 const keyOf = (path: string, section: string) => path.slice(section.length + 1);

@@ -116,7 +116,7 @@ export const ACCESS_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'agent install',
-    summary: 'Print or write (--write) a systemd unit that runs the agent',
+    summary: 'Print or write a systemd unit that runs the agent',
     group: 'Access',
     example: 'svc agent install > svc-agent.service',
     load: async () => (await import('../../commands/agent/install.ts')).install,

@@ -39,7 +39,7 @@ export const WEBHOOKS_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'webhooks replay',
-    summary: 'Run the handler again for one delivery or for all failed ones (--failed --since)',
+    summary: 'Run the handler again for one delivery or for all failed ones',
     group: 'Webhooks',
     example: 'svc webhooks replay --failed --since 1h',
     load: async () => (await import('../../commands/webhooks/replay.ts')).replay,

@@ -67,7 +67,7 @@ export const WORKFLOWS_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'workflows approve',
-    summary: 'Approve a waiting step, or refuse it with --refuse',
+    summary: 'Approve or refuse a waiting step',
     group: 'Workflows',
     example: 'svc workflows approve run_01b8dac5 release.gate --comment "looks good"',
     load: async () => (await import('../../commands/workflows/approve.ts')).approve,

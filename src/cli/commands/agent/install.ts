@@ -13,7 +13,7 @@ const UNIT_NAME = 'svc-agent.service';
 /** @spec docs/operations.md "Agents" */
 export const install = defineCommand({
   name: 'agent install',
-  summary: 'Print or write (--write) a systemd unit that runs the agent',
+  summary: 'Print or write a systemd unit that runs the agent',
   example: 'svc agent install > svc-agent.service',
   args: z.object({
     write: z.boolean().default(false).describe('write it to the folder of the service manager'),

@@ -59,7 +59,7 @@ export const provision = defineCommand({
     secretStdin: z
       .boolean()
       .default(false)
-      .describe('read the secret from stdin, for example the one shown by Stripe, Slack or Shopify'),
+      .describe('read the secret from stdin, such as the one from Stripe, Slack or Shopify'),
     generate: z
       .boolean()
       .default(false)

@@ -12,14 +12,14 @@ interface Replayed {
 /** @spec docs/webhooks.md "Replay" */
 export const replay = defineCommand({
   name: 'webhooks replay',
-  summary: 'Run the handler again for one delivery or for all failed ones (--failed --since)',
+  summary: 'Run the handler again for one delivery or for all failed ones',
   example: 'svc webhooks replay --failed --since 1h',
   idField: 'webhookId',
   args: z.object({
     id: z.uuid().optional().describe('delivery id'),
     failed: z.boolean().default(false).describe('all failed deliveries'),
-    dead: z.boolean().default(false).describe('all deliveries without attempts left'),
-    interrupted: z.boolean().default(false).describe('all deliveries interrupted by a crash of the gateway'),
+    dead: z.boolean().default(false).describe('all without attempts left'),
+    interrupted: z.boolean().default(false).describe('all interrupted by a crash of the gateway'),
     since: z.string().optional().describe('start: 30s, 10m, 2h, 1d ago, or a time'),
     plugin: PluginId.optional().describe('only deliveries to this plugin'),
     event: EventName.optional().describe('only deliveries of this event'),

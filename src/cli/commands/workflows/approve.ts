@@ -5,7 +5,7 @@ import { RunArg, StepArg } from './arguments.ts';
 
 export const approve = defineCommand({
   name: 'workflows approve',
-  summary: 'Approve a waiting step, or refuse it with --refuse',
+  summary: 'Approve or refuse a waiting step',
   example: 'svc workflows approve run_01b8dac5 release.gate --comment "looks good"',
   args: z.object({
     run: RunArg,
