@@ -176,7 +176,7 @@ function serviceRow(rows: readonly Row[], key: string): Row {
 
 const GENERATED = 'Generated from the schema by `npm run generate`.';
 const NOTATION =
-  'In a key, `*` stands for any name or item. Brackets show default, bounds and type; keys without a type are strings\nor objects.';
+  'In a key, `*` stands for any name or item. Brackets show the default, or the type unless it is string or object, and\nbounds.';
 
 /** Renders `docs/configuration.md`. Profiles repeat the base, so their keys are omitted. */
 export function configurationPage(schema: object): string {

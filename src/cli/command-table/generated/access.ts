@@ -39,7 +39,7 @@ export const ACCESS_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'tokens revoke',
-    summary: 'Revoke a token by its id, effective immediately',
+    summary: 'Revoke a token, effective immediately',
     group: 'Access',
     example: 'svc tokens revoke 01b8dac5-b400-78bd-9f09-db9b7052b656',
     load: async () => (await import('../../commands/tokens/revoke.ts')).revoke,

@@ -31,7 +31,7 @@ export const restore = defineCommand({
   name: 'restore',
   summary: 'Replace the data folder with a backup; the old one is kept',
   example: 'svc restore svc-backup.tar.gz --yes',
-  args: z.object({ file: z.string().min(1).describe('archive created by svc backup') }),
+  args: z.object({ file: z.string().min(1).describe('an archive of svc backup') }),
   async run({ file: given }, context) {
     const folder = context.folder();
     const { root } = folder;
