@@ -5,7 +5,7 @@ import { type ExecutionRequest, Permissions, PlatformConfig } from '../src/contr
 import { systemRandom } from '../src/kit/security/random.ts';
 import { silentLogger } from '../src/kit/telemetry/logger.ts';
 import { systemClock } from '../src/kit/time/clock.ts';
-import { createWorkerBackend, sandboxInForce, type WorkerBackend } from '../src/plugins/index.ts';
+import { sandboxInForce, WorkerBackend } from '../src/plugins/index.ts';
 import { type BenchResult, quantile, round } from './support/result.ts';
 
 const SEQUENTIAL_CALLS = 3000;
@@ -48,7 +48,7 @@ export async function run(): Promise<BenchResult> {
 }
 
 async function measure(sandbox: 'permission' | 'bwrap', root: string): Promise<BenchResult['rows']> {
-  const backend = createWorkerBackend({
+  const backend = new WorkerBackend({
     config: { ...PlatformConfig.parse({}).execution.worker, sandbox },
     services: { state: { get: async () => ({ value: 1 }) } },
     logger: silentLogger,

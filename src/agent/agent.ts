@@ -7,12 +7,12 @@ import type { Logger } from '../kit/telemetry/logger.ts';
 import type { Clock } from '../kit/time/clock.ts';
 import { seconds } from '../kit/time/duration.ts';
 import {
-  createWorkerBackend,
   type LoadedPlugin,
   loadPlugins,
   type PlatformServices,
   packageIntegrityOf,
   userSecrets,
+  WorkerBackend,
 } from '../plugins/index.ts';
 import { type Connection, type ConnectionEnd, connect } from './connection.ts';
 import { AgentExecutions } from './executions.ts';
@@ -66,7 +66,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
   const config = { ...PlatformConfig.parse({}).execution.worker, ...options.worker };
   // The gateway's welcome fills in the services.
   const services: PlatformServices = {};
-  const backend = createWorkerBackend({
+  const backend = new WorkerBackend({
     ...{ config, services, logger, clock, dataDir: home },
     secrets: userSecrets(process.env),
   });

@@ -7,7 +7,7 @@ export { createOutbox, type Outbox, type OutboxWire } from './backends/host/outb
 export { cancelled, timedOut } from './backends/worker/call.ts';
 export { type CallRouter, createCallRouter } from './backends/worker/call-router.ts';
 export { readResult } from './backends/worker/frames.ts';
-export { createWorkerBackend, type WorkerBackend, type WorkerBackendDeps } from './backends/worker/index.ts';
+export { WorkerBackend, type WorkerBackendDeps } from './backends/worker/index.ts';
 export { type OpenStream, openStream } from './backends/worker/open-stream.ts';
 export { withDefaults } from './config-defaults.ts';
 export { declaredPermissions, requireDeclaredHost } from './declared-handlers.ts';

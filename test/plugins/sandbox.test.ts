@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { Permissions } from '../../src/contracts/index.ts';
 import { silentLogger } from '../../src/kit/telemetry/logger.ts';
 import { systemClock } from '../../src/kit/time/clock.ts';
-import { createWorkerBackend, sandboxInForce } from '../../src/plugins/index.ts';
+import { sandboxInForce, WorkerBackend } from '../../src/plugins/index.ts';
 import { probeBwrap } from '../../src/plugins/sandbox/bwrap.ts';
 import { grantedNames, scrubEnvironment } from '../../src/plugins/sandbox/environment.ts';
 import { FIXTURES } from './fixtures.ts';
@@ -29,7 +29,7 @@ test('without bubblewrap the permission model is in force, and the reason is tol
 });
 
 const backendWith = (sandbox: 'auto' | 'bwrap') =>
-  createWorkerBackend({
+  new WorkerBackend({
     config: { maxProcesses: 1, memoryMb: 256, idleMs: 1000, isolation: 'plugin', sandbox },
     services: {},
     logger: silentLogger,

@@ -9,12 +9,11 @@ import { createLogger } from '../../src/kit/telemetry/logger.ts';
 import { systemClock } from '../../src/kit/time/clock.ts';
 import {
   createPlatformServices,
-  createWorkerBackend,
   type PlatformServices,
   type StateAccess,
   type StateScope,
   sandboxInForce,
-  type WorkerBackend,
+  WorkerBackend,
   type WorkerBackendDeps,
 } from '../../src/plugins/index.ts';
 import { sqliteStateStore } from '../../src/store/sqlite/index.ts';
@@ -138,7 +137,7 @@ export async function startBackend(
   const services: PlatformServices =
     deps.services ??
     createPlatformServices({ state: await storeState(cleanup), logger, clock: deps.clock ?? systemClock });
-  const backend = createWorkerBackend({
+  const backend = new WorkerBackend({
     logger,
     clock: systemClock,
     dataDir,

@@ -240,10 +240,10 @@ describe.each(SANDBOXES)('under the sandbox "%s"', (sandbox) => {
 
   test('plugin processes die with a daemon that is killed, even when they block', async () => {
     const script = `
-      const { createWorkerBackend } = await import('${new URL('../../src/plugins/index.ts', import.meta.url)}');
+      const { WorkerBackend } = await import('${new URL('../../src/plugins/index.ts', import.meta.url)}');
       const { systemClock } = await import('${new URL('../../src/kit/time/clock.ts', import.meta.url)}');
       const { silentLogger } = await import('${new URL('../../src/kit/telemetry/logger.ts', import.meta.url)}');
-      const backend = createWorkerBackend({
+      const backend = new WorkerBackend({
         config: { maxProcesses: 2, memoryMb: 256, idleMs: 60000, sandbox: '${sandbox}' },
         services: {}, logger: silentLogger, clock: systemClock, dataDir: '/nowhere/.svc',
       });

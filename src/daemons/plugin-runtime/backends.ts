@@ -3,14 +3,13 @@ import { ownValue } from '../../kit/data/own-value.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 import {
   createPlatformServices,
-  createWorkerBackend,
   type ExecutionBackend,
   type InvokeCommand,
   type PlatformServices,
   projectSecrets,
   type StepAccess,
   type WebhookAccess,
-  type WorkerBackend,
+  WorkerBackend,
 } from '../../plugins/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import { createAdapters } from './access/adapters.ts';
@@ -62,7 +61,7 @@ export function createBackends(
   });
   const services = own.onServiceCall ? watchedServices(offered, own.onServiceCall) : offered;
   const secrets = projectSecrets(resources);
-  const worker = createWorkerBackend({
+  const worker = new WorkerBackend({
     ...{ config: config.execution.worker, services, logger, clock, dataDir, secrets },
     onSandbox: resources.onSandbox,
     codeOf: (plugin) => code.codeOf(plugin),

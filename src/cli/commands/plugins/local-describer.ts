@@ -5,10 +5,10 @@ import { silentLogger } from '../../../kit/telemetry/logger.ts';
 import { systemClock } from '../../../kit/time/clock.ts';
 import {
   createDescriber,
-  createWorkerBackend,
   type PluginDescriber,
   projectSecrets,
   type ValidateOptions,
+  WorkerBackend,
 } from '../../../plugins/index.ts';
 import type { CommandContext } from '../../context.ts';
 
@@ -26,7 +26,7 @@ export async function withDescriber<Result>(
 ): Promise<Result> {
   const loaded = platform();
   const { config, configFile, dataDir } = loaded;
-  const backend = createWorkerBackend({
+  const backend = new WorkerBackend({
     config: config.execution.worker,
     services: {},
     logger: silentLogger,

@@ -9,15 +9,16 @@ import type {
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { Logger } from '../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
-import type { ExecutionBackend, PlatformServices } from '../../execution.ts';
+import type { ExecutionBackend, PlatformServices, RunOptions } from '../../execution.ts';
 import type { RunnerLimits } from '../../runner/protocol.ts';
 import {
+  type Launch,
   prepareLaunch,
   type SandboxInForce,
   type SandboxStatus,
   sandboxInForce,
 } from '../../sandbox/index.ts';
-import { createPluginLogSink, LOG_BUDGET } from '../../services/log.ts';
+import { createPluginLogSink, LOG_BUDGET, type PluginLogSink } from '../../services/log.ts';
 import type { SourceCode } from '../../source-code.ts';
 import { Pool, type PoolStats } from './pool.ts';
 import { RunnerProcess } from './runner-process.ts';
@@ -56,58 +57,96 @@ export interface WorkerBackendDeps {
   maxQueue?: number;
 }
 
-export interface WorkerBackend extends ExecutionBackend {
-  /** The sandbox in use. Throws SANDBOX_ERROR when the config requires one that does not work. */
-  sandbox(): Promise<SandboxInForce>;
-  /** One entry per plugin version and permission set with running processes. */
-  stats(): PoolStats[];
-  /**
-   * Retires the processes of plugins for which `isCurrent` is false: running calls finish on their code, the
-   * next call starts a new process.
-   */
-  retire(isCurrent: (plugin: ExecutionRequest['plugin']) => boolean): void;
-}
+type Plugin = ExecutionRequest['plugin'];
 
 /**
  * Runs plugin code in sandboxed child processes, kept warm per plugin. By default one call at a time per process, so
  * that a crash or hang affects that call only; `permissions.quotas.concurrency` allows sharing.
  * @spec docs/operations.md "Where plugin code runs"
  */
-export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
-  const { config, services, logger, clock, dataDir, secrets = [], environment = process.env } = deps;
-  const limits: RunnerLimits = { ...RUNNER_LIMITS, ...deps.limits };
-  const sink = createPluginLogSink({ logger, clock });
-  const pools = new Map<string, { plugin: ExecutionRequest['plugin']; pool: Pool }>();
+export class WorkerBackend implements ExecutionBackend {
+  readonly name = 'worker';
+  readonly #deps: WorkerBackendDeps;
+  readonly #limits: RunnerLimits;
+  readonly #sink: PluginLogSink;
+  readonly #pools = new Map<string, { plugin: Plugin; pool: Pool }>();
   /** Retired pools whose processes have not ended yet. */
-  const retired = new Set<Pool>();
-  const permissionKeys = new WeakMap<Permissions, string>();
-  let isClosed = false;
+  readonly #retired = new Set<Pool>();
+  readonly #permissionKeys = new WeakMap<Permissions, string>();
+  #isClosed = false;
 
-  function keyOf({ plugin, permissions }: ExecutionRequest): string {
-    let key = permissionKeys.get(permissions);
+  constructor(deps: WorkerBackendDeps) {
+    this.#deps = deps;
+    this.#limits = { ...RUNNER_LIMITS, ...deps.limits };
+    this.#sink = createPluginLogSink(deps);
+  }
+
+  async run(request: ExecutionRequest, options: RunOptions = {}): Promise<CommandResult> {
+    if (this.#isClosed) throw new PlatformError('SERVICE_UNAVAILABLE', 'The platform is stopping.');
+    const isShared = (request.permissions.quotas?.concurrency ?? 1) > 1;
+    return this.#poolFor(request, isShared && options.alone === true).run(request, options);
+  }
+
+  /** The sandbox in use. Throws SANDBOX_ERROR when the config requires one that does not work. */
+  sandbox(): Promise<SandboxInForce> {
+    return sandboxInForce(this.#deps.config.sandbox);
+  }
+
+  /** One entry per plugin version and permission set with running processes. */
+  stats(): PoolStats[] {
+    return this.#allPools()
+      .map((pool) => pool.stats())
+      .filter(({ processes }) => processes > 0);
+  }
+
+  /**
+   * Retires the processes of plugins for which `isCurrent` is false: running calls finish on their code, the
+   * next call starts a new process.
+   */
+  retire(isCurrent: (plugin: Plugin) => boolean): void {
+    for (const [key, { plugin, pool }] of this.#pools) {
+      if (isCurrent(plugin)) continue;
+      this.#pools.delete(key);
+      this.#retired.add(pool);
+      pool.retire();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all(this.#allPools().map((pool) => pool.close()));
+    this.#pools.clear();
+    this.#retired.clear();
+  }
+
+  #allPools(): Pool[] {
+    return [...[...this.#pools.values()].map(({ pool }) => pool), ...this.#retired];
+  }
+
+  #keyOf({ plugin, permissions }: ExecutionRequest): string {
+    let key = this.#permissionKeys.get(permissions);
     if (key === undefined) {
       key = JSON.stringify(permissions);
-      permissionKeys.set(permissions, key);
+      this.#permissionKeys.set(permissions, key);
     }
     return `${plugin.root}\n${plugin.id}\n${plugin.version}\n${key}`;
   }
 
-  function poolFor(request: ExecutionRequest, alone: boolean): Pool {
-    const key = `${keyOf(request)}${alone ? '\nalone' : ''}`;
-    const pool = pools.get(key)?.pool;
-    if (!pool) {
-      const opened = openPool(request, alone, () => {
-        retired.delete(opened);
-        if (pools.get(key)?.pool === opened) pools.delete(key);
-      });
-      pools.set(key, { plugin: request.plugin, pool: opened });
-      return opened;
-    }
-    return pool;
+  #poolFor(request: ExecutionRequest, alone: boolean): Pool {
+    const key = `${this.#keyOf(request)}${alone ? '\nalone' : ''}`;
+    const found = this.#pools.get(key)?.pool;
+    if (found) return found;
+    const opened = this.#openPool(request, alone, () => {
+      this.#retired.delete(opened);
+      if (this.#pools.get(key)?.pool === opened) this.#pools.delete(key);
+    });
+    this.#pools.set(key, { plugin: request.plugin, pool: opened });
+    return opened;
   }
 
   /** `alone`: a separate process for one call at a time. */
-  function openPool({ plugin, permissions }: ExecutionRequest, alone: boolean, onEmpty: () => void): Pool {
+  #openPool({ plugin, permissions }: ExecutionRequest, alone: boolean, onEmpty: () => void): Pool {
+    const { config, services, logger, clock, codeOf, maxQueue = MAX_QUEUE } = this.#deps;
     // The operator's figure is the maximum; a manifest can only lower it.
     const memoryMb = Math.min(config.memoryMb, permissions.quotas?.memoryMb ?? config.memoryMb);
     let root = plugin.root;
@@ -117,27 +156,23 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
       separateTenants: config.isolation === 'tenant',
       concurrency: alone ? 1 : (permissions.quotas?.concurrency ?? 1),
       idleMs: config.idleMs,
-      maxQueue: Math.min(permissions.quotas?.queue ?? MAX_QUEUE, deps.maxQueue ?? MAX_QUEUE),
+      maxQueue: Math.min(permissions.quotas?.queue ?? MAX_QUEUE, maxQueue),
       clock,
-      async prepare() {
+      prepare: async () => {
         root = await realRoot(plugin);
-        const preference = config.sandbox;
-        const { onSandbox } = deps;
-        return prepareLaunch({
-          ...{ root, permissions, memoryMb, preference, dataDir, secrets, environment, onSandbox },
-        });
+        return this.#prepare(root, permissions, memoryMb);
       },
       start: (launch, events) =>
         new RunnerProcess(
           {
             spawn: (spawnEvents) => spawnRunner(launch, spawnEvents),
             plugin: { ...plugin, root },
-            code: deps.codeOf?.(plugin),
+            code: codeOf?.(plugin),
             permissions,
             memoryMb,
-            limits,
+            limits: this.#limits,
+            sink: this.#sink,
             services,
-            sink,
             logger,
             clock,
           },
@@ -147,35 +182,13 @@ export function createWorkerBackend(deps: WorkerBackendDeps): WorkerBackend {
     });
   }
 
-  const allPools = (): Pool[] => [...[...pools.values()].map(({ pool }) => pool), ...retired];
-
-  return {
-    name: 'worker',
-    async run(request, options = {}): Promise<CommandResult> {
-      if (isClosed) throw new PlatformError('SERVICE_UNAVAILABLE', 'The platform is stopping.');
-      const isShared = (request.permissions.quotas?.concurrency ?? 1) > 1;
-      return poolFor(request, isShared && options.alone === true).run(request, options);
-    },
-    sandbox: () => sandboxInForce(config.sandbox),
-    retire(isCurrent) {
-      for (const [key, { plugin, pool }] of pools) {
-        if (isCurrent(plugin)) continue;
-        pools.delete(key);
-        retired.add(pool);
-        pool.retire();
-      }
-    },
-    stats: () =>
-      allPools()
-        .map((pool) => pool.stats())
-        .filter(({ processes }) => processes > 0),
-    async close() {
-      isClosed = true;
-      await Promise.all(allPools().map((pool) => pool.close()));
-      pools.clear();
-      retired.clear();
-    },
-  };
+  #prepare(root: string, permissions: Permissions, memoryMb: number): Promise<Launch> {
+    const { config, dataDir, secrets = [], environment = process.env, onSandbox } = this.#deps;
+    return prepareLaunch({
+      ...{ root, permissions, memoryMb, preference: config.sandbox },
+      ...{ dataDir, secrets, environment, onSandbox },
+    });
+  }
 }
 
 /** The plugin's real folder. Throws SANDBOX_ERROR when it does not exist. */
