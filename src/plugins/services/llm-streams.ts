@@ -12,22 +12,14 @@ export interface NextPieces {
   reply?: LlmReply;
 }
 
-export interface LlmStreams {
-  /** Starts a stream and returns its id. Throws SERVICE_UNAVAILABLE above the limit per execution. */
-  open(context: PlatformCallContext, start: (signal: AbortSignal) => Pieces): number;
-  /** Waits for the next chunk. Throws NOT_FOUND, and the stream's error. */
-  next(executionId: string, id: unknown): Promise<NextPieces>;
-  close(executionId: string, id: unknown): void;
-}
-
 interface Open {
+  id: number;
   executionId: string;
   pieces: Pieces;
   abort: AbortController;
   /** The chunk being prefetched. */
   ahead: Promise<IteratorResult<string, LlmReply>>;
-  closeLater(): void;
-  discard(): void;
+  stopTimer: () => void;
 }
 
 const MAX_STREAMS_PER_EXECUTION = 8;
@@ -35,12 +27,61 @@ const MAX_STREAMS_PER_EXECUTION = 8;
 const UNREAD_MS = minutes(2);
 
 /** Open streams, each prefetched by one chunk. */
-export function createLlmStreams(clock: Clock): LlmStreams {
-  const open = new Map<number, Open>();
-  let lastId = 0;
+export class LlmStreams {
+  readonly #clock: Clock;
+  readonly #open = new Map<number, Open>();
+  #lastId = 0;
 
-  function find(executionId: string, id: unknown): Open {
-    const stream = typeof id === 'number' ? open.get(id) : undefined;
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Starts a stream and returns its id. Throws SERVICE_UNAVAILABLE above the limit per execution. */
+  open(
+    { request: { executionId }, signal }: PlatformCallContext,
+    start: (signal: AbortSignal) => Pieces,
+  ): number {
+    const own = [...this.#open.values()].filter((stream) => stream.executionId === executionId);
+    if (own.length >= MAX_STREAMS_PER_EXECUTION) {
+      throw new PlatformError(
+        'SERVICE_UNAVAILABLE',
+        `The handler has ${MAX_STREAMS_PER_EXECUTION} streams of ctx.llm open; finish or close some first.`,
+      );
+    }
+    const id = ++this.#lastId;
+    const abort = new AbortController();
+    const pieces = start(AbortSignal.any([signal, abort.signal]));
+    const stream: Open = { id, executionId, pieces, abort, ahead: readAhead(pieces), stopTimer: () => {} };
+    signal.addEventListener('abort', () => this.#discard(stream), { once: true });
+    this.#open.set(id, stream);
+    this.#closeLater(stream);
+    return id;
+  }
+
+  /** Waits for the next chunk. Throws NOT_FOUND, and the stream's error. */
+  async next(executionId: string, id: unknown): Promise<NextPieces> {
+    const stream = this.#find(executionId, id);
+    this.#closeLater(stream);
+    try {
+      const { value, done } = await stream.ahead;
+      if (!done) {
+        stream.ahead = readAhead(stream.pieces);
+        return { text: value };
+      }
+      this.#discard(stream);
+      return { text: '', reply: value };
+    } catch (error) {
+      this.#discard(stream);
+      throw error;
+    }
+  }
+
+  close(executionId: string, id: unknown): void {
+    this.#discard(this.#find(executionId, id));
+  }
+
+  #find(executionId: string, id: unknown): Open {
+    const stream = typeof id === 'number' ? this.#open.get(id) : undefined;
     // Ids are global; an execution may only use its own streams.
     if (stream?.executionId === executionId) return stream;
     throw new PlatformError(
@@ -48,61 +89,19 @@ export function createLlmStreams(clock: Clock): LlmStreams {
       'There is no such stream: it ended, or was not read for two minutes.',
     );
   }
-  return {
-    open({ request: { executionId }, signal }, start) {
-      const own = [...open.values()].filter((stream) => stream.executionId === executionId);
-      if (own.length >= MAX_STREAMS_PER_EXECUTION) {
-        throw new PlatformError(
-          'SERVICE_UNAVAILABLE',
-          `The handler has ${MAX_STREAMS_PER_EXECUTION} streams of ctx.llm open; finish or close some first.`,
-        );
-      }
-      const id = ++lastId;
-      const abort = new AbortController();
-      const pieces = start(AbortSignal.any([signal, abort.signal]));
-      let stop = (): void => {};
-      const stream: Open = {
-        executionId,
-        pieces,
-        abort,
-        ahead: readAhead(pieces),
-        closeLater() {
-          stop();
-          stop = clock.after(UNREAD_MS, stream.discard);
-        },
-        discard() {
-          stop();
-          open.delete(id);
-          abort.abort();
-          // A generator suspended at a chunk that was not taken does not notice the signal.
-          pieces.return(undefined as never).catch(() => {});
-        },
-      };
-      signal.addEventListener('abort', stream.discard, { once: true });
-      open.set(id, stream);
-      stream.closeLater();
-      return id;
-    },
-    async next(executionId, id) {
-      const stream = find(executionId, id);
-      stream.closeLater();
-      try {
-        const { value, done } = await stream.ahead;
-        if (!done) {
-          stream.ahead = readAhead(stream.pieces);
-          return { text: value };
-        }
-        stream.discard();
-        return { text: '', reply: value };
-      } catch (error) {
-        stream.discard();
-        throw error;
-      }
-    },
-    close(executionId, id) {
-      find(executionId, id).discard();
-    },
-  };
+
+  #closeLater(stream: Open): void {
+    stream.stopTimer();
+    stream.stopTimer = this.#clock.after(UNREAD_MS, () => this.#discard(stream));
+  }
+
+  #discard({ id, pieces, abort, stopTimer }: Open): void {
+    stopTimer();
+    this.#open.delete(id);
+    abort.abort();
+    // A generator suspended at a chunk that was not taken does not notice the signal.
+    pieces.return(undefined as never).catch(() => {});
+  }
 }
 
 function readAhead(pieces: Pieces): Open['ahead'] {

@@ -7,7 +7,7 @@ import { type AdapterWatch, watched } from './adapter-watch.ts';
 import { requirePlatform } from './call-scope.ts';
 import { eventFields } from './event-fields.ts';
 import { chatArguments, toolArguments } from './llm-arguments.ts';
-import { createLlmStreams } from './llm-streams.ts';
+import { LlmStreams } from './llm-streams.ts';
 
 /** Returns the configured model. Throws ADAPTER_NOT_CONFIGURED. */
 export type GetLanguageModel = () => Promise<LanguageModel>;
@@ -24,7 +24,7 @@ export interface LlmServiceDeps {
  * works with every backend and is paced by its reader. Throws PERMISSION_DENIED, and as LanguageModel does.
  */
 export function createLlmService({ model, analytics, watch, clock }: LlmServiceDeps): PlatformService {
-  const streams = createLlmStreams(clock);
+  const streams = new LlmStreams(clock);
 
   /** @spec Standard analytics types: llm.completion.completed, llm.chatWithTools.completed */
   function tell(
