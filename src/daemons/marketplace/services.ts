@@ -5,7 +5,7 @@ import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import type { SourceWatch } from '../plugin-runtime/source-watch.ts';
 import { type Catalogue, createCatalogue } from './domain/catalogue.ts';
-import { createInstaller, type Installer } from './domain/installer.ts';
+import { Installer } from './domain/installer.ts';
 import { createLifecycle } from './domain/lifecycle.ts';
 import { createReloadBroadcast } from './domain/reload-broadcast.ts';
 import { watchFolders } from './domain/watched-folders.ts';
@@ -32,7 +32,7 @@ export async function marketplaceServices(
     opened.close(),
   );
   const load = () => plugins.read();
-  const installer = createInstaller({
+  const installer = new Installer({
     projectDir,
     dataDir,
     describer: plugins.describer,

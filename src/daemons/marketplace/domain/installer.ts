@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import pLimit from 'p-limit';
 import type {
   LockEntry,
   LockFile,
@@ -12,20 +13,29 @@ import type { Logger } from '../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
 import { minutes } from '../../../kit/time/duration.ts';
 import {
+  type LoadedPlugin,
   manifestDigest,
   type PluginDescriber,
   type PluginRegistry,
   type SandboxInForce,
-  type ValidateOptions,
 } from '../../../plugins/index.ts';
 import { parseSource, type Source } from '../sources/parse-source.ts';
 import { createAnnounce } from './announce.ts';
-import { createDependents } from './dependents.ts';
-import type { Lifecycle, LifecycleReason } from './lifecycle.ts';
-import { createLockEntries, entryOf, nothingToUpdate, requireInstalled } from './lock-entries.ts';
+import { type ChangeEvents, createChangeEvents } from './change-events.ts';
+import { type Agreed, whenAgreed, whyNotRun } from './consent.ts';
+import { createDependents, type Dependents } from './dependents.ts';
+import type { Lifecycle } from './lifecycle.ts';
+import {
+  createLockEntries,
+  entryOf,
+  type LockEntries,
+  nothingToUpdate,
+  type Provenance,
+  requireInstalled,
+} from './lock-entries.ts';
 import { changesBetween, codeWarnings, warningsOf } from './plan.ts';
-import { createPluginFolders, type Staged } from './plugin-folders.ts';
-import { requireAgreed, requireSame } from './refusals.ts';
+import { createPluginFolders, type PluginFolders, type Staged } from './plugin-folders.ts';
+import { requireSame } from './refusals.ts';
 import type { ReloadBroadcast } from './reload-broadcast.ts';
 
 /**
@@ -52,237 +62,221 @@ export interface InstallerDeps {
   analytics: Analytics;
 }
 
-/** What the operator approved. */
-export interface Agreed {
-  /** Digest of the manifest in the plan. */
-  manifestDigest?: string | undefined;
-  /** Permits running a manifest module without the bubblewrap sandbox. */
-  runManifest?: boolean | undefined;
-}
-
-export interface Installer {
-  /** Throws the errors that an installation would. */
-  plan(
-    asked: { source?: string | undefined; pluginId?: string | undefined } & Pick<Agreed, 'runManifest'>,
-  ): Promise<PluginPlan>;
-  install(source: string, agreed: Agreed): Promise<string>;
-  update(id: string, source: string | undefined, agreed: Agreed): Promise<string>;
-  uninstall(id: string): Promise<void>;
-  link(folder: string): Promise<string>;
-  unlink(id: string): Promise<void>;
-  setEnabled(id: string, enabled: boolean): Promise<void>;
-  /** Makes every service reload the plugins. */
-  touch(): Promise<number>;
-  /** Removes leftovers of interrupted installations. */
-  sweep(): Promise<void>;
-  /** Cancels fetches in flight; they have changed nothing. */
-  stop(): void;
+export interface PlanRequest extends Pick<Agreed, 'runManifest'> {
+  /** Default: the source of the installed plugin. */
+  source?: string | undefined;
+  /** The plugin to update; without it, an installation is planned. */
+  pluginId?: string | undefined;
 }
 
 /**
  * Changes the set of plugins, one change at a time. The lock file is replaced last and atomically: it is the
  * commit point of every change. @spec docs/plugins.md "Installing"
  */
-export function createInstaller(deps: InstallerDeps): Installer {
-  const { projectDir, dataDir, clock, logger, load } = deps;
-  const stopping = new AbortController();
-  const folders = createPluginFolders(dataDir, deps.describer, stopping.signal, deps.secrets);
-  const entries = createLockEntries(dataDir, clock, deps.broadcastReload);
-  const dependents = createDependents(load);
-  const announce = createAnnounce(deps.analytics, logger);
-  let last: Promise<unknown> = Promise.resolve();
-
+export class Installer {
+  readonly #deps: InstallerDeps;
+  readonly #stopping = new AbortController();
+  readonly #folders: PluginFolders;
+  readonly #entries: LockEntries;
+  readonly #dependents: Dependents;
+  readonly #events: ChangeEvents;
   /** Serializes changes in call order. */
-  function inTurn<Result>(run: () => Promise<Result>): Promise<Result> {
-    const mine = last.then(run);
-    last = mine.catch(() => {});
-    return mine;
+  readonly #inTurn = pLimit(1);
+
+  constructor(deps: InstallerDeps) {
+    const { dataDir, describer, secrets, clock, load, lifecycle } = deps;
+    this.#deps = deps;
+    this.#folders = createPluginFolders(dataDir, describer, this.#stopping.signal, secrets);
+    this.#entries = createLockEntries(dataDir, clock, deps.broadcastReload);
+    this.#dependents = createDependents(load);
+    const announce = createAnnounce(deps.analytics, deps.logger);
+    this.#events = createChangeEvents({ load, lifecycle, entries: this.#entries, announce });
+  }
+
+  /** Throws the errors that an installation would. */
+  plan(request: PlanRequest): Promise<PluginPlan> {
+    return this.#inTurn(() => this.#plan(request));
+  }
+
+  install(source: string, agreed: Agreed): Promise<string> {
+    return this.#inTurn(() => this.#install(source, agreed));
+  }
+
+  update(id: string, source: string | undefined, agreed: Agreed): Promise<string> {
+    return this.#inTurn(() => this.#update(id, source, agreed));
+  }
+
+  uninstall(id: string): Promise<void> {
+    return this.#inTurn(() => this.#drop(id, 'installed'));
+  }
+
+  link(folder: string): Promise<string> {
+    return this.#inTurn(() => this.#link(folder));
+  }
+
+  unlink(id: string): Promise<void> {
+    return this.#inTurn(() => this.#drop(id, 'linked'));
+  }
+
+  setEnabled(id: string, enabled: boolean): Promise<void> {
+    return this.#inTurn(() => this.#setEnabled(id, enabled));
+  }
+
+  /** Makes every service reload the plugins. */
+  touch(): Promise<number> {
+    return this.#inTurn(async () => this.#entries.touch(await this.#entries.read()));
+  }
+
+  /** Removes leftovers of interrupted installations. */
+  sweep(): Promise<void> {
+    return this.#inTurn(async () => {
+      const { plugins } = await this.#entries.read();
+      const installed = Object.values(plugins).filter(({ origin }) => origin === 'installed');
+      await this.#folders.sweep(new Set(installed.map(({ folder }) => folder)));
+    });
+  }
+
+  /** Cancels fetches in flight; they have changed nothing. */
+  stop(): void {
+    this.#stopping.abort(
+      new PlatformError('SERVICE_UNAVAILABLE', 'The platform is stopping; no plugin was changed.'),
+    );
+  }
+
+  async #plan({ source, pluginId, runManifest }: PlanRequest): Promise<PluginPlan> {
+    const { load, sandbox, projectDir, authMode } = this.#deps;
+    const lock = await this.#entries.read();
+    const current = pluginId === undefined ? undefined : await this.#toUpdate(lock, pluginId);
+    const parsed = parseSource(source ?? current!.source, projectDir);
+    const reason = await whyNotRun({ runManifest }, sandbox);
+    const options = { manifestNotRun: reason, handlersNotRun: reason };
+    return this.#folders.withStaged(parsed, options, async ({ plugin, resolved }) => {
+      if (pluginId !== undefined) requireSame(plugin, pluginId);
+      await this.#dependents.requirePlace(plugin);
+      const before = (await load()).find(plugin.id);
+      return {
+        id: plugin.id,
+        version: plugin.version,
+        installed: before?.version ?? entryOf(lock, plugin.id)?.version ?? null,
+        source: parsed.text,
+        resolved,
+        manifestDigest: manifestDigest(plugin.manifest),
+        changes: changesBetween(before?.manifest, plugin.manifest),
+        warnings: [...warningsOf(plugin.manifest, authMode), ...codeWarnings(plugin.manifestModule, reason)],
+      };
+    });
+  }
+
+  async #install(text: string, agreed: Agreed): Promise<string> {
+    const { projectDir, sandbox } = this.#deps;
+    const source = parseSource(text, projectDir);
+    return this.#folders.withStaged(source, await whenAgreed(agreed, sandbox), async (staged) => {
+      const { id } = staged.plugin;
+      const lock = await this.#entries.read();
+      await this.#dependents.requireAbsent(id, lock);
+      await this.#dependents.requirePlace(staged.plugin);
+      await this.#commit(staged, source, lock);
+      return this.#events.added('installed', id);
+    });
+  }
+
+  async #update(id: string, text: string | undefined, agreed: Agreed): Promise<string> {
+    const { projectDir, sandbox } = this.#deps;
+    const entry = await this.#toUpdate(await this.#entries.read(), id);
+    const source = parseSource(text ?? entry.source, projectDir);
+    return this.#folders.withStaged(source, await whenAgreed(agreed, sandbox), async (staged) => {
+      requireSame(staged.plugin, id);
+      await this.#dependents.requirePlace(staged.plugin);
+      const lock = await this.#entries.read();
+      requireInstalled(lock, id);
+      await this.#commit(staged, source, lock);
+      return this.#events.added('updated', id);
+    });
+  }
+
+  async #link(path: string): Promise<string> {
+    const { projectDir } = this.#deps;
+    const source = parseSource(resolve(projectDir, path), projectDir);
+    if (source.kind !== 'folder') throw new PlatformError('VALIDATION_ERROR', `${path} is not a folder.`);
+    const plugin = await this.#folders.requireSound(source.path);
+    const lock = await this.#entries.read();
+    if (entryOf(lock, plugin.id)?.origin !== 'linked') await this.#dependents.requireAbsent(plugin.id, lock);
+    await this.#dependents.requirePlace(plugin);
+    const entry = this.#entries.entryFor(plugin, usedInPlace('linked', plugin, path));
+    await this.#entries.save(lock, entry);
+    return this.#events.added('linked', plugin.id);
+  }
+
+  async #setEnabled(id: string, enabled: boolean): Promise<void> {
+    const lock = await this.#entries.read();
+    const entry = await this.#entryToSwitch(lock, id);
+    if (entry.enabled === enabled && entryOf(lock, id)) return;
+    if (!enabled) {
+      await this.#dependents.requireUnneeded(id, 'disabled');
+      await this.#events.runHook('onDisable', id, 'disabled');
+    }
+    await this.#entries.save(lock, { ...entry, enabled });
+    if (enabled) await this.#events.runHook('onEnable', id, 'enabled');
+    this.#events.announce(enabled ? 'enabled' : 'disabled', entry);
+  }
+
+  /** Uninstalls or unlinks a plugin. */
+  async #drop(id: string, origin: Exclude<PluginOrigin, 'project'>): Promise<void> {
+    const lock = await this.#entries.read();
+    await this.#dependents.requireOrigin(id, origin, lock);
+    const entry = entryOf(lock, id)!;
+    const reason = origin === 'linked' ? 'unlinked' : 'uninstalled';
+    await this.#dependents.requireUnneeded(id, reason);
+    await this.#events.runHook('onDisable', id, reason);
+    await this.#entries.remove(lock, id);
+    if (entry.origin === 'installed') this.#removeLater(entry.folder);
+    this.#events.announce(reason, entry);
   }
 
   /** Moves a staged plugin into place and writes the lock file. */
-  async function commit({ plugin, resolved }: Staged, source: Source, lock: LockFile): Promise<void> {
-    const { folder, integrity } = await folders.place(plugin);
+  async #commit({ plugin, resolved }: Staged, source: Source, lock: LockFile): Promise<void> {
+    const { folder, integrity } = await this.#folders.place(plugin);
     const before = entryOf(lock, plugin.id);
     const provenance = { origin: 'installed' as const, source: source.text, resolved, folder, integrity };
-    await entries.save(lock, entries.entryFor(plugin, provenance, before?.enabled));
-    if (before?.origin === 'installed' && before.folder !== folder) removeLater(before.folder);
+    await this.#entries.save(lock, this.#entries.entryFor(plugin, provenance, before?.enabled));
+    if (before?.origin === 'installed' && before.folder !== folder) this.#removeLater(before.folder);
   }
 
-  function removeLater(folder: string): void {
+  #removeLater(folder: string): void {
+    const { clock, logger } = this.#deps;
     clock.after(KEEP_OLD_MS, () => {
-      void inTurn(async () => {
-        const { plugins } = await entries.read();
-        if (Object.values(plugins).some((entry) => entry.folder === folder)) return;
-        await folders.remove(folder);
-      }).catch((error) => logger.warn('A replaced plugin could not be removed', { error }));
+      this.#inTurn(() => this.#removeUnused(folder)).catch((error) =>
+        logger.warn('A replaced plugin could not be removed', { error }),
+      );
     });
   }
 
-  /** Why code without consent is not run; undefined with the bubblewrap sandbox. */
-  async function whyNotRun({ runManifest = false }: Agreed): Promise<string | undefined> {
-    if (runManifest) return undefined;
-    const { mode, reason } = await deps.sandbox();
-    return mode === 'bwrap' ? undefined : (reason ?? mode);
-  }
-
-  /** Handlers are loaded only once the manifest equals the approved one. */
-  async function whenAgreed(agreed: Agreed): Promise<ValidateOptions> {
-    return {
-      manifestNotRun: await whyNotRun(agreed),
-      agree: (manifest) => requireAgreed(manifestDigest(manifest), agreed.manifestDigest),
-    };
+  /** Keeps a folder that was installed again in the meantime. */
+  async #removeUnused(folder: string): Promise<void> {
+    const { plugins } = await this.#entries.read();
+    if (Object.values(plugins).some((entry) => entry.folder === folder)) return;
+    await this.#folders.remove(folder);
   }
 
   /** Throws CONFLICT for a plugin that is not installed: a project or linked folder is always current. */
-  async function toUpdate(lock: LockFile, id: string): Promise<LockEntry> {
-    if (!entryOf(lock, id) && (await load()).find(id)) throw nothingToUpdate(id, 'project');
+  async #toUpdate(lock: LockFile, id: string): Promise<LockEntry> {
+    if (!entryOf(lock, id) && (await this.#deps.load()).find(id)) throw nothingToUpdate(id, 'project');
     return requireInstalled(lock, id);
   }
 
-  async function drop(id: string, origin: Exclude<PluginOrigin, 'project'>): Promise<void> {
-    const lock = await entries.read();
-    await dependents.requireOrigin(id, origin, lock);
-    const entry = entryOf(lock, id)!;
-    const reason = origin === 'linked' ? 'unlinked' : 'uninstalled';
-    await dependents.requireUnneeded(id, reason);
-    await runHook('onDisable', id, reason);
-    await entries.remove(lock, id);
-    if (entry.origin === 'installed') removeLater(entry.folder);
-    announce(reason, entry);
-  }
-
-  /** Runs a hook of the loaded plugin; broken and disabled plugins have none. */
-  async function runHook(hook: 'onEnable' | 'onDisable', id: string, reason: LifecycleReason): Promise<void> {
-    const plugin = (await load()).find(id);
-    if (plugin) await deps.lifecycle(plugin, hook, reason);
-  }
-
-  async function announceChange(reason: LifecycleReason, id: string): Promise<string> {
-    await runHook('onEnable', id, reason);
-    const entry = entryOf(await entries.read(), id);
-    if (entry) announce(reason, entry);
-    return id;
-  }
-
   /** A disabled project plugin needs a lock file entry. */
-  async function entryToSwitch(lock: LockFile, id: string): Promise<LockEntry> {
+  async #entryToSwitch(lock: LockFile, id: string): Promise<LockEntry> {
     const entry = entryOf(lock, id);
     if (entry) return entry;
-    const plugin = (await load()).require(id);
-    const { root } = plugin;
-    return entries.entryFor(plugin, {
-      origin: 'project',
-      source: root,
-      resolved: root,
-      folder: root,
-      integrity: null,
-    });
+    const plugin = (await this.#deps.load()).require(id);
+    return this.#entries.entryFor(plugin, usedInPlace('project', plugin, plugin.root));
   }
+}
 
-  return {
-    plan: ({ source, pluginId, runManifest }) =>
-      inTurn(async () => {
-        const lock = await entries.read();
-        const current = pluginId === undefined ? undefined : await toUpdate(lock, pluginId);
-        const parsed = parseSource(source ?? current!.source, projectDir);
-        const reason = await whyNotRun({ runManifest });
-        const options = { manifestNotRun: reason, handlersNotRun: reason };
-        return folders.withStaged(parsed, options, async ({ plugin, resolved }) => {
-          if (pluginId !== undefined) requireSame(plugin, pluginId);
-          await dependents.requirePlace(plugin);
-          const before = (await load()).find(plugin.id);
-          return {
-            id: plugin.id,
-            version: plugin.version,
-            installed: before?.version ?? entryOf(lock, plugin.id)?.version ?? null,
-            source: parsed.text,
-            resolved,
-            manifestDigest: manifestDigest(plugin.manifest),
-            changes: changesBetween(before?.manifest, plugin.manifest),
-            warnings: [
-              ...warningsOf(plugin.manifest, deps.authMode),
-              ...codeWarnings(plugin.manifestModule, reason),
-            ],
-          };
-        });
-      }),
-
-    install: (text, agreed) =>
-      inTurn(async () => {
-        const source = parseSource(text, projectDir);
-        return folders.withStaged(source, await whenAgreed(agreed), async (staged) => {
-          const { id } = staged.plugin;
-          const lock = await entries.read();
-          await dependents.requireAbsent(id, lock);
-          await dependents.requirePlace(staged.plugin);
-          await commit(staged, source, lock);
-          return announceChange('installed', id);
-        });
-      }),
-
-    update: (id, text, agreed) =>
-      inTurn(async () => {
-        const entry = await toUpdate(await entries.read(), id);
-        const source = parseSource(text ?? entry.source, projectDir);
-        return folders.withStaged(source, await whenAgreed(agreed), async (staged) => {
-          requireSame(staged.plugin, id);
-          await dependents.requirePlace(staged.plugin);
-          const lock = await entries.read();
-          requireInstalled(lock, id);
-          await commit(staged, source, lock);
-          return announceChange('updated', id);
-        });
-      }),
-
-    uninstall: (id) => inTurn(() => drop(id, 'installed')),
-    unlink: (id) => inTurn(() => drop(id, 'linked')),
-
-    link: (path) =>
-      inTurn(async () => {
-        const source = parseSource(resolve(projectDir, path), projectDir);
-        if (source.kind !== 'folder') throw new PlatformError('VALIDATION_ERROR', `${path} is not a folder.`);
-        const plugin = await folders.requireSound(source.path);
-        const lock = await entries.read();
-        if (entryOf(lock, plugin.id)?.origin !== 'linked') await dependents.requireAbsent(plugin.id, lock);
-        await dependents.requirePlace(plugin);
-        const { root } = plugin;
-        const provenance = {
-          origin: 'linked' as const,
-          source: path,
-          resolved: root,
-          folder: root,
-          integrity: null,
-        };
-        await entries.save(lock, entries.entryFor(plugin, provenance));
-        return announceChange('linked', plugin.id);
-      }),
-
-    setEnabled: (id, enabled) =>
-      inTurn(async () => {
-        const lock = await entries.read();
-        const entry = await entryToSwitch(lock, id);
-        if (entry.enabled === enabled && entryOf(lock, id)) return;
-        if (!enabled) {
-          await dependents.requireUnneeded(id, 'disabled');
-          await runHook('onDisable', id, 'disabled');
-        }
-        await entries.save(lock, { ...entry, enabled });
-        if (enabled) await runHook('onEnable', id, 'enabled');
-        announce(enabled ? 'enabled' : 'disabled', entry);
-      }),
-
-    touch: () => inTurn(async () => entries.touch(await entries.read())),
-
-    sweep: () =>
-      inTurn(async () => {
-        const { plugins } = await entries.read();
-        const installed = Object.values(plugins).filter(({ origin }) => origin === 'installed');
-        await folders.sweep(new Set(installed.map(({ folder }) => folder)));
-      }),
-
-    stop: () =>
-      stopping.abort(
-        new PlatformError('SERVICE_UNAVAILABLE', 'The platform is stopping; no plugin was changed.'),
-      ),
-  };
+function usedInPlace(
+  origin: Exclude<PluginOrigin, 'installed'>,
+  { root }: LoadedPlugin,
+  source: string,
+): Provenance {
+  return { origin, source, resolved: root, folder: root, integrity: null };
 }

@@ -1,0 +1,31 @@
+import { manifestDigest, type SandboxInForce, type ValidateOptions } from '../../../plugins/index.ts';
+import { requireAgreed } from './refusals.ts';
+
+/** What the operator approved. */
+export interface Agreed {
+  /** Digest of the manifest in the plan. */
+  manifestDigest?: string | undefined;
+  /** Permits running a manifest module without the bubblewrap sandbox. */
+  runManifest?: boolean | undefined;
+}
+
+/** Why code without consent is not run; undefined with the bubblewrap sandbox. */
+export async function whyNotRun(
+  { runManifest = false }: Pick<Agreed, 'runManifest'>,
+  sandbox: () => Promise<SandboxInForce>,
+): Promise<string | undefined> {
+  if (runManifest) return undefined;
+  const { mode, reason } = await sandbox();
+  return mode === 'bwrap' ? undefined : (reason ?? mode);
+}
+
+/** Handlers are loaded only once the manifest equals the approved one. */
+export async function whenAgreed(
+  agreed: Agreed,
+  sandbox: () => Promise<SandboxInForce>,
+): Promise<ValidateOptions> {
+  return {
+    manifestNotRun: await whyNotRun(agreed, sandbox),
+    agree: (manifest) => requireAgreed(manifestDigest(manifest), agreed.manifestDigest),
+  };
+}
