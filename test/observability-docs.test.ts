@@ -52,7 +52,7 @@ const COMPUTED: Record<string, () => string[]> = {
     'ROUTE_SECURITY',
   ],
   // Close codes of sockets, which the page lists as a range.
-  'daemons/gateway/domain/hosts/session.ts: String(code)': () => [],
+  'daemons/gateway/domain/hosts/session-reports.ts: String(code)': () => [],
   // Codes of errors, and of faults of plugins.
   'daemons/rest/domain/loaded-routes.ts: code': () => ['PLUGIN_CONFLICT'],
   // Of a PlatformError, whatever it is.
