@@ -108,7 +108,7 @@ describe('ctx.all', () => {
               await ctx.waitForSignal('go');
               return ctx.step('after', () => 2);
             },
-            async () => ctx.all([ctx.step('one', () => 3), async () => ctx.step('slow', () => new Promise((done) => setTimeout(done, 400, 4)))]),
+            async () => ctx.all([ctx.step('one', () => 3), async () => ctx.step('slow', () => new Promise((done) => setTimeout(done, 3000, 4)))]),
           ]);
           return { a, b, nested };
         },

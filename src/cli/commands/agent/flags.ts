@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { z } from 'zod';
 import { type AgentIdentity, agentHome, readIdentity } from '../../../agent/index.ts';
 import type { Environment } from '../../../kit/config/config.ts';
@@ -14,9 +15,9 @@ export const homeFlag = z
 /** Reads this machine's registration. Throws CONFIG_NOT_FOUND if it is not registered. */
 export async function registeredAgent(
   home: string | undefined,
-  env: Environment,
+  { cwd, env }: { cwd: string; env: Environment },
 ): Promise<{ folder: string; identity: AgentIdentity }> {
-  const folder = home ?? agentHome(env);
+  const folder = resolve(cwd, home ?? agentHome(env));
   const identity = await readIdentity(folder);
   if (identity) return { folder, identity };
   throw new PlatformError(

@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { packageRoot } from '../../../kit/files/paths.ts';
@@ -21,9 +21,9 @@ export const install = defineCommand({
     home: homeFlag,
   }),
   async run({ write, user, home }, { cwd, env, ui }) {
-    const { folder } = await registeredAgent(home, env);
+    const { folder } = await registeredAgent(home, { cwd, env });
     // systemd starts the unit in another working directory.
-    const unit = unitText(resolve(cwd, folder), user);
+    const unit = unitText(folder, user);
     if (!write) return ok({ unit, file: null });
     const { manager, file: platformFile } = placeOf(user, env);
     if (manager !== 'systemd')

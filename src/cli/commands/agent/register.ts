@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { resolve } from 'node:path';
 import { z } from 'zod';
 import { agentHome, readIdentity, registerAgent } from '../../../agent/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
@@ -23,13 +24,13 @@ export const register = defineCommand({
     home: homeFlag,
     replace: z.boolean().default(false).describe('replace an existing registration of this machine'),
   }),
-  async run({ gateway, name, label, capability, home, replace }, { globals, env, ui, platform }) {
+  async run({ gateway, name, label, capability, home, replace }, { globals, cwd, env, ui, platform }) {
     const url = gateway ?? givenGateway({ globals, env, platform });
     const token = globals.token ?? env.SVC_TOKEN;
     if (!url) throw new UsageError('The gateway URL is missing. Set --gateway <url>.');
     if (!token)
       throw new UsageError('The enrolment token of `svc hosts invite` is missing. Set --token or SVC_TOKEN.');
-    const folder = home ?? agentHome(env);
+    const folder = resolve(cwd, home ?? agentHome(env));
     const labels = labelsOf(label);
     const known = await readIdentity(folder).catch(() => undefined);
     if (known && !replace) {

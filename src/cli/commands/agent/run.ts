@@ -35,7 +35,7 @@ export const run = defineCommand({
     home: homeFlag,
   }),
   async run({ plugins, maxProcesses, memoryMb, sandbox, drainSeconds, home }, { env, cwd, ui, globals }) {
-    const { folder, identity } = await registeredAgent(home, env);
+    const { folder, identity } = await registeredAgent(home, { cwd, env });
     const format = ui.interactive && !globals.json ? await loadRecordFormat(ui.out) : null;
     const output = format
       ? { write: (line: string) => ui.line(format(line.trimEnd())), flush: () => {} }

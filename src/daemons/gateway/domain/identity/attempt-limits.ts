@@ -30,7 +30,9 @@ export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits
 
   async function counted<T>(keys: ReadonlyArray<[string, number]>, attempt: () => Promise<T>): Promise<T> {
     const taken: string[] = [];
-    const giveBack = (): void => taken.forEach(failures.giveBack);
+    const giveBack = (): void => {
+      for (const key of taken) failures.giveBack(key);
+    };
     // Counted before the attempt, so that a thousand concurrent attempts do not all see a count of zero.
     for (const [key, limit] of keys) {
       const { allowed, resetMs } = await failures.take(key, limit);
