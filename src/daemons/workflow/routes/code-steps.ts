@@ -11,21 +11,19 @@ import type { WorkflowServices } from '../services.ts';
 const auth = 'caller';
 
 /** Steps of functions on remote backends (containers, hosts), authorized by the token of their replay. */
-export function codeStepRoutes(http: Http, { replays }: WorkflowServices): void {
+export function codeStepRoutes(http: Http, { passes }: WorkflowServices): void {
   mount(http, beginCodeReplay, { auth }, async ({ body: { runId, token } }) => {
-    await replays.require(runId, token).begin();
+    await passes.require(runId, token).begin();
     return { begun: true as const };
   });
   mount(http, recallCodeSteps, { auth }, ({ body: { runId, token, after } }) =>
-    replays.require(runId, token).recall(after),
+    passes.require(runId, token).recall(after),
   );
   mount(http, enterCodeStep, { auth }, ({ body: { runId, token, step } }) =>
-    replays.require(runId, token).enter(step),
+    passes.require(runId, token).enter(step),
   );
   mount(http, settleCodeStep, { auth }, ({ body: { runId, token, step } }) =>
-    replays.require(runId, token).settle(step),
+    passes.require(runId, token).settle(step),
   );
-  mount(http, watchCodeSteps, { auth }, ({ body: { runId, token } }) =>
-    replays.require(runId, token).watch(),
-  );
+  mount(http, watchCodeSteps, { auth }, ({ body: { runId, token } }) => passes.require(runId, token).watch());
 }
