@@ -1,12 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createPassRoutes } from '../src/daemons/workflow/domain/code/pass-desk.ts';
+import { Replays } from '../src/daemons/workflow/domain/code/replays.ts';
 import { createDefinitions } from '../src/daemons/workflow/domain/definition/definitions.ts';
 import { createEvaluator } from '../src/daemons/workflow/domain/definition/evaluator.ts';
-import { createEngine } from '../src/daemons/workflow/domain/engine/engine.ts';
-import type { Engine } from '../src/daemons/workflow/domain/engine/engine-ports.ts';
-import { PluginWaits } from '../src/daemons/workflow/domain/engine/plugin-waits.ts';
+import { PluginWaits } from '../src/daemons/workflow/domain/effects/plugin-waits.ts';
+import { WorkflowEngine } from '../src/daemons/workflow/domain/engine/engine.ts';
+import type { Engine } from '../src/daemons/workflow/domain/engine/ports.ts';
 import { createRunStarter, type RunStarter } from '../src/daemons/workflow/domain/starts/run-starter.ts';
 import { setStep } from '../src/daemons/workflow/domain/steps/kinds/builtins.ts';
 import type { StepKind } from '../src/daemons/workflow/domain/steps/step-kind.ts';
@@ -136,7 +136,7 @@ async function openEngine(folder: string, existing?: string): Promise<Bench> {
   const definitions = createDefinitions({ kindOf: (uses) => kinds.get(uses), find: store.definition });
   const threads = new EvaluationThreads();
   const evaluator = createEvaluator(threads);
-  const engine = createEngine({
+  const engine = new WorkflowEngine({
     store,
     clock: systemClock,
     random,
@@ -147,12 +147,9 @@ async function openEngine(folder: string, existing?: string): Promise<Bench> {
     definitionOf: definitions.byHash,
     definitionHere: definitions.here,
     evaluator,
-    passes: {
-      ...createPassRoutes(),
-      async run() {
-        throw new Error('Workflows in code are not measured here.');
-      },
-    },
+    replays: new Replays(async () => {
+      throw new Error('Workflows in code are not measured here.');
+    }),
     pluginWaits: new PluginWaits({
       ...{ clock: systemClock, logger: silentLogger },
       alertMs: 600_000,
@@ -165,7 +162,7 @@ async function openEngine(folder: string, existing?: string): Promise<Bench> {
       cleanUpMs: 60_000,
       maxPluginWaitMs: days(30),
       leaseMs: 30_000,
-      mostOutput: 1024 * 1024,
+      maxOutputChars: 1024 * 1024,
     },
     hooks: {
       jobStarted: () => {},

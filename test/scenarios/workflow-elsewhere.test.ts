@@ -62,7 +62,7 @@ async function runBoth({ it }: Awaited<ReturnType<typeof start>>): Promise<void>
   const read = async () =>
     (await it.steps(run.id)).some(({ name, status }) => name === 'read@1-1' && status === 'succeeded');
   await expect.poll(read, { timeout: 60_000 }).toBe(true);
-  await it.services.desk.signal('default', run.id, 'go', 'now');
+  await it.services.runs.signal('default', run.id, 'go', 'now');
   await expect
     .poll(async () => (await it.run(run.id)).status, { timeout: 60_000 })
     .toMatch(/succeeded|failed/);

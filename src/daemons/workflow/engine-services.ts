@@ -4,10 +4,10 @@ import { days, seconds } from '../../kit/time/duration.ts';
 import type { WorkflowStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { DefinitionServices } from './definition-services.ts';
-import type { PassDesk } from './domain/code/pass-desk.ts';
-import { createRunWatch } from './domain/desks/run-watch.ts';
-import { createEngine } from './domain/engine/engine.ts';
-import { PluginWaits } from './domain/engine/plugin-waits.ts';
+import type { Replays } from './domain/code/replays.ts';
+import { PluginWaits } from './domain/effects/plugin-waits.ts';
+import { WorkflowEngine } from './domain/engine/engine.ts';
+import { RunWatch } from './domain/runs/run-watch.ts';
 import { createWorkflowMetrics } from './metrics.ts';
 import { reportRunEnd } from './run-end.ts';
 
@@ -17,18 +17,18 @@ export interface EngineServicesDeps {
   store: WorkflowStore;
   definitions: DefinitionServices['definitions'];
   evaluator: DefinitionServices['evaluator'];
-  passes: PassDesk;
+  replays: Replays;
 }
 
 /** Builds the engine with its limits, and what observes its runs. */
 export function engineServices(
   resources: Resources,
-  { store, definitions, evaluator, passes }: EngineServicesDeps,
+  { store, definitions, evaluator, replays }: EngineServicesDeps,
   stack: AsyncDisposableStack,
 ) {
   const { config, clock, random, logger, analytics, tracer } = resources;
   const metrics = createWorkflowMetrics(resources.metrics);
-  const watch = createRunWatch();
+  const watch = new RunWatch();
   const pluginWaits = stack.adopt(
     new PluginWaits({
       ...{ clock, logger },
@@ -37,8 +37,8 @@ export function engineServices(
     }),
     (made) => made.close(),
   );
-  const engine = createEngine({
-    ...{ store, clock, random, logger, tracer, evaluator, passes, pluginWaits, oomKills },
+  const engine = new WorkflowEngine({
+    ...{ store, clock, random, logger, tracer, evaluator, replays, pluginWaits, oomKills },
     exclusive: true,
     hadFault: resources.hadFault ?? false,
     definitionOf: definitions.byHash,
@@ -50,12 +50,12 @@ export function engineServices(
       leaseMs: LEASE_MS,
       cleanUpMs: config.workflow.cleanUpTimeoutMs,
       maxPluginWaitMs: days(config.retention.runsDays),
-      mostOutput: LIMITS.stepOutputChars,
+      maxOutputChars: LIMITS.stepOutputChars,
     },
     hooks: {
       jobStarted: metrics.jobStarted,
       jobEnded: metrics.jobEnded,
-      changed: watch.changed,
+      changed: (runId) => watch.changed(runId),
       ended: (run, jobs) =>
         void reportRunEnd(run, jobs, { store, metrics, analytics, logger, clock, tracer }),
       fenced: () => process.kill(process.pid, 'SIGTERM'),

@@ -5,13 +5,13 @@ import {
   type WorkflowFault,
 } from '../../contracts/index.ts';
 import { messageOf, PlatformError } from '../../kit/errors/errors.ts';
+import { repeatedIds } from './domain/cron/schedule-ids.ts';
+import { scheduleFault } from './domain/cron/schedule-times.ts';
 import { compileCode } from './domain/definition/compile-code.ts';
 import { compileDefinition } from './domain/definition/compile-definition.ts';
 import type { ToldIssue } from './domain/definition/definition-faults.ts';
 import { formatPath } from './domain/definition/templates.ts';
 import { type FindPlugin, type KnownPlugin, unresolved } from './domain/definition/unresolved.ts';
-import { repeatedIds } from './domain/starts/schedule-ids.ts';
-import { scheduleFault } from './domain/starts/schedule-times.ts';
 import { scheduleLimit } from './schedule-limit.ts';
 import { checkingKinds } from './step-kinds.ts';
 

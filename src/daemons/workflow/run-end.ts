@@ -3,8 +3,8 @@ import type { Logger } from '../../kit/telemetry/logger.ts';
 import type { Tracer } from '../../kit/telemetry/tracer.ts';
 import type { Clock } from '../../kit/time/clock.ts';
 import type { JobRecord, RunRecord, WorkflowStore } from '../../store/ports/index.ts';
-import type { JobCounts } from './domain/engine/engine-ports.ts';
-import { traceRun } from './domain/run/run-trace.ts';
+import type { JobCounts } from './domain/engine/ports.ts';
+import { traceRun } from './domain/run/trace.ts';
 import type { WorkflowMetrics } from './metrics.ts';
 
 /**

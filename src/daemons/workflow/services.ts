@@ -7,17 +7,17 @@ import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createReread, type Reread } from '../plugin-runtime/reread.ts';
 import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { definitionServices } from './definition-services.ts';
-import { createPassRoutes, type PassDesk } from './domain/code/pass-desk.ts';
+import { ReplayRoutes, Replays } from './domain/code/replays.ts';
 import type { Definitions } from './domain/definition/definitions.ts';
-import { Decisions } from './domain/desks/decisions.ts';
-import { createJobDesk, type JobDesk } from './domain/desks/job-desk.ts';
-import { createRunDesk, type RunDesk } from './domain/desks/run-desk.ts';
-import type { RunWatch } from './domain/desks/run-watch.ts';
-import { createSignalCheck } from './domain/desks/signal-check.ts';
 import { startHousekeeping } from './domain/housekeeping.ts';
+import { Decisions } from './domain/runs/decisions.ts';
+import { Jobs } from './domain/runs/jobs.ts';
+import type { RunWatch } from './domain/runs/run-watch.ts';
+import { Runs } from './domain/runs/runs.ts';
+import { createSignalCheck } from './domain/runs/signal-check.ts';
 import { type EngineServices, engineServices } from './engine-services.ts';
 import { createLogTee, pluginHandlers } from './plugin-handlers.ts';
-import { localSteps, runPass } from './run-pass.ts';
+import { localSteps, runReplay } from './run-replay.ts';
 import { startServices } from './start-services.ts';
 
 /** Maximum wait for the lock: after a restart, the predecessor may still be writing. */
@@ -28,10 +28,10 @@ export interface WorkflowServices extends DaemonServices {
   plugins: PluginRuntime;
   reread: Reread;
   internalSecret: string;
-  passes: PassDesk;
-  desk: RunDesk;
+  replays: Replays;
+  runs: Runs;
   decisions: Decisions;
-  jobs: JobDesk;
+  jobs: Jobs;
   schedules: Awaited<ReturnType<typeof startServices>>['schedules'];
   definitions: Definitions;
   engine: EngineServices['engine'];
@@ -51,32 +51,35 @@ export async function workflowServices(
   const { clock, group, keys } = resources;
   const store = await openStore(resources, stack);
   const tee = createLogTee(resources.logger);
-  const routes = createPassRoutes();
+  const routes = new ReplayRoutes();
   const plugins = stack.adopt(
     await PluginRuntime.open({ ...resources, logger: tee.logger }, { steps: localSteps(routes) }),
     (opened) => opened.close(),
   );
   const handlers = pluginHandlers(plugins, tee);
-  const passes: PassDesk = { ...routes, run: (call) => runPass(handlers, call) };
+  const replays = new Replays((call) => runReplay(handlers, call), routes);
   startRetention(resources, store, stack);
   const defined = definitionServices(resources, { store, plugins, handlers }, stack);
   const { definitions, evaluator, checkCodeInput } = defined;
-  const { engine, ...observed } = engineServices(resources, { store, definitions, evaluator, passes }, stack);
+  const { engine, ...observed } = engineServices(
+    resources,
+    { store, definitions, evaluator, replays },
+    stack,
+  );
   const starts = await startServices(resources, { ...defined, store, plugins, engine }, stack);
   const { starter } = starts;
-  const { runs } = store;
   return {
-    ...{ plugins, passes, clock, engine, definitions },
+    ...{ plugins, replays, clock, engine, definitions },
     ...observed,
     ...starts,
     reread: createReread(plugins, group),
     internalSecret: keys.internalSecret,
-    decisions: new Decisions({ store: runs, definitions, engine, clock }),
-    desk: createRunDesk({
-      ...{ store: runs, engine, starter, definitions, clock },
+    decisions: new Decisions({ store: store.runs, definitions, engine, clock }),
+    runs: new Runs({
+      ...{ store: store.runs, engine, starter, definitions, clock },
       checkSignal: createSignalCheck({ definitions, evaluator, checkCode: checkCodeInput }),
     }),
-    jobs: createJobDesk({ store: runs, engine, starter, definitions, handlers }),
+    jobs: new Jobs({ store: store.runs, engine, starter, definitions, handlers }),
   };
 }
 

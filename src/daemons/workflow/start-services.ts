@@ -3,7 +3,7 @@ import type { Resources } from '../define-daemon.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { watchSources } from '../plugin-runtime/source-watch.ts';
 import type { DefinitionServices } from './definition-services.ts';
-import type { Engine } from './domain/engine/engine-ports.ts';
+import type { Engine } from './domain/engine/ports.ts';
 import { createRunStarter } from './domain/starts/run-starter.ts';
 import { createSchedules } from './domain/starts/schedules.ts';
 import { createTriggers } from './domain/starts/triggers.ts';

@@ -8,6 +8,8 @@ const MAX_HELD_PER_FREE = 3;
 export interface FairShares {
   /** Whether `take` would succeed. */
   mayTake(tenantId: string, slots?: number): boolean;
+  /** Number of single slots that the tenant could take one after another. */
+  available(tenantId: string): number;
   /** Takes the slots, or returns false and takes none if the tenant has its share or too few are free. */
   take(tenantId: string, slots?: number): boolean;
   /** Releases slots of this tenant. */
@@ -51,6 +53,12 @@ export function createFairShares(count: number, tenancy?: Tenancy): FairShares {
   return {
     count,
     mayTake,
+    available(tenantId) {
+      if (tenancy !== undefined && !tenancy.isShared) return free;
+      // The nth slot needs `held + n - 1 < MAX_HELD_PER_FREE * (free - n + 1)`.
+      const room = MAX_HELD_PER_FREE * free - (held.get(tenantId) ?? 0);
+      return Math.max(0, Math.ceil(room / (MAX_HELD_PER_FREE + 1)));
+    },
     take(tenantId, slots = 1) {
       if (!mayTake(tenantId, slots)) return false;
       held.set(tenantId, (held.get(tenantId) ?? 0) + slots);

@@ -146,12 +146,12 @@ test('the first delivery to a webhook that was linked starts its workflow', asyn
   });
   const send = async () => (await deliver(gateway, { pluginId: 'clock', event: 'made', secret })).status;
   expect(await send()).toBe(200);
-  expect(await workflow.services.desk.list('default', {} as never)).toMatchObject({ items: [] });
+  expect(await workflow.services.runs.list('default', {} as never)).toMatchObject({ items: [] });
 
   await writeFiles(folder, clockPlugin('1.1.0'));
   await marketplace.call(reloadPlugins);
   expect(await send()).toBe(200);
-  expect((await workflow.services.desk.list('default', {} as never)).items).toHaveLength(1);
+  expect((await workflow.services.runs.list('default', {} as never)).items).toHaveLength(1);
 });
 
 test('each process of a gateway has it', { timeout: 60_000 }, async () => {

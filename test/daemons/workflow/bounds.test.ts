@@ -130,7 +130,7 @@ describe('what a small definition or a caller can make large', () => {
       code: 'CONFLICT',
       message: expect.stringContaining('1000'),
     });
-    await it.services.desk.approve('default', id, 'main.ok', { approved: true, by: 'ann', comment: null });
+    await it.services.runs.approve('default', id, 'main.ok', { approved: true, by: 'ann', comment: null });
     await it.until(id, 'succeeded');
   });
 

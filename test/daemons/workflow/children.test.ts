@@ -79,8 +79,8 @@ describe('retry of a step that runs a workflow', () => {
     await it.until(cancelled, 'waiting');
     await expect.poll(() => ledger.count('child')).toBe(5);
     const { runId } = (await it.step(cancelled, 'main.c')).waitingFor!;
-    const child = (await it.services.desk.get('default', runId!)).id;
-    await it.services.desk.cancel('default', child);
+    const child = (await it.services.runs.get('default', runId!)).id;
+    await it.services.runs.cancel('default', child);
     await moveUntil(it, cancelled, 'failed');
     expect(ledger.count('child')).toBe(5);
   });

@@ -12,9 +12,9 @@ const ALWAYS = { if: 'always()' };
 
 /** Waits until nothing of any run is in memory. */
 const parked = (it: TestWorkflow) => expect.poll(() => it.services.engine.activeRuns).toBe(0);
-const cancel = (it: TestWorkflow, id: string) => it.services.desk.cancel('default', id);
+const cancel = (it: TestWorkflow, id: string) => it.services.runs.cancel('default', id);
 const send = (it: TestWorkflow, id: string, name: string) =>
-  it.services.desk.signal('default', id, name, null);
+  it.services.runs.signal('default', id, name, null);
 const jobs = async (it: TestWorkflow, id: string) =>
   (await it.run(id)).jobs.map((job) => `${job.id} ${job.status}`);
 

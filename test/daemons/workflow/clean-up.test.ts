@@ -29,7 +29,7 @@ async function setUp() {
   const statuses = async (id: string) =>
     (await it.steps(id)).map(({ id: step, status }) => `${step} ${status}`);
   const jobs = async (id: string) => (await it.run(id)).jobs.map((job) => `${job.id} ${job.status}`);
-  const cancel = (id: string) => it.services.desk.cancel('default', id);
+  const cancel = (id: string) => it.services.runs.cancel('default', id);
   async function wakeAfter(ms: number): Promise<void> {
     it.clock.advance(ms);
     await it.services.engine.tick();
@@ -177,7 +177,7 @@ describe('a run that is cancelled', () => {
     await it.until(id, 'waiting');
     const childId = (await it.step(id, 'main.c')).waitingFor!.runId!;
     await it.until(childId, 'waiting');
-    await it.services.desk.cancel('default', id);
+    await it.services.runs.cancel('default', id);
     await expect.poll(() => ledger.count('child')).toBe(1);
     expect((await it.run(childId)).status).toBe('cancelling');
     expect((await it.run(id)).status).toBe('cancelling');

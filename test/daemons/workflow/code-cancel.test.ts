@@ -14,12 +14,12 @@ async function start(body: string, manifest: Record<string, unknown> = {}) {
   const it = await startCode(source(body), manifest);
   return {
     ...it,
-    cancel: (id: string) => it.services.desk.cancel('default', id),
+    cancel: (id: string) => it.services.runs.cancel('default', id),
     /** Cancels a run once it has these steps, and waits for its end. */
     async cancelAt(state: string, status = 'cancelled', ...others: string[]) {
       const id = await it.begin('flow');
       await expect.poll(() => it.states(id)).toEqual(expect.arrayContaining([state, ...others]));
-      await it.services.desk.cancel('default', id);
+      await it.services.runs.cancel('default', id);
       return { id, run: await it.until(id, status), states: await it.states(id) };
     },
   };
@@ -190,7 +190,7 @@ describe('a function whose run is cancelled', () => {
     const first = await startCode(source(body), {}, {}, { dataDir });
     const id = await first.begin('flow');
     await first.until(id, 'waiting');
-    await first.services.desk.cancel('default', id);
+    await first.services.runs.cancel('default', id);
     await expect.poll(() => first.states(id)).toContain('rest waiting');
     await expect.poll(() => first.services.engine.activeRuns).toBe(0);
     await first.close();
@@ -223,10 +223,10 @@ describe('a function whose run is cancelled', () => {
     await expect.poll(() => it.states(id)).toContain('child waiting');
     const child = (await it.step(id, 'main.child')).waitingFor!.runId!;
     await it.until(child, 'waiting');
-    await it.services.desk.cancel('default', id);
+    await it.services.runs.cancel('default', id);
     await expect.poll(() => it.states(child)).toContain('undone waiting');
     expect(await it.states(id)).toEqual(['child waiting']);
-    await it.services.desk.signal('default', child, 'undone', null);
+    await it.services.runs.signal('default', child, 'undone', null);
     expect((await it.until(id, 'cancelled')).output).toBe('CancelledError');
     expect(await it.states(id)).toEqual(['child cancelled', 'undo succeeded']);
   });

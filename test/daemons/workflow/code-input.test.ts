@@ -47,7 +47,7 @@ test('a start with an input that the schema in the code refuses is 400 with ever
   expect((await post({ items: [{ sku: 'a', count: 1 }], to: 'place' })).body).toMatchObject({
     error: { message: 'input.to: goes nowhere', details: { issues: [{ path: 'input.to' }] } },
   });
-  expect((await it.services.desk.list('default', { limit: 9 })).items).toEqual([]);
+  expect((await it.services.runs.list('default', { limit: 9 })).items).toEqual([]);
 });
 
 test('what the schema makes of an input is for the function alone: coerced, filled in, transformed', async () => {

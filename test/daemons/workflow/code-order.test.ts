@@ -56,14 +56,14 @@ describe('a replay tells completions in the order in which they came', () => {
     const comes = (states: string) => expect.poll(() => it.states(id)).toContain(states);
     await comes('child@1-0 waiting');
     await it.until(id, 'waiting');
-    await it.services.desk.signal('default', id, 'second', 'second');
+    await it.services.runs.signal('default', id, 'second', 'second');
     await comes('came-second@1-2 succeeded');
     await it.wakeAfter(1000);
     await comes('came-second-sleep@1-3 succeeded');
-    await it.services.desk.signal('default', id, 'first', 'first');
+    await it.services.runs.signal('default', id, 'first', 'first');
     await comes('came-second-sleep-first@1-1 succeeded');
     const child = (await it.step(id, 'main.child@1-0')).waitingFor!.runId!;
-    await it.services.desk.signal('default', child, 'end', null);
+    await it.services.runs.signal('default', child, 'end', null);
     const run = await it.until(id, 'succeeded', 'failed');
     expect(run.error).toBeNull();
     expect(run.output).toEqual(['second', 'sleep', 'first', 'child']);
@@ -110,7 +110,7 @@ describe('code that no longer comes to a step that had ended', () => {
     const it = await startCode(flow("await ctx.step('removed', () => 1);"));
     const id = await it.begin('flow');
     await it.until(id, 'waiting');
-    await it.services.desk.signal('default', id, 'go', null);
+    await it.services.runs.signal('default', id, 'go', null);
     await expect.poll(() => it.states(id)).toContain('sleep@1-1 waiting');
     await it.until(id, 'waiting');
     await it.rewrite(flow(''));
@@ -146,7 +146,7 @@ test('a run from a step on keeps the order of what it takes over, with failures 
   const id = await it.begin('saga');
   expect((await it.until(id, 'succeeded', 'failed')).output).toEqual(['fast', 'slow']);
   const who = { tenantId: 'default', hostId: 'x', requestId: 'r', traceId: 't' };
-  const again = await it.services.desk.rerun('default', id, 'main.last', who);
+  const again = await it.services.runs.rerun('default', id, 'main.last', who);
   const run = await it.until(again.id, 'succeeded', 'failed');
   expect(run.error).toBeNull();
   const outputs = async (runId: string) =>

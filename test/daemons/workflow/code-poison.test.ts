@@ -25,11 +25,11 @@ async function boot(dataDir: string): Promise<Boot> {
     exclusive: true,
     hadFault: true,
     kinds: [],
-    async runPass({ run, pass }, passes) {
+    async runReplay({ run, context }, replays) {
       called.push(run.workflowId);
       if (run.workflowId === 'begun') {
-        marked.push(pass.marksBegin === true);
-        await passes.require(run.id, pass.token).begin();
+        marked.push(context.marksBegin === true);
+        await replays.require(run.id, context.token).begin();
       }
       return new Promise(() => {});
     },

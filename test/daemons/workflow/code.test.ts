@@ -49,11 +49,11 @@ describe('a workflow in code', () => {
     const [before] = await it.steps(id);
     await it.wakeAfter(60_000);
     await expect.poll(() => it.states(id)).toContain('go waiting');
-    await it.services.desk.signal('default', id, 'go', { a: 1 });
+    await it.services.runs.signal('default', id, 'go', { a: 1 });
     await expect.poll(() => it.states(id)).toContain('ship waiting');
     expect((await it.step(id, 'main.ship')).waitingFor).toEqual({ for: 'approval', message: 'Ship it?' });
     const decision = { approved: true, by: 'ann', comment: null };
-    await it.services.desk.approve('default', id, 'main.ship', decision);
+    await it.services.runs.approve('default', id, 'main.ship', decision);
     const { output } = await it.until(id, 'succeeded', 'failed');
     expect(output).toEqual({ before: before!.output, payload: { a: 1 }, by: 'ann' });
     // Four passes went through it, and each line was written once.
@@ -115,7 +115,7 @@ describe('ctx.all', () => {
       });`);
     const id = await it.begin('wide');
     await expect.poll(() => it.states(id)).toContain('slow@1-2.1-1 running');
-    await it.services.desk.signal('default', id, 'go', null);
+    await it.services.runs.signal('default', id, 'go', null);
     // While the slow one still runs.
     await expect.poll(() => it.states(id), { interval: 5 }).toContain('after@1-1 succeeded');
     expect(await it.states(id)).toContain('slow@1-2.1-1 running');
@@ -410,7 +410,7 @@ describe('changed code', () => {
     await it.until(id, 'failed');
     await it.rewrite(flow(broken.replace("{ throw new Error('bug'); }", '4')));
     const who = { tenantId: 'default', hostId: 'x', requestId: 'r', traceId: 't' };
-    const again = await it.services.desk.rerun('default', id, 'main.b', who);
+    const again = await it.services.runs.rerun('default', id, 'main.b', who);
     const { output } = await it.until(again.id, 'succeeded', 'failed');
     const [a, drawn] = output as string[];
     expect(a).toBe(drawn);
@@ -522,12 +522,12 @@ describe('cancelling', () => {
     const said = (what: string) => it.logs.lines.some(({ message }) => message === what);
     await expect.poll(() => said('begun')).toBe(true);
     expect(await it.states(id)).toEqual(['polite running', 'deaf running']);
-    expect(await it.services.desk.cancel('default', id)).toMatchObject({ cancelled: true });
+    expect(await it.services.runs.cancel('default', id)).toMatchObject({ cancelled: true });
     await expect.poll(() => said('heard')).toBe(true);
     await expect.poll(() => it.states(id)).toEqual(['polite cancelled', 'deaf running']);
     await it.moveUntil(id, seconds(1), 'cancelled');
     expect(await it.states(id)).toEqual(['polite cancelled', 'deaf cancelled']);
-    await expect(it.services.desk.cancel('default', id)).rejects.toMatchObject({
+    await expect(it.services.runs.cancel('default', id)).rejects.toMatchObject({
       code: 'WORKFLOW_ALREADY_CANCELLED',
     });
   });
@@ -539,7 +539,7 @@ describe('cancelling', () => {
     const [one, two] = [await it.begin('flow'), await it.begin('flow')];
     await it.until(one, 'waiting');
     await it.until(two, 'waiting');
-    await it.services.desk.cancel('default', one);
+    await it.services.runs.cancel('default', one);
     await it.until(one, 'cancelled');
     expect(await it.states(one)).toEqual(['a succeeded', 'never cancelled']);
     await it.moveUntil(two, minutes(1), 'timed_out');

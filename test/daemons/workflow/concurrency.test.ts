@@ -22,11 +22,11 @@ test('runs of one key wait for each other, other keys do not', async () => {
     status: 'queued',
     queuedReason: expect.stringContaining('"deploy-prod"'),
   });
-  await it.services.desk.signal('default', a, 'go', null);
+  await it.services.runs.signal('default', a, 'go', null);
   await it.until(a, 'succeeded');
   await it.until(b, 'waiting');
   expect((await it.run(c)).status).toBe('queued');
-  await it.services.desk.cancel('default', b);
+  await it.services.runs.cancel('default', b);
   await it.until(c, 'waiting');
 });
 
@@ -84,10 +84,10 @@ describe('a planned run whose key is taken when its time comes', () => {
       query: { limit: 10 } as never,
     });
     expect(items.map(({ message }) => message)).toEqual([run.error!.message]);
-    expect(await it.services.desk.cancel('default', planned)).toEqual({ cancelled: false, status: 'failed' });
+    expect(await it.services.runs.cancel('default', planned)).toEqual({ cancelled: false, status: 'failed' });
     // It is over: the next of the key is whoever waits for it, and it can be run again.
     const next = await it.start(keyed('queue'), prod);
-    await it.services.desk.cancel('default', it.holder);
+    await it.services.runs.cancel('default', it.holder);
     await it.until(next, 'waiting');
   });
 
@@ -111,7 +111,7 @@ describe('a planned run whose key is taken when its time comes', () => {
       queuedReason: expect.stringContaining('"deploy-prod"'),
     });
     expect((await it.run(it.holder)).status).toBe('waiting');
-    await it.services.desk.cancel('default', it.holder);
+    await it.services.runs.cancel('default', it.holder);
     await it.until(planned, 'waiting');
   });
 
@@ -123,14 +123,14 @@ describe('a planned run whose key is taken when its time comes', () => {
       status: 'queued',
       queuedReason: expect.stringContaining('"deploy-prod"'),
     });
-    await it.services.desk.cancel('default', it.holder);
+    await it.services.runs.cancel('default', it.holder);
     await it.until(planned, 'waiting');
   });
 
   test('has the key when that is free at its time', async () => {
     const it = await setUp();
     const [first, second] = [await it.plan('queue'), await it.plan('reject')];
-    await it.services.desk.cancel('default', it.holder);
+    await it.services.runs.cancel('default', it.holder);
     await timeComes(it);
     // Of two planned for the same time one is first: that is the one that the other finds there.
     await it.until(first, 'waiting');

@@ -1,8 +1,8 @@
 import { Cron } from 'croner';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { namesDay } from '../../../src/daemons/workflow/domain/starts/cron-days.ts';
-import { scheduleFault } from '../../../src/daemons/workflow/domain/starts/schedule-times.ts';
+import { namesDay } from '../../../src/daemons/workflow/domain/cron/cron-days.ts';
+import { scheduleFault } from '../../../src/daemons/workflow/domain/cron/schedule-times.ts';
 
 test.each([
   ['0 0 30 2 *', false],

@@ -329,7 +329,7 @@ describe('cancelling', () => {
     const { it } = await setUp();
     const id = await it.start({ steps: [{ uses: 'set' }] });
     await it.until(id, 'succeeded');
-    expect(await it.services.desk.cancel('default', id)).toEqual({ cancelled: false, status: 'succeeded' });
+    expect(await it.services.runs.cancel('default', id)).toEqual({ cancelled: false, status: 'succeeded' });
     expect((await it.run(id)).status).toBe('succeeded');
     expect((await it.fetch('/workflows/runs/run_nobody/cancel', { method: 'POST' })).status).toBe(404);
   });
@@ -340,7 +340,7 @@ describe('cancelling', () => {
     const planned = await it.start({ steps: [{ uses: 'set' }] }, { runAt: it.clock.now() + 5000 });
     await it.until(waiting, 'waiting');
     for (const id of [waiting, planned])
-      expect(await it.services.desk.cancel('default', id)).toEqual({ cancelled: true, status: 'cancelled' });
+      expect(await it.services.runs.cancel('default', id)).toEqual({ cancelled: true, status: 'cancelled' });
     it.clock.advance(10_000);
     await it.services.engine.tick();
     expect((await it.run(planned)).status).toBe('cancelled');
@@ -398,7 +398,7 @@ test('running again takes over what had succeeded before the step', async () => 
     },
   });
   await it.until(id, 'failed');
-  const again = await it.services.desk.rerun('default', id, 'b.breaks', {
+  const again = await it.services.runs.rerun('default', id, 'b.breaks', {
     tenantId: 'default',
     hostId: 'x',
     requestId: 'r',
@@ -408,7 +408,7 @@ test('running again takes over what had succeeded before the step', async () => 
   await it.until(again.id, 'succeeded');
   expect(['one', 'two', 'breaks', 'three'].map((name) => ledger.count(name))).toEqual([1, 1, 2, 1]);
   expect((await it.step(again.id, 'b.end')).output).toEqual({ x: 200 });
-  const whole = await it.services.desk.rerun('default', id, undefined, {
+  const whole = await it.services.runs.rerun('default', id, undefined, {
     tenantId: 'default',
     hostId: 'x',
     requestId: 'r',
@@ -417,7 +417,7 @@ test('running again takes over what had succeeded before the step', async () => 
   await it.until(whole.id, 'succeeded');
   expect(ledger.count('one')).toBe(2);
   await expect(
-    it.services.desk.rerun('default', id, 'b.nope', {
+    it.services.runs.rerun('default', id, 'b.nope', {
       tenantId: 'default',
       hostId: 'x',
       requestId: 'r',

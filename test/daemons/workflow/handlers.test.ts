@@ -164,7 +164,7 @@ describe('plugin handlers', () => {
     const it = await startWithTools();
     const id = await it.start({ steps: [{ id: 's', uses: '@acme/tools/hang' }] });
     await expect.poll(async () => (await it.step(id, 'main.s')).status).toBe('running');
-    await it.services.desk.cancel('default', id);
+    await it.services.runs.cancel('default', id);
     await it.until(id, 'cancelled');
     expect((await it.step(id, 'main.s')).status).toBe('cancelled');
   });
@@ -270,7 +270,7 @@ describe('live', () => {
       seen.push({ id: at, type: data.type });
       if (data.type === 'run.waiting') break;
     }
-    await it.services.desk.signal('default', id, 'go', null);
+    await it.services.runs.signal('default', id, 'go', null);
     let ended = false;
     for await (const { id: at, event, data } of eventsOf(await open({ 'last-event-id': seen.at(-1)!.id }))) {
       if (event === 'end') ended = true;

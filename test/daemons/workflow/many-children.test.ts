@@ -1,16 +1,17 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type EnterStep, listRuns, sendSignal } from '../../../src/contracts/index.ts';
-import { createCodeSteps } from '../../../src/daemons/workflow/domain/code/code-steps.ts';
-import type { PassDesk } from '../../../src/daemons/workflow/domain/code/pass-desk.ts';
+import type { Replays } from '../../../src/daemons/workflow/domain/code/replays.ts';
 import { compileCode } from '../../../src/daemons/workflow/domain/definition/compile-code.ts';
-import type { RunJournal } from '../../../src/daemons/workflow/domain/run/run-journal.ts';
-import { newJobPart } from '../../../src/daemons/workflow/domain/run/run-parts.ts';
+import { newCodeState } from '../../../src/daemons/workflow/domain/run/code-state.ts';
+import { Program } from '../../../src/daemons/workflow/domain/run/program.ts';
+import { newJob, type RunState } from '../../../src/daemons/workflow/domain/run/state.ts';
 import {
   setStep,
   signalStep,
   workflowStep,
 } from '../../../src/daemons/workflow/domain/steps/kinds/builtins.ts';
 import type { StepKind } from '../../../src/daemons/workflow/domain/steps/step-kind.ts';
+import { enteredStep } from '../../../src/daemons/workflow/domain/transition/code-steps.ts';
 import type { RunRecord } from '../../../src/store/ports/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { type CodeWorkflow, startCode } from './support/code.ts';
@@ -24,10 +25,10 @@ interface Asked {
   pages: number;
 }
 
-function countAsked(passes: PassDesk): Asked {
+function countAsked(replays: Replays): Asked {
   const asked: Asked = { passes: 0, steps: 0, pages: 0 };
-  const open = passes.open.bind(passes);
-  passes.open = (runId, token, calls) => {
+  const open = replays.open.bind(replays);
+  replays.open = (runId, token, calls) => {
     asked.passes++;
     return open(runId, token, {
       ...calls,
@@ -63,7 +64,7 @@ async function startParent(run: string, child: object) {
       workflows: [{ id: 'parent', handler: 'flows.js#parent' }, child],
     },
   );
-  return { it, asked: countAsked(it.services.passes) };
+  return { it, asked: countAsked(it.services.replays) };
 }
 
 /** Ends the children one by one, each once the parent knows of the one before. */
@@ -81,20 +82,26 @@ async function endOneByOne(it: CodeWorkflow, id: string, count: number): Promise
 
 test('ten thousand children of a function are the most, and what is beyond says what to do', () => {
   const children: StepKind = { ...setStep, name: 'workflow', mode: 'effect' };
-  const { code, jobs } = compileCode({ id: 'parent', handler: 'flows.js#parent' }, 'code', () => children);
+  const workflow = compileCode({ id: 'parent', handler: 'flows.js#parent' }, 'code', () => children);
+  const program = new Program(workflow);
   const run = { workflowId: 'parent' } as RunRecord;
-  const journal = { touch() {} } as Partial<RunJournal> as RunJournal;
-  const found = createCodeSteps({ run, code: code!, journal });
-  const job = newJobPart(jobs[0]!, 'main', null);
+  const state = { run, code: newCodeState(run, []) } as RunState;
+  const job = newJob(workflow.jobs[0]!, 'main', null);
+  const enter = (asked: EnterStep) => enteredStep(state, program, job, asked);
   const askedFor = (n: number): EnterStep => {
     return { id: `c:${n}`, branch: `1-${n}`, place: 0, uses: 'workflow', with: { id: 'quick' }, options: {} };
   };
-  for (let n = 0; n < 10_000; n++) found.partOf(job, askedFor(n));
+  for (let n = 0; n < 10_000; n++) enter(askedFor(n));
   expect(job.steps).toHaveLength(10_000);
-  expect(() => found.partOf(job, askedFor(10_000))).toThrow(
-    /has come to 10000 children, which is the most there may be\. Give parts of the work to workflows of their own/,
-  );
-  expect(found.partOf(job, askedFor(9_999))).toBe(job.steps.at(-1));
+  expect(enter(askedFor(10_000))).toMatchObject({
+    error: {
+      message: expect.stringMatching(
+        /has come to 10000 children, which is the most there may be\. Give parts of the work to workflows of their own/,
+      ),
+    },
+    isFatal: true,
+  });
+  expect(enter(askedFor(9_999))).toEqual({ step: job.steps.at(-1), isNew: false });
 });
 
 describe('of children that end one by one', () => {

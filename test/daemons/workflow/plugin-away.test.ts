@@ -200,7 +200,7 @@ describe('a clean-up whose plugin is away', () => {
     const id = await it.start(UNDO);
     await it.until(id, 'waiting');
     await take();
-    await it.services.desk.cancel('default', id);
+    await it.services.runs.cancel('default', id);
     await expect.poll(() => it.run(id)).toMatchObject(cleaningUp);
     await parked(it);
     const before = await timesTakenUp(it, id);
@@ -224,7 +224,7 @@ describe('a clean-up whose plugin is away', () => {
     const aside = join(it.folder, '../../aside');
     await rename(it.folder, aside);
     await it.services.plugins.reload();
-    await it.services.desk.cancel('default', id);
+    await it.services.runs.cancel('default', id);
     await expect.poll(() => it.run(id), { timeout: 20_000 }).toMatchObject(cleaningUp);
     await parked(it);
     for (let hour = 0; hour < 10; hour++) {
@@ -243,7 +243,7 @@ describe('a clean-up whose plugin is away', () => {
     const id = await it.start(UNDO);
     await it.until(id, 'waiting');
     await take();
-    await it.services.desk.cancel('default', id);
+    await it.services.runs.cancel('default', id);
     await expect.poll(() => it.run(id)).toMatchObject(cleaningUp);
     await parked(it);
     await wake(it, days(2) - 1);

@@ -27,7 +27,7 @@ test('jobs that failed beside the chosen one are run again, and so is what was s
     },
   });
   await it.until(id, 'failed');
-  const again = await it.services.desk.rerun('default', id, 'b.b2', who);
+  const again = await it.services.runs.rerun('default', id, 'b.b2', who);
   await it.until(again.id, 'succeeded');
   // What had succeeded before a failure is not done twice, in either job.
   expect(counts('a', 'b1', 'b2', 'b3', 'c1', 'c2', 'd')).toEqual([1, 1, 2, 1, 1, 2, 1]);
@@ -46,7 +46,7 @@ test('a job that may fail is not run again for having failed, nor what went on a
   });
   await it.until(id, 'failed');
   await expect.poll(() => counts('may', 'after')).toEqual([1, 1]);
-  const again = await it.services.desk.rerun('default', id, 'must.must', who);
+  const again = await it.services.runs.rerun('default', id, 'must.must', who);
   await it.until(again.id, 'succeeded');
   expect(counts('may', 'after', 'must')).toEqual([1, 1, 2]);
 });
@@ -64,7 +64,7 @@ test('of a failed matrix every combination goes on where it stood', async () => 
     jobs: { m: { strategy: { matrix, failFast: false }, steps: [call('one'), call('two'), call('three')] } },
   });
   await it.until(id, 'failed');
-  const again = await it.services.desk.rerun('default', id, 'm:1.two', who);
+  const again = await it.services.runs.rerun('default', id, 'm:1.two', who);
   await it.until(again.id, 'succeeded');
   expect(counts('one/x', 'one/y', 'two/x', 'two/y', 'three/x', 'three/y')).toEqual([1, 1, 2, 2, 1, 1]);
 });
@@ -76,7 +76,7 @@ test('a job that is run again is a job', async () => {
   });
   const { job } = await it.call(submitJob, { body: { handler: 'code/count' } as never });
   await it.until(job.id, 'succeeded');
-  const again = await it.services.desk.rerun('default', job.id, undefined, who);
+  const again = await it.services.runs.rerun('default', job.id, undefined, who);
   await it.until(again.id, 'succeeded');
   const found = await it.call(getJob, { params: { jobId: again.id as never } });
   expect(found).toMatchObject({ handler: 'code/count', result: 'done' });

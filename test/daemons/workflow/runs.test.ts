@@ -453,7 +453,7 @@ describe('starting', () => {
       code: 'CONCURRENT_LIMIT_EXCEEDED',
       details: { limit: 2 },
     });
-    await it.services.desk.cancel('small', first);
+    await it.services.runs.cancel('small', first);
     await it.start(hold, { tenant: 'small' });
 
     const quick = { steps: [{ uses: 'set' }] };

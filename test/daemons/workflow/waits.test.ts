@@ -271,12 +271,12 @@ jobs:
     const id = await start(it, 'parent', { n: 6 });
     const child = await childOf(it, id);
     await it.until(id, 'waiting');
-    await it.services.desk.cancel('default', id);
+    await it.services.runs.cancel('default', id);
     await it.until(child, 'cancelled');
     const other = await start(it, 'parent', { n: 6 });
     const otherChild = await childOf(it, other);
     await it.until(otherChild, 'waiting');
-    await it.services.desk.cancel('default', otherChild);
+    await it.services.runs.cancel('default', otherChild);
     expect((await it.until(other, 'failed')).error?.details).toMatchObject({
       error: { details: { status: 'cancelled' } },
     });

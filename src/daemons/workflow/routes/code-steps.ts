@@ -11,19 +11,21 @@ import type { WorkflowServices } from '../services.ts';
 const auth = 'caller';
 
 /** Steps of functions on remote backends (containers, hosts), authorized by the token of their replay. */
-export function codeStepRoutes(http: Http, { passes }: WorkflowServices): void {
+export function codeStepRoutes(http: Http, { replays }: WorkflowServices): void {
   mount(http, beginCodeReplay, { auth }, async ({ body: { runId, token } }) => {
-    await passes.require(runId, token).begin();
+    await replays.require(runId, token).begin();
     return { begun: true as const };
   });
   mount(http, recallCodeSteps, { auth }, ({ body: { runId, token, after } }) =>
-    passes.require(runId, token).recall(after),
+    replays.require(runId, token).recall(after),
   );
   mount(http, enterCodeStep, { auth }, ({ body: { runId, token, step } }) =>
-    passes.require(runId, token).enter(step),
+    replays.require(runId, token).enter(step),
   );
   mount(http, settleCodeStep, { auth }, ({ body: { runId, token, step } }) =>
-    passes.require(runId, token).settle(step),
+    replays.require(runId, token).settle(step),
   );
-  mount(http, watchCodeSteps, { auth }, ({ body: { runId, token } }) => passes.require(runId, token).watch());
+  mount(http, watchCodeSteps, { auth }, ({ body: { runId, token } }) =>
+    replays.require(runId, token).watch(),
+  );
 }

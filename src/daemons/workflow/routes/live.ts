@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import type { ServerSentEvent } from '../../../kit/streams/server-sent-events.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
-import type { Page } from '../domain/desks/run-desk.ts';
-import type { RunWatch } from '../domain/desks/run-watch.ts';
+import type { Page } from '../domain/runs/pages.ts';
+import type { RunWatch } from '../domain/runs/run-watch.ts';
 
 export interface LiveSource<Item extends { id: number }> {
   watch: RunWatch;

@@ -17,7 +17,7 @@ import {
 } from '../../../contracts/index.ts';
 import { createEventStreams, type Http, mount, type StreamCall } from '../../../http/index.ts';
 import { summaryOf } from '../domain/definition/definitions.ts';
-import type { Page, PageRequest } from '../domain/desks/run-desk.ts';
+import type { Page, PageRequest } from '../domain/runs/pages.ts';
 import type { WorkflowServices } from '../services.ts';
 import { followRun, type LiveSource, resumeAt, wantsStream } from './live.ts';
 import { idempotencyKeyOf, starterOf } from './starter.ts';
@@ -28,22 +28,22 @@ const MOST_STREAMS = 400;
 const PAGE = 500;
 
 /** Routes to start, read, cancel and rerun runs. @spec Workflow daemon; REST API: workflows */
-export function runRoutes(http: Http, { desk, definitions }: WorkflowServices): void {
+export function runRoutes(http: Http, { runs, definitions }: WorkflowServices): void {
   mount(http, startRun, { auth }, async ({ body, caller, request }) => ({
-    run: await desk.start(
+    run: await runs.start(
       { ...body, idempotencyKey: idempotencyKeyOf(body, request) },
       starterOf(caller, request),
     ),
   }));
-  mount(http, listRuns, { auth }, ({ query, caller }) => desk.list(caller.namespaceId, query));
-  mount(http, getRun, { auth }, ({ params, caller }) => desk.get(caller.namespaceId, params.runId));
+  mount(http, listRuns, { auth }, ({ query, caller }) => runs.list(caller.namespaceId, query));
+  mount(http, getRun, { auth }, ({ params, caller }) => runs.get(caller.namespaceId, params.runId));
   for (const endpoint of [cancelRun, postCancelRun, postCancelRunPrefixed])
-    mount(http, endpoint, { auth }, ({ params, caller }) => desk.cancel(caller.namespaceId, params.runId));
+    mount(http, endpoint, { auth }, ({ params, caller }) => runs.cancel(caller.namespaceId, params.runId));
   mount(http, rerunRun, { auth }, async ({ params, body, caller, request }) => ({
-    run: await desk.rerun(caller.namespaceId, params.runId, body.fromStep, starterOf(caller, request)),
+    run: await runs.rerun(caller.namespaceId, params.runId, body.fromStep, starterOf(caller, request)),
   }));
   mount(http, listRunSteps, { auth }, async ({ params, caller }) => ({
-    items: await desk.steps(caller.namespaceId, params.runId),
+    items: await runs.steps(caller.namespaceId, params.runId),
     nextCursor: null,
   }));
   mount(http, listWorkflows, { auth }, () => ({
@@ -54,15 +54,15 @@ export function runRoutes(http: Http, { desk, definitions }: WorkflowServices): 
 }
 
 /** Routes for signals, approvals and decisions. @spec docs/workflows.md "HTTP" */
-export function answerRoutes(http: Http, { desk, decisions }: WorkflowServices): void {
+export function answerRoutes(http: Http, { runs, decisions }: WorkflowServices): void {
   const accepted = { accepted: true } as const;
   mount(http, decideApproval, { auth }, async ({ params: { runId, stepId }, body, caller }) => {
     const decision = { approved: body.approved, by: caller.hostId, comment: body.comment ?? null };
-    await desk.approve(caller.namespaceId, runId, stepId, decision);
+    await runs.approve(caller.namespaceId, runId, stepId, decision);
     return accepted;
   });
   mount(http, decideStep, { auth }, async ({ params: { runId, stepId }, body, caller }) => {
-    await desk.decide(caller.namespaceId, runId, stepId, { ...body, by: caller.hostId });
+    await runs.decide(caller.namespaceId, runId, stepId, { ...body, by: caller.hostId });
     return accepted;
   });
   mount(http, decideSteps, { auth }, ({ body: { action, output, ...filter }, caller }) =>
@@ -70,13 +70,13 @@ export function answerRoutes(http: Http, { desk, decisions }: WorkflowServices):
   );
   mount(http, sendSignal, { auth }, async ({ params: { runId, name }, body, caller, request }) => {
     const key = idempotencyKeyOf(body, request);
-    await desk.signal(caller.namespaceId, runId, name, body.payload, key);
+    await runs.signal(caller.namespaceId, runId, name, body.payload, key);
     return accepted;
   });
 }
 
 /** Routes for the log lines and events of a run, in pages or as a live stream. @spec docs/workflows.md "HTTP" */
-export function streamRoutes(http: Http, { desk, watch, clock }: WorkflowServices): void {
+export function streamRoutes(http: Http, { runs, watch, clock }: WorkflowServices): void {
   const streams = createEventStreams(http, { what: 'runs', count: MOST_STREAMS });
 
   async function follow<Item extends { id: number }>(
@@ -87,7 +87,7 @@ export function streamRoutes(http: Http, { desk, watch, clock }: WorkflowService
     const source: LiveSource<Item> = {
       ...{ watch, clock, runId: params.runId },
       page: (cursor) => page({ limit: PAGE, cursor }),
-      isOver: () => desk.isOver(caller.namespaceId, params.runId),
+      isOver: () => runs.isOver(caller.namespaceId, params.runId),
     };
     await streams.send(call, (signal) => followRun(source, resumeAt(request, query.cursor), signal));
     return call.reply as never;
@@ -95,12 +95,12 @@ export function streamRoutes(http: Http, { desk, watch, clock }: WorkflowService
 
   mount(http, listRunLogs, { auth }, (call) => {
     const { params, query, caller, request } = call;
-    const page = (asked: PageRequest) => desk.logs(caller.namespaceId, params.runId, { ...query, ...asked });
+    const page = (asked: PageRequest) => runs.logs(caller.namespaceId, params.runId, { ...query, ...asked });
     return wantsStream(request) ? follow(call, page) : page(query);
   });
   mount(http, listRunEvents, { auth }, (call) => {
     const { params, query, caller, request } = call;
-    const page = (asked: PageRequest) => desk.events(caller.namespaceId, params.runId, asked);
+    const page = (asked: PageRequest) => runs.events(caller.namespaceId, params.runId, asked);
     return wantsStream(request) ? follow(call, page) : page(query);
   });
 }

@@ -31,6 +31,10 @@ const it = await openEngine({
   },
   wrapEvaluator: (evaluator) => ({
     ...evaluator,
+    within(what, scope, budget) {
+      if (JSON.stringify(what.written.value).includes('deadly')) process.kill(process.pid, 'SIGKILL');
+      return evaluator.within(what, scope, budget);
+    },
     now(what, scope) {
       if (JSON.stringify(what.written.value).includes('deadly')) process.kill(process.pid, 'SIGKILL');
       return evaluator.now(what, scope);

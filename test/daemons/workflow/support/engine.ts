@@ -1,8 +1,4 @@
-import {
-  createPassRoutes,
-  type PassDesk,
-  type RunPass,
-} from '../../../../src/daemons/workflow/domain/code/pass-desk.ts';
+import { Replays, type RunReplay } from '../../../../src/daemons/workflow/domain/code/replays.ts';
 import {
   createDefinitions,
   type Definitions,
@@ -12,9 +8,9 @@ import {
   createEvaluator,
   type Evaluator,
 } from '../../../../src/daemons/workflow/domain/definition/evaluator.ts';
-import { createEngine } from '../../../../src/daemons/workflow/domain/engine/engine.ts';
-import type { Engine } from '../../../../src/daemons/workflow/domain/engine/engine-ports.ts';
-import { PluginWaits } from '../../../../src/daemons/workflow/domain/engine/plugin-waits.ts';
+import { PluginWaits } from '../../../../src/daemons/workflow/domain/effects/plugin-waits.ts';
+import { WorkflowEngine } from '../../../../src/daemons/workflow/domain/engine/engine.ts';
+import type { Engine } from '../../../../src/daemons/workflow/domain/engine/ports.ts';
 import {
   createRunStarter,
   type RunStarter,
@@ -55,7 +51,7 @@ export async function openEngine(options: {
   /** Whether the one before died of a fault of its own. */
   hadFault?: boolean;
   /** Runs the functions of workflows in code; default: none. */
-  runPass?(call: Parameters<RunPass>[0], passes: PassDesk): ReturnType<RunPass>;
+  runReplay?(call: Parameters<RunReplay>[0], replays: Replays): ReturnType<RunReplay>;
   /** Evaluates in place of the threads. */
   threads?: ConfinedThreads;
   /** Stands in front of the store. */
@@ -76,14 +72,11 @@ export async function openEngine(options: {
   const threads = options.threads ?? new EvaluationThreads();
   const made = createEvaluator(threads);
   const evaluator = options.wrapEvaluator?.(made) ?? made;
-  const passes: PassDesk = {
-    ...createPassRoutes(),
-    async run(call) {
-      if (options.runPass) return options.runPass(call, passes);
-      throw new Error('This engine has no plugins.');
-    },
-  };
-  const engine = createEngine({
+  const replays: Replays = new Replays(async (call) => {
+    if (options.runReplay) return options.runReplay(call, replays);
+    throw new Error('This engine has no plugins.');
+  });
+  const engine = new WorkflowEngine({
     store,
     clock,
     random,
@@ -94,7 +87,7 @@ export async function openEngine(options: {
     definitionOf: definitions.byHash,
     definitionHere: definitions.here,
     evaluator,
-    passes,
+    replays,
     pluginWaits: new PluginWaits({ clock, logger: silentLogger, alertMs: 600_000, counted: () => {} }),
     limits: {
       runs,
@@ -103,7 +96,7 @@ export async function openEngine(options: {
       cleanUpMs: 60_000,
       maxPluginWaitMs: 86_400_000,
       leaseMs,
-      mostOutput: 1e6,
+      maxOutputChars: 1e6,
     },
     hooks: {
       jobStarted: () => {},

@@ -1,17 +1,13 @@
-import {
-  CODE_STEP,
-  CodeWorkflowDefinition,
-  type EnterStep,
-  type RetryPolicy,
-} from '../../../../contracts/index.ts';
+import { CODE_STEP, CodeWorkflowDefinition, type RetryPolicy } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { minutes } from '../../../../kit/time/duration.ts';
-import type { JsonValue, StepRecord } from '../../../../store/ports/index.ts';
+import type { JsonValue } from '../../../../store/ports/index.ts';
 import { retryOf } from '../steps/retry-policy.ts';
 import type { StepKind } from '../steps/step-kind.ts';
 import { checkSchedules, compileCommon, pinned } from './compile-common.ts';
 import type { CompiledStep, CompiledWorkflow, KindOf } from './compiled-workflow.ts';
 import { invalidDefinition, schemaIssues } from './definition-faults.ts';
+import type { FoundStep } from './found-step.ts';
 import { ALWAYS, type DefinitionIssue, type Template, WHEN_SUCCESSFUL } from './templates.ts';
 
 /** Id of the one job of a workflow in code. */
@@ -69,16 +65,6 @@ export function pinnedCode(body: object, kindOf: KindOf): CompiledWorkflow | und
   return compileCode(written, plugin as string, kindOf, { isStored: true });
 }
 
-/** A step that the code requested. */
-export interface FoundStep extends EnterStep {
-  /** Seed and start time of the original run, for a step that a rerun took over. */
-  origin?: { seed: string; startedAt: number } | undefined;
-}
-
-export function foundIn({ found }: Pick<StepRecord, 'found'>): FoundStep {
-  return JSON.parse(found!) as FoundStep;
-}
-
 /** Converts a found step for the step drivers: its values are literals, and the function handles its failure. */
 function stepOf(
   found: FoundStep,
@@ -119,7 +105,7 @@ function afterInterruption(
   return kind === OWN_STEP && idempotent !== false ? { afterInterruption: 'repeat' } : {};
 }
 
-/** A step whose function is part of the workflow's code; the replay runs it through `StepPart.perform`. */
+/** A step whose function is part of the workflow's code: the process of its replay performs it. */
 const OWN_STEP: StepKind = {
   name: CODE_STEP,
   mode: 'effect',

@@ -5,8 +5,8 @@ import type {
   WorkflowDefinition,
 } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
-import { repeatedIds } from '../starts/schedule-ids.ts';
-import { scheduleFault } from '../starts/schedule-times.ts';
+import { repeatedIds } from '../cron/schedule-ids.ts';
+import { scheduleFault } from '../cron/schedule-times.ts';
 import { only } from './compile-names.ts';
 import type { CompiledTrigger, CompiledWorkflow } from './compiled-workflow.ts';
 import { type CheckedPart, schemaAt } from './input-schema.ts';

@@ -1,9 +1,8 @@
 import { WorkflowDefinition } from '../../../../contracts/index.ts';
-import { MOST_STEPS } from '../run/run-parts.ts';
 import { checkSchedules, compileCommon, pinned } from './compile-common.ts';
 import { compileJobs } from './compile-jobs.ts';
 import { names } from './compile-names.ts';
-import type { CompiledWorkflow, KindOf } from './compiled-workflow.ts';
+import { type CompiledWorkflow, type KindOf, MAX_STEPS } from './compiled-workflow.ts';
 import { invalidDefinition, schemaIssues } from './definition-faults.ts';
 import { mendShape } from './mend-shape.ts';
 import { compileTemplate, type DefinitionIssue, MAX_ISSUES, OPENING, type Path } from './templates.ts';
@@ -40,8 +39,8 @@ function compileParsed(
 ): Omit<CompiledWorkflow, 'hash' | 'body'> {
   requireFewExpressions(definition);
   const count = Object.values(definition.jobs).reduce((sum, { steps }) => sum + steps.length, 0);
-  if (count > MOST_STEPS)
-    issues.push({ path: ['jobs'], message: `have ${count} steps; ${MOST_STEPS} are the most` });
+  if (count > MAX_STEPS)
+    issues.push({ path: ['jobs'], message: `have ${count} steps; ${MAX_STEPS} are the most` });
   const jobs = compileJobs(definition, kindOf, issues);
   const ids = Object.keys(definition.jobs);
   return {

@@ -2,9 +2,12 @@ import type { HandlerRef, WorkflowDefinition } from '../../../../contracts/index
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import type { StepRetry } from '../steps/retry-policy.ts';
 import type { StepKind } from '../steps/step-kind.ts';
-import type { FoundStep } from './compile-code.ts';
+import type { FoundStep } from './found-step.ts';
 import type { InputSchema } from './input-schema.ts';
 import type { Condition, Template } from './templates.ts';
+
+/** Maximum steps of a run: all are in memory while it is active, and each advance visits all of them. */
+export const MAX_STEPS = 10_000;
 
 export interface CompiledStep {
   /** Unique within its job. */

@@ -18,8 +18,17 @@ export interface ConfinedThreads {
   close(): Promise<void>;
 }
 
+/** Evaluates in place. Throws TemplateError, and OverBudget. */
+export type EvaluateWithin = <Value>(what: Evaluable<Value>, scope: Scope, budget: Budget) => Value;
+
+export const evaluateWithin: EvaluateWithin = (what, scope, budget) => what.evaluate(scope, budget);
+
 /** Evaluates cheap expressions synchronously, and all others in a thread with limited time and memory. */
 export interface Evaluator {
+  /** For callers that keep their own budget: `unitsLeft` in this turn of the event loop, `spend` for units used. */
+  within: EvaluateWithin;
+  unitsLeft(): number;
+  spend(units: number): void;
   /** Returns the value if it is cheap to compute. Throws TemplateError. */
   now<Value>(what: Evaluable<Value>, scope: Scope): { value: Value } | undefined;
   /** Rejects with TemplateError. */
@@ -35,20 +44,25 @@ export interface Evaluator {
 }
 
 /** Maximum cost of one synchronous evaluation: about half a millisecond. */
-const UNITS_AT_ONCE = 5000;
+export const UNITS_PER_EVALUATION = 5000;
 /** Maximum cost of all synchronous evaluations in one turn of the event loop. */
 const UNITS_IN_A_TURN = 100_000;
 
 export function createEvaluator(threads: ConfinedThreads): Evaluator {
   let leftInTurn = UNITS_IN_A_TURN;
 
-  /** Returns undefined when the work exceeds the synchronous budget. */
-  function atOnce<Value>(work: (budget: Budget) => Value): { value: Value } | undefined {
+  function spend(units: number): void {
+    if (units === 0) return;
     if (leftInTurn === UNITS_IN_A_TURN)
       setImmediate(() => {
         leftInTurn = UNITS_IN_A_TURN;
       });
-    const given = Math.min(UNITS_AT_ONCE, leftInTurn);
+    leftInTurn -= units;
+  }
+
+  /** Returns undefined when the work exceeds the synchronous budget. */
+  function atOnce<Value>(work: (budget: Budget) => Value): { value: Value } | undefined {
+    const given = Math.min(UNITS_PER_EVALUATION, leftInTurn);
     const budget = new Budget(given, false);
     try {
       return { value: work(budget) };
@@ -56,7 +70,7 @@ export function createEvaluator(threads: ConfinedThreads): Evaluator {
       if (error instanceof OverBudget) return undefined;
       throw error;
     } finally {
-      leftInTurn -= given - Math.max(0, budget.left);
+      spend(given - Math.max(0, budget.left));
     }
   }
 
@@ -70,6 +84,9 @@ export function createEvaluator(threads: ConfinedThreads): Evaluator {
   }
 
   return {
+    within: evaluateWithin,
+    unitsLeft: () => leftInTurn,
+    spend,
     now,
     later,
     evaluate(what, scope, tenantId) {

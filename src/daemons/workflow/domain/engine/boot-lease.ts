@@ -1,4 +1,4 @@
-import type { EngineDeps } from './engine-ports.ts';
+import type { EngineDeps } from './ports.ts';
 
 /** Renews the lease of a boot. Calls `lost` when another boot has fenced it. The returned function stops renewal. */
 export function keepLease(

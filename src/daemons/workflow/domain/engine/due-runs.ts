@@ -4,82 +4,88 @@ import type { Suspects } from './suspects.ts';
 
 export interface DueRunsDeps {
   queue: Pick<RunQueue, 'due' | 'nextWake' | 'nextSuspect'>;
-  places: FairShares;
+  slots: FairShares;
   suspects: Pick<Suspects, 'limit' | 'isBusy'>;
   /** Claims a waiting run. False when its tenant has no free slot. */
-  takeUp(run: RunRecord): boolean;
+  claim(run: RunRecord): boolean;
   /** Queues or fails a planned run at its planned time. */
   release(run: RunRecord): Promise<void>;
 }
 
+const MAX_READ = 500;
+
 /** Runs that are due. They take precedence over ready runs, within the fair share of their tenant. */
-export interface DueRuns {
-  /** Claims due runs. Returns the time of the next look. */
-  look(now: number): Promise<number | null>;
-  /** Claims a run left over from the last look when a slot becomes free. False when the store may hold more. */
-  goOn(): boolean;
-}
-
-const MOST_READ = 500;
-
-export function createDueRuns({ queue, places, suspects, takeUp, release }: DueRunsDeps): DueRuns {
-  // Claimed runs stay due until their claim is on disk, so a smaller page might hold nothing else.
-  const limit = Math.min(places.count, MOST_READ);
+export class DueRuns {
+  readonly #deps: DueRunsDeps;
+  readonly #limit: number;
   /** Tenants that reached their share; `all` when no slot was free. */
-  let full: Set<string> | 'all' = new Set();
+  #full: ReadonlySet<string> | 'all' = new Set();
   /** Due runs that found no free slot. They are claimed before the store is read again. */
-  let left: RunRecord[] = [];
+  #left: RunRecord[] = [];
 
-  async function begin(run: RunRecord): Promise<boolean> {
-    if (run.status !== 'queued') return takeUp(run);
-    await release(run);
+  constructor(deps: DueRunsDeps) {
+    this.#deps = deps;
+    // Claimed runs stay due until their claim is on disk, so a smaller page might hold nothing else.
+    this.#limit = Math.min(deps.slots.count, MAX_READ);
+  }
+
+  /** Claims due runs. Returns the time of the next look. */
+  async look(now: number): Promise<number | null> {
+    const { slots, queue, suspects } = this.#deps;
+    const passed = new Set<string>();
+    this.#full = passed;
+    this.#left = [];
+    // Due runs of other tenants may lie beyond a page of one tenant that reached its share.
+    for (let known = -1; passed.size > known; ) {
+      known = passed.size;
+      if (slots.free === 0) {
+        this.#full = 'all';
+        return this.#nextWake(now, now);
+      }
+      const due = await queue.due(now, this.#limit, [...passed], suspects.limit);
+      for (const run of due) {
+        if (await this.#begin(run)) continue;
+        passed.add(run.tenantId);
+        this.#left.push(run);
+      }
+      if (due.length < this.#limit) {
+        await this.#beginSuspect(now, passed);
+        return this.#nextWake(passed.size > 0 ? now : 0, now);
+      }
+    }
+    return now;
+  }
+
+  /** Claims a run left over from the last look when a slot becomes free. False when the store may hold more. */
+  claimNext(): boolean {
+    const { slots, claim } = this.#deps;
+    const next = this.#left.findIndex(({ tenantId }) => slots.mayTake(tenantId));
+    if (next === -1)
+      return this.#full !== 'all' && ![...this.#full].some((tenantId) => slots.mayTake(tenantId));
+    claim(this.#left[next]!);
+    this.#left.splice(next, 1);
+    return true;
+  }
+
+  async #begin(run: RunRecord): Promise<boolean> {
+    if (run.status !== 'queued') return this.#deps.claim(run);
+    await this.#deps.release(run);
     return true;
   }
 
   /** Claims the next suspect, if none is in memory. */
-  async function beginSuspect(now: number, passed: Set<string>): Promise<void> {
+  async #beginSuspect(now: number, passed: Set<string>): Promise<void> {
+    const { queue, suspects, claim } = this.#deps;
     if (suspects.isBusy) return;
     const run = await queue.nextSuspect(now, suspects.limit, [...passed]);
-    if (!run || takeUp(run)) return;
+    if (!run || claim(run)) return;
     passed.add(run.tenantId);
-    left.push(run);
+    this.#left.push(run);
   }
 
   /** Overdue suspects are excluded: the end of the one in memory triggers the next look. */
-  const nextWake = (after: number, now: number): Promise<number | null> =>
-    queue.nextWake(after, { ...suspects.limit, now });
-
-  return {
-    async look(now) {
-      const passed = new Set<string>();
-      full = passed;
-      left = [];
-      // Due runs of other tenants may lie beyond a page of one tenant that reached its share.
-      for (let known = -1; passed.size > known; ) {
-        known = passed.size;
-        if (places.free === 0) {
-          full = 'all';
-          return nextWake(now, now);
-        }
-        const due = await queue.due(now, limit, [...passed], suspects.limit);
-        for (const run of due) {
-          if (await begin(run)) continue;
-          passed.add(run.tenantId);
-          left.push(run);
-        }
-        if (due.length < limit) {
-          await beginSuspect(now, passed);
-          return nextWake(passed.size > 0 ? now : 0, now);
-        }
-      }
-      return now;
-    },
-    goOn() {
-      const next = left.findIndex(({ tenantId }) => places.mayTake(tenantId));
-      if (next === -1) return full !== 'all' && ![...full].some((tenantId) => places.mayTake(tenantId));
-      takeUp(left[next]!);
-      left.splice(next, 1);
-      return true;
-    },
-  };
+  #nextWake(after: number, now: number): Promise<number | null> {
+    const { queue, suspects } = this.#deps;
+    return queue.nextWake(after, { ...suspects.limit, now });
+  }
 }

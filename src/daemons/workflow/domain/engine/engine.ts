@@ -1,194 +1,241 @@
 import { PlatformError } from '../../../../kit/errors/errors.ts';
-import type { RunRecord } from '../../../../store/ports/index.ts';
-import type { RunNews } from '../run/active-run.ts';
+import type { InboxRecord, RunRecord } from '../../../../store/ports/index.ts';
+import type { RunNews } from './active-run.ts';
 import { keepLease } from './boot-lease.ts';
-import { createCancelling } from './cancelling.ts';
-import type { Engine, EngineDeps, JobCounts } from './engine-ports.ts';
+import { Cancelling } from './cancelling.ts';
+import { Claims } from './claims.ts';
+import type { CancelResult, Engine, EngineDeps, EngineHost, JobCounts } from './ports.ts';
 import { recover } from './recovery.ts';
-import { createTakingUp } from './taking-up.ts';
-import { createTicker } from './ticker.ts';
+import { Ticker } from './ticker.ts';
 
 /** Maximum unread signals of a run: all of them are read on each claim. */
-const MOST_UNREAD = 1000;
-const MOST_UNREAD_MB = 16;
+const MAX_UNREAD = 1000;
+const MAX_UNREAD_MB = 16;
 
-export function createEngine(deps: EngineDeps): Engine {
-  const { store, clock, random, logger, limits, hooks } = deps;
-  const lookers: Array<(now: number) => Promise<number | null>> = [];
-  let fence = 0;
-  let startedAt = 0;
-  let working = false;
+type Look = (now: number) => Promise<number | null>;
+
+/** Claims, advances and wakes runs, and recovers those of a dead daemon. @spec Workflow daemon; Workflow run */
+export class WorkflowEngine implements Engine, EngineHost {
+  readonly #deps: EngineDeps;
+  readonly #ticker: Ticker;
+  /** Separate, because starts may wait for a plugin's process, which must not delay due runs. */
+  readonly #plans: Ticker;
+  readonly #claims: Claims;
+  readonly #cancelling: Cancelling;
+  readonly #looks: Look[] = [];
   /** Ended children by parent id, collected within one event-loop turn. */
-  const endedChildren = new Map<string, Set<string>>();
-  let stopRenewing: () => void = () => {};
-  const ticker = createTicker({ clock, logger, look });
-  // A separate ticker: starts may wait for a plugin's process, which must not delay due runs.
-  const plans = createTicker({ clock, logger, look: lookBeside });
-  const taking = createTakingUp({
-    ...deps,
-    fence: () => fence,
-    startedAt: () => startedAt,
-    isWorking: () => working,
-    ended,
-    wake,
-    notice: ticker.notice,
-    lookAgain: () => void ticker.tick(),
-    cancelById: (id) => cancelById(id),
-    cancelChildren: (id) => cancelChildren(id),
-    supersede: (ids) => supersede(ids),
-  });
-  const { active, opening, offer } = taking;
-  const { cancel, cancelById, cancelChildren, supersede } = createCancelling({
-    ...{ store, clock, logger, active, opening, offer, ended },
-    changed: hooks.changed,
-    definitionOf: deps.definitionOf,
-    lookAgain: () => void ticker.tick(),
-    isWorking: () => working,
-  });
+  readonly #endedChildren = new Map<string, Set<string>>();
+  #stopRenewing: () => void = () => {};
+  #fence = 0;
+  #startedAt = 0;
+  #isWorking = false;
 
-  function ended(run: RunRecord, jobs?: JobCounts): void {
-    hooks.ended(run, jobs);
-    deps.pluginWaits.remove(run.id);
-    if (run.parentId !== null) wakeParent(run.parentId, run.id);
+  constructor(deps: EngineDeps) {
+    const { clock, logger, store, hooks, definitionOf } = deps;
+    this.#deps = deps;
+    this.#ticker = new Ticker({ clock, logger, look: () => this.#lookAtRuns() });
+    this.#plans = new Ticker({ clock, logger, look: () => this.#lookAtPlans() });
+    this.#claims = new Claims(deps, this);
+    const { active, opening } = this.#claims;
+    this.#cancelling = new Cancelling({
+      ...{ store, clock, logger, active, opening, definitionOf },
+      changed: hooks.changed,
+      host: this,
+    });
   }
 
-  /** Batches children that end in one event-loop turn, so that their parent wakes once. */
-  function wakeParent(id: string, child: string): void {
-    if (endedChildren.size === 0)
-      setImmediate(() => {
-        const ofParents = [...endedChildren];
-        endedChildren.clear();
-        for (const [parent, children] of ofParents) void poke(parent, { endedChildren: children });
-      });
-    endedChildren.set(id, (endedChildren.get(id) ?? new Set()).add(child));
+  get fence(): number {
+    return this.#fence;
   }
 
-  /** Processes due runs. Returns the next due time. */
-  async function look(): Promise<number | null> {
-    return working ? taking.look(clock.now()) : null;
+  get startedAt(): number {
+    return this.#startedAt;
   }
 
-  async function lookBeside(): Promise<number | null> {
-    if (!working) return null;
-    const times = (await Promise.all(lookers.map((wanted) => wanted(clock.now())))).filter(
-      (time) => time !== null,
-    );
-    return times.length === 0 ? null : Math.min(...times);
+  get isWorking(): boolean {
+    return this.#isWorking;
   }
 
-  async function poke(id: string, news: RunNews): Promise<void> {
-    const one = active.get(id);
-    if (one) one.poke(news);
-    else {
-      taking.stale(id);
-      await wake(id, news);
-    }
+  get activeRuns(): number {
+    return this.#claims.active.size;
   }
 
-  async function wake(id: string, news?: RunNews): Promise<void> {
+  async start(): Promise<void> {
+    const { store, clock, random, limits } = this.#deps;
+    this.#startedAt = clock.now();
+    const aliveAt = (await store.boots.lastAlive(limits.leaseMs)) ?? this.#startedAt;
+    this.#fence = await store.boots.begin({
+      bootId: random.uuid(),
+      pid: process.pid,
+      now: clock.now(),
+      leaseMs: limits.leaseMs,
+      exclusive: this.#deps.exclusive,
+      hadFault: this.#deps.hadFault,
+      oomKills: this.#deps.oomKills(),
+    });
+    await recover(this.#deps);
+    await store.queue.wakeForPlugins(clock.now());
+    // Due before this boot, so each evaluation is marked in flight first and a crash in it counts.
+    await store.boots.resumeCleanUps({ aliveAt, now: clock.now(), wakeAt: this.#startedAt - 1 });
+    await this.#claims.refresh();
+    this.#isWorking = true;
+    this.#stopRenewing = keepLease(this.#deps, this.#fence, () => this.#lost());
+    // The previous process ended before it could cancel these.
+    for (const run of await store.boots.leftToCancel()) await this.cancelById(run);
+    setImmediate(() => {
+      this.lookAgain();
+      void this.#plans.tick();
+    });
+  }
+
+  offer(run: RunRecord, fresh: boolean): void {
+    this.#claims.offer(run, fresh);
+  }
+
+  cancel(run: RunRecord): Promise<CancelResult> {
+    return this.#cancelling.cancel(run);
+  }
+
+  cancelById(id: string): Promise<boolean> {
+    return this.#cancelling.cancelById(id);
+  }
+
+  cancelChildren(id: string): Promise<void> {
+    return this.#cancelling.cancelChildren(id);
+  }
+
+  supersede(ids: readonly string[]): Promise<void> {
+    return this.#cancelling.supersede(ids);
+  }
+
+  async deliver(
+    run: RunRecord,
+    entry: Omit<InboxRecord, 'n' | 'takenBy'>,
+    options: { once: boolean; repeat?: { key: string; digest: string } | undefined },
+  ): Promise<void> {
+    const { store, hooks } = this.#deps;
+    const limits = { most: MAX_UNREAD, mostBytes: MAX_UNREAD_MB * 1024 * 1024 };
+    const delivered = await store.runs.deliver(run.seq, entry, { ...options, ...limits });
+    if (delivered.outcome === 'repeated') return;
+    if (delivered.outcome !== 'delivered') throw undelivered(delivered.outcome, run, entry.name);
+    hooks.changed(run.id);
+    await this.#poke(run.id, { entry: { ...entry, n: delivered.n, takenBy: null } });
+  }
+
+  async pluginsChanged(): Promise<void> {
+    if (!this.#isWorking) return;
+    for (const one of this.#claims.active.values()) one.pluginsChanged();
+    await this.#deps.store.queue.wakeForPlugins(this.#deps.clock.now());
+    this.lookAgain();
+  }
+
+  async tick(): Promise<void> {
+    await this.#ticker.tick();
+    await this.#plans.tick();
+  }
+
+  onTick(look: Look): void {
+    this.#looks.push(look);
+  }
+
+  notice(at: number): void {
+    this.#ticker.notice(at);
+  }
+
+  lookAgain(): void {
+    void this.#ticker.tick();
+  }
+
+  ended(run: RunRecord, jobs?: JobCounts): void {
+    this.#deps.hooks.ended(run, jobs);
+    this.#deps.pluginWaits.remove(run.id);
+    if (run.parentId !== null) this.#wakeParent(run.parentId, run.id);
+  }
+
+  async wake(id: string, news?: RunNews): Promise<void> {
+    const { active, opening } = this.#claims;
     try {
       // The run may be loading from a state older than the news.
       await opening.get(id);
       const one = active.get(id);
       if (one) return one.poke(news);
-      await store.queue.wake(id, clock.now());
-      await ticker.tick();
+      await this.#deps.store.queue.wake(id, this.#deps.clock.now());
+      await this.#ticker.tick();
     } catch (error) {
-      logger.error(`Run ${id} could not be woken; it will be looked at when it is due`, { error });
+      const message = `Run ${id} could not be woken; it will be looked at when it is due`;
+      this.#deps.logger.error(message, { error });
     }
   }
 
-  function lost(): void {
-    if (!working) return;
-    working = false;
+  async stop(drainMs: number): Promise<void> {
+    const { store, clock } = this.#deps;
+    const { active, opening } = this.#claims;
+    this.#isWorking = false;
+    this.#stopRenewing();
+    // Recorded first: a supervisor may kill this process during the drain, which must not count as a crash.
+    if (this.#fence > 0) await store.boots.stopping(this.#fence);
+    await Promise.all([this.#ticker.stop(), this.#plans.stop()]);
+    await Promise.all(opening.values());
+    const open = [...active.values()];
+    for (const one of open) one.drain();
+    if (open.length > 0) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      // Uses real time even under a test clock, because it waits for processes.
+      const giveUp = setTimeout(resolve, drainMs);
+      await Promise.race([Promise.all(open.map(({ left }) => left)), promise]);
+      clearTimeout(giveUp);
+    }
     for (const one of active.values()) one.abandon();
-    logger.diagnostic({
+    if (this.#fence > 0) await store.boots.end(this.#fence, clock.now());
+  }
+
+  /** Processes due runs. Returns the next due time. */
+  async #lookAtRuns(): Promise<number | null> {
+    return this.#isWorking ? this.#claims.look(this.#deps.clock.now()) : null;
+  }
+
+  async #lookAtPlans(): Promise<number | null> {
+    if (!this.#isWorking) return null;
+    const times = await Promise.all(this.#looks.map((look) => look(this.#deps.clock.now())));
+    const next = Math.min(...times.filter((time) => time !== null));
+    return Number.isFinite(next) ? next : null;
+  }
+
+  /** Batches children that end in one event-loop turn, so that their parent wakes once. */
+  #wakeParent(id: string, child: string): void {
+    if (this.#endedChildren.size === 0)
+      setImmediate(() => {
+        const ofParents = [...this.#endedChildren];
+        this.#endedChildren.clear();
+        for (const [parent, children] of ofParents) void this.#poke(parent, { endedChildren: children });
+      });
+    this.#endedChildren.set(id, (this.#endedChildren.get(id) ?? new Set()).add(child));
+  }
+
+  async #poke(id: string, news: RunNews): Promise<void> {
+    const one = this.#claims.active.get(id);
+    if (one) one.poke(news);
+    else {
+      this.#claims.stale(id);
+      await this.wake(id, news);
+    }
+  }
+
+  #lost(): void {
+    if (!this.#isWorking) return;
+    this.#isWorking = false;
+    for (const one of this.#claims.active.values()) one.abandon();
+    this.#deps.logger.diagnostic({
       domain: 'workflow',
       event: 'engine.fenced',
       level: 'fatal',
       reasonCode: 'LEASE_LOST',
-      message: 'Another workflow service took over while this one stood still; it stops',
+      message: 'Another workflow service fenced this one after its lease expired; it stops',
       outcome: 'failed',
-      evidence: { fence },
+      evidence: { fence: this.#fence },
     });
-    hooks.fenced();
+    this.#deps.hooks.fenced();
   }
-
-  return {
-    async start() {
-      startedAt = clock.now();
-      const aliveAt = (await store.boots.lastAlive(limits.leaseMs)) ?? startedAt;
-      fence = await store.boots.begin({
-        bootId: random.uuid(),
-        pid: process.pid,
-        now: clock.now(),
-        leaseMs: limits.leaseMs,
-        exclusive: deps.exclusive,
-        hadFault: deps.hadFault,
-        oomKills: deps.oomKills(),
-      });
-      await recover(deps);
-      await store.queue.wakeForPlugins(clock.now());
-      // Due before this boot, so each evaluation is marked in flight first and a crash in it counts.
-      await store.boots.resumeCleanUps({ aliveAt, now: clock.now(), wakeAt: startedAt - 1 });
-      await taking.refresh();
-      working = true;
-      stopRenewing = keepLease(deps, fence, lost);
-      // The previous process ended before it could cancel these.
-      for (const run of await store.boots.leftToCancel()) await cancelById(run);
-      setImmediate(() => {
-        void ticker.tick();
-        void plans.tick();
-      });
-    },
-    offer,
-    cancel,
-    supersede,
-    async deliver(run, entry, options) {
-      const delivered = await store.runs.deliver(run.seq, entry, {
-        ...options,
-        most: MOST_UNREAD,
-        mostBytes: MOST_UNREAD_MB * 1024 * 1024,
-      });
-      if (delivered.outcome === 'repeated') return;
-      if (delivered.outcome !== 'delivered') throw undelivered(delivered.outcome, run, entry.name);
-      hooks.changed(run.id);
-      await poke(run.id, { entry: { ...entry, n: delivered.n, takenBy: null } });
-    },
-    async pluginsChanged() {
-      if (!working) return;
-      for (const one of active.values()) one.pluginsChanged();
-      await store.queue.wakeForPlugins(clock.now());
-      void ticker.tick();
-    },
-    async tick() {
-      await ticker.tick();
-      await plans.tick();
-    },
-    onTick: (wanted) => lookers.push(wanted),
-    async stop(drainMs) {
-      working = false;
-      stopRenewing();
-      // Recorded first: a supervisor may kill this process during the drain, which must not count as a crash.
-      if (fence > 0) await store.boots.stopping(fence);
-      await Promise.all([ticker.stop(), plans.stop()]);
-      await Promise.all(opening.values());
-      const open = [...active.values()];
-      for (const one of open) one.drain();
-      if (open.length > 0) {
-        const { promise, resolve } = Promise.withResolvers<void>();
-        // Uses real time even under a test clock, because it waits for processes.
-        const giveUp = setTimeout(resolve, drainMs);
-        await Promise.race([Promise.all(open.map(({ left }) => left)), promise]);
-        clearTimeout(giveUp);
-      }
-      for (const one of active.values()) one.abandon();
-      if (fence > 0) await store.boots.end(fence, clock.now());
-    },
-    get activeRuns() {
-      return active.size;
-    },
-  };
 }
 
 function undelivered(
@@ -200,7 +247,7 @@ function undelivered(
     different: `This idempotency key was used for another signal to run ${id}; take a new key.`,
     ended: `Run ${id} has ended; nothing can be sent to it any more.`,
     taken: `This was decided before for step ${name} of run ${id}.`,
-    full: `Run ${id} holds ${MOST_UNREAD} signals, or ${MOST_UNREAD_MB} MB of them, that no step has taken; it takes no more until one does.`,
+    full: `Run ${id} holds ${MAX_UNREAD} signals, or ${MAX_UNREAD_MB} MB of them, that no step has taken; it takes no more until one does.`,
   };
   return new PlatformError('CONFLICT', why[outcome], { details: { runId: id } });
 }

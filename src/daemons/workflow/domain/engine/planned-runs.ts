@@ -2,19 +2,17 @@ import type { RunRecord } from '../../../../store/ports/index.ts';
 import { isLostDefinition } from '../definition/definition-faults.ts';
 import { keyTaken } from '../starts/over-limit.ts';
 import { move } from '../states.ts';
-import type { EngineDeps } from './engine-ports.ts';
+import type { EngineDeps, EngineHost } from './ports.ts';
 
 export interface PlannedRunsDeps extends Pick<EngineDeps, 'store' | 'clock' | 'definitionOf' | 'hooks'> {
-  offer(run: RunRecord): void;
-  ended(run: RunRecord): void;
-  supersede(ids: readonly string[]): Promise<void>;
+  host: Pick<EngineHost, 'offer' | 'ended' | 'supersede'>;
 }
 
 /**
  * Queues a planned run at its time, with the same result as a start at that moment.
  * @spec docs/workflows.md "The definition": concurrency
  */
-export function createPlannedRuns({ store, clock, definitionOf, hooks, ...deps }: PlannedRunsDeps) {
+export function createPlannedRuns({ store, clock, definitionOf, hooks, host }: PlannedRunsDeps) {
   async function strategyOf({ concurrencyKey, definitionHash }: RunRecord) {
     if (concurrencyKey === null) return undefined;
     try {
@@ -36,9 +34,9 @@ export function createPlannedRuns({ store, clock, definitionOf, hooks, ...deps }
     });
     if (!released) return;
     hooks.changed(run.id);
-    if (released.run.finishedAt === null) deps.offer(released.run);
-    else deps.ended(released.run);
+    if (released.run.finishedAt === null) host.offer(released.run, false);
+    else host.ended(released.run);
     // Not awaited: other runs are due, and a superseded run may take long to stop.
-    void deps.supersede(released.supersedes);
+    void host.supersede(released.supersedes);
   };
 }

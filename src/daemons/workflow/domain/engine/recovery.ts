@@ -1,6 +1,6 @@
 import { isFinal } from '../states.ts';
-import type { EngineDeps } from './engine-ports.ts';
 import { isPoison } from './poison.ts';
+import type { EngineDeps } from './ports.ts';
 
 type RecoveryDeps = Pick<EngineDeps, 'store' | 'clock' | 'logger' | 'limits' | 'hooks'>;
 

@@ -4,70 +4,73 @@ import type { Clock } from '../../../../kit/time/clock.ts';
 import { seconds } from '../../../../kit/time/duration.ts';
 
 /** Maximum sleep: the wall clock may be changed, and other processes may change rows. */
-const LONGEST_SLEEP_MS = seconds(1);
-const SHORTEST_SLEEP_MS = 5;
+const MAX_SLEEP_MS = seconds(1);
+const MIN_SLEEP_MS = 5;
 
-export interface Ticker {
-  /** Reports that something falls due at `at`, which may be earlier than the armed timer. */
-  notice(at: number): void;
-  /** Calls `look` now. Settles when it is done. */
-  tick(): Promise<void>;
-  stop(): Promise<void>;
+export interface TickerDeps {
+  clock: Clock;
+  logger: Logger;
+  look(): Promise<number | null>;
 }
 
 /** Calls `look` when something falls due, and at least every second. `look` returns the next due time. */
-export function createTicker(deps: { clock: Clock; logger: Logger; look(): Promise<number | null> }): Ticker {
-  const { clock, logger, look } = deps;
-  let cancel: (() => void) | null = null;
-  let armedFor = Number.POSITIVE_INFINITY;
-  let running: Promise<void> | undefined;
-  let again = false;
-  let stopped = false;
+export class Ticker {
+  readonly #deps: TickerDeps;
+  #cancel: (() => void) | null = null;
+  #armedFor = Number.POSITIVE_INFINITY;
+  #running: Promise<void> | undefined;
+  #again = false;
+  #isStopped = false;
 
-  function arm(at: number): void {
-    const sleep = Math.min(LONGEST_SLEEP_MS, Math.max(SHORTEST_SLEEP_MS, at - clock.now()));
-    cancel?.();
-    armedFor = clock.now() + sleep;
-    cancel = clock.after(sleep, () => void tick());
+  constructor(deps: TickerDeps) {
+    this.#deps = deps;
   }
 
-  function tick(): Promise<void> {
-    if (stopped) return Promise.resolve();
-    if (running) {
-      again = true;
-      return running;
+  /** Reports that something falls due at `at`, which may be earlier than the armed timer. */
+  notice(at: number): void {
+    if (this.#isStopped) return;
+    if (this.#running) this.#again = true;
+    else if (at <= this.#deps.clock.now()) void this.tick();
+    else if (at < this.#armedFor) this.#arm(at);
+  }
+
+  /** Calls `look` now. Settles when it is done. */
+  tick(): Promise<void> {
+    if (this.#isStopped) return Promise.resolve();
+    if (this.#running) {
+      this.#again = true;
+      return this.#running;
     }
-    running = lookOn().finally(() => {
-      running = undefined;
+    this.#running = this.#lookOn().finally(() => {
+      this.#running = undefined;
     });
-    return running;
+    return this.#running;
   }
 
-  async function lookOn(): Promise<void> {
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#cancel?.();
+    await this.#running;
+  }
+
+  #arm(at: number): void {
+    const { clock } = this.#deps;
+    const sleepMs = Math.min(MAX_SLEEP_MS, Math.max(MIN_SLEEP_MS, at - clock.now()));
+    this.#cancel?.();
+    this.#armedFor = clock.now() + sleepMs;
+    this.#cancel = clock.after(sleepMs, () => void this.tick());
+  }
+
+  async #lookOn(): Promise<void> {
     let next: number | null = null;
     do {
-      again = false;
+      this.#again = false;
       try {
-        next = await look();
+        next = await this.#deps.look();
       } catch (error) {
-        logger.error(`Due runs could not be looked up: ${messageOf(error)}`, { error });
+        this.#deps.logger.error(`Due runs could not be looked up: ${messageOf(error)}`, { error });
       }
-    } while (again && !stopped);
-    if (!stopped) arm(next ?? Number.POSITIVE_INFINITY);
+    } while (this.#again && !this.#isStopped);
+    if (!this.#isStopped) this.#arm(next ?? Number.POSITIVE_INFINITY);
   }
-
-  return {
-    notice(at) {
-      if (stopped) return;
-      if (running) again = true;
-      else if (at <= clock.now()) void tick();
-      else if (at < armedFor) arm(at);
-    },
-    tick,
-    async stop() {
-      stopped = true;
-      cancel?.();
-      await running;
-    },
-  };
 }

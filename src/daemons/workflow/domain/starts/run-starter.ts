@@ -9,7 +9,6 @@ import { expressionFault } from '../definition/definition-faults.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
 import type { Scope } from '../definition/expressions.ts';
 import { MAX_INPUT_CHARS } from '../definition/input-schema.ts';
-import type { Engine } from '../engine/engine-ports.ts';
 import { digestOf, type Idempotency, isEarlierForm, isRepeat } from './idempotency.ts';
 import { overLimit } from './over-limit.ts';
 
@@ -52,6 +51,14 @@ export interface RunStarter {
   ): Promise<RunRecord>;
 }
 
+/** Takes started runs into the queue. */
+export interface RunScheduler {
+  /** Queues a started run. `fresh`: only its row is stored. */
+  offer(run: RunRecord, fresh: boolean): void;
+  /** Cancels runs that another run supersedes under their concurrency key. */
+  supersede(ids: readonly string[]): Promise<void>;
+}
+
 /** Validates a run's input, or a signal's payload, with the schema in the workflow's code. Throws VALIDATION_ERROR. */
 export type CheckCodeInput = (
   code: CompiledCode,
@@ -64,7 +71,7 @@ const MOST_DEPTH = 16;
 
 export function createRunStarter(deps: {
   store: Pick<RunStore, 'start' | 'keyed'>;
-  engine: Pick<Engine, 'offer' | 'supersede'>;
+  engine: RunScheduler;
   clock: Clock;
   random: Random;
   tenants: PlatformConfig['tenants'];

@@ -11,12 +11,12 @@ import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { minutes, seconds } from '../../../../kit/time/duration.ts';
 import type { RunRecord, RunStore, ScheduleRecord, ScheduleStore } from '../../../../store/ports/index.ts';
+import { scheduleIds } from '../cron/schedule-ids.ts';
+import { nextTime, previousTime } from '../cron/schedule-times.ts';
 import type { Definitions } from '../definition/definitions.ts';
-import { viewRun } from '../desks/views.ts';
+import { viewRun } from '../run/views.ts';
 import { isFinal } from '../states.ts';
 import type { RunStarter, Starter } from './run-starter.ts';
-import { scheduleIds } from './schedule-ids.ts';
-import { nextTime, previousTime } from './schedule-times.ts';
 
 /** Owner of schedules from files and plugins: the tenant of a single-tenant machine. */
 const TENANT = 'default';

@@ -22,6 +22,6 @@ export function interruptedOf(thrown: unknown): Interrupted | undefined {
 const SENT: ReadonlySet<unknown> = new Set(['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP']);
 
 /** Whether the process was killed from outside, so that the work is probably not the cause. */
-export function wasKilled({ error: { details } }: StepFailure): boolean {
+export function wasKilled({ error: { details } }: Pick<StepFailure, 'error'>): boolean {
   return details.reason === 'signal' && SENT.has(details.signal);
 }

@@ -5,14 +5,12 @@ import {
   type RunError,
   TRANSIENT_CLASSES,
 } from '../../../../contracts/index.ts';
-import { messageOf, PlatformError, toPlatformError } from '../../../../kit/errors/errors.ts';
-import type { Random } from '../../../../kit/security/random.ts';
+import { PlatformError, toPlatformError } from '../../../../kit/errors/errors.ts';
 import { redactJson, redactText } from '../../../../kit/telemetry/redact.ts';
 import { days } from '../../../../kit/time/duration.ts';
-import { TemplateError } from '../definition/templates.ts';
 
 /** Maximum delay that a `Retry-After` may request: any longer one would stall the run. */
-const LONGEST_ASKED_MS = days(1);
+const MAX_RETRY_AFTER_MS = days(1);
 
 /**
  * Failure of an attempt, secrets masked. `retryAfterMs` is requested by the other side, at most a day.
@@ -28,7 +26,7 @@ export class StepFailure extends Error {
     this.name = 'StepFailure';
     this.errorClass = errorClass;
     this.error = redactJson(error);
-    this.retryAfterMs = retryAfterMs === null ? null : Math.min(retryAfterMs, LONGEST_ASKED_MS);
+    this.retryAfterMs = retryAfterMs === null ? null : Math.min(retryAfterMs, MAX_RETRY_AFTER_MS);
   }
 }
 
@@ -81,23 +79,6 @@ export function toStepFailure(thrown: unknown): StepFailure {
   );
 }
 
-/** Returns the failure of an attempt that timed out. */
-export function stepTimeout({ timeoutMs }: { timeoutMs: number }): StepFailure {
-  return new StepFailure('timeout', {
-    code: 'EXECUTION_TIMEOUT',
-    message: `The step did not end within ${timeoutMs} ms.`,
-    details: { timeoutMs },
-  });
-}
-
-/** Converts the error of an expression, or of a value that a step cannot accept. */
-export function evaluationFailure(error: unknown): StepFailure {
-  if (error instanceof StepFailure) return error;
-  const isLimit = error instanceof TemplateError && error.isLimit;
-  const code = isLimit ? 'EXPRESSION_LIMIT_EXCEEDED' : 'VALIDATION_ERROR';
-  return new StepFailure('validation', { code, message: messageOf(error), details: {} });
-}
-
 /** Returns the class of an error that a handler returned, by its code; a plugin's own codes are `code`. */
 export function classOfCode(code: string | undefined): ErrorClass {
   return (code && CLASS_OF_CODE[code as PlatformCode]) || 'code';
@@ -120,25 +101,26 @@ export function retryOf(
 }
 
 export interface RetryQuestion {
-  failure: StepFailure;
+  failure: Pick<StepFailure, 'errorClass' | 'retryAfterMs'>;
   /** Attempts so far. */
   attempts: number;
   firstStartedAt: number;
   now: number;
+  /** A number in [0, 1), for jitter. */
+  fraction: number;
 }
 
 /** Returns the delay until the next attempt, in ms; null when there is none. */
 export function retryDelay(
   retry: StepRetry | undefined,
-  { failure, attempts, firstStartedAt, now }: RetryQuestion,
-  random: Random,
+  { failure, attempts, firstStartedAt, now, fraction }: RetryQuestion,
 ): number | null {
   if (!retry?.on.includes(failure.errorClass)) return null;
   const { policy } = retry;
   const figures = { ...policy, ...policy.classes[failure.errorClass] };
   if (attempts >= figures.maxAttempts) return null;
   const cap = Math.min(figures.maxMs, figures.initialMs * figures.factor ** (attempts - 1));
-  const backoff = figures.jitter === 'full' ? cap * random.fraction() : cap;
+  const backoff = figures.jitter === 'full' ? cap * fraction : cap;
   const delay = Math.ceil(Math.max(backoff, failure.retryAfterMs ?? 0));
   const late = policy.deadlineMs !== undefined && now + delay > firstStartedAt + policy.deadlineMs;
   return late ? null : delay;

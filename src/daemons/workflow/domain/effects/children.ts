@@ -1,0 +1,82 @@
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import { seconds } from '../../../../kit/time/duration.ts';
+import type { RunRecord } from '../../../../store/ports/index.ts';
+import type { RunEvent } from '../run/events.ts';
+import type { StepKey } from '../run/state.ts';
+import type { Inspections } from './inspections.ts';
+
+export interface ChildrenDeps {
+  runId: string;
+  clock: Clock;
+  logger: Logger;
+  inspections: Inspections;
+  /** Returns those of the given runs that have ended. */
+  finishedRuns(ids: readonly string[]): Promise<RunRecord[]>;
+  /** Returns the ids of a run's unfinished children. */
+  openChildren(runId: string): Promise<string[]>;
+  /** Cancels a child; durable once resolved. Resolves to false when the cancel failed. */
+  cancelChild(runId: string): Promise<boolean>;
+  dispatch(event: RunEvent): void;
+}
+
+const PAUSE_AFTER_FAILURE_MS = seconds(1);
+
+/** Looks up and cancels child runs. */
+export class Children {
+  readonly #deps: ChildrenDeps;
+  #due: Array<{ step: StepKey; runId: string }> = [];
+
+  constructor(deps: ChildrenDeps) {
+    this.#deps = deps;
+  }
+
+  /** Looks up a child, with one read for all lookups of a turn. */
+  find(step: StepKey, runId: string): void {
+    this.#due.push({ step, runId });
+    if (this.#due.length === 1) queueMicrotask(() => void this.#findDue());
+  }
+
+  /** Cancels a child durably, so that a wait marked afterwards is not lost by a crash in between. */
+  async cancel(runId: string, step: StepKey | null): Promise<void> {
+    const isCancelled = await this.#deps.cancelChild(runId);
+    if (step === null) return;
+    if (!isCancelled) await this.#pause();
+    this.#deps.dispatch({ type: 'child.cancelled', step, isCancelled });
+  }
+
+  async readOpen(ended: string[]): Promise<void> {
+    const { runId, openChildren, logger, dispatch } = this.#deps;
+    let open: string[] | null = null;
+    try {
+      open = await openChildren(runId);
+    } catch (error) {
+      logger.error(`The children of run ${runId} could not be read; tried again in a second`, { error });
+      await this.#pause();
+    }
+    dispatch({ type: 'children.open', open, ended });
+  }
+
+  async #findDue(): Promise<void> {
+    const { finishedRuns, inspections, logger, dispatch } = this.#deps;
+    const due = this.#due;
+    this.#due = [];
+    try {
+      const ended = new Map((await finishedRuns(due.map(({ runId }) => runId))).map((run) => [run.id, run]));
+      const found = due.map(({ step, runId }) => ({
+        ...{ step, runId, child: ended.get(runId) ?? null },
+        facts: inspections.factsOf(step),
+      }));
+      dispatch({ type: 'children.found', found });
+    } catch (error) {
+      logger.error('The ends of children could not be read; tried again in a second', { error });
+      // The lookups stay in flight during the pause, so that the run is not parked.
+      await this.#pause();
+      dispatch({ type: 'children.unknown', steps: due.map(({ step }) => step) });
+    }
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => void this.#deps.clock.after(PAUSE_AFTER_FAILURE_MS, resolve));
+  }
+}

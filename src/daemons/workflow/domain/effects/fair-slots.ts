@@ -1,0 +1,42 @@
+import { createFairQueue } from '../../../../kit/limits/fair-queue.ts';
+import { createFairShares } from '../../../../kit/limits/fair-shares.ts';
+
+/** A concurrency limit with fair shares and round robin: no tenant waits behind thousands of requests of another. */
+export interface FairSlots {
+  /** Number of times that `tryTake` would succeed now. */
+  available(tenantId: string): number;
+  /** Takes a slot if one is available to the tenant. */
+  tryTake(tenantId: string): boolean;
+  /** Queues a request. Calls `granted` with the slot taken; the returned function withdraws the request. */
+  ask(tenantId: string, granted: () => void): () => void;
+  /** Grants free slots to queued requests. */
+  grant(): void;
+  /** Releases a slot of the tenant. */
+  release(tenantId: string): void;
+}
+
+export function createFairSlots(count: number): FairSlots {
+  const shares = createFairShares(count);
+  const waiting = createFairQueue<() => void>();
+
+  /** Takes a slot for the next queued request whose tenant may have one. */
+  const next = () => waiting.next((tenantId) => shares.take(tenantId));
+
+  function grant(): void {
+    for (let granted = next(); granted; granted = next()) granted();
+  }
+
+  return {
+    available: (tenantId) => shares.available(tenantId),
+    tryTake: (tenantId) => shares.take(tenantId),
+    ask(tenantId, granted) {
+      waiting.add(tenantId, granted);
+      return () => void waiting.remove(tenantId, granted);
+    },
+    grant,
+    release(tenantId) {
+      shares.release(tenantId);
+      grant();
+    },
+  };
+}

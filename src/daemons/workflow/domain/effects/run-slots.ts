@@ -1,0 +1,54 @@
+import type { StepKey } from '../run/state.ts';
+import type { FairSlots } from './fair-slots.ts';
+
+type Owner = StepKey | 'replay';
+
+/** Slots of a run, held and requested. */
+export class RunSlots {
+  readonly #slots: FairSlots;
+  readonly #tenantId: string;
+  readonly #granted: (owner: Owner) => void;
+  readonly #held = new Set<Owner>();
+  readonly #requests = new Map<Owner, () => void>();
+
+  constructor(slots: FairSlots, tenantId: string, granted: (owner: Owner) => void) {
+    this.#slots = slots;
+    this.#tenantId = tenantId;
+    this.#granted = granted;
+  }
+
+  /** Slots that may be taken now. */
+  get available(): number {
+    return this.#slots.available(this.#tenantId);
+  }
+
+  /** Takes a slot that is available. */
+  take(owner: Owner): void {
+    if (!this.#slots.tryTake(this.#tenantId)) throw new Error('An offered slot was taken by another run.');
+    this.#held.add(owner);
+  }
+
+  request(owner: Owner): void {
+    const withdraw = this.#slots.ask(this.#tenantId, () => {
+      this.#requests.delete(owner);
+      this.#held.add(owner);
+      this.#granted(owner);
+    });
+    this.#requests.set(owner, withdraw);
+    // Slots may have been released since the transition found none.
+    this.#slots.grant();
+  }
+
+  /** Releases the slot, or withdraws the request for it. */
+  release(owner: Owner): void {
+    this.#requests.get(owner)?.();
+    this.#requests.delete(owner);
+    if (this.#held.delete(owner)) this.#slots.release(this.#tenantId);
+  }
+
+  /** Releases all slots except those of work in flight, which releases its own when it settles. */
+  close(isInFlight: (owner: Owner) => boolean): void {
+    for (const owner of [...this.#requests.keys()]) this.release(owner);
+    for (const owner of [...this.#held]) if (!isInFlight(owner)) this.release(owner);
+  }
+}

@@ -1,0 +1,221 @@
+import type { InboxRecord, RunRecord } from '../../../../store/ports/index.ts';
+import { type EffectDeps, EffectRunners } from '../effects/effect-runners.ts';
+import type { Effect } from '../run/effects.ts';
+import type { RunEvent } from '../run/events.ts';
+import { jobsOf, newRunState, type RunClaim, type RunState } from '../run/state.ts';
+import { BEGUN_FLUSH_MS } from '../steps/step-kind.ts';
+import { FAILED_STATES } from '../transition/results.ts';
+import { transition } from '../transition/transition.ts';
+import { RunWriter, type RunWriterDeps } from './run-writer.ts';
+import { WriteBuffer } from './write-buffer.ts';
+
+/** How a run left the engine. `lost`: another owner holds it. */
+export type Departure = 'ended' | 'parked' | 'lost' | 'abandoned';
+
+/** News for a run: an inbox entry, or ids of children that have ended. */
+export interface RunNews {
+  entry?: InboxRecord;
+  endedChildren?: Iterable<string>;
+}
+
+export interface ActiveRunDeps extends EffectDeps, RunWriterDeps {
+  jobStarted(): void;
+  jobEnded(): void;
+}
+
+/** Short attempts have ended soon after they began, and one write covers their start and end. */
+const LAZY_EVENTS: ReadonlySet<RunEvent['type']> = new Set(['attempt.begun', 'replay.begun']);
+
+/**
+ * A run in memory, advanced until it ends or has no work in flight. The commit loop: each event changes the state at
+ * once; its writes are persisted with those of other events meanwhile; its effects start after that.
+ */
+export class ActiveRun {
+  readonly run: RunRecord;
+  readonly left: Promise<Departure>;
+  readonly #state: RunState;
+  readonly #claim: RunClaim;
+  readonly #deps: ActiveRunDeps;
+  readonly #writer: RunWriter;
+  readonly #effects: EffectRunners;
+  readonly #buffer = new WriteBuffer();
+  readonly #gone = Promise.withResolvers<Departure>();
+  /** Effects of events not yet persisted. */
+  #pending: Effect[] = [];
+  /** Resolves once the buffered writes are durable; false when the run was lost. */
+  #durable: PromiseWithResolvers<boolean> | null = null;
+  #isCommitting = false;
+  #isAdvanceDue = false;
+  #stopFlush: (() => void) | null = null;
+  #departure: Departure | null = null;
+  #wasPokedLate = false;
+  #countedJobs = 0;
+  #wakesInMs = Number.POSITIVE_INFINITY;
+
+  constructor(claim: RunClaim, deps: ActiveRunDeps) {
+    const { run } = claim.loaded;
+    this.run = run;
+    this.left = this.#gone.promise;
+    this.#claim = claim;
+    this.#deps = deps;
+    this.#state = newRunState(claim);
+    this.#writer = new RunWriter(run, deps);
+    this.#effects = new EffectRunners({
+      ...deps,
+      ...{ run, program: claim.program, isFromBefore: claim.isFromBefore },
+      dispatch: (event) => this.#dispatch(event),
+    });
+    this.#dispatch({ type: 'claimed' });
+  }
+
+  /** News arrived while the run was being parked, so the engine must check it again. */
+  get wasPokedLate(): boolean {
+    return this.#wasPokedLate;
+  }
+
+  /** Time until the next wake-up of a parked run, in ms; Infinity without one. */
+  get wakesInMs(): number {
+    return this.#wakesInMs;
+  }
+
+  /** Monotonic deadlines by wall-clock deadline, for the next claim. */
+  get deadlines(): ReadonlyMap<number, number> {
+    return this.#state.deadlines;
+  }
+
+  jobs(): { total: number; failed: number } {
+    const jobs = jobsOf(this.#state);
+    const failed = jobs.filter(({ record }) => FAILED_STATES.has(record.status));
+    return { total: jobs.length, failed: failed.length };
+  }
+
+  /** Delivers possible news and advances the run. */
+  poke({ entry, endedChildren = [] }: RunNews = {}): void {
+    this.#dispatch({ type: 'news', entry: entry ?? null, endedChildren: [...endedChildren] });
+  }
+
+  /** Retries waits for plugins after a plugin reload. */
+  pluginsChanged(): void {
+    this.#dispatch({ type: 'plugins.changed' });
+  }
+
+  /** Cancels the run; durable once resolved. False when the run has ended, was parked or is being cancelled. */
+  async cancel(): Promise<boolean> {
+    if (this.#departure || this.#state.phase !== 'active' || this.run.status === 'cancelling') return false;
+    this.#durable ??= Promise.withResolvers();
+    const { promise } = this.#durable;
+    this.#dispatch({ type: 'cancel' });
+    return promise;
+  }
+
+  /** Drops the run: aborts in-flight work and writes nothing more. */
+  abandon(): void {
+    if (!this.#departure) this.#quit('abandoned');
+  }
+
+  /** Starts nothing more and parks the run when its in-flight work settles; the next daemon resumes it. */
+  drain(): void {
+    this.#dispatch({ type: 'drain' });
+  }
+
+  // ---- the commit loop --------------------------------------------------------------------------------------------
+
+  #dispatch(event: RunEvent): void {
+    if (this.#departure || this.#state.phase !== 'active') {
+      this.#wasPokedLate = true;
+      return;
+    }
+    const { clock, random, evaluator } = this.#deps;
+    const stamp = {
+      now: clock.now(),
+      monotonic: clock.monotonic(),
+      fraction: random.fraction(),
+      units: evaluator.unitsLeft(),
+      slots: this.#effects.slots.available,
+    };
+    const { program } = this.#claim;
+    const { writes, effects, slots, units } = transition(this.#state, { ...event, ...stamp }, program);
+    for (const owner of slots) this.#effects.slots.take(owner);
+    evaluator.spend(units);
+    this.#countJobs(this.#state.runningJobs);
+    this.#buffer.add(writes);
+    this.#pending.push(...effects);
+    if (this.#state.isStale) this.#advanceSoon();
+    if (LAZY_EVENTS.has(event.type) && effects.length === 0) this.#commitLater();
+    else void this.#commit();
+  }
+
+  /** Advances once for all steps that settle together. */
+  #advanceSoon(): void {
+    if (this.#isAdvanceDue) return;
+    this.#isAdvanceDue = true;
+    queueMicrotask(() => {
+      this.#isAdvanceDue = false;
+      if (this.#state.isStale) this.#dispatch({ type: 'advance' });
+    });
+  }
+
+  #commitLater(): void {
+    this.#stopFlush ??= this.#deps.clock.after(BEGUN_FLUSH_MS, () => {
+      this.#stopFlush = null;
+      void this.#commit();
+    });
+  }
+
+  async #commit(): Promise<void> {
+    if (this.#isCommitting) return;
+    this.#isCommitting = true;
+    while (!this.#departure && (!this.#buffer.isEmpty || this.#pending.length > 0)) {
+      const effects = this.#pending;
+      this.#pending = [];
+      if (!this.#buffer.isEmpty && !(await this.#persist())) {
+        if (!this.#departure) this.#quit('lost');
+        break;
+      }
+      for (const effect of effects) this.#start(effect);
+    }
+    this.#isCommitting = false;
+  }
+
+  async #persist(): Promise<boolean> {
+    this.#stopFlush?.();
+    this.#stopFlush = null;
+    const durable = this.#durable;
+    this.#durable = null;
+    const isDurable = await this.#writer.persist(
+      this.#buffer.collect(),
+      Math.max(0, ...this.#state.seenEntries),
+    );
+    durable?.resolve(isDurable);
+    return isDurable;
+  }
+
+  #start(effect: Effect): void {
+    if (this.#departure) return;
+    if (effect.type === 'leave') {
+      this.#wakesInMs = effect.wakesInMs;
+      this.#leave(effect.how);
+    } else this.#effects.start(effect);
+  }
+
+  #quit(how: 'lost' | 'abandoned'): void {
+    this.#writer.stop();
+    this.#leave(how);
+    this.#effects.abortAll();
+  }
+
+  #leave(how: Departure): void {
+    this.#departure = how;
+    this.#stopFlush?.();
+    this.#durable?.resolve(false);
+    this.#effects.close();
+    this.#countJobs(0);
+    this.#gone.resolve(how);
+  }
+
+  /** Reports how many jobs of the run are in flight. */
+  #countJobs(running: number): void {
+    for (; this.#countedJobs < running; this.#countedJobs++) this.#deps.jobStarted();
+    for (; this.#countedJobs > running; this.#countedJobs--) this.#deps.jobEnded();
+  }
+}

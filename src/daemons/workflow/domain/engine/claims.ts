@@ -1,0 +1,234 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type BoundedCache, createBoundedCache } from '../../../../kit/data/bounded-cache.ts';
+import { createFairShares, type FairShares } from '../../../../kit/limits/fair-shares.ts';
+import { MAX_SHORT_WAIT_MS } from '../../../../kit/time/deadlines.ts';
+import { seconds } from '../../../../kit/time/duration.ts';
+import type { LoadedRun, RunRecord } from '../../../../store/ports/index.ts';
+import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
+import { isLostDefinition } from '../definition/definition-faults.ts';
+import { createFairSlots, type FairSlots } from '../effects/fair-slots.ts';
+import { Program } from '../run/program.ts';
+import { ActiveRun, type Departure } from './active-run.ts';
+import { DueRuns } from './due-runs.ts';
+import { failedByDefinition } from './failed-by-definition.ts';
+import { createPlannedRuns } from './planned-runs.ts';
+import type { EngineDeps, EngineHost } from './ports.ts';
+import { ReadyQueue, type ReadyRun } from './ready-queue.ts';
+import { Suspects } from './suspects.ts';
+
+/** Maximum parked runs with their own timer, or with remembered deadlines. */
+const MAX_SHORT_WAITS = 10_000;
+const CLAIMABLE: ReadonlySet<string> = new Set(['queued', 'waiting', 'cancelling']);
+
+/** Claims ready and due runs as slots become free, and tracks the runs in memory. */
+export class Claims {
+  readonly active = new Map<string, ActiveRun>();
+  /** Runs being read; each promise settles once the run is in `active`, or was dropped. */
+  readonly opening = new Map<string, Promise<void>>();
+  readonly #deps: EngineDeps;
+  readonly #host: EngineHost;
+  /** Slots for runs in memory. Each run in `opening` or `active` holds a slot of its tenant. */
+  readonly #runSlots: FairShares;
+  readonly #stepSlots: FairSlots;
+  readonly #suspects: Suspects;
+  readonly #ready: ReadyQueue;
+  readonly #due: DueRuns;
+  /** Monotonic deadlines of parked runs. */
+  readonly #deadlines: BoundedCache<ReadonlyMap<number, number>> = createBoundedCache(MAX_SHORT_WAITS);
+  #shortWaits = 0;
+  #isPumping = false;
+
+  constructor(deps: EngineDeps, host: EngineHost) {
+    const { limits, store } = deps;
+    this.#deps = deps;
+    this.#host = host;
+    this.#runSlots = createFairShares(limits.runs);
+    this.#stepSlots = createFairSlots(limits.steps);
+    this.#suspects = new Suspects(limits.poisonAfter, () => host.lookAgain());
+    const { limit } = this.#suspects;
+    this.#ready = new ReadyQueue({ queue: store.queue, slots: this.#runSlots, suspects: limit });
+    this.#due = new DueRuns({
+      queue: store.queue,
+      slots: this.#runSlots,
+      suspects: this.#suspects,
+      claim: (run) => this.#claim({ run, fresh: false }),
+      release: createPlannedRuns({ ...deps, host }),
+    });
+  }
+
+  /** Queues a ready or planned run. `fresh`: only its row is stored. */
+  offer(run: RunRecord, fresh: boolean): void {
+    if (!this.#host.isWorking) return;
+    if (run.ready && this.#suspects.has(run)) this.#host.lookAgain();
+    else if (run.ready) {
+      this.#ready.offer({ run, fresh });
+      this.#pump();
+    } else if (run.wakeAt !== null) this.#host.notice(run.wakeAt);
+  }
+
+  /** Marks a run outside memory as changed in the store, so that it is read again when claimed. */
+  stale(runId: string): void {
+    this.#ready.stale(runId);
+  }
+
+  /** Reads the tenants with ready runs from the store. */
+  refresh(): Promise<void> {
+    return this.#ready.refresh();
+  }
+
+  /** Claims due runs, then ready runs. Returns the time of the next look. */
+  async look(now: number): Promise<number | null> {
+    const next = await this.#due.look(now);
+    this.#pump();
+    return next;
+  }
+
+  /** Claims ready runs within the shares of their tenants: those in memory at once, others as they are read. */
+  #pump(): void {
+    while (this.#host.isWorking) {
+      const next = this.#ready.next();
+      if (!next) break;
+      this.#claim(next);
+    }
+    if (this.#host.isWorking && this.#ready.isBehind && !this.#isPumping) void this.#pumpFromStore();
+  }
+
+  async #pumpFromStore(): Promise<void> {
+    this.#isPumping = true;
+    try {
+      while (this.#host.isWorking && this.#ready.isBehind) {
+        await this.#ready.read();
+        this.#pump();
+        // A page may hold only claimed runs, which leave it once their claims are written.
+        await nextTurn();
+      }
+    } catch (error) {
+      this.#deps.logger.error('Queued runs could not be read; tried again in a second', { error });
+    } finally {
+      this.#isPumping = false;
+    }
+  }
+
+  /** Returns false when the tenant has no free slot. */
+  #claim({ run, fresh }: ReadyRun): boolean {
+    if (this.active.has(run.id) || this.opening.has(run.id)) return true;
+    if (!this.#runSlots.take(run.tenantId)) return false;
+    if (!this.#suspects.mayBegin(run)) {
+      this.#runSlots.release(run.tenantId);
+      return true;
+    }
+    const workflow = fresh ? this.#deps.definitionHere(run.definitionHash) : undefined;
+    if (workflow) this.#activate({ run: { ...run }, jobs: [], steps: [], inbox: [] }, workflow);
+    else this.opening.set(run.id, this.#open(run));
+    return true;
+  }
+
+  async #open(run: RunRecord): Promise<void> {
+    const activated = await this.#tryOpen(run);
+    this.opening.delete(run.id);
+    if (activated) return;
+    this.#suspects.left(run);
+    this.#leaveSlot(run.tenantId);
+  }
+
+  /** Loads and activates a run. False when it is not claimable now. */
+  async #tryOpen(run: RunRecord): Promise<boolean> {
+    const { store, clock, logger } = this.#deps;
+    try {
+      const loaded = await store.runs.load(run.seq);
+      // Claimed, cancelled or finished since it was queued.
+      if (!loaded || loaded.run.fence !== null || !CLAIMABLE.has(loaded.run.status)) return false;
+      if (loaded.run.status === 'queued' && !loaded.run.ready) return false;
+      const workflow = await this.#definitionFor(loaded.run);
+      if (!workflow || !this.#host.isWorking) return false;
+      this.#activate(loaded, workflow);
+      return true;
+    } catch (error) {
+      logger.error(`Run ${run.id} could not be claimed; tried again in a second`, { error });
+      clock.after(seconds(1), () => this.offer(run, false));
+      return false;
+    }
+  }
+
+  #leaveSlot(tenantId: string): void {
+    this.#runSlots.release(tenantId);
+    if (this.#due.claimNext()) this.#pump();
+    else this.#host.lookAgain();
+  }
+
+  /** Fails the run if its definition is lost or no longer compiles, because a retry would not help. */
+  async #definitionFor(run: RunRecord): Promise<CompiledWorkflow | undefined> {
+    const { store, clock, hooks } = this.#deps;
+    try {
+      return await this.#deps.definitionOf(run.definitionHash);
+    } catch (thrown) {
+      if (!isLostDefinition(thrown)) throw thrown;
+      const { write, failed } = failedByDefinition(run, thrown, clock.now());
+      const { applied, promoted } = await store.runs.write(write);
+      if (!applied) return undefined;
+      hooks.changed(run.id);
+      for (const next of promoted) this.offer(next, false);
+      this.#host.ended(failed);
+      void this.#host.cancelChildren(run.id);
+      return undefined;
+    }
+  }
+
+  #activate(loaded: LoadedRun, workflow: CompiledWorkflow): void {
+    const { limits, store, evaluator, hooks } = this.#deps;
+    const { run } = loaded;
+    const claim = {
+      loaded,
+      program: new Program(workflow, evaluator.within),
+      fence: this.#host.fence,
+      isFromBefore: (run.wakeAt ?? run.runAt ?? run.createdAt) < this.#host.startedAt,
+      limits,
+      deadlines: this.#deadlines.get(run.id) ?? new Map(),
+    };
+    const one = new ActiveRun(claim, {
+      ...this.#deps,
+      store: store.runs,
+      slots: this.#stepSlots,
+      jobStarted: hooks.jobStarted,
+      jobEnded: hooks.jobEnded,
+      finishedRuns: store.runs.finished,
+      openChildren: store.runs.openChildren,
+      cancelChild: (id) => this.#host.cancelById(id),
+      written: (written, { promoted }) => {
+        hooks.changed(written.id);
+        if (written.crashes + written.kills === 0) this.#suspects.left(written);
+        for (const next of promoted) this.offer(next, false);
+      },
+    });
+    this.active.set(run.id, one);
+    void one.left.then((departure) => this.#departed(one, departure));
+  }
+
+  #departed(one: ActiveRun, departure: Departure): void {
+    const { run } = one;
+    this.active.delete(run.id);
+    this.#suspects.left(run);
+    this.#deadlines.delete(run.id);
+    if (departure === 'ended') this.#host.ended(run, one.jobs());
+    if (departure === 'parked') {
+      if (one.deadlines.size > 0) this.#deadlines.set(run.id, one.deadlines);
+      if (one.wasPokedLate) void this.#host.wake(run.id);
+      else if (run.wakeAt !== null) {
+        this.#host.notice(run.wakeAt);
+        this.#wakeInTime(run, one.wakesInMs);
+      }
+    }
+    this.#leaveSlot(run.tenantId);
+  }
+
+  /** Wakes a short wait by a timer, because the store uses the wall clock and is late after a step back. */
+  #wakeInTime({ id, wakeAt }: RunRecord, leftMs: number): void {
+    const { clock } = this.#deps;
+    if (leftMs > MAX_SHORT_WAIT_MS || this.#shortWaits >= MAX_SHORT_WAITS) return;
+    this.#shortWaits++;
+    clock.after(leftMs, () => {
+      this.#shortWaits--;
+      if (this.#host.isWorking && clock.now() < wakeAt!) void this.#host.wake(id);
+    });
+  }
+}

@@ -1,0 +1,142 @@
+import {
+  type Job,
+  type RunJob,
+  type RunStep,
+  WaitReason,
+  type WorkflowRun,
+} from '../../../../contracts/index.ts';
+import type { AttemptRecord, LoadedRun, RunRecord, StepRecord } from '../../../../store/ports/index.ts';
+import { JOB_PREFIX } from '../steps/kinds/handlers.ts';
+import { type Outline, partsOf, stepIdOf } from './parts.ts';
+
+/** Maps records to API objects. */
+
+const parsed = <T>(json: string | null): T | null => (json === null ? null : JSON.parse(json));
+
+function queuedReason({ status, reason, runAt, concurrencyKey }: RunRecord): string | null {
+  if (status !== 'queued') return null;
+  if (reason === 'scheduled') return `It is planned for ${new Date(runAt ?? 0).toISOString()}`;
+  if (reason === 'concurrency')
+    return `Another run holds the concurrency key "${concurrencyKey?.slice(concurrencyKey.indexOf('\n') + 1)}"`;
+  return 'It waits for its turn';
+}
+
+/** A waiting clean-up keeps the status `cancelling`. */
+const mayWait = ({ status }: RunRecord): boolean => status === 'waiting' || status === 'cancelling';
+
+function waitingReason(run: RunRecord): WaitReason | null {
+  return mayWait(run) ? (WaitReason.safeParse(run.reason).data ?? null) : null;
+}
+
+export function viewRun(run: RunRecord): WorkflowRun {
+  const { id, workflowId, definitionHash, status, ending, trigger, rerunOf, priority, resumeCount } = run;
+  return {
+    id: id as WorkflowRun['id'],
+    workflowId,
+    definitionHash,
+    status,
+    queuedReason: queuedReason(run),
+    waitingReason: waitingReason(run),
+    ending: status === 'cancelling' ? ending : null,
+    trigger,
+    parentRunId: run.parentId,
+    rerunOf,
+    priority,
+    input: JSON.parse(run.input),
+    output: parsed(run.output),
+    error: parsed(run.error),
+    resumeCount,
+    createdAt: run.createdAt,
+    runAt: run.runAt,
+    startedAt: run.startedAt,
+    finishedAt: run.finishedAt,
+  };
+}
+
+/** Jobs of a run, including those without a record. */
+export function viewJobs(loaded: LoadedRun, workflow: Outline): RunJob[] {
+  const groups = [...partsOf(workflow, loaded).values()];
+  return groups.flatMap(({ job, parts }): RunJob[] => {
+    const needs = [...job.needs];
+    if (parts === null) {
+      const status = loaded.run.finishedAt === null ? 'pending' : 'cancelled';
+      const nothing = { matrix: null, outputs: {}, error: null, startedAt: null, finishedAt: null };
+      return [{ id: job.id, status, needs, ...nothing }];
+    }
+    return parts.map(({ record, outputs }) => ({
+      id: record.key,
+      status: record.status,
+      needs,
+      matrix: parsed(record.matrix),
+      outputs,
+      error: parsed(record.error),
+      startedAt: record.startedAt,
+      finishedAt: record.finishedAt,
+    }));
+  });
+}
+
+export function viewSteps(
+  loaded: LoadedRun,
+  workflow: Outline,
+  attempts: readonly AttemptRecord[],
+): RunStep[] {
+  const histories = Map.groupBy(attempts, ({ jobKey, index }) => `${jobKey} ${index}`);
+  const jobs = [...partsOf(workflow, loaded).values()].flatMap(({ parts }) => parts ?? []);
+  return jobs.flatMap((job) =>
+    job.steps.map((part): RunStep => {
+      const { record, step, output, error, wait } = part;
+      return {
+        id: stepIdOf(part),
+        jobId: job.record.key,
+        name: step.name,
+        uses: step.uses,
+        status: record.status,
+        attempts: record.attempts,
+        output,
+        error,
+        waitingFor: wait,
+        wakeAt: record.wakeAt,
+        readyAt: record.readyAt,
+        queuedAt: record.queuedAt,
+        startedAt: record.startedAt,
+        attemptStartedAt: record.attemptAt,
+        waitingAt: record.waitingAt,
+        finishedAt: record.finishedAt,
+        history: (histories.get(`${record.jobKey} ${record.index}`) ?? []).map((attempt) => ({
+          attempt: attempt.attempt,
+          status: attempt.status,
+          errorClass: attempt.errorClass as RunStep['history'][number]['errorClass'],
+          error: parsed(attempt.error),
+          queuedAt: attempt.queuedAt,
+          startedAt: attempt.startedAt,
+          waitingAt: attempt.waitingAt,
+          finishedAt: attempt.finishedAt,
+        })),
+      };
+    }),
+  );
+}
+
+/** Maps the run of a job. Its one step exists from the first start on. */
+export function viewJob(run: RunRecord, step?: Pick<StepRecord, 'attempts' | 'wait'>): Job {
+  const { error } = run;
+  const failure = parsed<{ details?: { error?: Job['error'] } }>(error);
+  return {
+    id: run.id as Job['id'],
+    handler: run.workflowId.slice(run.workflowId.startsWith(JOB_PREFIX) ? JOB_PREFIX.length : 0),
+    status: run.status,
+    queuedReason: queuedReason(run),
+    waitingFor: mayWait(run) ? parsed(step?.wait ?? null) : null,
+    attempts: step?.attempts ?? 0,
+    priority: run.priority,
+    input: JSON.parse(run.input),
+    result: parsed<{ result?: Job['result'] }>(run.output)?.result ?? null,
+    // Unwraps the job's own error from the errors of the run and its step.
+    error: failure?.details?.error ?? (failure as Job['error']),
+    createdAt: run.createdAt,
+    runAt: run.runAt,
+    startedAt: run.startedAt,
+    finishedAt: run.finishedAt,
+  };
+}

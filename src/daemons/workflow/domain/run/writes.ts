@@ -1,0 +1,30 @@
+import type {
+  AttemptRecord,
+  EventRecord,
+  JobRecord,
+  LogLineRecord,
+  RunProgress,
+  StepRecord,
+} from '../../../../store/ports/index.ts';
+import type { Effect } from './effects.ts';
+import type { StepKey } from './state.ts';
+
+/** A change to persist. Records are copies: the state may change before they are written. */
+export type Write =
+  | { type: 'run'; progress: RunProgress }
+  | { type: 'job'; record: JobRecord }
+  | { type: 'step'; key: StepKey; record: StepRecord }
+  | { type: 'attempt'; record: AttemptRecord }
+  | { type: 'event'; record: EventRecord }
+  | { type: 'log'; record: LogLineRecord }
+  /** A step consumed an inbox entry. */
+  | { type: 'taken'; n: number; by: string };
+
+export interface Transition {
+  writes: Write[];
+  effects: Effect[];
+  /** Slots taken of those that the event offered, by owner. */
+  slots: Array<StepKey | 'replay'>;
+  /** Evaluation budget spent. */
+  units: number;
+}

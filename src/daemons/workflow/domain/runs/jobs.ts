@@ -1,0 +1,126 @@
+import type { Job, RetryPolicy, RunStatus } from '../../../../contracts/index.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
+import type { JsonValue, RunRecord, RunStore } from '../../../../store/ports/index.ts';
+import type { Definitions } from '../definition/definitions.ts';
+import { inBraces } from '../definition/templates.ts';
+import type { CancelResult, Engine } from '../engine/ports.ts';
+import { viewJob } from '../run/views.ts';
+import type { RunStarter, Starter, StartRequest } from '../starts/run-starter.ts';
+import { type Handlers, JOB_PREFIX } from '../steps/kinds/handlers.ts';
+import { type Page, type PageRequest, seqOf } from './pages.ts';
+
+export interface JobRequest {
+  /** `<plugin id>/<job id>`. */
+  handler: string;
+  input: JsonValue;
+  runAt?: number | undefined;
+  priority: number;
+  idempotencyKey?: string | undefined;
+  retry?: RetryPolicy | undefined;
+  timeoutMs?: number | undefined;
+}
+
+export interface JobsDeps {
+  store: RunStore;
+  engine: Pick<Engine, 'cancel'>;
+  starter: RunStarter;
+  definitions: Definitions;
+  handlers: Pick<Handlers, 'job'>;
+}
+
+type JobFilter = PageRequest & { status?: RunStatus | undefined; handler?: string | undefined };
+
+/** Background jobs: each is a run of one step. @spec REST API: jobs */
+export class Jobs {
+  readonly #deps: JobsDeps;
+
+  constructor(deps: JobsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Throws JOB_NOT_FOUND, CONFLICT, QUOTA_EXCEEDED, CONCURRENT_LIMIT_EXCEEDED. */
+  async submit(
+    { handler, retry, timeoutMs, idempotencyKey, ...request }: JobRequest,
+    who: Starter,
+  ): Promise<Job> {
+    const { starter, definitions, handlers } = this.#deps;
+    const { input, priority, runAt = null } = request;
+    const idempotency = idempotencyKey && {
+      key: idempotencyKey,
+      asked: { kind: 'job' as const, workflowId: handler, input, runAt, priority },
+    };
+    const asked = (): StartRequest => {
+      const { timeoutMs: declared } = handlers.job(handler);
+      const keyed = idempotencyKey !== undefined;
+      const options = { retry, timeoutMs: timeoutMs ?? declared, keyed };
+      const workflow = definitions.compile(jobDefinition(handler, options));
+      return { ...request, kind: 'job', workflow, trigger: 'job' };
+    };
+    return viewJob(await starter.startOnce(idempotency || undefined, asked, who));
+  }
+
+  /** Throws JOB_NOT_FOUND. */
+  async get(tenantId: string, id: string): Promise<Job> {
+    return this.#view(await this.#find(tenantId, id));
+  }
+
+  async list(tenantId: string, { cursor, handler, ...filter }: JobFilter): Promise<Page<Job>> {
+    const { runs, next } = await this.#deps.store.list(tenantId, {
+      ...filter,
+      kind: 'job',
+      before: seqOf(cursor),
+      workflowId: handler,
+    });
+    const items = await Promise.all(runs.map((run) => this.#view(run)));
+    return { items, nextCursor: next === null ? null : String(next) };
+  }
+
+  /** Throws JOB_NOT_FOUND, WORKFLOW_ALREADY_CANCELLED. */
+  async cancel(tenantId: string, id: string): Promise<CancelResult> {
+    return this.#deps.engine.cancel(await this.#find(tenantId, id));
+  }
+
+  async #find(tenantId: string, id: string): Promise<RunRecord> {
+    const run = await this.#deps.store.find(tenantId, id);
+    if (run?.kind === 'job') return run;
+    throw new PlatformError('JOB_NOT_FOUND', `There is no job "${id}".`, { details: { jobId: id } });
+  }
+
+  async #view(run: RunRecord): Promise<Job> {
+    const loaded = await this.#deps.store.load(run.seq);
+    return viewJob(loaded?.run ?? run, loaded?.steps[0]);
+  }
+}
+
+/**
+ * Definition of a job as a workflow. With an idempotency key the step uses the run id as its own, so that it may repeat
+ * after a crash.
+ */
+function jobDefinition(
+  handler: string,
+  {
+    retry,
+    timeoutMs,
+    keyed,
+  }: { retry: RetryPolicy | undefined; timeoutMs: number | undefined; keyed: boolean },
+): unknown {
+  return {
+    id: handler,
+    outputs: { result: inBraces('jobs.job.outputs.result') },
+    jobs: {
+      job: {
+        outputs: { result: inBraces('steps.run.output') },
+        steps: [
+          {
+            id: 'run',
+            uses: JOB_PREFIX + handler,
+            with: { input: inBraces('input') },
+            ...(keyed ? { idempotencyKey: inBraces('run.id') } : {}),
+            ...(retry ? { retry } : {}),
+            ...(timeoutMs === undefined ? {} : { timeoutMs }),
+          },
+        ],
+      },
+    },
+  };
+}

@@ -1,0 +1,143 @@
+import { PlatformError } from '../../../../kit/errors/errors.ts';
+import type {
+  AttemptRecord,
+  JobRecord,
+  LoadedRun,
+  RunRecord,
+  StartOptions,
+  StepRecord,
+} from '../../../../store/ports/index.ts';
+import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
+import { type FoundStep, foundIn } from '../definition/found-step.ts';
+import { type JobPart, partsOf, type RunParts, type StepPart, stepIdOf, stepsOf } from '../run/parts.ts';
+import { isFinal } from '../states.ts';
+import { FAILED_STATES } from '../transition/results.ts';
+
+type Kept = { jobs: LoadedRun['jobs']; steps: LoadedRun['steps'] };
+
+/** Returns the parts that a rerun takes over. Throws VALIDATION_ERROR for an unknown step, or after a failed one. */
+export function partsBefore(
+  fromStep: string,
+  loaded: LoadedRun,
+  workflow: CompiledWorkflow,
+  attempts: readonly AttemptRecord[],
+): NonNullable<StartOptions['parts']> {
+  const groups = partsOf(workflow, loaded);
+  const start = stepsOf(groups).find((part) => stepIdOf(part) === fromStep);
+  if (!start)
+    throw new PlatformError(
+      'VALIDATION_ERROR',
+      `The run has no step "${fromStep}"; steps are named "<job>.<step>".`,
+    );
+  const kept = workflow.code ? beforeInCode(start, loaded.run) : beforeInJobs(start, groups, workflow);
+  const taken = new Set(kept.steps.map(({ jobKey, index }) => `${jobKey} ${index}`));
+  return { ...kept, attempts: attempts.filter(({ jobKey, index }) => taken.has(`${jobKey} ${index}`)) };
+}
+
+/**
+ * Steps of code before the start step that succeeded, or whose failure the code handled and continued. The rerun keeps
+ * their seed and start time.
+ */
+function beforeInCode(start: StepPart, run: RunRecord): Kept {
+  const all = start.job.steps.map(({ record }) => ({ record, found: foundIn(record) }));
+  const wentOn = (record: StepRecord, { branch }: FoundStep): boolean =>
+    all.some((other) => other.record.index > record.index && !areSideBySide(branch, other.found.branch));
+  const cancelled = all.filter(({ record }) => record.status === 'cancelled');
+  const toldAt = Math.min(...cancelled.map(({ record }) => record.index));
+  const origin = all.map(({ found }) => found.origin).find((taken) => taken !== undefined) ?? {
+    seed: run.id,
+    startedAt: run.startedAt ?? run.createdAt,
+  };
+  const steps = all
+    .filter(({ record, found }) => {
+      if (record.index >= start.record.index || !isFinal(record.status)) return false;
+      // The rerun is not ending, so it takes over no clean-up steps.
+      if (record.status === 'cancelled' || (found.cleanUp && record.index > toldAt)) return false;
+      return record.status === 'succeeded' || wentOn(record, found);
+    })
+    .toSorted((a, b) => a.record.endOrder! - b.record.endOrder!)
+    .map(
+      ({ record, found }, index): StepRecord => ({
+        ...record,
+        endOrder: index + 1,
+        found: JSON.stringify({ ...found, origin } satisfies FoundStep),
+      }),
+    );
+  return { jobs: [anew(start.job.record)], steps };
+}
+
+/** Whether two branches belong to different items of the same `ctx.all`: `1-0.2-1` and `1-3`. */
+function areSideBySide(one: string, other: string): boolean {
+  const others = other.split('.');
+  for (const [depth, item] of one.split('.').entries()) {
+    if (item === others[depth]) continue;
+    return item !== '' && others[depth]?.split('-')[0] === item.split('-')[0];
+  }
+  return false;
+}
+
+function anew(job: JobRecord): JobRecord {
+  return {
+    ...job,
+    ...{ status: 'pending', outputs: null, error: null, startedAt: null, finishedAt: null },
+    ...{ ending: null, endingAt: null, endingHeldAt: null },
+  };
+}
+
+/**
+ * Keeps each completed job that depends on no repeated job. Of a repeated job it keeps the completed steps before the
+ * first failed one, or before the start step.
+ */
+function beforeInJobs(start: StepPart, groups: RunParts, workflow: CompiledWorkflow): Kept {
+  const own = start.job.job.id;
+  const broken = new Set([own]);
+  for (const { job, parts } of groups.values()) if (!parts?.every(isDone)) broken.add(job.id);
+  const dependent = new Set<string>();
+  for (const job of workflow.jobs)
+    if (job.needs.some((id) => broken.has(id) || dependent.has(id))) dependent.add(job.id);
+
+  const kept: Kept = { jobs: [], steps: [] };
+  for (const { job, parts } of groups.values()) {
+    // The inputs of a dependent job may change in the rerun.
+    if (dependent.has(job.id) && job.id !== own) continue;
+    for (const part of parts ?? []) {
+      if (part !== start.job && isDone(part)) {
+        kept.jobs.push(part.record);
+        kept.steps.push(
+          ...part.steps.filter(({ record }) => isFinal(record.status)).map(({ record }) => record),
+        );
+      } else {
+        kept.jobs.push(anew(part.record));
+        kept.steps.push(...(part === start.job ? stepsBefore(start) : wholeSteps(part.steps)));
+      }
+    }
+  }
+  return kept;
+}
+
+/** Whether the job succeeded, was skipped, or failed with `continueOnError`. */
+const isDone = ({ record: { status }, job }: JobPart): boolean =>
+  isWhole(status) || (job.continueOnError && FAILED_STATES.has(status));
+
+const isWhole = (status: JobRecord['status']): boolean => status === 'succeeded' || status === 'skipped';
+
+/** Throws VALIDATION_ERROR if an earlier step failed without `continueOnError`. */
+function stepsBefore({ job, step }: StepPart): StepRecord[] {
+  const before = job.steps.slice(0, step.index);
+  const broken = before.find((part) => !isWhole(part.record.status) && !part.step.continueOnError);
+  if (broken)
+    throw new PlatformError(
+      'VALIDATION_ERROR',
+      `The step "${stepIdOf(broken)}" before it did not succeed; run again from there.`,
+    );
+  return before.map(({ record }) => record);
+}
+
+/** Steps before the first failed one, so that completed work is not repeated. */
+function wholeSteps(steps: readonly StepPart[]): StepRecord[] {
+  const first = steps.findIndex(
+    ({ record, step }) =>
+      !isWhole(record.status) && !(step.continueOnError && FAILED_STATES.has(record.status)),
+  );
+  return steps.slice(0, first === -1 ? steps.length : first).map(({ record }) => record);
+}

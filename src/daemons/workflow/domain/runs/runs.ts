@@ -1,0 +1,277 @@
+import type {
+  RunEvent,
+  RunJob,
+  RunLogLine,
+  RunStatus,
+  RunStep,
+  WaitReason,
+  WorkflowRun,
+} from '../../../../contracts/index.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import type { JsonValue, RunRecord, RunStore } from '../../../../store/ports/index.ts';
+import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
+import { isLostDefinition } from '../definition/definition-faults.ts';
+import type { Definitions } from '../definition/definitions.ts';
+import type { CancelResult, Engine } from '../engine/ports.ts';
+import { type Outline, partsOf, stepIdOf, stepsOf } from '../run/parts.ts';
+import { viewJobs, viewRun, viewSteps } from '../run/views.ts';
+import { hashOf } from '../starts/idempotency.ts';
+import type { RunStarter, Starter, StartRequest } from '../starts/run-starter.ts';
+import { isFinal } from '../states.ts';
+import { type Page, type PageRequest, seqOf } from './pages.ts';
+import { partsBefore } from './rerun-parts.ts';
+import { type CheckSignal, requireHandOn } from './signal-check.ts';
+
+export interface NewRunRequest {
+  workflowId?: string | undefined;
+  definition?: unknown;
+  input: JsonValue;
+  idempotencyKey?: string | undefined;
+  priority: number;
+  runAt?: number | undefined;
+}
+
+export interface ListFilter extends PageRequest {
+  status?: RunStatus | undefined;
+  waitingReason?: WaitReason | undefined;
+  workflowId?: string | undefined;
+}
+export interface RunsDeps {
+  store: RunStore;
+  engine: Engine;
+  starter: RunStarter;
+  definitions: Definitions;
+  clock: Clock;
+  /** Checks the payload of a signal. */
+  checkSignal: CheckSignal;
+}
+
+type InboxKind = 'approval' | 'decision' | 'signal';
+
+/** Operations of the API on runs. All but `start` and `list` throw WORKFLOW_RUN_NOT_FOUND. @spec REST API: workflows */
+export class Runs {
+  readonly #deps: RunsDeps;
+
+  constructor(deps: RunsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Throws WORKFLOW_NOT_FOUND, VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED, CONCURRENT_LIMIT_EXCEEDED. */
+  async start(
+    { workflowId, definition, idempotencyKey, ...request }: NewRunRequest,
+    who: Starter,
+  ): Promise<WorkflowRun> {
+    const { starter, definitions } = this.#deps;
+    const { input, priority, runAt = null } = request;
+    const idempotency = idempotencyKey && {
+      key: idempotencyKey,
+      asked: { kind: 'workflow' as const, workflowId, definition, input, runAt, priority },
+    };
+    const asked = (): StartRequest => {
+      const workflow =
+        definition === undefined ? definitions.require(workflowId ?? '') : definitions.compile(definition);
+      requireManual(workflow);
+      return { ...request, kind: 'workflow', workflow, trigger: 'manual' };
+    };
+    return viewRun(await starter.startOnce(idempotency || undefined, asked, who));
+  }
+
+  async get(tenantId: string, id: string): Promise<WorkflowRun & { jobs: RunJob[] }> {
+    const { loaded, workflow } = await this.#loadToShow(tenantId, id);
+    return { ...viewRun(loaded.run), jobs: viewJobs(loaded, workflow) };
+  }
+
+  async list(tenantId: string, { cursor, ...filter }: ListFilter): Promise<Page<WorkflowRun>> {
+    const { runs, next } = await this.#deps.store.list(tenantId, {
+      ...filter,
+      kind: 'workflow',
+      before: seqOf(cursor),
+    });
+    return { items: runs.map(viewRun), nextCursor: next === null ? null : String(next) };
+  }
+
+  async steps(tenantId: string, id: string): Promise<RunStep[]> {
+    const { loaded, workflow } = await this.#loadToShow(tenantId, id);
+    return viewSteps(loaded, workflow, await this.#deps.store.attempts(loaded.run.seq));
+  }
+
+  async cancel(tenantId: string, id: string): Promise<CancelResult> {
+    return this.#deps.engine.cancel(await this.#find(tenantId, id));
+  }
+
+  async rerun(
+    tenantId: string,
+    id: string,
+    fromStep: string | undefined,
+    who: Starter,
+  ): Promise<WorkflowRun> {
+    const { store, starter } = this.#deps;
+    const { loaded, workflow } = await this.#load(tenantId, id);
+    const { run } = loaded;
+    if (!isFinal(run.status)) {
+      const message = `Run ${id} is ${run.status}; it can be run again once it has ended.`;
+      throw new PlatformError('CONFLICT', message);
+    }
+    const parts =
+      fromStep === undefined
+        ? undefined
+        : partsBefore(fromStep, loaded, workflow, await store.attempts(run.seq));
+    const request: StartRequest = {
+      kind: run.kind,
+      workflow,
+      input: JSON.parse(run.input),
+      trigger: 'rerun',
+      priority: run.priority,
+      rerunOf: run.id,
+      parts,
+    };
+    return viewRun(await starter.start(request, who));
+  }
+
+  /** Throws NOT_FOUND for a step that does not wait for an approval, CONFLICT for a decided one. */
+  async approve(
+    tenantId: string,
+    id: string,
+    stepId: string,
+    decision: Record<string, JsonValue>,
+  ): Promise<void> {
+    const run = await this.#waitingRun(tenantId, id, stepId, 'approval');
+    await this.#deliver(run, 'approval', stepId, decision);
+  }
+
+  async decide(
+    tenantId: string,
+    id: string,
+    stepId: string,
+    decision: Record<string, JsonValue>,
+  ): Promise<void> {
+    requireHandOn('The output', decision.output ?? null);
+    const run = await this.#waitingRun(tenantId, id, stepId, 'decision');
+    await this.#deliver(run, 'decision', stepId, decision);
+  }
+
+  /** Throws PAYLOAD_TOO_LARGE, VALIDATION_ERROR; CONFLICT if the key was used for another signal. */
+  async signal(tenantId: string, id: string, name: string, payload: JsonValue, key?: string): Promise<void> {
+    const { store, clock, checkSignal } = this.#deps;
+    const run = await this.#find(tenantId, id);
+    const repeat = key === undefined ? undefined : { key, digest: hashOf({ name, payload }) };
+    let checked: JsonValue;
+    try {
+      requireHandOn('The signal', { payload, receivedAt: clock.now() });
+      checked = await checkSignal(run, name, payload);
+      requireHandOn('The signal with its defaults', { payload: checked, receivedAt: clock.now() });
+    } catch (error) {
+      if (!repeat || !(await store.wasDelivered(run.seq, repeat.key))) throw error;
+      // The schema may have changed since the first delivery. The store ignores a repeat with the same key.
+      checked = payload;
+    }
+    await this.#deliver(run, 'signal', name, checked, repeat);
+  }
+
+  async logs(
+    tenantId: string,
+    id: string,
+    { cursor, limit, stepId }: PageRequest & { stepId?: string | undefined },
+  ): Promise<Page<RunLogLine>> {
+    const { seq } = await this.#find(tenantId, id);
+    const found = await this.#deps.store.logs(seq, seqOf(cursor) ?? 0, limit, undefined);
+    const items = found
+      .map(({ id: lineId, item }) => ({
+        id: lineId,
+        time: item.at,
+        level: item.level,
+        message: item.message,
+        jobId: item.job ?? null,
+        stepId: item.step === undefined ? null : `${item.job}.${item.step}`,
+      }))
+      .filter((line) => stepId === undefined || line.stepId === stepId);
+    return { items, nextCursor: found.length < limit ? null : String(found.at(-1)!.id) };
+  }
+
+  async events(tenantId: string, id: string, { cursor, limit }: PageRequest): Promise<Page<RunEvent>> {
+    const { seq } = await this.#find(tenantId, id);
+    const found = await this.#deps.store.events(seq, seqOf(cursor) ?? 0, limit);
+    const items = found.map(({ id: eventId, item }) => ({
+      id: eventId,
+      time: item.at,
+      type: item.type,
+      jobId: item.job ?? null,
+      stepId: item.step === undefined ? null : `${item.job}.${item.step}`,
+      data: (item.data ?? {}) as Record<string, JsonValue>,
+    }));
+    return { items, nextCursor: found.length < limit ? null : String(found.at(-1)!.id) };
+  }
+
+  /** Whether a run has ended, and with it its event streams. */
+  async isOver(tenantId: string, id: string): Promise<boolean> {
+    return isFinal((await this.#find(tenantId, id)).status);
+  }
+
+  async #find(tenantId: string, id: string): Promise<RunRecord> {
+    const run = await this.#deps.store.find(tenantId, id);
+    // Jobs are included: an interrupted job can be inspected and decided like any run.
+    if (run) return run;
+    throw new PlatformError('WORKFLOW_RUN_NOT_FOUND', `There is no run "${id}".`, { details: { runId: id } });
+  }
+
+  async #loadWith<Of>(tenantId: string, id: string, definitionOf: (hash: string) => Promise<Of>) {
+    const { seq, definitionHash } = await this.#find(tenantId, id);
+    const [loaded, workflow] = await Promise.all([this.#deps.store.load(seq), definitionOf(definitionHash)]);
+    return { loaded: loaded!, workflow };
+  }
+
+  #load(tenantId: string, id: string) {
+    return this.#loadWith(tenantId, id, this.#deps.definitions.byHash);
+  }
+
+  /** Loads a run for display; without jobs if its definition is lost, which may be why the run failed. */
+  #loadToShow(tenantId: string, id: string) {
+    return this.#loadWith(tenantId, id, async (hash): Promise<Outline> => {
+      try {
+        return await this.#deps.definitions.byHash(hash);
+      } catch (error) {
+        if (isLostDefinition(error)) return { jobs: [], code: null };
+        throw error;
+      }
+    });
+  }
+
+  async #waitingRun(
+    tenantId: string,
+    id: string,
+    stepId: string,
+    what: 'approval' | 'decision',
+  ): Promise<RunRecord> {
+    const { loaded, workflow } = await this.#load(tenantId, id);
+    const step = stepsOf(partsOf(workflow, loaded)).find((part) => stepIdOf(part) === stepId);
+    if (step?.wait?.for === what && step.record.status === 'waiting') return loaded.run;
+    const state = step ? `it is ${step.record.status}` : 'the run has no such step';
+    throw new PlatformError(
+      'NOT_FOUND',
+      `The step "${stepId}" of run ${id} does not wait for ${what === 'approval' ? 'an approval' : 'a decision'}: ${state}.`,
+      { details: { runId: id, stepId } },
+    );
+  }
+
+  async #deliver(
+    run: RunRecord,
+    kind: InboxKind,
+    name: string,
+    payload: JsonValue,
+    repeat?: { key: string; digest: string },
+  ): Promise<void> {
+    const { engine, clock } = this.#deps;
+    const entry = { kind, name, payload: JSON.stringify(payload), at: clock.now() };
+    await engine.deliver(run, entry, { once: kind !== 'signal', repeat });
+  }
+}
+
+function requireManual({ definition: { id, on } }: CompiledWorkflow): void {
+  if (on.manual) return;
+  throw new PlatformError(
+    'VALIDATION_ERROR',
+    `The workflow "${id}" says on.manual: false: its schedules and webhooks alone start it.`,
+    { details: { workflowId: id } },
+  );
+}

@@ -1,0 +1,185 @@
+import { isOwnStep } from '../definition/compile-code.ts';
+import type { Attempt } from '../run/effects.ts';
+import type { EvaluatedInput, StepFacts } from '../run/events.ts';
+import { evaluationFailure } from '../run/failure.ts';
+import { type JobState, jobAt, type StepState, stepKeyOf } from '../run/state.ts';
+import { stepRunOf } from '../run/step-call.ts';
+import type { StepCall } from '../steps/step-kind.ts';
+import { beginOwnFlight } from './own-steps.ts';
+import { endAttempt, failStep, park, setStep, succeed } from './records.ts';
+import { scopeOf, seenBy } from './scopes.ts';
+import { mayRepeat, parkUntil, settleAttempt } from './settle.ts';
+import type { Turn } from './turn.ts';
+
+/** Begins an attempt, or requests the slot it needs. */
+export function startAttempt(turn: Turn, step: StepState): void {
+  const { record } = step;
+  record.readyAt ??= turn.now;
+  if (turn.state.draining || step.flight === 'queued') return;
+  // Resets the times of the attempt: it is queued from now on.
+  record.queuedAt = turn.now;
+  record.attemptAt = null;
+  record.waitingAt = null;
+  const key = stepKeyOf(step);
+  if (turn.step(step).kind.takesSlot && !turn.takeSlot(key)) {
+    step.flight = 'queued';
+    turn.touchStep(step);
+    turn.effect({ type: 'slot.request', owner: key });
+    return;
+  }
+  beginAttempt(turn, step);
+}
+
+/** Begins an attempt that has the slot it needs, and evaluates its input in place where that is cheap. */
+export function beginAttempt(turn: Turn, step: StepState): void {
+  const { record } = step;
+  const { kind } = turn.step(step);
+  setStep(turn, step, 'running', { attempt: record.attempts + 1 });
+  record.attempts++;
+  record.readyAt ??= turn.now;
+  record.queuedAt ??= record.readyAt;
+  record.wait = null;
+  record.wakeAt = null;
+  record.idempotencyKey = null;
+  step.wait = null;
+  step.isExpired = false;
+  const job = jobAt(turn.state, record.jobKey);
+  const given = inputNow(turn, step, job);
+  if (given === undefined) {
+    step.flight = 'evaluating';
+    turn.mark();
+    const scope = scopeOf(turn, job, seenBy(job));
+    turn.effect({ type: 'attempt.evaluate', attempt: attemptOf(turn, step), scope });
+    return;
+  }
+  if (!kind.reportsBegin) noteBegun(turn, step);
+  perform(turn, step, given);
+}
+
+/** Continues an attempt whose input a thread evaluated. The key is durable before the work begins. */
+export function useInput(turn: Turn, step: StepState, given: EvaluatedInput, facts: StepFacts): void {
+  if ('failure' in given) {
+    releaseSlot(turn, step);
+    settleAttempt(turn, step, given, facts);
+    return;
+  }
+  step.record.idempotencyKey = given.idempotencyKey;
+  if (!turn.step(step).kind.reportsBegin) noteBegun(turn, step);
+  turn.touchStep(step);
+  perform(turn, step, given);
+}
+
+export function noteBegun(turn: Turn, { record }: StepState): void {
+  record.attemptAt = turn.now;
+  record.startedAt ??= turn.now;
+}
+
+export function releaseSlot(turn: Turn, step: StepState): void {
+  if (turn.step(step).kind.takesSlot) turn.effect({ type: 'slot.release', owner: stepKeyOf(step) });
+}
+
+function inputNow(turn: Turn, step: StepState, job: JobState): EvaluatedInput | undefined {
+  const { idempotencyKey, with: template } = turn.step(step);
+  const scope = scopeOf(turn, job, seenBy(job));
+  const key = idempotencyKey && turn.evaluate(idempotencyKey, scope);
+  if (key === undefined) return undefined;
+  if (key && 'failure' in key) return key;
+  const values = turn.evaluate(template, scope);
+  if (values === undefined || 'failure' in values) return values;
+  step.record.idempotencyKey = key ? String(key.value) : null;
+  return { idempotencyKey: step.record.idempotencyKey, input: values.value as StepCall['input'] };
+}
+
+function attemptOf(turn: Turn, step: StepState): Attempt {
+  const { record, losses } = step;
+  return {
+    step: stepKeyOf(step),
+    stepId: `${record.jobKey}.${turn.step(step).id}`,
+    attempt: record.attempts,
+    failures: record.failures,
+    idempotencyKey: record.idempotencyKey,
+    isAlone: losses > 0,
+  };
+}
+
+function perform(turn: Turn, step: StepState, given: EvaluatedInput): void {
+  const compiled = turn.step(step);
+  if (compiled.kind.mode !== 'effect') {
+    performInPlace(turn, step, given);
+    return;
+  }
+  step.flight = 'working';
+  if (!compiled.kind.reportsBegin) step.wasAway = false;
+  const attempt = attemptOf(turn, step);
+  if (isOwnStep(compiled)) beginOwnFlight(turn, step, attempt);
+  turn.effect({ type: 'attempt.start', attempt, given });
+}
+
+/** Runs an `instant` or `wait` step. */
+function performInPlace(turn: Turn, step: StepState, given: EvaluatedInput): void {
+  step.flight = 'idle';
+  try {
+    if ('failure' in given) {
+      endAttempt(turn, step, 'failed', given.failure);
+      failStep(turn, step, given.failure);
+      return;
+    }
+    const outcome = turn.step(step).kind.run(callOf(turn, step, given.input));
+    if (outcome instanceof Promise) throw new Error('A step in place returned a promise.');
+    if ('wait' in outcome) {
+      parkUntil(turn, step, outcome);
+      return;
+    }
+    succeed(turn, step, outcome.output);
+    endAttempt(turn, step, step.record.status, null);
+  } catch (error) {
+    const failure = evaluationFailure(error);
+    endAttempt(turn, step, 'failed', failure);
+    failStep(turn, step, failure);
+  }
+}
+
+/** Steps in place make no calls, so they need no span and no signal of their own. */
+function callOf(turn: Turn, step: StepState, input: StepCall['input']): StepCall {
+  const { uses, timeoutMs, id } = turn.step(step);
+  const { stepId, attempt, failures, idempotencyKey, isAlone } = attemptOf(turn, step);
+  return {
+    run: stepRunOf(turn.state.run, ''),
+    ...{ stepId, attempt, failures, uses, input, idempotencyKey, timeoutMs },
+    signal: NEVER,
+    alone: isAlone,
+    begun() {},
+    now: turn.now,
+    log: (level, message) => turn.log({ level, message, job: step.record.jobKey, step: id }),
+  };
+}
+const NEVER = new AbortController().signal;
+
+/** Resumes a step that was in flight at a crash; its plugin must tell whether it may run again. */
+export function resume(turn: Turn, step: StepState, builtIn: StepFacts): void {
+  if (turn.step(step).kind.away === undefined) {
+    resumeWith(turn, step, builtIn);
+    return;
+  }
+  if (turn.state.draining) return;
+  step.flight = 'looking';
+  turn.effect({ type: 'step.inspect', step: stepKeyOf(step) });
+}
+
+/** Begins the next attempt of an interrupted step; if a repeat may be harmful, an operator decides. */
+export function resumeWith(turn: Turn, step: StepState, facts: StepFacts): void {
+  const { record } = step;
+  const { kind, idempotencyKey, afterInterruption, id } = turn.step(step);
+  // The key is durable before the work begins, and so is the start time unless the kind reports its begin.
+  const lacksKey = idempotencyKey !== null && record.idempotencyKey === null;
+  const hasBegun = !lacksKey && (record.attemptAt !== null || kind.reportsBegin);
+  const repeats =
+    afterInterruption === undefined ? mayRepeat(turn, step, facts) : afterInterruption === 'repeat';
+  if (!hasBegun || repeats) {
+    startAttempt(turn, step);
+    return;
+  }
+  const message = `The step was interrupted in flight (attempt ${record.attempts}) and may have had its effect. Say whether it is to be retried, taken as succeeded, or failed.`;
+  park(turn, step, { for: 'decision', message }, null);
+  turn.log({ level: 'warn', message, job: record.jobKey, step: id });
+}

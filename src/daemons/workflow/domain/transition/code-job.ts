@@ -1,0 +1,157 @@
+import type { RunEnding } from '../../../../contracts/index.ts';
+import { hours, minutes } from '../../../../kit/time/duration.ts';
+import { isOwnStep } from '../definition/compile-code.ts';
+import type { CodeState, ReplayState, Verdict } from '../run/code-state.ts';
+import { isAtWork, type JobState, type StepState, stepAtIndex } from '../run/state.ts';
+import { isFinal } from '../states.ts';
+import { canContinue, originOf } from './code-steps.ts';
+import { setJob } from './records.ts';
+import { abortErrorOf, abortReplay } from './replay-abort.ts';
+import { isReplaying } from './replay-state.ts';
+import { advanceStep, endStep, stopStep } from './steps.ts';
+import { isBehindSuspect } from './suspect-steps.ts';
+import type { Turn } from './turn.ts';
+
+// The job of a workflow in code. Each replay starts the function at its first line, returns recorded results for
+// finished steps, and ends when all branches wait. @spec docs/workflows.md "Workflows in code"
+
+/** Maximum duration of a replay. */
+const MAX_REPLAY_MS = hours(2);
+/** Afterwards no step starts in the replay, which leaves each step its longest duration. */
+const RECYCLE_MS = MAX_REPLAY_MS - minutes(60);
+
+export function advanceCode(turn: Turn, code: CodeState, job: JobState): void {
+  const { state } = turn;
+  learn(code, job);
+  if (code.verdict) {
+    finish(turn, code, job, code.verdict);
+    return;
+  }
+  for (const step of job.steps) if (mayAdvance(turn, code, job, step)) advanceStep(turn, step, job);
+  if (code.away && turn.isPast(code.away.wakeAt)) code.away = null;
+  const isWanted = !code.away && (code.due || canContinue(code, (index) => isReady(turn, job, index)));
+  if (!code.replay && !code.isResting && isWanted && !state.draining) beginReplay(turn, code, job);
+  const status = isReplaying(state) || isWanted ? 'running' : 'waiting';
+  if (job.record.status !== status) setJob(turn, job, status);
+}
+
+/** Cancels all steps outside the clean-up; their errors tell the function that its run is ending. */
+export function cleanUpCode(turn: Turn, code: CodeState, job: JobState): void {
+  learn(code, job);
+  if (!code.knowsEnding) {
+    code.knowsEnding = true;
+    stopRest(turn, code);
+    if (!code.replay) code.due = true;
+  }
+  for (const step of job.steps)
+    if (!isFinal(step.record.status) && !turn.step(step).cleansUp) endStep(turn, step, 'cancelled');
+  advanceCode(turn, code, job);
+}
+
+/** Aborts the replay in flight when the run or job ends. */
+export function stopCode(turn: Turn, code: CodeState, how: RunEnding): void {
+  code.isStopped = true;
+  stopRest(turn, code);
+  if (code.replay) abortReplay(turn, abortErrorOf(how));
+  else if (code.slot !== 'none') {
+    code.slot = 'none';
+    turn.effect({ type: 'slot.release', owner: 'replay' });
+  }
+}
+
+export function isClosing({ state, monotonic }: Turn, { startedAt }: ReplayState): boolean {
+  return state.draining || monotonic >= startedAt + RECYCLE_MS;
+}
+
+/** Whether the function should request a waiting step again. */
+export function isReady(turn: Turn, job: JobState, index: number): boolean {
+  const step = stepAtIndex(job, index);
+  const { record, wait } = step;
+  if (isFinal(record.status)) return true;
+  const compiled = turn.step(step);
+  if (!isOwnStep(compiled)) return false;
+  if (record.status !== 'waiting') return record.status !== 'running';
+  if (wait?.for === 'retry') return record.wakeAt !== null && turn.isPast(record.wakeAt);
+  const name = `${record.jobKey}.${compiled.id}`;
+  return turn.state.inbox.some((entry) => entry.kind === wait?.for && entry.name === name);
+}
+
+/** Schedules a replay unless the job waits. */
+function learn(code: CodeState, job: JobState): void {
+  if (code.due !== null) return;
+  code.due = job.record.status !== 'waiting' || code.mustReplay;
+  code.mustReplay = false;
+}
+
+function stopRest(turn: Turn, code: CodeState): void {
+  if (code.isResting) turn.effect({ type: 'timer.clear', name: 'rest' });
+  code.isResting = false;
+}
+
+/** Steps of the function itself advance only when it requests them; other steps advance on their own. */
+function mayAdvance(turn: Turn, { replay }: CodeState, job: JobState, step: StepState): boolean {
+  if (isFinal(step.record.status)) return false;
+  if (!isOwnStep(turn.step(step))) return true;
+  if (!replay?.asked.has(step.record.index)) return false;
+  return !isClosing(turn, replay) && !isBehindSuspect(turn, job, step);
+}
+
+function beginReplay(turn: Turn, code: CodeState, job: JobState): void {
+  const { state } = turn;
+  const { run } = state;
+  if (code.slot === 'queued') return;
+  if (code.slot === 'none' && !turn.takeSlot('replay')) {
+    code.slot = 'queued';
+    turn.effect({ type: 'slot.request', owner: 'replay' });
+    return;
+  }
+  code.slot = 'held';
+  code.due = false;
+  // Shared with the replay: what it is owed at its end decides when the next one begins.
+  code.owed = new Set();
+  code.replay = {
+    id: ++code.replays,
+    ...{ asked: new Map(), flying: new Map(), met: new Set(), owed: code.owed, watcher: null },
+    ...{ hasBegun: false, isAborted: false, isIdle: false, settledSteps: 0, startedAt: turn.monotonic },
+  };
+  turn.effect({
+    type: 'replay.start',
+    start: {
+      ...originOf(state),
+      replay: code.replay.id,
+      jobKey: job.record.key,
+      remembered: job.steps.filter(({ record }) => isFinal(record.status)).length,
+      recalls: job.steps.length > 0,
+      marksBegin: state.isFromBefore || run.crashes + run.kills > 0,
+      timeoutMs: MAX_REPLAY_MS,
+      isAlone: code.losses > 0,
+    },
+  });
+}
+
+/** Ends the job once none of its steps is in flight. */
+function finish(turn: Turn, code: CodeState, job: JobState, verdict: Verdict): void {
+  if (code.replay) return;
+  code.wasTold ??= job.steps.some(({ record }) => record.status === 'cancelled');
+  const open = job.steps.filter(({ record }) => !isFinal(record.status));
+  for (const step of open) stopStep(turn, step, 'cancelled');
+  if (open.some(isAtWork)) return;
+  for (const step of open) endStep(turn, step, 'cancelled', true);
+  if (job.record.status === 'waiting') setJob(turn, job, 'running');
+  if ('output' in verdict) {
+    job.outputs = { result: verdict.output };
+    job.record.outputs = JSON.stringify(job.outputs);
+  }
+  // A function that never learned of the ending completed its work, so its own outcome counts.
+  if (job.record.ending && code.wasTold) {
+    const error = 'error' in verdict && !verdict.isCancel ? verdict.error : undefined;
+    setJob(turn, job, job.record.ending, error);
+    return;
+  }
+  if ('output' in verdict) {
+    setJob(turn, job, 'succeeded');
+    return;
+  }
+  job.failed = true;
+  setJob(turn, job, 'failed', verdict.error);
+}

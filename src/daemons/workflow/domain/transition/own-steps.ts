@@ -1,0 +1,56 @@
+import { seconds } from '../../../../kit/time/duration.ts';
+import type { Attempt } from '../run/effects.ts';
+import { type StepKey, type StepState, stepAt, stepKeyOf } from '../run/state.ts';
+import { abortReplay } from './replay-abort.ts';
+import type { Turn } from './turn.ts';
+
+// Steps of the function itself, which run within its process.
+
+/** Time after a step's timeout until its process is ended. */
+const OVERRUN_MS = seconds(2);
+/** Time that a cancelled step has for its own clean-up. */
+const CANCEL_GRACE_MS = seconds(5);
+
+/** Lets the function begin its step: the answer to its request tells so. */
+export function beginOwnFlight(turn: Turn, step: StepState, { attempt, stepId }: Attempt): void {
+  const { code, run } = turn.state;
+  code?.replay?.flying.set(step.record.index, {
+    attempt,
+    timeoutMs: turn.step(step).timeoutMs,
+    idempotencyKey: step.record.idempotencyKey ?? `${run.id}/${stepId}`,
+    isTold: false,
+    isToldToStop: false,
+  });
+}
+
+export function noteOwnStop(turn: Turn, step: StepState): void {
+  if (!step.isExpired) armOverrun(turn, stepKeyOf(step), CANCEL_GRACE_MS);
+}
+
+export function noteOwnTimeout(turn: Turn, step: StepState): void {
+  if (!step.stopped) armOverrun(turn, stepKeyOf(step), OVERRUN_MS);
+}
+
+function armOverrun(turn: Turn, step: StepKey, ms: number): void {
+  const replay = turn.state.code?.replay;
+  if (!replay) return;
+  const event = { type: 'replay.overrun', replay: replay.id, step } as const;
+  turn.effect({ type: 'timer.set', name: `overrun ${step}`, ms, event });
+}
+
+/** Ends the process of a step that ignored its abort. */
+export function endOverrun(turn: Turn, key: StepKey): void {
+  const { state } = turn;
+  const replay = state.code?.replay;
+  const { step, job } = stepAt(state, key);
+  if (!replay?.flying.has(step.record.index)) return;
+  const isLeftAlone = (other: StepState): boolean => !other.stopped && replay.flying.has(other.record.index);
+  // Other branches still clean up in the same process. Their clean-up has its own limit.
+  if (step.stopped && job.steps.some(isLeftAlone)) {
+    armOverrun(turn, key, OVERRUN_MS);
+    return;
+  }
+  const how = step.stopped ? 'it was cancelled' : 'its time was up';
+  const message = `The step "${turn.step(step).id}" did not end when ${how}, and its process was ended with all that ran in it.`;
+  abortReplay(turn, { code: 'EXECUTION_TIMEOUT', message });
+}

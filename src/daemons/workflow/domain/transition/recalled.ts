@@ -1,0 +1,52 @@
+import type { RecalledStep, StepAnswer } from '../../../../contracts/index.ts';
+import { isOwnStep } from '../definition/compile-code.ts';
+import type { KnownSteps } from '../run/known-steps.ts';
+import { type JobState, type StepState, stepAtIndex } from '../run/state.ts';
+import { isFinal } from '../states.ts';
+import type { Turn } from './turn.ts';
+
+const MAX_STEPS = 1000;
+/** Maximum size of a page in characters of JSON. */
+const MAX_CHARS = 512 * 1024;
+
+export interface RecalledPage {
+  steps: RecalledStep[];
+  /** Indexes of those steps. */
+  indexes: number[];
+  /** Position at which the next page starts; null at the end. */
+  next: number | null;
+}
+
+/**
+ * Returns the steps from position `after` on that have ended or wait outside the function. A replay reads them in pages
+ * instead of one by one.
+ * @spec docs/decisions/0175
+ */
+export function recalledPage(
+  turn: Turn,
+  job: JobState,
+  { found: known }: KnownSteps,
+  after: number,
+  answerOf: (step: StepState) => StepAnswer | undefined,
+): RecalledPage {
+  const page: RecalledPage = { steps: [], indexes: [], next: null };
+  const all = [...known];
+  let chars = 0;
+  for (let position = after; position < all.length; position++) {
+    if (page.steps.length === MAX_STEPS || chars > MAX_CHARS) return { ...page, next: position };
+    const [index, found] = all[position]!;
+    const step = stepAtIndex(job, index);
+    const answer = isKnown(turn, step) ? answerOf(step) : undefined;
+    if (!answer) continue;
+    const { id, branch, uses, place } = found;
+    page.steps.push({ id, branch, place, uses, answer });
+    page.indexes.push(index);
+    chars += (step.record.output ?? step.record.error ?? '').length;
+  }
+  return page;
+}
+
+function isKnown(turn: Turn, step: StepState): boolean {
+  const { status } = step.record;
+  return isFinal(status) || (status === 'waiting' && !isOwnStep(turn.step(step)));
+}

@@ -1,0 +1,203 @@
+import type { RunError, StepAnswer } from '../../../../contracts/index.ts';
+import { seconds } from '../../../../kit/time/duration.ts';
+import type { JsonValue } from '../../../../store/ports/index.ts';
+import { cancelledError, replayIsOver } from '../code/replay-errors.ts';
+import { CODE_JOB, isOwnStep } from '../definition/compile-code.ts';
+import type { CodeState, ReplayState } from '../run/code-state.ts';
+import type { RunEvent } from '../run/events.ts';
+import { isAtWork, type JobState, jobAt, type StepState, stepAtIndex, stepKeyOf } from '../run/state.ts';
+import { isFinal } from '../states.ts';
+import { classOfCode } from '../steps/retry-policy.ts';
+import { isClosing, isReady } from './code-job.ts';
+import { enteredStep } from './code-steps.ts';
+import { recalledPage } from './recalled.ts';
+import { abortReplay, CANCELLED } from './replay-abort.ts';
+import { plainFailure, settleAttempt } from './settle.ts';
+import type { Turn } from './turn.ts';
+
+/** Maximum time that the function may compute between steps; afterwards it counts as hung. */
+const MAX_IDLE_MS = seconds(60);
+
+type RequestEvent = Extract<RunEvent, { replay: number; request: number | null }>;
+
+/** Handles a call of the function. True when the run has to be advanced. */
+export function takeRequest(turn: Turn, code: CodeState, event: RequestEvent): boolean {
+  const { replay } = code;
+  if (!replay || replay.id !== event.replay) {
+    if (event.request !== null) refuse(turn, event.request, OVER);
+    return false;
+  }
+  const job = jobAt(turn.state, CODE_JOB);
+  switch (event.type) {
+    case 'replay.begun':
+      return begin(turn, replay, event.request);
+    case 'replay.recalled':
+      recall(turn, job, code, replay, event);
+      return false;
+    case 'replay.entered':
+      return enter(turn, job, code, replay, event);
+    case 'replay.settled':
+      settle(turn, job, code, replay, event);
+      return false;
+    case 'replay.watched':
+      endWatch(turn, replay);
+      replay.watcher = event.request;
+      return false;
+    case 'replay.unwatched':
+      if (replay.watcher === event.request) endWatch(turn, replay);
+      return false;
+  }
+}
+
+const OVER: RunError = { code: 'CONFLICT', message: replayIsOver().message, details: {} };
+
+function refuse(turn: Turn, request: number, error: RunError): void {
+  turn.effect({ type: 'replay.refuse', request, error });
+}
+
+/** Marks the run as in flight, so that a crash counts against it. */
+function begin(turn: Turn, replay: ReplayState, request: number | null): boolean {
+  if (!replay.hasBegun) turn.mark();
+  replay.hasBegun = true;
+  if (request !== null) turn.effect({ type: 'replay.reply', request, reply: { begun: true } });
+  // The limit of the clean-up counts from this point.
+  return turn.state.run.ending !== null;
+}
+
+function recall(
+  turn: Turn,
+  job: JobState,
+  { known }: CodeState,
+  replay: ReplayState,
+  { request, after }: Extract<RequestEvent, { type: 'replay.recalled' }>,
+): void {
+  const answerOf = (step: StepState) => answerFor(turn, replay, step);
+  const { steps, indexes, next } = recalledPage(turn, job, known, after, answerOf);
+  for (const [position, index] of indexes.entries()) {
+    replay.met.add(index);
+    if (steps[position]!.answer.state === 'wait') replay.owed.add(index);
+  }
+  turn.effect({ type: 'replay.reply', request, reply: { steps, next } });
+}
+
+function enter(
+  turn: Turn,
+  job: JobState,
+  code: CodeState,
+  replay: ReplayState,
+  { request, step: asked }: Extract<RequestEvent, { type: 'replay.entered' }>,
+): boolean {
+  const entered = enteredStep(turn.state, turn.program, job, asked);
+  if ('error' in entered) {
+    if (entered.isFatal) {
+      code.verdict ??= { error: entered.error };
+      abortReplay(turn, CANCELLED);
+    }
+    refuse(turn, request, entered.error);
+    return false;
+  }
+  const { step, isNew } = entered;
+  if (isNew) turn.touchStep(step);
+  replay.asked.set(step.record.index, request);
+  replay.met.add(step.record.index);
+  // Finished steps and steps that wait outside the function need no advance; a replay requests thousands of them.
+  const { status } = step.record;
+  return !isFinal(status) && !(status === 'waiting' && !isOwnStep(turn.step(step)));
+}
+
+function settle(
+  turn: Turn,
+  job: JobState,
+  { known }: CodeState,
+  replay: ReplayState,
+  { request, step: { id, attempt, outcome } }: Extract<RequestEvent, { type: 'replay.settled' }>,
+): void {
+  const index = known.byId.get(id) ?? -1;
+  if (replay.flying.get(index)?.attempt !== attempt) {
+    refuse(turn, request, OVER);
+    return;
+  }
+  replay.flying.delete(index);
+  replay.settledSteps++;
+  replay.asked.set(index, request);
+  const step = stepAtIndex(job, index);
+  turn.effect({ type: 'attempt.release', step: stepKeyOf(step) });
+  if (!isAtWork(step)) return;
+  turn.state.isStale = true;
+  if ('output' in outcome) {
+    settleAttempt(turn, step, { output: outcome.output as JsonValue }, { isIdempotent: false });
+    return;
+  }
+  const { error, errorClass = classOfCode(error.code), retryAfterMs = null } = outcome;
+  const failure = plainFailure(errorClass, error, retryAfterMs);
+  settleAttempt(turn, step, { failure }, { isIdempotent: false });
+}
+
+/** Answers all requests whose outcome is known. */
+export function answerRequests(turn: Turn, code: CodeState, replay: ReplayState): void {
+  const job = jobAt(turn.state, CODE_JOB);
+  for (const [index, request] of replay.asked) {
+    const reply = answerFor(turn, replay, stepAtIndex(job, index));
+    if (!reply) continue;
+    replay.asked.delete(index);
+    if (reply.state === 'wait') replay.owed.add(index);
+    else replay.owed.delete(index);
+    turn.effect({ type: 'replay.reply', request, reply });
+  }
+  if (replay.watcher !== null) tellWatcher(turn, job, code, replay);
+  setIdleTimer(turn, replay);
+}
+
+function answerFor(turn: Turn, replay: ReplayState, step: StepState): StepAnswer | undefined {
+  const { record, output, error } = step;
+  const ended = { order: record.endOrder!, at: record.finishedAt! };
+  if (record.status === 'succeeded') return { state: 'done', output, ...ended };
+  if (isFinal(record.status)) {
+    const told = error ?? cancelledError(turn.state.run.ending ?? 'cancelled');
+    return { state: 'failed', status: record.status, error: told, ...ended };
+  }
+  if (!isOwnStep(turn.step(step)) || record.status === 'waiting') return { state: 'wait' };
+  const flight = replay.flying.get(record.index);
+  if (flight && !flight.isTold) {
+    flight.isTold = true;
+    const { attempt, timeoutMs, idempotencyKey } = flight;
+    return { state: 'run', attempt, timeoutMs, idempotencyKey };
+  }
+  return record.status !== 'running' && isClosing(turn, replay) ? { state: 'wait' } : undefined;
+}
+
+/** Tells which waiting steps to request again, and which running ones to abort. */
+function tellWatcher(turn: Turn, job: JobState, { known }: CodeState, replay: ReplayState): void {
+  const idOf = (index: number): string => known.found.get(index)!.id;
+  const ready = [...replay.owed].filter((index) => isReady(turn, job, index)).map(idOf);
+  const stop: string[] = [];
+  for (const [index, flight] of replay.flying) {
+    if (flight.isToldToStop || stepAtIndex(job, index).stopped === null) continue;
+    flight.isToldToStop = true;
+    stop.push(idOf(index));
+  }
+  if (ready.length + stop.length > 0) endWatch(turn, replay, ready, stop);
+}
+
+function endWatch(turn: Turn, replay: ReplayState, ready: string[] = [], stop: string[] = []): void {
+  const request = replay.watcher;
+  replay.watcher = null;
+  if (request !== null) turn.effect({ type: 'replay.reply', request, reply: { ready, stop } });
+}
+
+/** Ends a function without open requests or in-flight steps in time, because it only occupies a process. */
+function setIdleTimer(turn: Turn, replay: ReplayState): void {
+  const isIdle = replay.hasBegun && replay.asked.size + replay.flying.size === 0;
+  if (isIdle) {
+    const event = { type: 'replay.idle', replay: replay.id } as const;
+    turn.effect({ type: 'timer.set', name: 'idle', ms: MAX_IDLE_MS, event });
+  } else if (replay.isIdle) turn.effect({ type: 'timer.clear', name: 'idle' });
+  replay.isIdle = isIdle;
+}
+
+export function endIdle(turn: Turn, id: number): void {
+  const replay = turn.state.code?.replay;
+  if (replay?.id !== id || !replay.isIdle) return;
+  const message = `The workflow's function did nothing for ${MAX_IDLE_MS / 1000} s between its steps. What takes time belongs into a step.`;
+  abortReplay(turn, { code: 'EXECUTION_TIMEOUT', message });
+}

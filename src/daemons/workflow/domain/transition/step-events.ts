@@ -1,0 +1,130 @@
+import type { RunEvent } from '../run/events.ts';
+import { jobsOf, type RunState, type StepState, stepAt } from '../run/state.ts';
+import { beginAttempt, noteBegun, resumeWith, useInput } from './attempts.ts';
+import { noteChildCancelled } from './children.ts';
+import { noteOwnTimeout } from './own-steps.ts';
+import { settleAttempt, waitForPlugin } from './settle.ts';
+import type { Turn } from './turn.ts';
+import { settleChild } from './waits.ts';
+
+export type StepEvent = Extract<
+  RunEvent,
+  { type: 'slot.granted' | 'step.inspected' | `attempt.${string}` | 'child.cancelled' | `children.${string}` }
+>;
+type Of<Type extends StepEvent['type']> = Extract<StepEvent, { type: Type }>;
+
+/** Applies an event of one or several steps. True when the run has to be advanced at once. */
+export function takeStepEvent(turn: Turn, event: Exclude<StepEvent, { type: 'children.open' }>): boolean {
+  switch (event.type) {
+    case 'slot.granted':
+      return takeSlot(turn, event);
+    case 'step.inspected':
+      return inspected(turn, event);
+    case 'attempt.evaluated':
+      return evaluated(turn, event);
+    case 'attempt.begun':
+      return begun(turn, event);
+    case 'attempt.expired':
+      return expired(turn, event);
+    case 'attempt.settled':
+      return settled(turn, event);
+    case 'children.found':
+      return childrenFound(turn, event);
+    case 'children.unknown':
+      for (const key of event.steps) endLook(stepAt(turn.state, key).step);
+      return true;
+    case 'child.cancelled': {
+      const { step } = stepAt(turn.state, event.step);
+      endLook(step);
+      if (event.isCancelled) noteChildCancelled(turn, step);
+      return true;
+    }
+  }
+}
+
+function endLook(step: StepState): void {
+  if (step.flight === 'looking') step.flight = 'idle';
+}
+
+/** Begins the attempt or replay that waited for the slot. A slot that came too late is being released. */
+function takeSlot(turn: Turn, { owner }: Of<'slot.granted'>): boolean {
+  const { state } = turn;
+  if (owner === 'replay') {
+    if (state.code?.slot === 'queued') state.code.slot = 'held';
+    return true;
+  }
+  const { step } = stepAt(state, owner);
+  if (step.flight !== 'queued') return false;
+  step.flight = 'idle';
+  beginAttempt(turn, step);
+  return true;
+}
+
+function inspected(turn: Turn, { step: key, away, facts }: Of<'step.inspected'>): boolean {
+  const { step } = stepAt(turn.state, key);
+  endLook(step);
+  const { status, idempotencyKey } = step.record;
+  if (status !== 'interrupted' && !(status === 'waiting' && step.wait?.for === 'plugin')) return true;
+  // Only the manifest of the missing plugin says whether the step may run again.
+  if (away && idempotencyKey === null) waitForPlugin(turn, step, away, { interrupted: true });
+  else resumeWith(turn, step, facts);
+  return true;
+}
+
+/** The mark of the evaluation is cleared even if its step has ended. */
+function evaluated(turn: Turn, { step: key, attempt, input, facts }: Of<'attempt.evaluated'>): boolean {
+  turn.unmark();
+  const { step } = stepAt(turn.state, key);
+  if (step.flight === 'evaluating' && step.record.attempts === attempt) useInput(turn, step, input, facts);
+  turn.state.isStale = true;
+  return false;
+}
+
+/** Returns the step if this attempt of it is in flight. */
+function atWork({ state }: Turn, { step: key, attempt }: { step: string; attempt: number }) {
+  const { step } = stepAt(state, key);
+  return step.flight === 'working' && step.record.attempts === attempt ? step : undefined;
+}
+
+/** The clean-up timer, paused while the step was queued, resumes now. */
+function begun(turn: Turn, event: Of<'attempt.begun'>): boolean {
+  const step = atWork(turn, event);
+  if (!step) return false;
+  step.wasAway = false;
+  noteBegun(turn, step);
+  turn.touchStep(step);
+  return isEnding(turn.state, step);
+}
+
+function isEnding(state: RunState, { record }: StepState): boolean {
+  if (state.ending) return true;
+  return jobsOf(state).some((job) => job.record.key === record.jobKey && job.record.ending !== null);
+}
+
+function expired(turn: Turn, event: Of<'attempt.expired'>): boolean {
+  const step = atWork(turn, event);
+  if (!step) return false;
+  step.isExpired = true;
+  noteOwnTimeout(turn, step);
+  return false;
+}
+
+function settled(turn: Turn, event: Of<'attempt.settled'>): boolean {
+  const step = atWork(turn, event);
+  if (!step) return false;
+  step.isExpired ||= event.isExpired;
+  settleAttempt(turn, step, event.outcome, event.facts);
+  turn.state.isStale = true;
+  return false;
+}
+
+function childrenFound(turn: Turn, { found }: Of<'children.found'>): boolean {
+  for (const { step: key, runId, child, facts } of found) {
+    const { step } = stepAt(turn.state, key);
+    endLook(step);
+    if (step.record.status !== 'waiting' || step.wait?.runId !== runId) continue;
+    if (child) settleChild(turn, step, child, facts);
+    else step.openChild = runId;
+  }
+  return true;
+}

@@ -1,0 +1,12 @@
+import { isOwnStep } from '../definition/compile-code.ts';
+import { isAtWork, type JobState, type StepState } from '../run/state.ts';
+import { isFinal } from '../states.ts';
+import type { Turn } from './turn.ts';
+
+/** After a process with several steps is lost, steps run one at a time to find the one at fault. */
+export function isBehindSuspect(turn: Turn, { steps }: JobState, step: StepState): boolean {
+  const isSuspect = ({ record, losses }: StepState): boolean => losses > 0 && !isFinal(record.status);
+  const isRunning = (other: StepState): boolean =>
+    other !== step && isAtWork(other) && isOwnStep(turn.step(other));
+  return steps.some(isSuspect) && steps.some(isRunning);
+}

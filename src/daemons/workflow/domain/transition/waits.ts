@@ -1,0 +1,130 @@
+import type { InboxRecord, RunRecord } from '../../../../store/ports/index.ts';
+import type { StepFacts } from '../run/events.ts';
+import type { Failure } from '../run/failure.ts';
+import type { StepState } from '../run/state.ts';
+import { resume, startAttempt } from './attempts.ts';
+import { expireChild, lookUpChild } from './children.ts';
+import { endAttempt, failStep, succeed } from './records.ts';
+import { builtInFacts, endStopped, failAttempt, plainFailure } from './settle.ts';
+import type { Turn } from './turn.ts';
+
+/** Ends the wait of a step if it is over: for a time, signal, approval, decision, child or plugin. */
+export function tryWake(turn: Turn, step: StepState): void {
+  const { wait, record } = step;
+  const isDue = record.wakeAt !== null && turn.isPast(record.wakeAt);
+  if (wait?.for === 'retry' && isDue) {
+    startAttempt(turn, step);
+    return;
+  }
+  if (wait?.for === 'plugin') {
+    if (!isDue || turn.state.draining) return;
+    if (wait.interrupted) resume(turn, step, builtInFacts(turn, step));
+    else startAttempt(turn, step);
+    return;
+  }
+  if (wait?.for === 'time' && isDue) {
+    succeed(turn, step, { waitedUntil: record.wakeAt });
+    endAttempt(turn, step, 'succeeded', null);
+    return;
+  }
+  if (wait?.for === 'child') {
+    if (isDue) expireChild(turn, step);
+    else lookUpChild(turn, step);
+    return;
+  }
+  const entry = entryFor(turn, step);
+  if (entry) {
+    takeEntry(turn, step, entry);
+    return;
+  }
+  if (isDue && (wait?.for === 'signal' || wait?.for === 'approval')) {
+    const what = wait.for === 'signal' ? `The signal "${wait.name}"` : 'The approval';
+    const failure = plainFailure('timeout', {
+      code: 'STEP_FAILED',
+      message: `${what} did not come in time.`,
+      details: { reason: 'timeout', waitedFor: wait.for },
+    });
+    endAttempt(turn, step, 'timed_out', failure);
+    failStep(turn, step, failure, 'timed_out');
+  }
+}
+
+function stepIdOf(turn: Turn, step: StepState): string {
+  return `${step.record.jobKey}.${turn.step(step).id}`;
+}
+
+function entryFor(turn: Turn, step: StepState): InboxRecord | undefined {
+  const { wait, record } = step;
+  if (wait?.for !== 'signal' && wait?.for !== 'approval' && wait?.for !== 'decision') return undefined;
+  if (record.status !== 'waiting' || turn.state.inbox.length === 0) return undefined;
+  const name = wait.for === 'signal' ? wait.name : stepIdOf(turn, step);
+  return turn.state.inbox.find((entry) => entry.kind === wait.for && entry.name === name);
+}
+
+function takeEntry(turn: Turn, step: StepState, entry: InboxRecord): void {
+  const { state } = turn;
+  state.inbox = state.inbox.filter((other) => other !== entry);
+  turn.taken(entry.n, stepIdOf(turn, step));
+  const payload = JSON.parse(entry.payload);
+  if (entry.kind === 'signal') {
+    succeed(turn, step, { payload, receivedAt: entry.at });
+    endAttempt(turn, step, step.record.status, null);
+    return;
+  }
+  const isApproval = entry.kind === 'approval';
+  if (!isApproval && payload.action === 'retry') {
+    startAttempt(turn, step);
+    return;
+  }
+  if (isApproval ? payload.approved : payload.action === 'succeed') {
+    succeed(turn, step, isApproval ? payload : payload.output);
+    if (isApproval) endAttempt(turn, step, 'succeeded', null);
+    return;
+  }
+  const failure = plainFailure('code', {
+    code: 'STEP_FAILED',
+    message: isApproval ? 'The approval was refused.' : 'An operator declared the interrupted step failed.',
+    details: { reason: isApproval ? 'refused' : 'interrupted', ...payload },
+  });
+  if (isApproval) endAttempt(turn, step, 'failed', failure);
+  failStep(turn, step, failure);
+}
+
+/** Settles a step whose child has ended. */
+export function settleChild(turn: Turn, step: StepState, child: RunRecord, facts: StepFacts): void {
+  if (child.status === 'succeeded') {
+    succeed(turn, step, child.output === null ? null : JSON.parse(child.output));
+    endAttempt(turn, step, step.record.status, null);
+    return;
+  }
+  if (step.stopped) {
+    endStopped(turn, step, step.stopped);
+    return;
+  }
+  if (step.wait?.timedOut) {
+    failAttempt(turn, step, childTimeout(turn, step, child), 'timed_out', facts);
+    return;
+  }
+  const failure = plainFailure('code', {
+    code: 'STEP_FAILED',
+    message: `The workflow "${child.workflowId}" (run ${child.id}) ended as ${child.status}.`,
+    details: { runId: child.id, status: child.status, error: child.error && JSON.parse(child.error) },
+  });
+  // A cancelled child is not retried: its cancellation was deliberate.
+  if (child.status !== 'cancelled') {
+    failAttempt(turn, step, failure, 'failed', facts);
+    return;
+  }
+  endAttempt(turn, step, 'failed', failure);
+  failStep(turn, step, failure);
+}
+
+/** Failure of a step whose timeout passed before its child ended. */
+function childTimeout(turn: Turn, step: StepState, { id, workflowId, status }: RunRecord): Failure {
+  const { timeoutMs } = turn.step(step);
+  return plainFailure('timeout', {
+    code: 'EXECUTION_TIMEOUT',
+    message: `The step did not end within ${timeoutMs} ms; its child, the workflow "${workflowId}" (run ${id}), was cancelled.`,
+    details: { timeoutMs, runId: id, status },
+  });
+}
