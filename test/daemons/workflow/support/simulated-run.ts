@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { CompiledWorkflow } from '../../../../src/daemons/workflow/domain/definition/compiled-workflow.ts';
 import type { Effect } from '../../../../src/daemons/workflow/domain/run/effects.ts';
 import type { AttemptOutcome, RunEvent } from '../../../../src/daemons/workflow/domain/run/events.ts';
+import type { Failure } from '../../../../src/daemons/workflow/domain/run/failure.ts';
 import { Program } from '../../../../src/daemons/workflow/domain/run/program.ts';
 import { newRunState, type RunState } from '../../../../src/daemons/workflow/domain/run/state.ts';
 import type { Transition, Write } from '../../../../src/daemons/workflow/domain/run/writes.ts';
@@ -13,6 +14,11 @@ import { below, type Random } from '../../../support/random.ts';
 const START = Date.UTC(2030, 0, 1);
 const FINAL = new Set(['succeeded', 'failed', 'timed_out', 'cancelled']);
 const FACTS = { isIdempotent: true };
+const FAILED: Failure = {
+  errorClass: 'network',
+  error: { code: 'STEP_FAILED', message: 'no', details: {} },
+  retryAfterMs: null,
+};
 
 /** Drives `transition` in place of the commit loop: effects become events in random order, at random times. */
 export class SimulatedRun {
@@ -25,22 +31,17 @@ export class SimulatedRun {
   #leaves = 0;
   /** Events that outstanding effects will cause. */
   #due: RunEvent[] = [];
+  /** The event that follows an event of the same effect. */
+  readonly #next = new Map<RunEvent, RunEvent>();
   #timers = new Map<string, { at: number; event: RunEvent }>();
+  readonly #slots = new Map<string, 'held' | 'requested'>();
   readonly faults: string[] = [];
 
   constructor(workflow: CompiledWorkflow, random: Random) {
     this.#random = random;
     this.#program = new Program(workflow);
-    const run = queuedRun(workflow);
-    this.#statuses.set('run', run.status);
-    this.#state = newRunState({
-      loaded: { run, jobs: [], steps: [], inbox: [] },
-      program: this.#program,
-      fence: 1,
-      isFromBefore: below(random, 4) === 0,
-      limits: { maxOutputChars: 1000, cleanUpMs: 60_000, maxPluginWaitMs: 600_000 },
-      deadlines: new Map(),
-    });
+    this.#state = claimedState(this.#program, below(random, 4) === 0);
+    this.#statuses.set('run', this.#state.run.status);
   }
 
   get hasLeft(): boolean {
@@ -77,6 +78,8 @@ export class SimulatedRun {
     if (!event) return false;
     this.#now += below(this.#random, 1000);
     this.#apply(event);
+    const next = this.#next.get(event);
+    if (next) this.#due.push(next);
     return true;
   }
 
@@ -99,6 +102,8 @@ export class SimulatedRun {
       ...{ now: this.#now, monotonic: this.#now, fraction: this.#random() },
       ...{ units: below(this.#random, 3) * 1000, slots: below(this.#random, 3) },
     };
+    if (event.type === 'slot.granted') this.#slots.set(event.owner, 'held');
+    if (event.type === 'attempt.settled') this.#slots.delete(event.step);
     const clone = structuredClone(this.#state);
     const result = transition(this.#state, { ...event, ...stamp }, this.#program);
     const again = transition(clone, { ...event, ...stamp }, this.#program);
@@ -112,13 +117,22 @@ export class SimulatedRun {
 
   #take({ effects, slots }: Transition, offered: number): void {
     if (slots.length > offered) this.faults.push(`${slots.length} slots were taken of ${offered}`);
+    for (const owner of slots) this.#claimSlot(owner, 'held');
     for (const effect of effects) this.#start(effect);
+  }
+
+  #claimSlot(owner: string, how: 'held' | 'requested'): void {
+    const before = this.#slots.get(owner);
+    if (before) this.faults.push(`${owner} had ${before} a slot, and again ${how} one`);
+    this.#slots.set(owner, how);
   }
 
   #start(effect: Effect): void {
     switch (effect.type) {
       case 'leave':
         this.#leaves++;
+        for (const [owner, how] of this.#slots)
+          this.faults.push(`The run left while ${owner} had ${how} a slot`);
         break;
       case 'timer.set':
         this.#timers.set(effect.name, { at: this.#now + effect.ms, event: effect.event });
@@ -127,16 +141,21 @@ export class SimulatedRun {
         this.#timers.delete(effect.name);
         break;
       case 'slot.request':
+        this.#claimSlot(effect.owner, 'requested');
         this.#due.push({ type: 'slot.granted', owner: effect.owner });
         break;
       case 'slot.release':
+        this.#slots.delete(effect.owner);
         this.#due = this.#due.filter((due) => due.type !== 'slot.granted' || due.owner !== effect.owner);
         break;
       case 'attempt.start': {
         const { step, attempt } = effect.attempt;
         const outcome = 'failure' in effect.given ? effect.given : this.#outcome();
         const isExpired = below(this.#random, 5) === 0;
-        this.#due.push({ type: 'attempt.settled', step, attempt, outcome, isExpired, facts: FACTS });
+        const settled = { type: 'attempt.settled', step, attempt, outcome, isExpired, facts: FACTS } as const;
+        const begun = { type: 'attempt.begun', step, attempt } as const;
+        if (below(this.#random, 3) > 0) this.#next.set(begun, settled);
+        this.#due.push(this.#next.has(begun) ? begun : settled);
         break;
       }
       case 'attempt.evaluate': {
@@ -150,6 +169,11 @@ export class SimulatedRun {
         this.#due.push({ type: 'evaluated', id: effect.id, answer });
         break;
       }
+      case 'step.inspect': {
+        const away = below(this.#random, 4) === 0 ? { ...FAILED, away: this.#away() } : null;
+        this.#due.push({ type: 'step.inspected', step: effect.step, away, facts: FACTS });
+        break;
+      }
       case 'children.read':
         this.#due.push({ type: 'children.open', open: [], ended: effect.ended });
         break;
@@ -158,12 +182,13 @@ export class SimulatedRun {
 
   #outcome(): AttemptOutcome {
     if (this.#random() < 0.5) return { output: null };
-    const error = { code: 'STEP_FAILED', message: 'no', details: {} };
-    const failure = { errorClass: 'network', error, retryAfterMs: null } as const;
     const kind = below(this.#random, 4);
-    if (kind === 0) return { failure: { ...failure, interrupted: true } };
-    const away = { pluginId: 'p', pauseMs: 5000, isMissing: below(this.#random, 2) === 0 };
-    return { failure: kind === 1 ? { ...failure, away } : failure };
+    if (kind === 0) return { failure: { ...FAILED, interrupted: true } };
+    return { failure: kind === 1 ? { ...FAILED, away: this.#away() } : FAILED };
+  }
+
+  #away(): NonNullable<Failure['away']> {
+    return { pluginId: 'p', pauseMs: 5000, isMissing: below(this.#random, 2) === 0 };
   }
 
   /** Compares each status with the one written before. A write may skip states that lasted no time. */
@@ -203,6 +228,15 @@ function canReach(entity: Entity, from: string, to: string, seen = new Set<strin
     if (next === to || (!FINAL.has(next) && canReach(entity, next, to, seen))) return true;
   }
   return false;
+}
+
+/** The state of a run that has just been claimed for the first time. */
+export function claimedState(program: Program, isFromBefore = false): RunState {
+  return newRunState({
+    loaded: { run: queuedRun(program.workflow), jobs: [], steps: [], inbox: [] },
+    ...{ program, fence: 1, isFromBefore, deadlines: new Map() },
+    limits: { maxOutputChars: 1000, cleanUpMs: 60_000, maxPluginWaitMs: 600_000 },
+  });
 }
 
 function queuedRun({ definition, hash }: CompiledWorkflow): RunRecord {

@@ -14,7 +14,7 @@ import { tryWake } from './waits.ts';
 /** Advances a step as far as possible. */
 export function advanceStep(turn: Turn, step: StepState, job: JobState): void {
   const { record } = step;
-  if (isFinal(record.status) || isAtWork(step) || step.flight === 'looking') return;
+  if (isFinal(record.status) || step.flight !== 'idle') return;
   if (record.status === 'waiting') {
     tryWake(turn, step);
     return;
