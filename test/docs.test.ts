@@ -35,7 +35,7 @@ function anchorsOf(page: string): Set<string> {
 }
 
 test('docs/errors.md lists exactly the codes there are, with their statuses', () => {
-  const rows = [...read('docs/errors.md').matchAll(/^\| `([A-Z_]+)` \| (\d{3}) \| \S.* \| \S.* \|$/gm)].map(
+  const rows = [...read('docs/errors.md').matchAll(/^- `([A-Z_]+)` \((\d{3})\): \S.*?\. \S.*$/gm)].map(
     ([, code, status]) => [code, Number(status)],
   );
   expect(rows.toSorted()).toEqual(Object.entries(PLATFORM_CODES).toSorted());

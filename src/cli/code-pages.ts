@@ -22,89 +22,76 @@ export interface Explanation {
   page: string;
 }
 
-/** The documentation is the only source of explanations; these tables contain them. */
-const PAGES: ReadonlyArray<{
-  page: string;
-  heading: RegExp;
-  read(code: string, cells: string[]): Omit<Explanation, 'code' | 'page'>;
-}> = [
-  {
-    page: 'docs/errors.md',
-    heading: /^\| Code \| Status \|/,
-    read: (code, [status = '', meaning = '', remedy = '']) => ({
+const ERRORS_PAGE = 'docs/errors.md';
+const WEBHOOKS_PAGE = 'docs/webhooks.md';
+const DIAGNOSTICS_PAGE = 'docs/observability.md';
+
+/** Returns all documented codes, in the order of the documentation, which is their only source. */
+export function readExplanations(): Explanation[] {
+  const errorsText = pageText(ERRORS_PAGE);
+  return [
+    ...errors(errorsText),
+    ...exitCodes(section(errorsText, '## Exit codes of the command line')),
+    ...refusals(section(pageText(WEBHOOKS_PAGE), '### Why was it refused?')),
+    ...diagnostics(section(pageText(DIAGNOSTICS_PAGE), '## Diagnostics')),
+  ];
+}
+
+const pageText = (page: string): string => readFileSync(join(packageRoot, page), 'utf8');
+
+/** Returns the text from a heading to the next one of its level or above. */
+function section(text: string, heading: string): string {
+  const level = heading.indexOf(' ');
+  const rest = text.split(`\n${heading}\n`)[1] ?? '';
+  return rest.split(new RegExp(`^#{1,${level}} `, 'm'))[0]!;
+}
+
+/** Parses items such as "- `NOT_FOUND` (404): Meaning. Remedy". */
+function errors(text: string): Explanation[] {
+  return [...text.matchAll(/^- `([A-Z_]+)` \((\d{3})\): (.+?)\. (.+)$/gm)].map(
+    ([, code = '', status, meaning = '', remedy]) => ({
+      code,
       kind: 'error',
       status: Number(status),
       exitCode: (isPlatformCode(code) ? EXIT_BY_CODE[code] : undefined) ?? EXIT.failed,
       meaning,
       remedy,
+      page: ERRORS_PAGE,
     }),
-  },
-  {
-    page: 'docs/errors.md',
-    heading: /^\| Code \| Meaning \|/,
-    read: (_code, [meaning = '']) => ({ kind: 'exit', meaning }),
-  },
-  {
-    page: 'docs/webhooks.md',
-    heading: /^\| `reason` /,
-    read: (_code, [meaning = '']) => ({
-      kind: 'refusal',
-      meaning,
-      remedy: '`svc webhooks show <id>` shows the delivery, step by step',
-    }),
-  },
-];
-
-const DIAGNOSTICS_PAGE = 'docs/observability.md';
-
-/** Returns all documented codes, in the order of the documentation. */
-export function readExplanations(): Explanation[] {
-  const ofTables = PAGES.flatMap(({ page, heading, read }) =>
-    rowsBelow(pageText(page), heading).flatMap(([first = '', ...cells]) =>
-      codesOf(first).map((code) => ({ code, ...read(code, cells), page })),
-    ),
   );
-  return [...ofTables, ...diagnostics(pageText(DIAGNOSTICS_PAGE))];
 }
 
-const pageText = (page: string): string => readFileSync(join(packageRoot, page), 'utf8');
+function exitCodes(text: string): Explanation[] {
+  return codeItems(text).map((item) => ({ ...item, kind: 'exit', page: ERRORS_PAGE }));
+}
 
-/** Parses the reason codes of diagnostics: one list item per code, below one heading per domain. */
+function refusals(text: string): Explanation[] {
+  const remedy = '`svc webhooks show <id>` shows the delivery, step by step';
+  return codeItems(text).map((item) => ({ ...item, kind: 'refusal', remedy, page: WEBHOOKS_PAGE }));
+}
+
+/** Parses the reason codes of diagnostics, below one heading per domain. */
 function diagnostics(text: string): Explanation[] {
-  const [section = ''] = text.split('\n## Diagnostics\n').slice(1).join('').split('\n## ');
-  return section
+  return text
     .split('\n### ')
     .slice(1)
     .flatMap((group) => {
       const domain = group.slice(0, group.indexOf('\n'));
-      return [...group.matchAll(/^- (`[^:]+`): (.+)$/gm)].flatMap(([, codes = '', meaning = '']) =>
-        codesOf(codes).map((code) => ({
-          code,
-          kind: 'reason' as const,
-          domain,
-          meaning,
-          page: DIAGNOSTICS_PAGE,
-        })),
-      );
+      return codeItems(group).map((item) => ({
+        ...item,
+        kind: 'reason' as const,
+        domain,
+        page: DIAGNOSTICS_PAGE,
+      }));
     });
 }
 
-/** Returns the rows of the table below a heading row, split into cells. */
-function rowsBelow(text: string, heading: RegExp): string[][] {
-  const lines = text.split('\n');
-  const start = lines.findIndex((line) => heading.test(line));
-  if (start === -1) return [];
-  const rows = lines.slice(start + 2);
-  const end = rows.findIndex((line) => !line.startsWith('|'));
-  return rows.slice(0, end === -1 ? undefined : end).map((row) =>
-    row
-      .split('|')
-      .slice(1, -1)
-      .map((cell) => cell.trim()),
+/** Parses items such as "- `A`, `B`: Meaning" into one entry per code. */
+function codeItems(text: string): Array<{ code: string; meaning: string }> {
+  return [...text.matchAll(/^- (`[^:]+`): (.+)$/gm)].flatMap(([, codes = '', meaning = '']) =>
+    codes
+      .replaceAll('`', '')
+      .split(', ')
+      .map((code) => ({ code, meaning })),
   );
-}
-
-/** A cell may list several codes. */
-function codesOf(cell: string): string[] {
-  return cell.replaceAll('`', '').split(/, /);
 }

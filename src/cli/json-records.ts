@@ -30,7 +30,7 @@ const USER_DATA_FIELDS = new Set([
 
 /**
  * Completes records for `--json`: adds `id` beside the command's id field, and `<field>Iso` beside each time. Existing fields
- * are kept. @spec docs/decisions/0060
+ * are kept. @spec docs/cli.md "Output"
  */
 export function completeRecords(data: unknown, { idField, verbatim }: RecordShape): unknown {
   if (verbatim) return data;

@@ -139,7 +139,7 @@ export const postCancelRun = endpoint({
   errors: ['UNAUTHORIZED', ...cancelErrors],
 });
 
-/** Alias under the common prefix. @spec docs/decisions/0024 */
+/** The same cancel below the prefix of the other workflow endpoints. */
 export const postCancelRunPrefixed = endpoint({
   ...postCancelRun,
   path: '/api/v1/workflows/runs/:runId/cancel',

@@ -12,7 +12,7 @@ export interface OperatorCredentials {
 /**
  * Requires a host in `gateway.admins`, also in development: an installed plugin runs as the platform's user, which is
  * more than any process or web page that reaches the port should get. Throws UNAUTHORIZED, FORBIDDEN.
- * @spec docs/decisions/0028
+ * @spec docs/security.md "Boundaries"
  */
 export function requireOperator({ hostId }: Caller, admins: readonly string[], what: string): void {
   if (hostId === ANONYMOUS_HOST) {

@@ -65,7 +65,7 @@ const WITH_IDS = [
 ];
 const LATEST_IN_SECONDS = 1e11;
 
-/** @spec docs/decisions/0060 */
+/** @spec docs/cli.md "Output" */
 function expectCompleteRecords(name: string, result: { items?: object[] }): void {
   const idField = ID_FIELDS[name];
   if (idField || WITH_IDS.includes(name)) {

@@ -53,7 +53,7 @@ export interface StateEntriesDeps {
   quotas: PlatformConfig['state']['quotas'];
 }
 
-/** Entries of plugins and tenants. @spec docs/decisions/0034 */
+/** Entries of plugins and tenants. Writes beyond a quota first delete expired entries. */
 export function createStateEntries({ store, quotas }: StateEntriesDeps): StateEntries {
   function quotaOf({ namespace }: Place): EntryQuota {
     const kind = namespace.endsWith(CACHE_NAMESPACE) ? 'cache' : 'entries';

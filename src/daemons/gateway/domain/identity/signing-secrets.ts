@@ -17,7 +17,7 @@ export interface SigningKeys {
 /**
  * Returns the JWT keys. Without `GATEWAY_JWT_SECRET`, development warns and uses the generated secret or the known
  * default. Production throws VALIDATION_ERROR then, and for secrets under 32 bytes, which can be brute-forced.
- * @spec Authentication 4; docs/decisions/0028
+ * @spec Authentication 4
  */
 export function signingKeys(keys: KeyMaterial, profile: string, logger: Logger): SigningKeys {
   const problem = problemOf(keys);

@@ -6,7 +6,7 @@ const NOT_LOADED: ReadonlySet<unknown> = new Set(['not_loaded', 'folder_gone']);
 
 /**
  * A plugin that is not loaded, or whose code fails to load: disabled, moved or broken. The handler has not begun.
- * @spec docs/decisions/0100
+ * @spec docs/workflows.md "When a plugin is absent"
  */
 export class PluginAway extends StepFailure {
   readonly pluginId: string;
