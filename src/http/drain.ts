@@ -13,6 +13,8 @@ const QUIET_POLLS = 4;
 /** Max time to accept during a drain. libuv accepts one connection per turn, and turns are slow under load. */
 const MAX_ACCEPTING_MS = 6000;
 const REAP_MS = 25;
+/** Max time from a connection to its first byte during a drain. */
+const MAX_SILENT_MS = 1000;
 const DRAIN_MS = 8000;
 
 const drainMsOf = ({ kit }: Http): number => kit.drainMs ?? DRAIN_MS;
@@ -28,11 +30,11 @@ function drainLeftMs(http: Http): number {
  */
 export function drainOnClose(http: Http): void {
   const { server } = http;
-  const open = new Set<Socket>();
+  const acceptedAt = new Map<Socket, number>();
   server.on('connection', (socket: Socket) => {
     http.kit.connections++;
-    open.add(socket);
-    socket.once('close', () => open.delete(socket));
+    acceptedAt.set(socket, performance.now());
+    socket.once('close', () => acceptedAt.delete(socket));
   });
   http.addHook('preClose', async () => {
     http.kit.draining = true;
@@ -40,7 +42,8 @@ export function drainOnClose(http: Http): void {
     http.kit.drainEndsAt = performance.now() + drainMsOf(http) + STOP_DEADLINES.httpCutMs;
     await untilBacklogEmpty(http);
     // Node closes connections that are idle at close; those that become idle later stay open until the keep-alive timeout.
-    const reap = setInterval(() => closeIdle(server, open), REAP_MS);
+    keepNewConnections(server, acceptedAt);
+    const reap = setInterval(() => server.closeIdleConnections(), REAP_MS);
     const cut = setTimeout(() => server.closeAllConnections(), drainLeftMs(http));
     server.once('close', () => {
       clearInterval(reap);
@@ -53,10 +56,17 @@ export function drainOnClose(http: Http): void {
   });
 }
 
-/** Node does not count a connection as idle before its first request. */
-function closeIdle(server: Server, open: ReadonlySet<Socket>): void {
-  server.closeIdleConnections();
-  for (const socket of open) if (socket.bytesRead === 0) socket.destroySoon();
+/**
+ * Node closes idle connections when the listener closes, those without a first request included. A client that has just
+ * connected is about to send one, so nothing is closed while there is such a connection.
+ */
+function keepNewConnections(server: Server, acceptedAt: ReadonlyMap<Socket, number>): void {
+  const closeIdle = server.closeIdleConnections.bind(server);
+  server.closeIdleConnections = () => {
+    const newSince = performance.now() - MAX_SILENT_MS;
+    for (const [socket, at] of acceptedAt) if (socket.bytesRead === 0 && at > newSince) return;
+    closeIdle();
+  };
 }
 
 /** Resolves once the backlog is empty: no new requests, or more connections than it holds. */

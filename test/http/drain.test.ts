@@ -42,3 +42,17 @@ test('a drain ends connections on which no request came', async () => {
   await closed;
   expect(performance.now() - startedAt).toBeLessThan(STOP_DEADLINES.httpCutMs + 7000);
 });
+
+test('a drain answers a request that comes some time after its connection', async () => {
+  const { http, port } = await listenBare((bare) => bare.get('/', async () => 'answered'));
+  const socket = connect(port, '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  await once(http.server, 'connection');
+  const reply = socket.setEncoding('utf8').toArray();
+  const closed = http.close();
+  await expect.poll(() => http.server.listening).toBe(false);
+  await sleep(100);
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  expect((await reply).join('')).toContain('answered');
+  await closed;
+});
