@@ -2,12 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Replays } from '../src/daemons/workflow/domain/code/replays.ts';
-import { createDefinitions } from '../src/daemons/workflow/domain/definition/definitions.ts';
+import { Definitions } from '../src/daemons/workflow/domain/definition/definitions.ts';
 import { createEvaluator } from '../src/daemons/workflow/domain/definition/evaluator.ts';
 import { PluginWaits } from '../src/daemons/workflow/domain/effects/plugin-waits.ts';
 import { WorkflowEngine } from '../src/daemons/workflow/domain/engine/engine.ts';
 import type { Engine } from '../src/daemons/workflow/domain/engine/ports.ts';
-import { createRunStarter, type RunStarter } from '../src/daemons/workflow/domain/starts/run-starter.ts';
+import { RunStarter } from '../src/daemons/workflow/domain/starts/run-starter.ts';
 import { setStep } from '../src/daemons/workflow/domain/steps/kinds/builtins.ts';
 import type { StepKind } from '../src/daemons/workflow/domain/steps/step-kind.ts';
 import { EvaluationThreads } from '../src/daemons/workflow/evaluation/threads.ts';
@@ -110,7 +110,7 @@ interface Bench {
   starter: RunStarter;
   begun: Map<string, (at: number) => void>;
   ended: Map<string, () => void>;
-  definitions: ReturnType<typeof createDefinitions>;
+  definitions: Definitions;
   close(): Promise<void>;
 }
 
@@ -133,7 +133,7 @@ async function openEngine(folder: string, existing?: string): Promise<Bench> {
   const kinds = new Map(
     [setStep, effect('noop', true), effect('once', false)].map((kind) => [kind.name, kind]),
   );
-  const definitions = createDefinitions({ kindOf: (uses) => kinds.get(uses), find: store.definition });
+  const definitions = new Definitions({ kindOf: (uses) => kinds.get(uses), find: store.definition });
   const threads = new EvaluationThreads();
   const evaluator = createEvaluator(threads);
   const engine = new WorkflowEngine({
@@ -144,8 +144,8 @@ async function openEngine(folder: string, existing?: string): Promise<Bench> {
     exclusive: true,
     hadFault: false,
     oomKills: () => null,
-    definitionOf: definitions.byHash,
-    definitionHere: definitions.here,
+    definitionOf: (hash) => definitions.byHash(hash),
+    definitionHere: (hash) => definitions.here(hash),
     evaluator,
     replays: new Replays(async () => {
       throw new Error('Workflows in code are not measured here.');
@@ -176,7 +176,7 @@ async function openEngine(folder: string, existing?: string): Promise<Bench> {
     },
   });
   await engine.start();
-  const starter = createRunStarter({
+  const starter = new RunStarter({
     store: store.runs,
     engine,
     clock: systemClock,
@@ -270,7 +270,7 @@ async function largeTables(folder: string): Promise<Pick<BenchResult, 'rows'> & 
 
 /** Inserts rows as written by the service; queued runs refer to a stored definition. */
 async function fill(dataDir: string, count: number, status: 'succeeded' | 'queued'): Promise<void> {
-  const definitions = createDefinitions({ kindOf: () => setStep, find: async () => undefined });
+  const definitions = new Definitions({ kindOf: () => setStep, find: async () => undefined });
   const { hash, body } = definitions.compile({ id: 'bench', jobs: { main: { steps: [{ uses: 'set' }] } } });
   const store = await sqliteWorkflowStore({ dataDir, logger: silentLogger });
   await store.close();

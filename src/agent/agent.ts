@@ -14,10 +14,10 @@ import {
   userSecrets,
   WorkerBackend,
 } from '../plugins/index.ts';
-import { type Connection, type ConnectionEnd, connect } from './connection.ts';
+import { Connection, type ConnectionEnd } from './connection.ts';
 import { AgentExecutions } from './executions.ts';
 import type { AgentIdentity } from './identity.ts';
-import { createPluginCache } from './plugin-cache.ts';
+import { PluginCache } from './plugin-cache.ts';
 import { type AgentTokens, createAgentTokens } from './tokens.ts';
 
 const FIRST_RETRY_MS = 500;
@@ -43,20 +43,20 @@ export interface AgentOptions {
   onConnected?(sessionId: string): void;
 }
 
-export interface Agent {
-  /** Resolves after `stop`. Rejects if the gateway refuses this host: revoked, or replaced by another agent. */
-  readonly finished: Promise<void>;
-  /** Finishes running executions, then stops. */
-  stop(): void;
+interface AgentParts {
+  tokens: AgentTokens;
+  executions: AgentExecutions;
+  backend: WorkerBackend;
+  announced: HostPlugin[];
 }
 
 /** Runs executions of one host until `stop` is called. @spec Gateway: host agents; docs/operations.md "Agents" */
 export async function startAgent(options: AgentOptions): Promise<Agent> {
-  const { identity, home, clock, random, logger } = options;
+  const { identity, home, clock, logger } = options;
   await mkdir(home, { recursive: true, mode: 0o700 });
   const local = await loadLocal(options);
   const tokens = createAgentTokens(identity, clock);
-  const cache = createPluginCache({
+  const cache = new PluginCache({
     folder: join(home, 'plugins'),
     gateway: identity.gateway,
     local,
@@ -78,80 +78,91 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
         .stats()
         .some(({ pluginId, running, slots, queued }) => pluginId === id && (queued > 0 || running >= slots)),
   });
-  const announced = await announce(local);
-  const stopping = new AbortController();
-  let connection: Connection | undefined;
+  return new Agent(options, { tokens, executions, backend, announced: await announce(local) });
+}
 
-  async function connectOnce(): Promise<ConnectionEnd> {
-    const { accessToken } = await tokens.current();
-    const opened = connect({
-      identity,
-      accessToken,
-      plugins: announced,
-      executions,
-      clock,
-      logger,
-      onWelcome(sessionId) {
-        logger.info(`Connected to ${identity.gateway} as ${identity.hostId}`, { meta: { sessionId } });
-        options.onConnected?.(sessionId);
-      },
+/** Keeps one connection to the gateway open, with backoff between attempts. */
+export class Agent {
+  /** Resolves after `stop`. Rejects if the gateway refuses this host: revoked, or replaced by another agent. */
+  readonly finished: Promise<void>;
+  readonly #options: AgentOptions;
+  readonly #parts: AgentParts;
+  readonly #stopping = new AbortController();
+  #connection: Connection | undefined;
+  #draining: Promise<void> | undefined;
+
+  constructor(options: AgentOptions, parts: AgentParts) {
+    this.#options = options;
+    this.#parts = parts;
+    this.finished = this.#run().finally(async () => {
+      await this.#draining;
+      await parts.backend.close();
     });
-    connection = opened;
-    const stopRenewing = keepRenewed(tokens, opened, options);
-    const end = await opened.ended;
-    stopRenewing();
-    connection = undefined;
-    return end;
   }
 
-  async function run(): Promise<void> {
+  /** Finishes running executions, then stops. */
+  stop(): void {
+    this.#draining ??= this.#drain();
+  }
+
+  async #run(): Promise<void> {
+    const { identity, clock, random, logger } = this.#options;
+    const { signal } = this.#stopping;
     let failures = 0;
-    while (!stopping.signal.aborted) {
+    while (!signal.aborted) {
       const startedAt = clock.monotonic();
-      const end = await connectOnce().catch(failedToConnect);
-      if (stopping.signal.aborted) return;
+      const end = await this.#connectOnce().catch(failedToConnect);
+      if (signal.aborted) return;
       const refusal = finalRefusal(end, identity);
       if (refusal) throw refusal;
       // The token may be the cause, so the next attempt requests a new one.
-      if (end.status === 401 || end.code === HOST_CLOSE.unauthenticated) tokens.forget();
+      if (end.status === 401 || end.code === HOST_CLOSE.unauthenticated) this.#parts.tokens.forget();
       failures = end.wasOpen && clock.monotonic() - startedAt >= STABLE_MS ? 0 : failures + 1;
       const waitMs = retryMs(failures, random);
       logger.warn(
         `Not connected to ${identity.gateway}: ${end.reason || `code ${end.code}`}; retrying in ${Math.round(waitMs)} ms`,
-        {
-          meta: { code: end.code, failures },
-        },
+        { meta: { code: end.code, failures } },
       );
-      await wait(clock, waitMs, stopping.signal);
+      await wait(clock, waitMs, signal);
     }
   }
 
-  async function drain(): Promise<void> {
+  async #connectOnce(): Promise<ConnectionEnd> {
+    const { identity, clock, logger } = this.#options;
+    const { tokens, executions, announced } = this.#parts;
+    const { accessToken } = await tokens.current();
+    const connection = new Connection({
+      ...{ identity, accessToken, executions, clock, logger },
+      plugins: announced,
+      onWelcome: (sessionId) => {
+        logger.info(`Connected to ${identity.gateway} as ${identity.hostId}`, { meta: { sessionId } });
+        this.#options.onConnected?.(sessionId);
+      },
+    });
+    this.#connection = connection;
+    const stopRenewing = keepRenewed(tokens, connection, this.#options);
+    const end = await connection.ended;
+    stopRenewing();
+    this.#connection = undefined;
+    return end;
+  }
+
+  async #drain(): Promise<void> {
+    const { clock, logger, drainMs } = this.#options;
+    const { executions } = this.#parts;
     executions.drain();
-    connection?.drain();
+    this.#connection?.drain();
     if (executions.running > 0) logger.info(`Stopping: ${executions.running} executions in flight`);
     const deadline = new AbortController();
     // Waits until the last result is sent, which takes time if it is large.
-    const done = executions.idle().then(() => connection?.flushed());
-    await Promise.race([done, wait(clock, options.drainMs, deadline.signal)]);
+    const done = executions.idle().then(() => this.#connection?.flushed());
+    await Promise.race([done, wait(clock, drainMs, deadline.signal)]);
     deadline.abort();
-    stopping.abort();
-    const last = connection;
+    this.#stopping.abort();
+    const last = this.#connection;
     last?.close();
     await last?.ended;
   }
-
-  let draining: Promise<void> | undefined;
-  const finished = run().finally(async () => {
-    await draining;
-    await backend.close();
-  });
-  return {
-    finished,
-    stop() {
-      draining ??= drain();
-    },
-  };
 }
 
 /** An invalid local plugin prevents the agent from starting, because its folder was given explicitly. */

@@ -17,7 +17,7 @@ import { answerChallenge } from '../kit/security/host-proof.ts';
 import type { Logger } from '../kit/telemetry/logger.ts';
 import { type Clock, every } from '../kit/time/clock.ts';
 import { seconds } from '../kit/time/duration.ts';
-import { createFrameJoiner, createOutbox } from '../plugins/index.ts';
+import { createFrameJoiner, Outbox } from '../plugins/index.ts';
 import type { AgentExecutions } from './executions.ts';
 import type { AgentIdentity } from './identity.ts';
 import type { Link } from './link.ts';
@@ -36,17 +36,6 @@ export interface ConnectionEnd {
   wasOpen: boolean;
 }
 
-export interface Connection {
-  /** Resolves when the socket is closed; never rejects. */
-  readonly ended: Promise<ConnectionEnd>;
-  /** Sends a newer token over the same socket. */
-  renew(accessToken: string): void;
-  drain(): void;
-  /** Resolves when everything is sent or the socket is closed. */
-  flushed(): Promise<void>;
-  close(): void;
-}
-
 export interface ConnectionDeps {
   identity: AgentIdentity;
   accessToken: string;
@@ -58,133 +47,156 @@ export interface ConnectionDeps {
 }
 
 /** Connects once, proves the host's key, sends heartbeats and forwards executions. Gives up after three silent heartbeats. */
-export function connect(deps: ConnectionDeps): Connection {
-  const { identity, executions, clock, logger } = deps;
-  const socket = new WebSocket(`${identity.gateway.replace(/^http/, 'ws')}${HOST_SOCKET.path}`, {
-    headers: { authorization: `Bearer ${deps.accessToken}` },
-    perMessageDeflate: false,
-    maxPayload: HOST_SOCKET.messageBytes,
-    handshakeTimeout: HANDSHAKE_MS,
-  });
-  const { promise: ended, resolve } = Promise.withResolvers<ConnectionEnd>();
-  let lastFrameAt = clock.monotonic();
-  let isOpen = false;
-  let refusal: ConnectionEnd | undefined;
-  let fault = '';
-  let stopBeating = (): void => {};
-  // Covers a gateway that accepts the connection but never sends a welcome.
-  const stopGreeting = clock.after(HANDSHAKE_MS + HOST_SOCKET.helloMs, () => {
-    if (!isOpen) fail('no welcome from the gateway in time');
-  });
+export class Connection {
+  /** Resolves when the socket is closed; never rejects. */
+  readonly ended: Promise<ConnectionEnd>;
+  readonly #deps: ConnectionDeps;
+  readonly #socket: WebSocket;
+  #lastFrameAt: number;
+  #isOpen = false;
+  #refusal: ConnectionEnd | undefined;
+  #fault = '';
+  readonly #stopGreeting: () => void;
+  readonly #outbox: Outbox;
+  readonly #joiner = createFrameJoiner(HOST_SOCKET.gatewayFrameBytes);
+  readonly #link: Link = { send: (frame) => this.#send(frame) };
+  #stopBeating = (): void => {};
 
-  const outbox = createOutbox(
-    {
-      send: (text, onSent) => socket.send(text, onSent),
-      get bufferedBytes() {
-        return socket.bufferedAmount;
+  constructor(deps: ConnectionDeps) {
+    this.#deps = deps;
+    const { identity, clock, executions } = deps;
+    this.#socket = new WebSocket(`${identity.gateway.replace(/^http/, 'ws')}${HOST_SOCKET.path}`, {
+      headers: { authorization: `Bearer ${deps.accessToken}` },
+      perMessageDeflate: false,
+      maxPayload: HOST_SOCKET.messageBytes,
+      handshakeTimeout: HANDSHAKE_MS,
+    });
+    const { promise, resolve } = Promise.withResolvers<ConnectionEnd>();
+    this.ended = promise;
+    const socket = this.#socket;
+    this.#outbox = new Outbox(
+      {
+        send: (text, onSent) => socket.send(text, onSent),
+        get bufferedBytes() {
+          return socket.bufferedAmount;
+        },
       },
-    },
-    HOST_SOCKET.agentFrameBytes,
-  );
-  const joiner = createFrameJoiner(HOST_SOCKET.gatewayFrameBytes);
-  const link: Link = { send };
+      HOST_SOCKET.agentFrameBytes,
+    );
+    this.#lastFrameAt = clock.monotonic();
+    // Covers a gateway that accepts the connection but never sends a welcome.
+    this.#stopGreeting = clock.after(HANDSHAKE_MS + HOST_SOCKET.helloMs, () => {
+      if (!this.#isOpen) this.#fail('no welcome from the gateway in time');
+    });
+    socket.on('message', (data: RawData) => {
+      this.#lastFrameAt = clock.monotonic();
+      try {
+        this.#read(String(data));
+      } catch (error) {
+        this.#fail(messageOf(error));
+      }
+    });
+    socket.on('unexpected-response', (request, response) => {
+      const status = response.statusCode ?? 0;
+      this.#refusal = { status, code: 1006, reason: `the gateway answered ${status}`, wasOpen: false };
+      request.destroy();
+      socket.terminate();
+    });
+    socket.on('error', (error) => {
+      this.#fault ||= messageOf(error);
+    });
+    socket.on('close', (code, reason) => {
+      this.#stopGreeting();
+      this.#stopBeating();
+      this.#outbox.close();
+      executions.abandon(this.#link);
+      resolve(this.#refusal ?? { code, reason: String(reason) || this.#fault, wasOpen: this.#isOpen });
+    });
+  }
 
-  function send(frame: AgentFrame): boolean {
-    if (socket.readyState !== WebSocket.OPEN) return false;
-    if (frame.type === 'log' && outbox.backlog > MAX_LOG_BACKLOG) return true;
+  /** Sends a newer token over the same socket. */
+  renew(accessToken: string): void {
+    void this.#send({ type: 'auth', accessToken });
+  }
+
+  drain(): void {
+    void this.#send({ type: 'drain' });
+  }
+
+  /** Resolves when everything is sent or the socket is closed. */
+  async flushed(): Promise<void> {
+    while (this.#socket.readyState === WebSocket.OPEN && this.#outbox.backlog > 0) await sleep(FLUSH_POLL_MS);
+  }
+
+  close(): void {
+    const { clock } = this.#deps;
+    this.#socket.close(HOST_CLOSE.goingAway, 'the agent is stopping');
+    clock.after(seconds(1), () => this.#socket.terminate());
+  }
+
+  #send(frame: AgentFrame): boolean {
+    if (this.#socket.readyState !== WebSocket.OPEN) return false;
+    if (frame.type === 'log' && this.#outbox.backlog > MAX_LOG_BACKLOG) return true;
     // Frames of one execution stay in order; other frames do not wait for its large results.
-    return outbox.send(frame, 'executionId' in frame ? frame.executionId : undefined);
+    return this.#outbox.send(frame, 'executionId' in frame ? frame.executionId : undefined);
   }
 
-  function fail(reason: string): void {
-    fault ||= reason;
-    socket.terminate();
+  #fail(reason: string): void {
+    this.#fault ||= reason;
+    this.#socket.terminate();
   }
 
-  function handle(frame: GatewayFrame): void {
-    if (frame.type === 'challenge') greet(frame);
-    else if (frame.type === 'welcome') begin(frame);
-    else if (frame.type === 'execute') executions.start(link, frame);
+  #handle(frame: GatewayFrame): void {
+    const { executions } = this.#deps;
+    if (frame.type === 'challenge') this.#greet(frame);
+    else if (frame.type === 'welcome') this.#begin(frame);
+    else if (frame.type === 'execute') executions.start(this.#link, frame);
     else if (frame.type === 'pull') executions.pull(frame.executionId, frame.bytes);
-    else if (frame.type === 'part') join(frame);
-    else if (frame.type === 'drop') joiner.drop(frame.frame);
+    else if (frame.type === 'part') this.#join(frame);
+    else if (frame.type === 'drop') this.#joiner.drop(frame.frame);
     else if (frame.type === 'cancel') executions.cancel(frame.executionId, frame.reason);
     else if (frame.type === 'reply') executions.calls.settle(frame.callId, frame.outcome);
   }
 
-  function join(part: PartFrame): void {
-    const joined = joiner.take(part);
-    if (joined.kind === 'fault') fail(joined.why);
-    else if (joined.kind === 'whole') read(joined.text);
+  #join(part: PartFrame): void {
+    const joined = this.#joiner.take(part);
+    if (joined.kind === 'fault') this.#fail(joined.why);
+    else if (joined.kind === 'whole') this.#read(joined.text);
   }
 
-  function read(text: string): void {
+  #read(text: string): void {
+    const { logger } = this.#deps;
     const frame = readFrame(text);
-    if (typeof frame !== 'string') handle(frame);
+    if (typeof frame !== 'string') this.#handle(frame);
     else logger.warn(`Unsupported frame from the gateway: ${frame}`);
   }
 
-  function greet(challenge: Extract<GatewayFrame, { type: 'challenge' }>): void {
+  #greet(challenge: Extract<GatewayFrame, { type: 'challenge' }>): void {
+    const { identity } = this.#deps;
     const hello: AgentFrame = {
       type: 'hello',
       protocol: HOST_PROTOCOL,
       agentVersion: version,
       capabilities: identity.capabilities,
-      plugins: deps.plugins,
+      plugins: this.#deps.plugins,
       proof: answerChallenge(challenge, identity.keys, identity.hostId),
     };
     // Sent directly, not in parts: the gateway accepts parts only after the proof.
-    socket.send(JSON.stringify(hello));
+    this.#socket.send(JSON.stringify(hello));
   }
 
-  function begin({ sessionId, heartbeatMs, services }: Extract<GatewayFrame, { type: 'welcome' }>): void {
-    isOpen = true;
-    stopGreeting();
+  #begin({ sessionId, heartbeatMs, services }: Extract<GatewayFrame, { type: 'welcome' }>): void {
+    const { executions, clock } = this.#deps;
+    this.#isOpen = true;
+    this.#stopGreeting();
     executions.calls.offer(services);
-    stopBeating = every(clock, heartbeatMs, () => {
-      const silentMs = clock.monotonic() - lastFrameAt;
-      if (silentMs >= heartbeatMs * HOST_SOCKET.maxMissedHeartbeats) fail('no frames from the gateway');
-      else send({ type: 'heartbeat', at: clock.now() });
+    this.#stopBeating = every(clock, heartbeatMs, () => {
+      const silentMs = clock.monotonic() - this.#lastFrameAt;
+      if (silentMs >= heartbeatMs * HOST_SOCKET.maxMissedHeartbeats) this.#fail('no frames from the gateway');
+      else this.#send({ type: 'heartbeat', at: clock.now() });
     });
-    deps.onWelcome(sessionId);
+    this.#deps.onWelcome(sessionId);
   }
-
-  socket.on('message', (data: RawData) => {
-    lastFrameAt = clock.monotonic();
-    try {
-      read(String(data));
-    } catch (error) {
-      fail(messageOf(error));
-    }
-  });
-  socket.on('unexpected-response', (request, response) => {
-    const status = response.statusCode ?? 0;
-    refusal = { status, code: 1006, reason: `the gateway answered ${status}`, wasOpen: false };
-    request.destroy();
-    socket.terminate();
-  });
-  socket.on('error', (error) => {
-    fault ||= messageOf(error);
-  });
-  socket.on('close', (code, reason) => {
-    stopGreeting();
-    stopBeating();
-    outbox.close();
-    executions.abandon(link);
-    resolve(refusal ?? { code, reason: String(reason) || fault, wasOpen: isOpen });
-  });
-  return {
-    ended,
-    renew: (accessToken) => void send({ type: 'auth', accessToken }),
-    drain: () => void send({ type: 'drain' }),
-    async flushed() {
-      while (socket.readyState === WebSocket.OPEN && outbox.backlog > 0) await sleep(FLUSH_POLL_MS);
-    },
-    close() {
-      socket.close(HOST_CLOSE.goingAway, 'the agent is stopping');
-      clock.after(seconds(1), () => socket.terminate());
-    },
-  };
 }
 
 /** Parses a frame, or returns what is wrong with it. A newer gateway may send unknown types. */

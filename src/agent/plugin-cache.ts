@@ -9,13 +9,6 @@ import { integrityOf, type LoadedPlugin, unpackFolder } from '../plugins/index.t
 
 const DOWNLOAD_TIMEOUT_MS = minutes(1);
 
-export interface PluginCache {
-  /** Folder of this exact plugin version, if cached. */
-  find(plugin: HostPlugin): Promise<string | undefined>;
-  /** Downloads it from the gateway. Throws INTEGRITY_MISMATCH if the digest differs. */
-  fetch(plugin: HostPlugin): Promise<string>;
-}
-
 export interface PluginCacheDeps {
   /** `plugins` in the agent's home; the only folder there that plugins may read. */
   folder: string;
@@ -27,16 +20,22 @@ export interface PluginCacheDeps {
 }
 
 /** Plugins by digest: downloaded once, verified at first use after each start. */
-export function createPluginCache(deps: PluginCacheDeps): PluginCache {
-  const { folder, local, logger } = deps;
-  const verified = new Map<string, string>();
-  const fetching = new Map<string, Promise<string>>();
+export class PluginCache {
+  readonly #deps: PluginCacheDeps;
+  readonly #verified = new Map<string, string>();
+  readonly #fetching = new Map<string, Promise<string>>();
 
-  async function find({ id, version, integrity }: HostPlugin): Promise<string | undefined> {
+  constructor(deps: PluginCacheDeps) {
+    this.#deps = deps;
+  }
+
+  /** Folder of this exact plugin version, if cached. */
+  async find({ id, version, integrity }: HostPlugin): Promise<string | undefined> {
+    const { local, folder, logger } = this.#deps;
     const installed = local.find((plugin) => plugin.id === id && plugin.version === version);
     if (installed) return installed.root;
     if (integrity === null) return undefined;
-    const known = verified.get(integrity);
+    const known = this.#verified.get(integrity);
     if (known) return known;
     const path = join(folder, nameOf(id, integrity));
     // Cached files may have been modified since the download.
@@ -48,11 +47,23 @@ export function createPluginCache(deps: PluginCacheDeps): PluginCache {
       return undefined;
     }
     const root = await realpath(path);
-    verified.set(integrity, root);
+    this.#verified.set(integrity, root);
     return root;
   }
 
-  async function load(plugin: HostPlugin): Promise<string> {
+  /** Downloads it from the gateway. Throws INTEGRITY_MISMATCH if the digest differs. */
+  fetch(plugin: HostPlugin): Promise<string> {
+    const key = `${plugin.id} ${plugin.integrity}`;
+    let loading = this.#fetching.get(key);
+    if (!loading) {
+      loading = this.#load(plugin).finally(() => this.#fetching.delete(key));
+      this.#fetching.set(key, loading);
+    }
+    return loading;
+  }
+
+  async #load(plugin: HostPlugin): Promise<string> {
+    const { folder, logger } = this.#deps;
     const { id, integrity } = plugin;
     if (integrity === null) {
       throw new PlatformError(
@@ -63,7 +74,7 @@ export function createPluginCache(deps: PluginCacheDeps): PluginCache {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const draft = await mkdtemp(join(folder, '.new-'));
     try {
-      await download(id, draft);
+      await this.#download(id, draft);
       const actual = await integrityOf(draft);
       if (actual !== integrity) {
         throw new PlatformError(
@@ -76,9 +87,9 @@ export function createPluginCache(deps: PluginCacheDeps): PluginCache {
       await rm(path, { recursive: true, force: true });
       await rename(draft, path);
       const root = await realpath(path);
-      verified.set(integrity, root);
+      this.#verified.set(integrity, root);
       logger.info(`Downloaded plugin ${id} ${plugin.version}`, { pluginId: id });
-      await removeOld(id);
+      await this.#removeOld(id);
       return root;
     } catch (error) {
       await rm(draft, { recursive: true, force: true });
@@ -86,10 +97,10 @@ export function createPluginCache(deps: PluginCacheDeps): PluginCache {
     }
   }
 
-  async function download(id: string, draft: string): Promise<void> {
+  async #download(id: string, draft: string): Promise<void> {
     const path = `/api/v1/marketplace/plugins/${encodeURIComponent(id)}/package`;
-    const headers = { authorization: `Bearer ${await deps.token()}` };
-    const response = await openStream(deps.gateway, path, {
+    const headers = { authorization: `Bearer ${await this.#deps.token()}` };
+    const response = await openStream(this.#deps.gateway, path, {
       headers,
       signal: AbortSignal.timeout(DOWNLOAD_TIMEOUT_MS),
     });
@@ -97,27 +108,15 @@ export function createPluginCache(deps: PluginCacheDeps): PluginCache {
   }
 
   /** Removes versions not used since the agent started. Running code may still load files of the others. */
-  async function removeOld(id: string): Promise<void> {
-    const used = new Set(verified.values());
+  async #removeOld(id: string): Promise<void> {
+    const { folder } = this.#deps;
+    const used = new Set(this.#verified.values());
     for (const name of await readdir(folder)) {
       const path = join(folder, name);
       if (!name.startsWith(`${safeId(id)}@`) || used.has(await realpath(path))) continue;
       await rm(path, { recursive: true, force: true });
     }
   }
-
-  return {
-    find,
-    fetch(plugin) {
-      const key = `${plugin.id} ${plugin.integrity}`;
-      let loading = fetching.get(key);
-      if (!loading) {
-        loading = load(plugin).finally(() => fetching.delete(key));
-        fetching.set(key, loading);
-      }
-      return loading;
-    },
-  };
 }
 
 function safeId(id: string): string {

@@ -3,7 +3,7 @@ export { ContainerBackend } from './backends/container/index.ts';
 export type { ContainerAccess } from './backends/container/spec.ts';
 export { createFrameJoiner, type FrameJoiner } from './backends/host/frame-joiner.ts';
 export { createHostBackend, type HostBackendDeps, type RunOnHost } from './backends/host/index.ts';
-export { createOutbox, type Outbox, type OutboxWire } from './backends/host/outbox.ts';
+export { Outbox, type OutboxWire } from './backends/host/outbox.ts';
 export { cancelled, timedOut } from './backends/worker/call.ts';
 export { type CallRouter, createCallRouter } from './backends/worker/call-router.ts';
 export { readResult } from './backends/worker/frames.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { HOST_CLOSE, HOST_SOCKET, type PartFrame } from '../../src/contracts/index.ts';
 import { RUNNER_LIMITS } from '../../src/plugins/backends/worker/index.ts';
-import { createFrameJoiner, createOutbox, type Outbox, type OutboxWire } from '../../src/plugins/index.ts';
+import { createFrameJoiner, Outbox, type OutboxWire } from '../../src/plugins/index.ts';
 
 const { partChars, messageBytes } = HOST_SOCKET;
 
@@ -77,7 +77,7 @@ test('every frame arrives whole, those of one execution in their order, and litt
   fc.assert(
     fc.property(fc.array(frame, { maxLength: 25 }), (frames) => {
       const { wire, arrived, leave, most } = slowWire();
-      const outbox = createOutbox(wire, HOST_SOCKET.gatewayFrameBytes);
+      const outbox = new Outbox(wire, HOST_SOCKET.gatewayFrameBytes);
       const sent = frames.map(({ of, size, unit, leaving }, number): Sent => {
         const text = unit.repeat(Math.ceil(size / unit.length));
         const one: Sent = { type: 'test', number, of, text };
@@ -105,7 +105,7 @@ const send = (outbox: Outbox, number: number, of: string, chars: number): boolea
 
 test('a short frame of another execution overtakes a long one; one of the same waits for it', () => {
   const { wire, arrived, leave } = slowWire();
-  const outbox = createOutbox(wire, HOST_SOCKET.gatewayFrameBytes);
+  const outbox = new Outbox(wire, HOST_SOCKET.gatewayFrameBytes);
   send(outbox, 0, 'a', 20 * partChars);
   send(outbox, 1, 'a', 10);
   send(outbox, 2, 'b', 10);
@@ -115,7 +115,7 @@ test('a short frame of another execution overtakes a long one; one of the same w
 
 test('what is withdrawn does not arrive, and the other side is told to forget its beginning', () => {
   const { wire, arrived, leave } = slowWire();
-  const outbox = createOutbox(wire, HOST_SOCKET.gatewayFrameBytes);
+  const outbox = new Outbox(wire, HOST_SOCKET.gatewayFrameBytes);
   send(outbox, 0, 'a', 20 * partChars);
   send(outbox, 1, 'a', 10);
   send(outbox, 2, 'b', 3 * partChars);
@@ -129,7 +129,7 @@ test('what is withdrawn does not arrive, and the other side is told to forget it
 
 test('a frame larger than may be is not sent at all', () => {
   const { wire, arrived, leave } = slowWire();
-  const outbox = createOutbox(wire, 2 * partChars);
+  const outbox = new Outbox(wire, 2 * partChars);
   expect(send(outbox, 0, 'a', 2 * partChars)).toBe(false);
   settle(leave);
   expect(arrived).toEqual([]);

@@ -4,7 +4,7 @@ import type { Resources } from '../define-daemon.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { ChildRuns } from './child-runs.ts';
 import { codeInputCheck } from './code-input.ts';
-import { createDefinitions } from './domain/definition/definitions.ts';
+import { Definitions } from './domain/definition/definitions.ts';
 import { createEvaluator } from './domain/definition/evaluator.ts';
 import type { Handlers } from './domain/steps/kinds/handlers.ts';
 import { EvaluationThreads } from './evaluation/threads.ts';
@@ -25,7 +25,7 @@ export function definitionServices(
   stack: AsyncDisposableStack,
 ) {
   const children = new ChildRuns(store.runs);
-  const definitions = createDefinitions({
+  const definitions = new Definitions({
     kindOf: stepKinds({
       http: guardedHttp(config.workflow.httpAllow, clock),
       handlers,

@@ -41,8 +41,8 @@ export function engineServices(
     ...{ store, clock, random, logger, tracer, evaluator, replays, pluginWaits, oomKills },
     exclusive: true,
     hadFault: resources.hadFault ?? false,
-    definitionOf: definitions.byHash,
-    definitionHere: definitions.here,
+    definitionOf: (hash) => definitions.byHash(hash),
+    definitionHere: (hash) => definitions.here(hash),
     limits: {
       runs: config.workflow.maxRunningRuns,
       steps: config.workflow.maxRunningSteps,

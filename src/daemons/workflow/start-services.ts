@@ -4,9 +4,9 @@ import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { watchSources } from '../plugin-runtime/source-watch.ts';
 import type { DefinitionServices } from './definition-services.ts';
 import type { Engine } from './domain/engine/ports.ts';
-import { createRunStarter } from './domain/starts/run-starter.ts';
-import { createSchedules } from './domain/starts/schedules.ts';
-import { createTriggers } from './domain/starts/triggers.ts';
+import { RunStarter } from './domain/starts/run-starter.ts';
+import { Schedules } from './domain/starts/schedules.ts';
+import { Triggers } from './domain/starts/triggers.ts';
 import { registerAll } from './register-all.ts';
 import { workflowFileStamps } from './workflow-files.ts';
 
@@ -23,13 +23,13 @@ export async function startServices(
   stack: AsyncDisposableStack,
 ) {
   const { config, clock, random, logger } = resources;
-  const starter = createRunStarter({
+  const starter = new RunStarter({
     ...{ store: store.runs, engine, clock, random, evaluator, checkCodeInput },
     tenants: config.tenants,
   });
   children.subscribe(starter, definitions);
-  const triggers = createTriggers({ definitions, starter, evaluator, logger });
-  const schedules = createSchedules({
+  const triggers = new Triggers({ definitions, starter, evaluator, logger });
+  const schedules = new Schedules({
     ...{ store: store.schedules, runs: store.runs, starter, definitions },
     ...{ clock, random, logger },
   });
@@ -53,6 +53,6 @@ export async function startServices(
     (opened) => opened.close(),
   );
   stack.defer(() => void stopListening());
-  engine.onTick(schedules.serve);
+  engine.onTick((now) => schedules.serve(now));
   return { starter, triggers, schedules };
 }

@@ -12,94 +12,106 @@ import { createSchemaChecks } from './schemas.ts';
 import { createStreams, type Streams, streamOf } from './stream.ts';
 import { runWorkflow, workflowLink } from './workflow/index.ts';
 
-export interface Executions {
-  calls: PlatformCalls;
-  streams: Streams;
-  write: ReturnType<typeof createLogWriter>;
-  /** `chars`: length of the received frame. */
-  execute(frame: ExecuteFrame, chars: number): Promise<void>;
-  cancel(frame: CancelFrame): void;
-}
-
 /** Runs handlers concurrently; each execution ends in exactly one result or error frame. */
-export function createExecutions(init: InitFrame, channel: Channel): Executions {
-  const { plugin, limits } = init;
-  const live = new Map<string, AbortController>();
-  const calls = createPlatformCalls(channel, limits, (executionId) => live.has(executionId));
-  const write = createLogWriter(channel, limits);
-  const streams = createStreams(channel);
-  const log = createPluginLog(write);
-  const env = pickEnv(init.env);
-  const schemas = createSchemaChecks(plugin.root);
-  const handlers = new Map<string, Promise<Handler>>();
-  let announced = false;
+export class Executions {
+  readonly #init: InitFrame;
+  readonly #channel: Channel;
+  readonly #live = new Map<string, AbortController>();
+  readonly calls: PlatformCalls;
+  readonly write: ReturnType<typeof createLogWriter>;
+  readonly streams: Streams;
+  readonly #log: ReturnType<typeof createPluginLog>;
+  readonly #env: Readonly<Record<string, string>>;
+  readonly #schemas: ReturnType<typeof createSchemaChecks>;
+  readonly #handlers = new Map<string, Promise<Handler>>();
+  #announced = false;
 
-  function handlerFor(ref: string): Promise<Handler> {
-    let handler = handlers.get(ref);
+  constructor(init: InitFrame, channel: Channel) {
+    const { limits, plugin } = init;
+    this.#init = init;
+    this.#channel = channel;
+    this.calls = createPlatformCalls(channel, limits, (executionId) => this.#live.has(executionId));
+    this.write = createLogWriter(channel, limits);
+    this.streams = createStreams(channel);
+    this.#log = createPluginLog(this.write);
+    this.#env = pickEnv(init.env);
+    this.#schemas = createSchemaChecks(plugin.root);
+  }
+
+  /** `chars`: length of the received frame. */
+  async execute(frame: ExecuteFrame, chars: number): Promise<void> {
+    const { plugin } = this.#init;
+    const { executionId } = frame;
+    const controller = new AbortController();
+    this.#live.set(executionId, controller);
+    let text: string;
+    try {
+      text = await currentExecution.run(executionId, () => this.#run(frame, controller.signal, chars));
+    } catch (thrown) {
+      text = JSON.stringify({ type: 'error', executionId, error: toFrameError(thrown, plugin.root) });
+    }
+    // An unhandled rejection surfaces before the next turn; it must fail the call that caused it, not a
+    // later one.
+    await turn();
+    this.#live.delete(executionId);
+    this.calls.forget(executionId);
+    this.#channel.sendText(text);
+  }
+
+  cancel({ executionId, reason }: CancelFrame): void {
+    this.#live.get(executionId)?.abort(new DOMException(reason, 'AbortError'));
+  }
+
+  #handlerFor(ref: string): Promise<Handler> {
+    const { plugin } = this.#init;
+    let handler = this.#handlers.get(ref);
     if (!handler) {
       const own = describeHandler(plugin.root, ref);
       handler = own ? Promise.resolve(own) : loadHandler(plugin.root, ref);
-      handler.catch(() => handlers.delete(ref));
-      handlers.set(ref, handler);
+      handler.catch(() => this.#handlers.delete(ref));
+      this.#handlers.set(ref, handler);
     }
     return handler;
   }
 
-  async function run(
+  async #run(
     { executionId, request, streams: takesStreams, tellsBegun }: ExecuteFrame,
     signal: AbortSignal,
     chars: number,
   ): Promise<string> {
-    const handler = await handlerFor(request.handler);
-    if (!announced) {
-      announced = true;
-      channel.send({ type: 'loaded' });
+    const { plugin, limits } = this.#init;
+    const handler = await this.#handlerFor(request.handler);
+    if (!this.#announced) {
+      this.#announced = true;
+      this.#channel.send({ type: 'loaded' });
     }
     requireHost(handler, request);
-    const input = await schemas.input(handler, request);
-    const context = createContext({ executionId, request, plugin, signal, log, env, calls });
-    if (tellsBegun) channel.send({ type: 'begun', executionId });
+    const input = await this.#schemas.input(handler, request);
+    const context = createContext({
+      executionId,
+      request,
+      plugin,
+      signal,
+      log: this.#log,
+      env: this.#env,
+      calls: this.calls,
+    });
+    if (tellsBegun) this.#channel.send({ type: 'begun', executionId });
     const returned = handler.workflow
-      ? await runWorkflow(handler, context, input, workflowLink(request, signal, calls, executionId))
+      ? await runWorkflow(handler, context, input, workflowLink(request, signal, this.calls, executionId))
       : await handler.execute(context, input);
     const stream = streamOf(returned);
     if (stream && !takesStreams) throw noStreams(request.host);
     if (stream) {
-      await streams.send(executionId, stream, signal);
+      await this.streams.send(executionId, stream, signal);
       return resultFrame(executionId, { exitCode: 0 }, limits.resultBytes);
     }
     const result = toCommandResult(returned);
     if (result.exitCode === 0 && (request.schemas.output || handler.output)) {
-      result.result = await schemas.output(handler, request, result.result);
+      result.result = await this.#schemas.output(handler, request, result.result);
     }
     return resultFrame(executionId, result, limits.resultBytes, chars);
   }
-
-  return {
-    calls,
-    streams,
-    write,
-    async execute(frame, chars) {
-      const { executionId } = frame;
-      const controller = new AbortController();
-      live.set(executionId, controller);
-      let text: string;
-      try {
-        text = await currentExecution.run(executionId, () => run(frame, controller.signal, chars));
-      } catch (thrown) {
-        text = JSON.stringify({ type: 'error', executionId, error: toFrameError(thrown, plugin.root) });
-      }
-      // An unhandled rejection surfaces before the next turn; it must fail the call that caused it, not a
-      // later one.
-      await turn();
-      live.delete(executionId);
-      calls.forget(executionId);
-      channel.sendText(text);
-    },
-    cancel({ executionId, reason }) {
-      live.get(executionId)?.abort(new DOMException(reason, 'AbortError'));
-    },
-  };
 }
 
 function noStreams(host: string): RunnerFailure {

@@ -6,7 +6,7 @@
 import { setSourceMapsSupport } from 'node:module';
 import process from 'node:process';
 import { type Channel, openChannel } from './channel.ts';
-import { createExecutions, type Executions } from './executions.ts';
+import { Executions } from './executions.ts';
 import { messageOf } from './failure.ts';
 import { routeGatewayToSocket } from './gateway-socket.ts';
 import { installGuards, lock } from './guards.ts';
@@ -37,7 +37,7 @@ function initialise(frame: InitFrame, channel: Channel): Executions {
   // Stack traces then show the author's source files, even for bundled code.
   setSourceMapsSupport(true);
   installModuleHooks(frame.sdk, frame.plugin.root, frame.code);
-  const executions = createExecutions(frame, channel);
+  const executions = new Executions(frame, channel);
   captureConsole(executions.write);
   // The process state is undefined after either: it ends, its calls fail, and a new one serves the next
   // calls.

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { HOST_CLOSE, HOST_SOCKET, type PartFrame } from '../../../src/contracts/index.ts';
 import type { GatewayServices } from '../../../src/daemons/gateway/services.ts';
 import { seconds } from '../../../src/kit/time/duration.ts';
-import { createFrameJoiner, createOutbox } from '../../../src/plugins/index.ts';
+import { createFrameJoiner, Outbox } from '../../../src/plugins/index.ts';
 import { dispatch, ON_HOSTS, PROJECT } from '../../agent/support.ts';
 import { TEST_KEYS } from '../../support/daemon.ts';
 import { ADMIN_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -45,7 +45,7 @@ function sendLong(agent: RawAgent, frame: object, executionId: string): void {
       return socket.bufferedAmount;
     },
   };
-  createOutbox(wire, agentFrameBytes).send(frame, executionId);
+  new Outbox(wire, agentFrameBytes).send(frame, executionId);
 }
 
 /** A dispatch whose caller takes a stream. */

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { listSchedules, listWorkflows, ManifestV3, PluginSchedule } from '../../../src/contracts/index.ts';
-import { createDefinitions } from '../../../src/daemons/workflow/domain/definition/definitions.ts';
+import { Definitions } from '../../../src/daemons/workflow/domain/definition/definitions.ts';
 import { setStep } from '../../../src/daemons/workflow/domain/steps/kinds/builtins.ts';
 import { manifestFaults } from '../../../src/daemons/workflow/manifest-faults.ts';
 import { tempDir } from '../../support/daemon.ts';
@@ -43,7 +43,7 @@ test('a schedule that never comes is left out with its fault, and refused in a d
 
 test('a run whose stored definition has a schedule that never comes goes on with it', async () => {
   const definition = { id: 'old', on: { schedule: [{ cron: '0 0 30 2 *' }] }, jobs: JOBS };
-  const definitions = createDefinitions({
+  const definitions = new Definitions({
     kindOf: () => setStep,
     find: async (hash) => ({ hash, workflowId: 'old', body: JSON.stringify(definition) }),
   });
@@ -88,7 +88,7 @@ test('the service answers while schedules are planned', async () => {
 
 test('which plugin a workflow was of is kept for the latest ten thousand, and not for loaded plugins', () => {
   const loaded = new Set(['here']);
-  const definitions = createDefinitions({
+  const definitions = new Definitions({
     kindOf: () => setStep,
     find: async () => undefined,
     findPlugin: (id) => (loaded.has(id) ? 'anything' : undefined),

@@ -66,7 +66,7 @@ export const run = defineCommand({
         random: systemRandom(),
         logger,
       });
-      onStopSignals({ first: agent.stop, again: () => process.exit(130) });
+      onStopSignals({ first: () => agent.stop(), again: () => process.exit(130) });
       await agent.finished;
       return streamed(0);
     } finally {

@@ -1,5 +1,5 @@
 import { listHosts, listWorkflows, type WorkflowFault } from '../../../contracts/index.ts';
-import { createDefinitions } from '../../../daemons/workflow/domain/definition/definitions.ts';
+import { Definitions } from '../../../daemons/workflow/domain/definition/definitions.ts';
 import { knownPlugin, manifestFaults } from '../../../daemons/workflow/manifest-faults.ts';
 import { checkingKinds } from '../../../daemons/workflow/step-kinds.ts';
 import { readWorkflowFiles } from '../../../daemons/workflow/workflow-files.ts';
@@ -29,7 +29,7 @@ async function faultsOnDisk({ loaded, context }: CheckTarget): Promise<WorkflowF
   const { plugins } = await withDescriber(context, (describer) => loadProjectPlugins(context, describer));
   const known = new Map(plugins.map(({ id, manifest }) => [id, knownPlugin(manifest)]));
   const findPlugin = (id: string) => known.get(id);
-  const definitions = createDefinitions({
+  const definitions = new Definitions({
     kindOf: checkingKinds(),
     find: async () => undefined,
     findPlugin,

@@ -1,8 +1,5 @@
 import { Replays, type RunReplay } from '../../../../src/daemons/workflow/domain/code/replays.ts';
-import {
-  createDefinitions,
-  type Definitions,
-} from '../../../../src/daemons/workflow/domain/definition/definitions.ts';
+import { Definitions } from '../../../../src/daemons/workflow/domain/definition/definitions.ts';
 import {
   type ConfinedThreads,
   createEvaluator,
@@ -11,10 +8,7 @@ import {
 import { PluginWaits } from '../../../../src/daemons/workflow/domain/effects/plugin-waits.ts';
 import { WorkflowEngine } from '../../../../src/daemons/workflow/domain/engine/engine.ts';
 import type { Engine } from '../../../../src/daemons/workflow/domain/engine/ports.ts';
-import {
-  createRunStarter,
-  type RunStarter,
-} from '../../../../src/daemons/workflow/domain/starts/run-starter.ts';
+import { RunStarter } from '../../../../src/daemons/workflow/domain/starts/run-starter.ts';
 import { setStep } from '../../../../src/daemons/workflow/domain/steps/kinds/builtins.ts';
 import type { StepKind } from '../../../../src/daemons/workflow/domain/steps/step-kind.ts';
 import { EvaluationThreads } from '../../../../src/daemons/workflow/evaluation/threads.ts';
@@ -65,7 +59,7 @@ export async function openEngine(options: {
   const opened = await sqliteWorkflowStore({ dataDir, logger: silentLogger });
   const store = options.wrap?.(opened) ?? opened;
   const kinds = new Map([setStep, ...options.kinds].map((kind) => [kind.name, kind]));
-  const definitions = createDefinitions({
+  const definitions = new Definitions({
     kindOf: (uses) => kinds.get(uses),
     find: options.find ? (hash) => options.find!(hash, store) : store.definition,
   });
@@ -84,8 +78,8 @@ export async function openEngine(options: {
     exclusive: options.exclusive ?? false,
     hadFault: options.hadFault ?? false,
     oomKills: () => null,
-    definitionOf: definitions.byHash,
-    definitionHere: definitions.here,
+    definitionOf: (hash) => definitions.byHash(hash),
+    definitionHere: (hash) => definitions.here(hash),
     evaluator,
     replays,
     pluginWaits: new PluginWaits({ clock, logger: silentLogger, alertMs: 600_000, counted: () => {} }),
@@ -106,7 +100,7 @@ export async function openEngine(options: {
       fenced: () => options.onFenced?.(),
     },
   });
-  const starter = createRunStarter({
+  const starter = new RunStarter({
     store: store.runs,
     engine,
     clock,

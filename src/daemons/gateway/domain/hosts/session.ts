@@ -4,12 +4,7 @@ import { createChallenge, type OpenChallenge } from '../../../../kit/security/ho
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { minutes } from '../../../../kit/time/duration.ts';
-import {
-  createOutbox,
-  type Outbox,
-  type OutboxWire,
-  type PlatformServices,
-} from '../../../../plugins/index.ts';
+import { Outbox, type OutboxWire, type PlatformServices } from '../../../../plugins/index.ts';
 import type { HostRecord, HostStore } from '../../../../store/ports/index.ts';
 import type { Principal } from '../identity/authenticator.ts';
 import { HostExecutions } from './executions.ts';
@@ -80,7 +75,7 @@ export class HostSession {
     this.#lastFrameAt = this.#openedAt;
     this.#seenAt = this.#openedAt;
     this.#reports = createSessionReports(logger, { hostId: this.hostId, sessionId });
-    const outbox = createOutbox(wire, HOST_SOCKET.gatewayFrameBytes);
+    const outbox = new Outbox(wire, HOST_SOCKET.gatewayFrameBytes);
     this.#outbox = outbox;
     this.#reader = createFrameReader({
       clock,

@@ -21,23 +21,6 @@ export interface FoundDefinition {
   locate?(issue: ToldIssue): WorkflowFault;
 }
 
-export interface Definitions {
-  /** Replaces the registered definitions. Faulty ones are reported and skipped. */
-  register(found: readonly FoundDefinition[], faults?: readonly WorkflowFault[]): void;
-  /** Adds a fault found outside `register`. */
-  fault(fault: WorkflowFault): void;
-  readonly registered: ReadonlyMap<string, RegisteredWorkflow>;
-  readonly faults: readonly WorkflowFault[];
-  /** Throws WORKFLOW_NOT_FOUND. */
-  require(id: string): CompiledWorkflow;
-  /** Compiles a definition sent with a request. Throws VALIDATION_ERROR. */
-  compile(written: unknown): CompiledWorkflow;
-  /** Returns a pinned definition from the cache. */
-  here(hash: string): CompiledWorkflow | undefined;
-  /** Returns a pinned definition from the cache or the store. */
-  byHash(hash: string): Promise<CompiledWorkflow>;
-}
-
 export interface RegisteredWorkflow {
   workflow: CompiledWorkflow;
   source: string;
@@ -49,137 +32,172 @@ const MAX_AWAY = 10_000;
 const MOST_CHARS = 1024 * 1024;
 const REMEMBERED_CHARS = 4 * MOST_CHARS;
 
-export function createDefinitions(deps: {
+export interface DefinitionsDeps {
   kindOf: KindOf;
   find(hash: string): Promise<DefinitionRecord | undefined>;
   /** Declared plugins that definitions may name; default: any. */
   findPlugin?: FindPlugin;
-}): Definitions {
-  const registered = new Map<string, RegisteredWorkflow>();
-  /** Plugin id of each workflow whose plugin is no longer loaded, oldest first. */
-  const away = new Map<string, string>();
-  const faults: WorkflowFault[] = [];
-  const byText = createBoundedCache<CompiledWorkflow>(REMEMBERED_CHARS, (text) => text.length);
-  const compiled = createBoundedCache<CompiledWorkflow>(REMEMBERED_CHARS, (_, { body }) => body.length);
+}
 
-  function compile(written: unknown): CompiledWorkflow {
+export interface DefinitionsDeps {
+  kindOf: KindOf;
+  find(hash: string): Promise<DefinitionRecord | undefined>;
+  /** Declared plugins that definitions may name; default: any. */
+  findPlugin?: FindPlugin;
+}
+
+/** Compiles and caches definitions, and holds the registered ones. */
+export class Definitions {
+  readonly #deps: DefinitionsDeps;
+  readonly #registered = new Map<string, RegisteredWorkflow>();
+  /** Plugin id of each workflow whose plugin is no longer loaded, oldest first. */
+  readonly #away = new Map<string, string>();
+  readonly #faults: WorkflowFault[] = [];
+  readonly #byText = createBoundedCache<CompiledWorkflow>(REMEMBERED_CHARS, (text) => text.length);
+  readonly #compiled = createBoundedCache<CompiledWorkflow>(REMEMBERED_CHARS, (_, { body }) => body.length);
+
+  constructor(deps: DefinitionsDeps) {
+    this.#deps = deps;
+  }
+
+  get registered(): ReadonlyMap<string, RegisteredWorkflow> {
+    return this.#registered;
+  }
+
+  get faults(): readonly WorkflowFault[] {
+    return this.#faults;
+  }
+
+  /** Compiles a definition sent with a request. Throws VALIDATION_ERROR. */
+  compile(written: unknown): CompiledWorkflow {
     // Callers often send the same definition repeatedly.
     const text = JSON.stringify(written);
-    const same = byText.get(text);
+    const same = this.#byText.get(text);
     if (same) return same;
     if (text.length > MOST_CHARS)
       throw new PlatformError(
         'PAYLOAD_TOO_LARGE',
         `The definition takes ${text.length} characters as JSON; a definition may take ${MOST_CHARS}. Hand large data on as input, or keep it elsewhere.`,
       );
-    const workflow = remember(compileDefinition(written, deps.kindOf));
-    byText.set(text, workflow);
+    const workflow = this.#remember(compileDefinition(written, this.#deps.kindOf));
+    this.#byText.set(text, workflow);
     return workflow;
   }
 
-  function remember(workflow: CompiledWorkflow): CompiledWorkflow {
-    const known = compiled.get(workflow.hash);
+  /** Replaces the registered definitions. Faulty ones are reported and skipped. */
+  register(found: readonly FoundDefinition[], other: readonly WorkflowFault[] = []): void {
+    const before = new Map(this.#registered);
+    this.#registered.clear();
+    this.#faults.splice(0, this.#faults.length, ...other);
+    for (const one of found) this.#registerOne(one);
+    this.#noteAway(before);
+    const sources = new Set(Array.from(this.#registered.values(), ({ source }) => source));
+    // A file with a broken edit reports its faults, and keeps its last valid definition registered.
+    for (const [id, kept] of before)
+      if (!this.#registered.has(id) && !sources.has(kept.source) && isBrokenFile(kept.source, this.#faults))
+        this.#registered.set(id, kept);
+  }
+
+  /** Adds a fault found outside `register`. */
+  fault(fault: WorkflowFault): void {
+    this.#faults.push(fault);
+  }
+
+  /** Throws WORKFLOW_NOT_FOUND. */
+  require(id: string): CompiledWorkflow {
+    const found = this.#registered.get(id);
+    if (found) return found.workflow;
+    const pluginId = this.#away.get(id);
+    if (pluginId !== undefined && !this.#isLoaded(pluginId))
+      throw new PlatformError(
+        'WORKFLOW_NOT_FOUND',
+        `The workflow "${id}" is of plugin ${pluginId}, which is not loaded; \`svc plugins list\` shows its state.`,
+        { details: { workflowId: id, pluginId, reason: 'not_loaded' } },
+      );
+    const near = nearest(id, [...this.#registered.keys()]);
+    throw new PlatformError(
+      'WORKFLOW_NOT_FOUND',
+      `There is no workflow "${id}"${near ? `; did you mean "${near}"?` : '; `svc workflows list` shows those there are.'}`,
+      { details: { workflowId: id } },
+    );
+  }
+
+  /** Returns a pinned definition from the cache. */
+  here(hash: string): CompiledWorkflow | undefined {
+    return this.#compiled.get(hash);
+  }
+
+  /** Returns a pinned definition from the cache or the store. */
+  async byHash(hash: string): Promise<CompiledWorkflow> {
+    const known = this.#compiled.get(hash);
     if (known) return known;
-    compiled.set(workflow.hash, workflow);
+    const record = await this.#deps.find(hash);
+    if (!record)
+      throw new PlatformError(
+        'WORKFLOW_NOT_FOUND',
+        `The definition ${hash} that this run was started with is not stored any more.`,
+      );
+    const body = JSON.parse(record.body);
+    const workflow =
+      pinnedCode(body, this.#deps.kindOf) ?? compileDefinition(body, this.#deps.kindOf, { isStored: true });
+    // Cached under the hash of the run, because a later version of svc may serialize the definition differently.
+    this.#compiled.set(hash, workflow);
     return workflow;
   }
 
-  function compileFound({ definition, pluginId }: FoundDefinition): CompiledWorkflow {
-    if (pluginId === undefined || !isCodeWorkflow(definition as Record<string, unknown>))
-      return compile(definition);
-    return remember(compileCode(definition as object, pluginId, deps.kindOf));
+  #remember(workflow: CompiledWorkflow): CompiledWorkflow {
+    const known = this.#compiled.get(workflow.hash);
+    if (known) return known;
+    this.#compiled.set(workflow.hash, workflow);
+    return workflow;
   }
 
-  function registerOne(found: FoundDefinition): void {
+  #compileFound({ definition, pluginId }: FoundDefinition): CompiledWorkflow {
+    if (pluginId === undefined || !isCodeWorkflow(definition as Record<string, unknown>))
+      return this.compile(definition);
+    return this.#remember(compileCode(definition as object, pluginId, this.#deps.kindOf));
+  }
+
+  #registerOne(found: FoundDefinition): void {
     const { source, locate } = found;
     try {
-      const workflow = compileFound(found);
+      const workflow = this.#compileFound(found);
       const { id } = workflow.definition;
-      const other = registered.get(id);
+      const other = this.#registered.get(id);
       if (other) {
         const message = `the workflow "${id}" is defined in ${other.source} already`;
-        faults.push(locate?.({ path: 'id', message }) ?? { source, path: 'id', message });
+        this.#faults.push(locate?.({ path: 'id', message }) ?? { source, path: 'id', message });
         return;
       }
-      registered.set(id, { workflow, source });
-      for (const { path, message } of unresolved(workflow, deps.findPlugin ?? (() => 'anything'))) {
+      this.#registered.set(id, { workflow, source });
+      for (const { path, message } of unresolved(workflow, this.#deps.findPlugin ?? (() => 'anything'))) {
         const issue = { path: formatPath(path), message };
-        faults.push({ ...(locate?.(issue) ?? { source, ...issue }), unresolved: true });
+        this.#faults.push({ ...(locate?.(issue) ?? { source, ...issue }), unresolved: true });
       }
     } catch (error) {
       // Catches every error: one faulty definition must not block the others or the start of the service.
       const issues =
         error instanceof PlatformError ? (error.details.issues as ToldIssue[] | undefined) : undefined;
       for (const issue of issues ?? [{ path: '', message: messageOf(error) }])
-        faults.push(locate?.(issue) ?? { source, path: issue.path, message: issue.message });
+        this.#faults.push(locate?.(issue) ?? { source, path: issue.path, message: issue.message });
     }
   }
 
-  const isLoaded = (pluginId: string): boolean => deps.findPlugin?.(pluginId) !== undefined;
+  #isLoaded(pluginId: string): boolean {
+    return this.#deps.findPlugin?.(pluginId) !== undefined;
+  }
 
   /** Remembers the plugins of workflows that disappeared with their plugin. */
-  function noteAway(before: ReadonlyMap<string, RegisteredWorkflow>): void {
-    for (const [id, pluginId] of away) if (registered.has(id) || isLoaded(pluginId)) away.delete(id);
+  #noteAway(before: ReadonlyMap<string, RegisteredWorkflow>): void {
+    for (const [id, pluginId] of this.#away)
+      if (this.#registered.has(id) || this.#isLoaded(pluginId)) this.#away.delete(id);
     for (const [id, { source }] of before)
-      if (!registered.has(id) && !isFile(source) && !isLoaded(source)) away.set(id, source);
-    for (const id of away.keys()) {
-      if (away.size <= MAX_AWAY) break;
-      away.delete(id);
+      if (!this.#registered.has(id) && !isFile(source) && !this.#isLoaded(source)) this.#away.set(id, source);
+    for (const id of this.#away.keys()) {
+      if (this.#away.size <= MAX_AWAY) break;
+      this.#away.delete(id);
     }
   }
-
-  return {
-    registered,
-    faults,
-    register(found, other = []) {
-      const before = new Map(registered);
-      registered.clear();
-      faults.splice(0, faults.length, ...other);
-      for (const one of found) registerOne(one);
-      noteAway(before);
-      const sources = new Set(Array.from(registered.values(), ({ source }) => source));
-      // A file with a broken edit reports its faults, and keeps its last valid definition registered.
-      for (const [id, kept] of before)
-        if (!registered.has(id) && !sources.has(kept.source) && isBrokenFile(kept.source, faults))
-          registered.set(id, kept);
-    },
-    fault: (fault) => faults.push(fault),
-    require(id) {
-      const found = registered.get(id);
-      if (found) return found.workflow;
-      const pluginId = away.get(id);
-      if (pluginId !== undefined && !isLoaded(pluginId))
-        throw new PlatformError(
-          'WORKFLOW_NOT_FOUND',
-          `The workflow "${id}" is of plugin ${pluginId}, which is not loaded; \`svc plugins list\` shows its state.`,
-          { details: { workflowId: id, pluginId, reason: 'not_loaded' } },
-        );
-      const near = nearest(id, [...registered.keys()]);
-      throw new PlatformError(
-        'WORKFLOW_NOT_FOUND',
-        `There is no workflow "${id}"${near ? `; did you mean "${near}"?` : '; `svc workflows list` shows those there are.'}`,
-        { details: { workflowId: id } },
-      );
-    },
-    compile,
-    here: (hash) => compiled.get(hash),
-    async byHash(hash) {
-      const known = compiled.get(hash);
-      if (known) return known;
-      const record = await deps.find(hash);
-      if (!record)
-        throw new PlatformError(
-          'WORKFLOW_NOT_FOUND',
-          `The definition ${hash} that this run was started with is not stored any more.`,
-        );
-      const body = JSON.parse(record.body);
-      const workflow =
-        pinnedCode(body, deps.kindOf) ?? compileDefinition(body, deps.kindOf, { isStored: true });
-      // Cached under the hash of the run, because a later version of svc may serialize the definition differently.
-      compiled.set(hash, workflow);
-      return workflow;
-    },
-  };
 }
 
 /** Whether a source is a file with faults. Workflows of a plugin are replaced together with the plugin. */

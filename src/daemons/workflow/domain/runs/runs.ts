@@ -222,7 +222,7 @@ export class Runs {
   }
 
   #load(tenantId: string, id: string) {
-    return this.#loadWith(tenantId, id, this.#deps.definitions.byHash);
+    return this.#loadWith(tenantId, id, (hash) => this.#deps.definitions.byHash(hash));
   }
 
   /** Loads a run for display; without jobs if its definition is lost, which may be why the run failed. */

@@ -35,22 +35,6 @@ export interface StartRequest {
   parts?: StartOptions['parts'];
 }
 
-export interface RunStarter {
-  /**
-   * Starts a run; durable once resolved. Throws VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED, CONCURRENT_LIMIT_EXCEEDED.
-   */
-  start(request: StartRequest, starter: Starter): Promise<RunRecord>;
-  /**
-   * Starts the request once per key. A repeat returns its run even if the request would be refused now, for example
-   * because its workflow was removed.
-   */
-  startOnce(
-    idempotency: Idempotency | undefined,
-    request: () => StartRequest,
-    starter: Starter,
-  ): Promise<RunRecord>;
-}
-
 /** Takes started runs into the queue. */
 export interface RunScheduler {
   /** Queues a started run. `fresh`: only its row is stored. */
@@ -69,7 +53,7 @@ export type CheckCodeInput = (
 /** Maximum nesting of runs: a workflow that starts itself would never end. */
 const MOST_DEPTH = 16;
 
-export function createRunStarter(deps: {
+export interface RunStarterDeps {
   store: Pick<RunStore, 'start' | 'keyed'>;
   engine: RunScheduler;
   clock: Clock;
@@ -77,71 +61,21 @@ export function createRunStarter(deps: {
   tenants: PlatformConfig['tenants'];
   evaluator: Evaluator;
   checkCodeInput: CheckCodeInput;
-}): RunStarter {
-  const { store, engine, clock, random, tenants, evaluator, checkCodeInput } = deps;
+}
 
-  function limitsOf(tenantId: string): NonNullable<StartOptions['limits']> | undefined {
-    const own = Object.hasOwn(tenants, tenantId) ? tenants[tenantId as keyof typeof tenants] : undefined;
-    if (!own) return undefined;
-    return {
-      concurrent: own.concurrentRuns ?? null,
-      perDay: own.runsPerDay ?? null,
-      perMonth: own.runsPerMonth ?? null,
-    };
+/** Validates and stores new runs within the limits of their tenant. */
+export class RunStarter {
+  readonly #deps: RunStarterDeps;
+
+  constructor(deps: RunStarterDeps) {
+    this.#deps = deps;
   }
 
-  async function concurrencyKeyOf(
-    workflow: CompiledWorkflow,
-    input: JsonValue,
-    runId: string,
-    starter: Starter,
-  ): Promise<string | null> {
-    if (!workflow.concurrencyKey) return null;
-    const scope = keyScope(workflow, input, runId, starter);
-    try {
-      const key = await evaluator.evaluate(workflow.concurrencyKey, scope, starter.tenantId);
-      return `${starter.tenantId}\n${typeof key === 'string' ? key : JSON.stringify(key)}`;
-    } catch (error) {
-      throw expressionFault(error, { path: 'concurrency.key' });
-    }
-  }
-
-  async function newRun(
-    request: StartRequest,
-    starter: Starter,
-    input: JsonValue,
-    inputJson: string,
-  ): Promise<NewRun> {
-    const { kind, workflow, trigger, priority = 0, runAt, parent, rerunOf } = request;
-    const now = clock.now();
-    const id = `${kind === 'job' ? 'job' : 'run'}_${random.uuid().replaceAll('-', '')}`;
-    const { concurrency } = workflow.definition;
-    return {
-      id,
-      kind,
-      tenantId: starter.tenantId,
-      workflowId: workflow.definition.id,
-      definitionHash: workflow.hash,
-      priority,
-      runAt: runAt !== undefined && runAt > now ? runAt : null,
-      deadlineAt: null,
-      concurrencyKey: await concurrencyKeyOf(workflow, input, id, starter),
-      concurrencyLimit: concurrency?.limit ?? null,
-      trigger,
-      parentId: parent?.id ?? null,
-      parentStep: parent?.stepId ?? null,
-      rerunOf: rerunOf ?? null,
-      depth: parent ? parent.depth + 1 : 0,
-      hostId: starter.hostId,
-      requestId: starter.requestId,
-      traceId: starter.traceId,
-      parentSpanId: starter.parentSpanId ?? null,
-      input: inputJson,
-      createdAt: now,
-    };
-  }
-
-  async function start(request: StartRequest, starter: Starter): Promise<RunRecord> {
+  /**
+   * Starts a run; durable once resolved. Throws VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED, CONCURRENT_LIMIT_EXCEEDED.
+   */
+  async start(request: StartRequest, starter: Starter): Promise<RunRecord> {
+    const { evaluator, checkCodeInput, store, clock, engine } = this.#deps;
     const { workflow, parent, idempotency } = request;
     const { tenantId } = starter;
     const part = { part: 'input', tenantId } as const;
@@ -154,11 +88,11 @@ export function createRunStarter(deps: {
         `Workflows start each other ${MOST_DEPTH} levels deep; this one would go deeper.`,
       );
     if (workflow.code) await checkCodeInput(workflow.code, input, { tenantId });
-    const run = await newRun(request, starter, input, inputJson);
+    const run = await this.#newRun(request, starter, input, inputJson);
     const started = await store.start(run, {
       definition: { hash: workflow.hash, workflowId: run.workflowId, body: workflow.body },
       day: new Date(run.createdAt).toISOString().slice(0, 10),
-      limits: parent ? undefined : limitsOf(run.tenantId),
+      limits: parent ? undefined : this.#limitsOf(run.tenantId),
       strategy: workflow.definition.concurrency?.strategy,
       parts: request.parts,
       idempotency: idempotency && {
@@ -173,25 +107,96 @@ export function createRunStarter(deps: {
         return started.run;
       throw keyTaken(idempotency!);
     }
-    if (started.outcome === 'over') throw overLimit(started.limit, run, limitsOf(run.tenantId), clock.now());
+    if (started.outcome === 'over')
+      throw overLimit(started.limit, run, this.#limitsOf(run.tenantId), clock.now());
     engine.offer(started.run, request.parts === undefined);
     await engine.supersede(started.supersedes);
     return started.run;
   }
 
-  return {
-    start,
-    async startOnce(idempotency, request, starter) {
-      try {
-        return await start({ ...request(), idempotency }, starter);
-      } catch (error) {
-        const known = idempotency && (await store.keyed(starter.tenantId, idempotency.key, clock.now()));
-        const isSame = known && isRepeat(known, idempotency!);
-        if (known?.run && isSame) return known.run;
-        throw isSame === false ? keyTaken(idempotency!) : error;
-      }
-    },
-  };
+  /**
+   * Starts the request once per key. A repeat returns its run even if the request would be refused now, for example
+   * because its workflow was removed.
+   */
+  async startOnce(
+    idempotency: Idempotency | undefined,
+    request: () => StartRequest,
+    starter: Starter,
+  ): Promise<RunRecord> {
+    const { store, clock } = this.#deps;
+    try {
+      return await this.start({ ...request(), idempotency }, starter);
+    } catch (error) {
+      const known = idempotency && (await store.keyed(starter.tenantId, idempotency.key, clock.now()));
+      const isSame = known && isRepeat(known, idempotency!);
+      if (known?.run && isSame) return known.run;
+      throw isSame === false ? keyTaken(idempotency!) : error;
+    }
+  }
+
+  #limitsOf(tenantId: string): NonNullable<StartOptions['limits']> | undefined {
+    const { tenants } = this.#deps;
+    const own = Object.hasOwn(tenants, tenantId) ? tenants[tenantId as keyof typeof tenants] : undefined;
+    if (!own) return undefined;
+    return {
+      concurrent: own.concurrentRuns ?? null,
+      perDay: own.runsPerDay ?? null,
+      perMonth: own.runsPerMonth ?? null,
+    };
+  }
+
+  async #concurrencyKeyOf(
+    workflow: CompiledWorkflow,
+    input: JsonValue,
+    runId: string,
+    starter: Starter,
+  ): Promise<string | null> {
+    const { evaluator } = this.#deps;
+    if (!workflow.concurrencyKey) return null;
+    const scope = keyScope(workflow, input, runId, starter);
+    try {
+      const key = await evaluator.evaluate(workflow.concurrencyKey, scope, starter.tenantId);
+      return `${starter.tenantId}\n${typeof key === 'string' ? key : JSON.stringify(key)}`;
+    } catch (error) {
+      throw expressionFault(error, { path: 'concurrency.key' });
+    }
+  }
+
+  async #newRun(
+    request: StartRequest,
+    starter: Starter,
+    input: JsonValue,
+    inputJson: string,
+  ): Promise<NewRun> {
+    const { clock, random } = this.#deps;
+    const { kind, workflow, trigger, priority = 0, runAt, parent, rerunOf } = request;
+    const now = clock.now();
+    const id = `${kind === 'job' ? 'job' : 'run'}_${random.uuid().replaceAll('-', '')}`;
+    const { concurrency } = workflow.definition;
+    return {
+      id,
+      kind,
+      tenantId: starter.tenantId,
+      workflowId: workflow.definition.id,
+      definitionHash: workflow.hash,
+      priority,
+      runAt: runAt !== undefined && runAt > now ? runAt : null,
+      deadlineAt: null,
+      concurrencyKey: await this.#concurrencyKeyOf(workflow, input, id, starter),
+      concurrencyLimit: concurrency?.limit ?? null,
+      trigger,
+      parentId: parent?.id ?? null,
+      parentStep: parent?.stepId ?? null,
+      rerunOf: rerunOf ?? null,
+      depth: parent ? parent.depth + 1 : 0,
+      hostId: starter.hostId,
+      requestId: starter.requestId,
+      traceId: starter.traceId,
+      parentSpanId: starter.parentSpanId ?? null,
+      input: inputJson,
+      createdAt: now,
+    };
+  }
 }
 
 function keyTaken({ key }: Idempotency): PlatformError {

@@ -27,18 +27,6 @@ const SET_BACK_MS = seconds(1);
 /** Maximum runs that `catchUp: all` starts for one schedule. */
 const MOST_CAUGHT_UP = 100;
 
-export interface Schedules {
-  /** Replaces the active schedules with those of registered workflows and of plugins. */
-  sync(ofPlugins: PluginSchedules): Promise<void>;
-  /** Serves due schedules; resolves to the next due time. */
-  serve(now: number): Promise<number | null>;
-  list(tenantId: string): Promise<Schedule[]>;
-  /** Pauses a schedule. Throws NOT_FOUND, as do `resume` and `trigger`. */
-  pause(tenantId: string, id: string): Promise<Schedule>;
-  resume(tenantId: string, id: string): Promise<Schedule>;
-  trigger(tenantId: string, id: string, starter: Starter): Promise<WorkflowRun>;
-}
-
 /** Schedules from the manifests of loaded plugins. */
 export interface PluginSchedules {
   found: readonly FoundSchedule[];
@@ -64,13 +52,64 @@ export interface SchedulesDeps {
 }
 
 /** Cron schedules, stored as rows with their next time; croner handles time zones. */
-export function createSchedules(deps: SchedulesDeps): Schedules {
-  const { store, runs, starter, definitions, clock, random, logger } = deps;
-  let ofPlugins: PluginSchedules = { found: [], loaded: new Map() };
-  let syncing: Promise<void> = Promise.resolve();
-  let lookedAt = 0;
+export class Schedules {
+  readonly #deps: SchedulesDeps;
+  #ofPlugins: PluginSchedules = { found: [], loaded: new Map() };
+  #syncing: Promise<void> = Promise.resolve();
+  #lookedAt = 0;
 
-  async function find(tenantId: string, id: string): Promise<ScheduleRecord> {
+  constructor(deps: SchedulesDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Replaces the active schedules with those of registered workflows and of plugins. Calls are serialized, so that the
+   * latest one stays in force.
+   */
+  sync(given: PluginSchedules): Promise<void> {
+    this.#ofPlugins = given;
+    const syncGiven = (): Promise<void> => this.#syncNow(given);
+    this.#syncing = this.#syncing.then(syncGiven, syncGiven);
+    return this.#syncing;
+  }
+
+  /** Serves due schedules; resolves to the next due time. */
+  async serve(now: number): Promise<number | null> {
+    const { store } = this.#deps;
+    const wasSetBack = now < this.#lookedAt - SET_BACK_MS;
+    this.#lookedAt = now;
+    if (wasSetBack) await this.sync(this.#ofPlugins);
+    for (const schedule of await store.due(now)) await this.#serveOne(schedule, now);
+    // Schedules blocked by their previous run stay due: the next tick retries them without a wake-up of their own.
+    return store.nextAt(now);
+  }
+
+  async list(tenantId: string): Promise<Schedule[]> {
+    const { store } = this.#deps;
+    return (await store.list(tenantId)).map(viewSchedule);
+  }
+
+  /** Pauses a schedule. Throws NOT_FOUND, as do `resume` and `trigger`. */
+  async pause(tenantId: string, id: string): Promise<Schedule> {
+    const { store } = this.#deps;
+    await this.#find(tenantId, id);
+    await store.setPaused(id, true, null);
+    return viewSchedule(await this.#find(tenantId, id));
+  }
+
+  async resume(tenantId: string, id: string): Promise<Schedule> {
+    const { store, clock } = this.#deps;
+    const schedule = await this.#find(tenantId, id);
+    if (schedule.paused) await store.setPaused(id, false, nextTime(schedule, clock.now()));
+    return viewSchedule(await this.#find(tenantId, id));
+  }
+
+  async trigger(tenantId: string, id: string, who: Starter): Promise<WorkflowRun> {
+    return viewRun(await this.#start(await this.#find(tenantId, id), null, who));
+  }
+
+  async #find(tenantId: string, id: string): Promise<ScheduleRecord> {
+    const { store } = this.#deps;
     const schedule = await store.find(tenantId, id);
     if (schedule) return schedule;
     throw new PlatformError(
@@ -79,7 +118,8 @@ export function createSchedules(deps: SchedulesDeps): Schedules {
     );
   }
 
-  async function start(schedule: ScheduleRecord, slot: number | null, who: Starter): Promise<RunRecord> {
+  async #start(schedule: ScheduleRecord, slot: number | null, who: Starter): Promise<RunRecord> {
+    const { starter, definitions } = this.#deps;
     return starter.start(
       {
         kind: 'workflow',
@@ -93,16 +133,17 @@ export function createSchedules(deps: SchedulesDeps): Schedules {
     );
   }
 
-  async function serveOne(schedule: ScheduleRecord, now: number): Promise<void> {
+  async #serveOne(schedule: ScheduleRecord, now: number): Promise<void> {
+    const { store, random } = this.#deps;
     const { id, nextAt, catchUp, overlap, lastRunId } = schedule;
     const mayBeHeld = overlap === 'queue' && catchUp === 'none';
-    const slots = slotsToServe(schedule, now, mayBeHeld ? await heldBackUntil(lastRunId, now) : 0);
+    const slots = slotsToServe(schedule, now, mayBeHeld ? await this.#heldBackUntil(lastRunId, now) : 0);
     let served: { lastAt: number | null; lastRunId: string | null } = { lastAt: nextAt, lastRunId: null };
     for (const slot of slots) {
       const previous = served.lastRunId ?? lastRunId;
-      if (overlap !== 'allow' && previous !== null && (await isUnfinished(previous))) {
+      if (overlap !== 'allow' && previous !== null && (await this.#isUnfinished(previous))) {
         if (overlap === 'skip') {
-          note(schedule, slot, 'OVERLAP', 'the run before has not ended');
+          this.#note(schedule, slot, 'OVERLAP', 'the run before has not ended');
           served = { ...served, lastAt: slot };
           continue;
         }
@@ -111,33 +152,36 @@ export function createSchedules(deps: SchedulesDeps): Schedules {
         return;
       }
       try {
-        const run = await start(schedule, slot, system(random));
+        const run = await this.#start(schedule, slot, system(random));
         served = { lastAt: slot, lastRunId: run.id };
       } catch (error) {
-        note(schedule, slot, 'START_FAILED', messageOf(error));
+        this.#note(schedule, slot, 'START_FAILED', messageOf(error));
         served = { ...served, lastAt: slot };
       }
     }
     if (slots.length === 0)
-      note(schedule, nextAt ?? now, 'MISSED', `it was missed, and catchUp is "${catchUp}"`);
+      this.#note(schedule, nextAt ?? now, 'MISSED', `it was missed, and catchUp is "${catchUp}"`);
     const left = slots.length === MOST_CAUGHT_UP ? nextTime(schedule, slots.at(-1)!) : null;
     if (left !== null && left <= now)
-      note(schedule, left, 'MISSED', `catchUp starts ${MOST_CAUGHT_UP} at most, and this is the next`);
+      this.#note(schedule, left, 'MISSED', `catchUp starts ${MOST_CAUGHT_UP} at most, and this is the next`);
     await store.served(id, { nextAt: nextTime(schedule, now), ...served });
   }
 
   /** Returns when the previous run stopped blocking: times that waited for it were not missed. */
-  async function heldBackUntil(runId: string | null, now: number): Promise<number> {
+  async #heldBackUntil(runId: string | null, now: number): Promise<number> {
+    const { runs } = this.#deps;
     const run = runId === null ? undefined : await runs.find(null, runId);
     return run ? (run.finishedAt ?? now) : 0;
   }
 
-  async function isUnfinished(runId: string): Promise<boolean> {
+  async #isUnfinished(runId: string): Promise<boolean> {
+    const { runs } = this.#deps;
     const run = await runs.find(null, runId);
     return run !== undefined && !isFinal(run.status);
   }
 
-  function note(schedule: ScheduleRecord, slot: number, reasonCode: string, why: string): void {
+  #note(schedule: ScheduleRecord, slot: number, reasonCode: string, why: string): void {
+    const { logger } = this.#deps;
     logger.diagnostic(
       {
         domain: 'workflow',
@@ -152,7 +196,8 @@ export function createSchedules(deps: SchedulesDeps): Schedules {
     );
   }
 
-  async function syncNow({ found, loaded }: PluginSchedules): Promise<void> {
+  async #syncNow({ found, loaded }: PluginSchedules): Promise<void> {
+    const { definitions, clock, store } = this.#deps;
     const wanted = [...definitions.registered.values()].flatMap(({ workflow: { definition } }) => {
       const plans = definition.on.schedule;
       const ids = scheduleIds(definition.id, plans);
@@ -171,40 +216,6 @@ export function createSchedules(deps: SchedulesDeps): Schedules {
     }
     await store.sync(planned, owners, clock.now());
   }
-
-  /** Serializes calls, so that the latest one stays in force. */
-  function sync(given: PluginSchedules): Promise<void> {
-    ofPlugins = given;
-    const syncGiven = (): Promise<void> => syncNow(given);
-    syncing = syncing.then(syncGiven, syncGiven);
-    return syncing;
-  }
-
-  return {
-    sync,
-    async serve(now) {
-      const wasSetBack = now < lookedAt - SET_BACK_MS;
-      lookedAt = now;
-      if (wasSetBack) await sync(ofPlugins);
-      for (const schedule of await store.due(now)) await serveOne(schedule, now);
-      // Schedules blocked by their previous run stay due: the next tick retries them without a wake-up of their own.
-      return store.nextAt(now);
-    },
-    list: async (tenantId) => (await store.list(tenantId)).map(viewSchedule),
-    async pause(tenantId, id) {
-      await find(tenantId, id);
-      await store.setPaused(id, true, null);
-      return viewSchedule(await find(tenantId, id));
-    },
-    async resume(tenantId, id) {
-      const schedule = await find(tenantId, id);
-      if (schedule.paused) await store.setPaused(id, false, nextTime(schedule, clock.now()));
-      return viewSchedule(await find(tenantId, id));
-    },
-    async trigger(tenantId, id, who) {
-      return viewRun(await start(await find(tenantId, id), null, who));
-    },
-  };
 }
 
 function recordOf(plan: ScheduleDefinition, id: string, workflowId: string) {

@@ -18,27 +18,54 @@ import type { RunStarter, Starter } from './run-starter.ts';
 
 const LIMITS = new Set(['QUOTA_EXCEEDED', 'CONCURRENT_LIMIT_EXCEEDED', 'RATE_LIMIT_EXCEEDED']);
 
-/** Webhooks that start workflows. @spec docs/workflows.md "Started by a webhook" */
-export interface Triggers {
-  list(): TriggeringWebhook[];
-  /** Throws transient errors (limits, a store that cannot write); permanent ones are returned as `refused`. */
-  start(delivery: DeliveredEvent, starter: Starter): Promise<DeliveryStarts>;
-}
-
-export function createTriggers(deps: {
+export interface TriggersDeps {
   definitions: Definitions;
   starter: RunStarter;
   evaluator: Evaluator;
   logger: Logger;
-}): Triggers {
-  const { definitions, starter, evaluator, logger } = deps;
+}
+
+/** Webhooks that start workflows. @spec docs/workflows.md "Started by a webhook" */
+export class Triggers {
+  readonly #deps: TriggersDeps;
+
+  constructor(deps: TriggersDeps) {
+    this.#deps = deps;
+  }
+
+  /** Returns the distinct webhooks that start a workflow. */
+  list(): TriggeringWebhook[] {
+    const { definitions } = this.#deps;
+    const all = [...definitions.registered.values()].flatMap(({ workflow }) => workflow.triggers);
+    const distinct = new Map(all.map((trigger) => [`${trigger.pluginId} ${trigger.event}`, trigger]));
+    return [...distinct.values()].map(({ pluginId, event }) => ({ pluginId, event }) as TriggeringWebhook);
+  }
+
+  /** Throws transient errors (limits, a store that cannot write); permanent ones are returned as `refused`. */
+  async start(delivery: DeliveredEvent, who: Starter): Promise<DeliveryStarts> {
+    const started: DeliveryStarts = { runs: [], refused: [] };
+    for (const { workflow, trigger } of this.#matching(delivery)) {
+      const workflowId = workflow.definition.id;
+      try {
+        const runId = await this.#startOne(workflow, trigger, delivery, who);
+        if (runId) started.runs.push({ workflowId, runId });
+      } catch (thrown) {
+        const error = toPlatformError(thrown);
+        if (passes(error)) throw thrown;
+        this.#tellRefused(workflowId, error, delivery, who);
+        started.refused.push({ workflowId, code: error.code, message: error.message });
+      }
+    }
+    return started;
+  }
 
   /** Converts a failed expression to a permanent fault: it would fail for this payload each time. */
-  async function evaluated<Value>(
+  async #evaluated<Value>(
     what: Evaluable<Value>,
     delivery: DeliveredEvent,
     tenantId: string,
   ): Promise<Value> {
+    const { evaluator } = this.#deps;
     try {
       return await evaluator.evaluate(what, scopeOf(delivery), tenantId);
     } catch (error) {
@@ -46,7 +73,8 @@ export function createTriggers(deps: {
     }
   }
 
-  function matching({ pluginId, event, instanceId }: DeliveredEvent) {
+  #matching({ pluginId, event, instanceId }: DeliveredEvent) {
+    const { definitions } = this.#deps;
     return [...definitions.registered.values()].flatMap(({ workflow }) => {
       const trigger = workflow.triggers.find(
         (one) =>
@@ -58,14 +86,15 @@ export function createTriggers(deps: {
     });
   }
 
-  async function startOne(
+  async #startOne(
     workflow: CompiledWorkflow,
     trigger: CompiledTrigger,
     delivery: DeliveredEvent,
     who: Starter,
   ): Promise<RunId | undefined> {
-    if (!(await evaluated(trigger.condition, delivery, who.tenantId))) return undefined;
-    const input = await evaluated(trigger.input, delivery, who.tenantId);
+    const { starter } = this.#deps;
+    if (!(await this.#evaluated(trigger.condition, delivery, who.tenantId))) return undefined;
+    const input = await this.#evaluated(trigger.input, delivery, who.tenantId);
     const { id } = workflow.definition;
     const run = await starter.start(
       {
@@ -80,12 +109,13 @@ export function createTriggers(deps: {
     return run.id as RunId;
   }
 
-  function tellRefused(
+  #tellRefused(
     workflowId: string,
     error: PlatformError,
     { webhookId, pluginId, event }: DeliveredEvent,
     { tenantId, requestId, traceId }: Starter,
   ): void {
+    const { logger } = this.#deps;
     const { code, message } = error;
     logger.diagnostic(
       {
@@ -100,30 +130,6 @@ export function createTriggers(deps: {
       { tenantId, requestId, traceId, pluginId },
     );
   }
-
-  return {
-    list() {
-      const all = [...definitions.registered.values()].flatMap(({ workflow }) => workflow.triggers);
-      const distinct = new Map(all.map((trigger) => [`${trigger.pluginId} ${trigger.event}`, trigger]));
-      return [...distinct.values()].map(({ pluginId, event }) => ({ pluginId, event }) as TriggeringWebhook);
-    },
-    async start(delivery, who) {
-      const started: DeliveryStarts = { runs: [], refused: [] };
-      for (const { workflow, trigger } of matching(delivery)) {
-        const workflowId = workflow.definition.id;
-        try {
-          const runId = await startOne(workflow, trigger, delivery, who);
-          if (runId) started.runs.push({ workflowId, runId });
-        } catch (thrown) {
-          const error = toPlatformError(thrown);
-          if (passes(error)) throw thrown;
-          tellRefused(workflowId, error, delivery, who);
-          started.refused.push({ workflowId, code: error.code, message: error.message });
-        }
-      }
-      return started;
-    },
-  };
 }
 
 /** Returns the idempotency key of a delivery within its namespace. */
