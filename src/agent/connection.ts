@@ -199,7 +199,7 @@ export class Connection {
   }
 }
 
-/** Parses a frame, or returns what is wrong with it. A newer gateway may send unknown types. */
+/** Parses a frame, or returns its fault. A newer gateway may send unknown types. */
 function readFrame(text: string): GatewayFrame | string {
   try {
     const value = JSON.parse(text) as { type?: unknown };

@@ -51,7 +51,7 @@ export class PluginCache {
     return root;
   }
 
-  /** Downloads it from the gateway. Throws INTEGRITY_MISMATCH if the digest differs. */
+  /** Downloads the plugin from the gateway. Throws INTEGRITY_MISMATCH if the digest differs. */
   fetch(plugin: HostPlugin): Promise<string> {
     const key = `${plugin.id} ${plugin.integrity}`;
     let loading = this.#fetching.get(key);

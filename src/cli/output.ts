@@ -117,7 +117,7 @@ const MARGIN = 6;
 
 /**
  * Wraps text after a head. Lines other than list items are indented by the width of the head, so that untrusted text
- * cannot imitate our own `hint` or `error` lines.
+ * cannot imitate the `hint` and `error` lines of the CLI.
  */
 function indented(head: string, text: string, width: number): string {
   const margin = ' '.repeat(MARGIN);

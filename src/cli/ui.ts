@@ -50,7 +50,7 @@ export function createUi({ stdout, stderr, quiet, json, out, err, shape = {} }: 
   const note = (text: string): void => {
     if (!quiet) print(text);
   };
-  // Later lines are indented, so that none looks like a message of its own.
+  // Later lines are indented, so that none looks like a separate message.
   const warn = (text: string): void => print(`${err.yellow('!')} ${text.replaceAll('\n', '\n  ')}`);
   return {
     note: (text) => note(harmlessData(text)),

@@ -1,4 +1,4 @@
-/** Limits fixed by the spec, and our own. @spec Limits; docs/gateway.md "Limits" */
+/** Limits of the spec and of this implementation. @spec Limits; docs/gateway.md "Limits" */
 export const LIMITS = {
   webhookBodyBytes: 1024 * 1024,
   webhookRequestsPerMinute: 60,

@@ -12,7 +12,7 @@ const changeErrors = [
   'RATE_LIMIT_EXCEEDED',
 ] as const;
 
-/** Providers that generate the webhook secret themselves: a secret of ours would make every delivery fail with 401. */
+/** Providers that generate the webhook secret themselves: with a generated secret every delivery would fail with 401. */
 export const SECRET_GENERATING_PROVIDERS: Readonly<Record<string, string>> = {
   stripe: 'Stripe',
   slack: 'Slack',

@@ -113,7 +113,7 @@ export const StepAttempt = z
   .meta({ id: 'StepAttempt' });
 export type StepAttempt = z.infer<typeof StepAttempt>;
 
-/** What a waiting step waits for. */
+/** Condition that a waiting step waits for. */
 export const StepWait = z
   .object({
     for: WaitReason,

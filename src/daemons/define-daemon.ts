@@ -35,7 +35,7 @@ export interface Resources {
   logger: Logger;
   metrics: Metrics;
   analytics: Analytics;
-  /** Whether the previous process died of its own fault: an error or an unexpected signal. */
+  /** Whether the previous process crashed: it exited with an error or by an unexpected signal. */
   hadFault?: boolean | undefined;
   /** Set only if traces are exported. */
   tracer?: Tracer | undefined;
@@ -69,7 +69,7 @@ export interface DaemonDefinition<Services extends DaemonServices = DaemonServic
    */
   services: (resources: Resources, stack: AsyncDisposableStack) => Services | Promise<Services>;
   routes: ReadonlyArray<(http: Http, services: Services) => void>;
-  /** Its own request listener, which passes native endpoints on to Fastify; default: Fastify gets every request. */
+  /** A request listener of the service, which passes native endpoints on to Fastify; default: Fastify gets every request. */
   listener?: (http: Http, services: Services) => RequestListener;
   standard?: Partial<Omit<StandardRoutes, 'isDraining' | 'degradations'>>;
   /** Called once the server listens. */

@@ -122,7 +122,7 @@ async function stop(deadlineMs = drainMs + STOP_DEADLINES.processEndMs): Promise
   }
 }
 
-/** The supervisor did not read the log for a while. */
+/** Reports log lines that were dropped because the supervisor did not read them in time. */
 function tellDropped(count: number): void {
   logger.diagnostic({
     domain: 'telemetry',

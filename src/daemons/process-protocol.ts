@@ -24,7 +24,7 @@ export interface DaemonStart {
   peers: PeerUrls;
   listen: { host: string; port: number };
   logLevel?: LogLevel;
-  /** Whether the previous process died of its own fault: an error or an unexpected signal. */
+  /** Whether the previous process crashed: it exited with an error or by an unexpected signal. */
   hadFault?: boolean;
   /** Set for a process that the service's primary started to share its port. */
   sibling?: { place: number };

@@ -72,7 +72,7 @@ async function openService<Services extends DaemonServices>(
   stack.defer(async () => {
     draining = true;
     if (group.role === 'primary') group.stop();
-    // In parallel, so that background work has as much time as requests.
+    // Both drain in parallel, so that background work has as much time as requests.
     await Promise.all([http.close(), definition.drain?.(services)]);
   });
   if (group.role === 'primary') await requireFree(address, name);

@@ -34,7 +34,7 @@ export interface StartOptions
   listen?: { host: string; port: number };
   /** Listener of a predecessor on the same address, used instead of opening one. */
   listener?: Listener | undefined;
-  /** Whether the previous process died of its own fault. */
+  /** Whether the previous process crashed, rather than being killed from outside. */
   hadFault?: boolean | undefined;
   /** Called when an essential part has failed permanently: the caller must close the service. */
   onFatal?: (error: PlatformError) => void;
@@ -57,7 +57,7 @@ export function keepSecrets({ config, keys, operator, env = {} }: StartOptions):
   ]);
 }
 
-/** Start parameters for siblings, equal to ours. */
+/** Start parameters for siblings, equal to those of this process. */
 export function siblingStart(options: StartOptions): Omit<DaemonStart, 'listen' | 'sibling'> {
   const {
     config,

@@ -45,7 +45,7 @@ function answerClientError(error: Error, socket: Socket, requestId: string): voi
     socket.destroy();
     return;
   }
-  // A response that has begun must not be interleaved with ours. destroySoon() flushes it first: it may be a refusal of
+  // The error must not be written into a response that has begun. destroySoon() flushes it first: it may be a refusal of
   // the same bad framing.
   if (hasBegunResponse(socket)) {
     socket.destroySoon();

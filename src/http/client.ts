@@ -155,7 +155,7 @@ export function connectionError(error: unknown, peer: string, base: string): Pla
   );
 }
 
-/** Converts an error response. Keeps the peer's error if it has our format and a known code. */
+/** Converts an error response. Keeps the peer's error if it has the platform's format and a known code. */
 export function peerError(
   response: Pick<SentReply, 'status' | 'headers'>,
   text: string,
@@ -171,7 +171,7 @@ export function peerError(
     if (isPlatformCode(error.code)) ({ code, message, details = {} } = { ...error, code: error.code });
     else details = { ...details, code: error.code };
   } catch {
-    // Not our format: only the status is known.
+    // The body does not have the platform's format: only the status is known.
   }
   const retryAfter = response.headers.get('retry-after');
   return new PlatformError(code, message, {

@@ -5,11 +5,11 @@ import type { Http } from './http-kit.ts';
 export interface CorsVerdict {
   /** Flat list of names and values for the response. */
   headers: string[];
-  /** The browser asks whether the page may send another request: this one goes no further. */
+  /** A preflight request, which is answered without a handler. */
   isPreflight: boolean;
 }
 
-/** Null for a request that no page sends. */
+/** Returns null for a request without a page as its origin. */
 export type JudgeOrigin = (request: IncomingMessage) => CorsVerdict | null;
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';

@@ -20,7 +20,7 @@ export function createHostCheck({ listenHost, allowedHosts }: HostCheckOptions):
   const allowed = new Set(allowedHosts.map((host) => host.toLowerCase()));
   let lastGood: string | undefined;
   return (host) => {
-    // Optional in HTTP/1.0. Browsers always send it.
+    // `Host` is optional in HTTP/1.0. Browsers always send it.
     if (host === undefined || host === lastGood) return;
     const full = host.toLowerCase();
     const name = full.replace(/:\d*$/, '');

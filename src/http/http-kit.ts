@@ -48,7 +48,7 @@ export interface HttpKit {
   tracer?: Tracer | undefined;
   /** Counts and logs a request whose response bypasses Fastify. */
   account: (request: FastifyRequest, status: number) => void;
-  /** The same for a request that bypasses Fastify entirely. */
+  /** Counts and logs a request that bypasses Fastify entirely. */
   accountAnswered: Account;
   /** Proxies whose `X-Forwarded-*` headers are trusted. */
   trustedProxies?: readonly string[];

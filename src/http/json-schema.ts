@@ -9,7 +9,7 @@ export interface SchemaComponents {
   readonly schemas: Record<string, JsonSchema>;
   /** Converts to JSON Schema 2020-12 with every `$ref` into `components.schemas`. `input` is the request form. */
   add(schema: z.ZodType, io: 'input' | 'output'): JsonSchema;
-  /** The same for an existing JSON Schema; its own `$defs` become components. `name` is the fallback name. */
+  /** Adds an existing JSON Schema; its `$defs` become components. `name` is the fallback name. */
   lift(schema: JsonSchema, name: string): JsonSchema;
 }
 

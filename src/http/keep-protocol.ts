@@ -28,7 +28,10 @@ export function createProtocolServer(): Server {
   return server;
 }
 
-/** Handles expectations, CONNECT and stalled bodies, which Node would answer itself. Requests go to the `request` listener. */
+/**
+ * Handles expectations, CONNECT and stalled bodies, which Node would answer itself. Requests go to the `request`
+ * listener.
+ */
 export function keepProtocol(server: Server, random: Random, bodyIdleMs: number = LIMITS.bodyIdleMs): void {
   refuseExpectations(server, random);
   refuseTunnels(server, random);
@@ -36,7 +39,7 @@ export function keepProtocol(server: Server, random: Random, bodyIdleMs: number 
   cutStalledBodies(server, bodyIdleMs);
 }
 
-/** The same for a server without Fastify, which answers malformed requests itself. */
+/** Like `keepProtocol`, for a server without Fastify, which answers malformed requests itself. */
 export function keepProtocolAlone(server: Server, random: Random): void {
   keepProtocol(server, random);
   server.on('clientError', createClientErrorAnswer(random));

@@ -23,7 +23,7 @@ import { sendError } from './send-error.ts';
 /** Default limit of a request body. */
 const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
 
-/** Of every router: two that read one path in two ways would let a request past a check. */
+/** Options of every router. Two routers that parse a path differently would let a request bypass a check. */
 export const ROUTER_OPTIONS = { maxParamLength: 2048, ignoreTrailingSlash: false };
 
 type KitState =

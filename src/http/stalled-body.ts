@@ -12,8 +12,9 @@ interface Progress {
 const CHECKS_PER_TIMEOUT = 4;
 
 /**
- * Answers 408 and closes the connection when a client stops sending its body for `idleMs` (plus up to a quarter). Ignores
- * stalls on our side. One timer checks all connections: Node's per-socket timeout costs 4 % of a proxied request.
+ * Answers 408 and closes the connection when a client stops sending its body for `idleMs` (plus up to a quarter).
+ * Ignores stalls of the server itself. One timer checks all connections: Node's per-socket timeout costs 4 % of a
+ * proxied request.
  */
 export function cutStalledBodies(server: Server, idleMs: number): void {
   const connections = new Map<Socket, Progress>();

@@ -23,7 +23,7 @@ export interface DescribedPlugin {
 /** Evaluates plugin code for its metadata, in the same sandbox as handlers but without any permission. */
 export interface PluginDescriber {
   manifest: EvaluateManifest;
-  /** Each as JSON Schema, or why it cannot be converted; in request order. */
+  /** Returns each schema as JSON Schema, or the reason why it cannot be converted, in request order. */
   schemas(plugin: DescribedPlugin, refs: readonly SchemaToDescribe[]): Promise<DescribedSchema[]>;
   /** Why each referenced JSON Schema is unusable, null if it is usable; in request order. */
   references(plugin: DescribedPlugin, refs: readonly string[]): Promise<Array<string | null>>;

@@ -67,7 +67,7 @@ export class ManagedService {
   #bound: Bound | null = null;
   #restarts = 0;
   #lastExit: LastExit | null = null;
-  /** A process crashed by its own fault since the last one was ready. */
+  /** A process crashed, without a kill from outside, since the last one was ready. */
   #hadFault = false;
   /** The process was killed: it did not drain in time, or a kill was requested. */
   #isForced = false;
@@ -215,7 +215,7 @@ export class ManagedService {
       await Promise.race([waitHealthy(this.name, listening.url, deadline.signal), failed]);
     } finally {
       cancelDeadline();
-      // A process that hangs during startup counts as crashed by its own fault.
+      // A process that hangs during startup counts as crashed.
       this.#hadFault ||= deadline.signal.aborted;
     }
   }

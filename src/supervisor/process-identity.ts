@@ -22,7 +22,7 @@ export function killProcess(identity: ProcessIdentity): void {
   try {
     process.kill(identity.pid, 'SIGKILL');
   } catch (error) {
-    // It has ended meanwhile.
+    // The process has ended meanwhile.
     if (codeOf(error) !== 'ESRCH') throw error;
   }
 }

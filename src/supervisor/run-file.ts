@@ -15,7 +15,7 @@ export function writeRunFile(folder: DataFolder, content: RunFile): void {
   writePrivateFile(folder.runFile, `${JSON.stringify(content)}\n`);
 }
 
-/** Null if it does not exist or is unreadable. */
+/** Returns null if the file does not exist or is unreadable. */
 export function readRunFile(folder: DataFolder): RunFile | null {
   try {
     return JSON.parse(readFileSync(folder.runFile, 'utf8')) as RunFile;

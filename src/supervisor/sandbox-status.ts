@@ -1,7 +1,7 @@
 import { type SandboxPreference, type SandboxStatus, sandboxStatus } from '../plugins/index.ts';
 
 export interface SandboxOfService {
-  /** As reported by its process. */
+  /** As reported by the process of the service. */
   used: SandboxStatus | null;
   /** Setting of the running process; null if it is not running. */
   preference: SandboxPreference | null;

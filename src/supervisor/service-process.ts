@@ -28,7 +28,7 @@ const EXTERNAL_SIGNALS = new Set<NodeJS.Signals | null>([
   'SIGQUIT',
 ]);
 
-/** Whether the process crashed by its own fault. An out-of-memory kill cannot be told from an external one. */
+/** Whether the process crashed, rather than being killed from outside. Out-of-memory kills count as external. */
 export function isFault({ code, signal, reportedFailure }: ExitInfo): boolean {
   return !EXTERNAL_SIGNALS.has(signal) || (code !== null && code !== 0 && !reportedFailure);
 }

@@ -1,6 +1,6 @@
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** The launcher forwards a Ctrl-C that the terminal also sent to us; both count as one. */
+/** The launcher forwards a Ctrl-C that the terminal also sends to this process; both count as one. */
 const DUPLICATE_WINDOW_MS = 250;
 
 export interface StopHandlers {

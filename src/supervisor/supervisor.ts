@@ -16,7 +16,7 @@ export interface SupervisorOptions {
   /** Called before each requested restart, so that config changes take effect. */
   loadConfig: () => LoadedConfig;
   secrets: Secrets;
-  /** The same for secrets, with the environment of the config and its `.env`. */
+  /** Like `loadConfig`, for secrets: gets the environment of the config with its `.env`. */
   reloadSecrets: (env: Environment) => Secrets;
   clock: Clock;
   random: Random;

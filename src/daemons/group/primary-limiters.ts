@@ -115,7 +115,7 @@ class PrimaryLimiter implements SharedLimiter {
     this.#counts.find(key)?.calls.remove(1);
   }
 
-  /** Permits that are lent before a sibling needs them, of those left. */
+  /** Returns how many of the remaining permits are lent before a sibling needs them. */
   #aheadOf(left: number): number {
     if (this.#options.exact) return 0;
     return Math.min(MAX_LOAN, Math.floor((left * LENT_SHARE) / this.#group.size));

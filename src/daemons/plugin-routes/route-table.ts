@@ -5,7 +5,7 @@ import { createPathMatcher, type PathMatch } from './path-matcher.ts';
 export interface RoutedPlugin {
   id: string;
   version: string;
-  /** Its folder. */
+  /** Folder of the plugin. */
   root: string;
   manifest: ManifestV3;
 }

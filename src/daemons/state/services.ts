@@ -36,8 +36,7 @@ export async function stateServices(
   const objects = stack.adopt(storedObjects(resources, store), (opened) => opened.close());
   stack.adopt(startSweeping({ store: store.entries, clock, logger }), (sweeping) => sweeping.stop());
   return {
-    // In every profile: only services call it, and a plugin with network access could read all tenants
-    // otherwise.
+    // Required in every profile: otherwise a plugin with network access could read all tenants.
     authenticate: upstreamIdentity({ internalSecret: keys.internalSecret, mode: 'required', logger }),
     entries: createStateEntries({ store: store.entries, quotas: config.state.quotas }),
     objects,

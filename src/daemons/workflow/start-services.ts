@@ -40,7 +40,7 @@ export async function startServices(
     try {
       await register();
     } catch (error) {
-      logger.error('The workflows could not be registered anew after plugins changed', { error });
+      logger.error('The workflows could not be registered again after plugins changed', { error });
     }
     await engine.pluginsChanged();
   });

@@ -30,7 +30,7 @@ function listenOverlay(name: ServiceName, env: Environment, problems: ConfigProb
   const host = env[`${prefix}_HOST`];
   const port = env[`${prefix}_PORT`];
   if (host) section.host = host;
-  // Kubernetes sets SVC_REST_PORT=tcp://10.0.0.1:5050 for a service named "svc-rest"; that value is not ours.
+  // Kubernetes sets SVC_REST_PORT=tcp://10.0.0.1:5050 for a service named "svc-rest"; that value is not a port.
   if (port && !port.startsWith('tcp://')) {
     const number = parsePort(port);
     if (number === null)

@@ -37,7 +37,10 @@ export function findCostProblem(text: string, maxDepth: number, factor = 1): str
   );
 }
 
-/** The same check for text the runner produced itself, which is scanned only if it is long enough to exceed the limits. */
+/**
+ * Like `findCostProblem`, for text of the runner itself. Its values are counted only if the text is long enough for too
+ * many.
+ */
 export function findOwnCostProblem(text: string, maxDepth: number, factor = 1): string | undefined {
   const maxValues = MAX_VALUES * factor;
   const problem = text.length > maxValues ? findExcessValues(text, maxDepth, maxValues) : undefined;

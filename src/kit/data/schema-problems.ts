@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { nearest } from './nearest.ts';
 
-/** A validation error, phrased by us. `path` leads to the invalid key. */
+/** A validation error, with a message of the platform. `path` leads to the invalid key. */
 export interface SchemaProblem {
   path: PropertyKey[];
   message: string;

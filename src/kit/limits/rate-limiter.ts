@@ -61,7 +61,7 @@ export function createWindows<W extends Window>(clock: Clock, windowMs: number):
   return {
     find(key, now) {
       if (now >= rotateAt || now < rotateAt - windowMs) {
-        // Also if the clock jumped back: no window outlives the jump by more than its length.
+        // Rotates also if the clock jumped back, so that no window outlives the jump by more than its length.
         old = now >= rotateAt && now < rotateAt + windowMs ? young : new Map();
         young = new Map();
         rotateAt = now + windowMs;

@@ -1,6 +1,6 @@
 /**
- * What is used of Node beyond its public API, and why. `test/kit/process/node-internals.test.ts` holds each to the running Node, so
- * that a new version that changes one fails there first.
+ * Every use of Node internals, with its reason. `test/kit/process/node-internals.test.ts` checks each against the running
+ * Node, so that a Node version that changes one fails there first.
  */
 import type { ServerResponse } from 'node:http';
 import type { Server, Socket } from 'node:net';
@@ -47,8 +47,8 @@ export const PIPE_CONNECT_METHODS = ['connect', 'connect2'] as const;
 export const KILL_METHODS = ['kill', '_kill'] as const;
 
 /**
- * Classes of the native objects that an object of Node keeps under symbols. Their static methods reach what a module exports,
- * so a sandbox must close them too.
+ * Classes of the native objects that an object of Node keeps under symbols. Their static methods reach what a module
+ * exports, so a sandbox must close them too.
  */
 export function nativeClassesIn(object: object): object[] {
   return Object.getOwnPropertySymbols(object).flatMap((symbol) => {

@@ -4,10 +4,13 @@ import { isRecord } from '../data/is-record.ts';
 
 /** Control characters, and those that change the text direction. */
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
-/** The same without newlines and tabs. */
+/** `CONTROL` without newlines and tabs. */
 const CONTROL_EXCEPT_LINES =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
-/** The same without the colours of `createStyle`. Black and white are excluded, because they can hide text. */
+/**
+ * `CONTROL_EXCEPT_LINES`, with colours of `createStyle` as a group. Black and white can hide text, so they are no such
+ * colours.
+ */
 const CONTROL_OR_COLOUR =
   /(\u001b\[(?:1|2|22|3[1-69]|90)m)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
@@ -29,7 +32,7 @@ export function harmlessData<Data>(data: Data): Data {
   return mapTexts(data, cleaned) as Data;
 }
 
-/** Like `harmlessData`, with each string on one line, so that it cannot imitate a line of ours. */
+/** Like `harmlessData`, with each string on one line, so that it cannot imitate a line of the platform. */
 export function harmlessLines<Data>(data: Data): Data {
   return mapTexts(data, (text) => cleaned(oneLine(text))) as Data;
 }
@@ -48,7 +51,7 @@ export function jsonText(value: unknown): string {
   return harmlessJson(JSON.stringify(value));
 }
 
-/** The same for JSON text. JSON.stringify already escapes characters below U+0020. */
+/** Escapes control characters in JSON text. JSON.stringify already escapes those below U+0020. */
 export function harmlessJson(json: string): string {
   return json.replace(
     CONTROL_EXCEPT_LINES,

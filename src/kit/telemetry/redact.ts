@@ -4,7 +4,7 @@ const MASK = '[redacted]';
 const SECRET_NAME =
   /^(?:authorization|proxy-authorization|cookie|set-cookie|x-internal-secret|x-svc-service-key|.*(?:secret|password|passwd|token|api-?key|private-?key|credential|signature).*)$/i;
 
-/** Values recognizable as secrets: bearer credentials, JWTs, our own and common providers' prefixes. */
+/** Values recognizable as secrets: bearer credentials, JWTs, prefixes of svc and of common providers. */
 const SECRET_SHAPE =
   /\b(?:Bearer|Basic)\s+[\w.~+/=-]{6,}|\beyJ[\w-]{6,}\.[\w-]{6,}\.[\w-]*|\bwhsec_[\w+/=-]{6,}|\b(?:svc[srwe]_|sk_live_|sk_test_|gh[pousr]_|xox[abpr]-)[\w-]{6,}/g;
 

@@ -45,14 +45,14 @@ export function w3cTraceId(traceId: string): string {
   return createHash('sha256').update(traceId).digest('hex').slice(0, 32);
 }
 
-/** The `traceparent` header for a call made within one of our spans. */
+/** Returns the `traceparent` header for a call within a span of this process. */
 export function traceparent(traceId: string, spanId: string): string {
   return `00-${w3cTraceId(traceId)}-${spanId}-01`;
 }
 
 /**
- * The `traceparent` header to forward from our span. Keeps the flags of the incoming header if its trace id matches ours;
- * otherwise `traceId` wins, because it is the one in the logs.
+ * Returns the `traceparent` header to forward from a span of this process. Keeps the flags of the incoming header if its
+ * trace id matches; otherwise `traceId` wins, because it is the one in the logs.
  */
 export function traceparentOf(
   headers: Record<string, string | string[] | undefined>,

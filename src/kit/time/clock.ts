@@ -53,7 +53,7 @@ export interface ManualClock extends Clock {
 /** Far from any wall-clock time, so that mixing up the two clocks fails tests. */
 const MANUAL_MONOTONIC_START_MS = 100_000_000;
 
-/** A clock that only moves when told to; for our tests and those of plugin authors. */
+/** A clock that moves only by `advance`; for tests of the platform and of plugins. */
 export function manualClock(startAt = Date.UTC(2030, 0, 1)): ManualClock {
   let elapsed = MANUAL_MONOTONIC_START_MS;
   let offset = startAt - elapsed;

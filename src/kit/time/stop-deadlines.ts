@@ -1,6 +1,6 @@
 import { seconds } from './duration.ts';
 
-/** Deadlines of a stopping service, from the end of its `drainMs`. The order matters: each covers for the one before. */
+/** Deadlines of a stopping service, from the end of its `drainMs`. Each step applies when the one before it failed. */
 export const STOP_DEADLINES = {
   /** Open connections are closed. The margin is for accepting a full backlog, which may use part of `drainMs`. */
   httpCutMs: 500,

@@ -111,7 +111,7 @@ function headersOf({ headers }: RequestInit): Headers {
   return sent;
 }
 
-/** An error body; empty if it is too large or breaks off, since the status alone tells enough. */
+/** Yields an error body; empty if it is too large or breaks off, since the status alone suffices. */
 async function* firstBytes(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;

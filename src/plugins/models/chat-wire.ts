@@ -4,7 +4,7 @@ import type { LlmMessage, LlmToolCall, LlmUsage } from '../../contracts/index.ts
 import type { LlmRequest } from './language-model.ts';
 import { RemoteFailure } from './remote-error.ts';
 
-/** The subset of OpenAI's chat completion messages that we use. The library does not validate responses. */
+/** The subset in use of OpenAI's chat completion messages. The library does not validate responses. */
 
 const Count = z.number().int().min(0).catch(0);
 const Usage = z.object({

@@ -23,7 +23,7 @@ export interface EndpointOptions {
 const FIRST_WAIT_MS = 500;
 /** A longer Retry-After is not awaited: the handler has its own time limit. */
 const MAX_WAIT_MS = seconds(30);
-/** The library's own timeout, which uses another clock, never fires before ours. */
+/** Keeps the library's own timeout, which uses another clock, from firing first. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** An OpenAI-compatible HTTP endpoint. Throws PlatformErrors (see LanguageModel) or the signal's reason. */

@@ -3,9 +3,9 @@ import { relate } from './relations.ts';
 import type { BrokenPlugin, LoadedPlugin, PluginRegistry } from './types.ts';
 
 export interface Kept {
-  /** The new registry, including plugins that keep running although their files are broken now. */
+  /** The new registry, including `kept`. */
   registry: PluginRegistry;
-  /** Those plugins. */
+  /** Plugins that keep running although their files are broken. */
   kept: readonly LoadedPlugin[];
 }
 

@@ -87,7 +87,7 @@ function printed(schema: StandardSchema | null, io: Io): Record<string, unknown>
   }
 }
 
-/** Uses the schema's own library: the plugin's version of zod may differ from ours. */
+/** Uses the schema's own library: the plugin's version of zod may differ from the platform's. */
 function print(schema: StandardSchema, io: Io): Record<string, unknown> {
   const { toJSONSchema } = schema as { toJSONSchema?: (options: object) => Record<string, unknown> };
   if (typeof toJSONSchema === 'function') return toJSONSchema.call(schema, { io, unrepresentable: 'any' });

@@ -143,7 +143,7 @@ function requireWritable(paths: readonly string[]): void {
   );
 }
 
-/** The child's PATH is scrubbed, so the program is resolved with ours. */
+/** The child's PATH is cleared, so the program is resolved with the PATH of this process. */
 async function findBwrap(environment: NodeJS.ProcessEnv): Promise<string> {
   return locate('bwrap', environment.PATH) ?? 'bwrap';
 }

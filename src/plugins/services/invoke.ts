@@ -10,7 +10,7 @@ export interface Invocation {
   pluginId: string;
   commandId: string;
   input: unknown;
-  /** The calling execution: its tenant, user and ids are inherited. */
+  /** The calling execution, whose tenant, user and ids are inherited. */
   from: ExecutionRequest;
   /** Length of the invocation chain. */
   depth: number;

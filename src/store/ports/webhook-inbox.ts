@@ -19,7 +19,7 @@ export interface NewDelivery {
   /** Size of the body as received, whether or not it is stored. */
   bodyBytes: number;
   mode: 'sync' | 'async';
-  /** What created it: a sender's request, an operator's sample or a replay. */
+  /** What created the delivery: a sender's request, an operator's sample or a replay. */
   origin: 'sender' | 'sample' | 'replay';
   /** The delivery that this one replays. */
   replayOf: string | null;
@@ -156,7 +156,7 @@ export interface WebhookInbox {
   ): Promise<DeliveryPage>;
   /** Deliveries written after a position, oldest first, with bodies; for live streams. */
   after(namespaceId: string, position: number, limit: number): Promise<DeliveryRecord[]>;
-  /** Those of these positions that have ended. */
+  /** Returns the deliveries at these positions that have ended. */
   ended(namespaceId: string, positions: readonly number[]): Promise<DeliveryRecord[]>;
   /** The newest position, 0 when there is none. */
   latest(): Promise<number>;

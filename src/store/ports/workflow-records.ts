@@ -20,7 +20,7 @@ export interface RunProgress {
   resumeCount: number;
   /** Interruptions of in-flight work since the last finished step. */
   crashes: number;
-  /** The same count for externally caused ends of the service. */
+  /** Like `crashes`, for kills of the service from outside. */
   kills: number;
   /** Work is in flight beside the running steps: an expression in a thread, or a replay of its code. */
   inFlight: boolean;
@@ -28,7 +28,7 @@ export interface RunProgress {
   ending: RunEnding | null;
   /** Start of the clean-up's time limit, moved forward by each pause; null: the clean-up has not begun. */
   endingAt: number | null;
-  /** When that limit was paused; null: it is running. */
+  /** When the limit of the clean-up was paused; null: it is running. */
   endingHeldAt: number | null;
   /** JSON. */
   output: string | null;

@@ -118,7 +118,7 @@ export interface RunStore {
   load(seq: number): Promise<LoadedRun | undefined>;
   /** Undefined also for a run of another tenant; `tenantId` null searches all tenants. */
   find(tenantId: string | null, id: string): Promise<RunRecord | undefined>;
-  /** Those of the given runs that have ended, of any tenant. */
+  /** Returns the given runs, of any tenant, that have ended. */
   finished(ids: readonly string[]): Promise<RunRecord[]>;
   /**
    * Newest first. A page may be short or empty before the last one, since each call scans a bounded number of

@@ -60,7 +60,7 @@ export interface BootStore {
     now: number;
     leaseMs: number;
     exclusive: boolean;
-    /** The previous boot died of its own fault. */
+    /** The previous boot crashed, rather than being killed from outside. */
     hadFault: boolean;
     /**
      * Processes killed by the kernel for lack of memory. An increase since its last report also counts as a

@@ -93,7 +93,7 @@ function inUse(file: string, owner: Owner | undefined): PlatformError {
   const holder = owner ? `${owner.label} (pid ${owner.pid})` : 'another process';
   return new PlatformError(
     'CONFLICT',
-    `${file} is in use by ${holder}. Stop it with \`svc down\`, or set SVC_HOME to give this one a folder of its own.`,
+    `${file} is in use by ${holder}. Stop it with \`svc down\`, or set SVC_HOME to use another data folder.`,
     { details: { file, owner: owner ?? null } },
   );
 }

@@ -30,7 +30,7 @@ const FAULTS: Array<[codes: RegExp, says: (file: string) => string]> = [
   [
     /^(?:SQLITE_BUSY|SQLITE_LOCKED|SQLITE_PROTOCOL)/,
     (file) =>
-      `${file} stayed locked by another process. Find it with \`svc status\`, or end what has the file open (a database browser, a backup).`,
+      `${file} stayed locked by another process. Find it with \`svc status\`, or end the program that has the file open (a database browser, a backup).`,
   ],
   [
     /^(?:SQLITE_IOERR|EIO|EMFILE|ENFILE)/,

@@ -52,7 +52,7 @@ describe('what a small definition or a caller can make large', () => {
     const tooLarge = large('x'.repeat(1024 * 1024));
     await expect(it.start(tooLarge)).rejects.toMatchObject({
       code: 'PAYLOAD_TOO_LARGE',
-      message: expect.stringContaining('a definition may take 1048576'),
+      message: expect.stringContaining('the limit is 1048576'),
     });
     it.services.definitions.register([{ source: 'large.yaml', definition: tooLarge }]);
     expect(it.services.definitions.faults).toMatchObject([
@@ -112,7 +112,7 @@ describe('what a small definition or a caller can make large', () => {
     const run = await it.until(id, 'failed');
     expect(run.error?.details).toMatchObject({
       step: 'main.s33',
-      error: { code: 'PAYLOAD_TOO_LARGE', message: expect.stringContaining('those of a run') },
+      error: { code: 'PAYLOAD_TOO_LARGE', message: expect.stringContaining('The outputs of the run') },
     });
   });
 

@@ -24,10 +24,10 @@ test.each([
   expect(namesDay(cron)).toBe(expected);
 });
 
-test('a line that never comes is a fault, with what to change', () => {
+test('a cron line that never matches is a fault that names the fields to change', () => {
   expect(scheduleFault({ cron: '0 0 30 2 *', timezone: 'UTC' })).toEqual({
     key: 'cron',
-    message: expect.stringMatching(/"0 0 30 2 \*" never comes: .* change one of them/),
+    message: expect.stringMatching(/"0 0 30 2 \*" never matches: .* change one of them/),
   });
   expect(scheduleFault({ cron: '0 0 29 2 *', timezone: 'UTC' })).toBeNull();
 });

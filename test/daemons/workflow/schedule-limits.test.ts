@@ -26,13 +26,13 @@ async function withPlugin(workflows: object[], schedules: object[]) {
   return { it, manifest: ManifestV3.parse(manifest) };
 }
 
-test('a schedule that never comes is left out with its fault, and refused in a definition that is sent', async () => {
+test('a schedule that never matches is omitted with its fault, and refused in a submitted definition', async () => {
   const never = { workflow: 'w0', cron: '0 0 30 2 *' };
   const { it } = await withPlugin(workflowsOf(1), [{ workflow: 'w0', cron: '0 4 * * *' }, never]);
   const { items } = await it.call(listSchedules);
   expect(items.map(({ cron }) => cron).sort()).toEqual(['0 0 * * *', '0 4 * * *']);
   expect((await it.call(listWorkflows)).faults).toMatchObject([
-    { source: 'timer', path: 'schedules[1].cron', message: expect.stringContaining('never comes') },
+    { source: 'timer', path: 'schedules[1].cron', message: expect.stringContaining('never matches') },
   ]);
   const definition = { id: 'sent', on: { schedule: [{ cron: '0 0 30 2 *' }] }, jobs: JOBS };
   await expect(it.start(definition)).rejects.toMatchObject({
@@ -41,14 +41,14 @@ test('a schedule that never comes is left out with its fault, and refused in a d
   });
 });
 
-test('a run whose stored definition has a schedule that never comes goes on with it', async () => {
+test('a run continues with a stored definition whose schedule never matches', async () => {
   const definition = { id: 'old', on: { schedule: [{ cron: '0 0 30 2 *' }] }, jobs: JOBS };
   const definitions = new Definitions({
     kindOf: () => setStep,
     find: async (hash) => ({ hash, workflowId: 'old', body: JSON.stringify(definition) }),
   });
   expect((await definitions.byHash('h')).definition.id).toBe('old');
-  expect(() => definitions.compile(definition)).toThrow('never comes');
+  expect(() => definitions.compile(definition)).toThrow('never matches');
 });
 
 test('a plugin has two hundred schedules at most, those of its workflows included', async () => {

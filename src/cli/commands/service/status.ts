@@ -9,7 +9,7 @@ interface ServiceState {
   manager: Place['manager'];
   file: string;
   installed: boolean;
-  /** Whether it starts at boot (user units: at login); null if the service manager does not answer. */
+  /** Whether the service starts at boot (user units: at login); null if the service manager does not answer. */
   enabled: string | null;
   /** State as named by the service manager: `active`, `failed`, `inactive`. */
   state: string | null;

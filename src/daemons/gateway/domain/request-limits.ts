@@ -22,7 +22,7 @@ export type LimitHeaders = string[];
  */
 export type LimitRequests = (request: Counted) => LimitHeaders | null | Promise<LimitHeaders | null>;
 
-/** What an authenticated request from the address `ip` counts against. */
+/** Returns the limits that an authenticated request from the address `ip` counts against. */
 export function countedOf(
   { authorization }: IncomingHttpHeaders,
   { namespaceId }: Caller,

@@ -40,7 +40,7 @@ export class Deliveries {
   readonly #kit: HttpKit;
   readonly #delivery: WebhookDelivery;
   readonly #clientSideOf: ClientSideOf;
-  /** By then the parser has read a body that came in one packet with its head. */
+  /** Deferred to the end of the turn: by then the parser has read a body that came in one packet with its head. */
   readonly #receiveSoon = atTurnEnd((arrival: Arrival) => void this.#receive(arrival));
   readonly #answerSoon = atTurnEnd(([arrival, answer]: [Arrival, DeliveryAnswer]) =>
     this.#answer(arrival, answer),

@@ -56,7 +56,7 @@ function readStream(request: IncomingMessage, limitBytes: number): Promise<Buffe
           : Buffer.concat([...joined, ...chunks], size),
       );
     });
-    // Also emitted after `end`. Errors arrive as `close` alone, because there is no listener for them.
+    // `close` is also emitted after `end`. Without an error listener, an error emits only `close`.
     request.on('close', () => {
       if (settled) return;
       settled = true;

@@ -4,7 +4,7 @@ import { type ClientSide, type HttpKit, type RequestIds, sendRawError } from '..
 import type { PlatformError } from '../../../kit/errors/errors.ts';
 import type { Upstream } from './upstreams.ts';
 
-/** Without TRACE, which would reveal the headers we add, and CONNECT, which does not address an upstream. */
+/** Without TRACE, which would reveal headers that the gateway adds, and CONNECT, which does not address an upstream. */
 export const PROXIED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
 /** A request to forward, with its state. */

@@ -35,7 +35,7 @@ const OURS = [
 
 const DROPPED = new Set([...HOP_BY_HOP, ...OURS]);
 
-/** Treats `_` as `-`, because some servers do. Clients may not use our prefix `x-svc-` at all. */
+/** Treats `_` as `-`, because some servers do. Clients may not use the prefix `x-svc-` at all. */
 function isDropped(name: string): boolean {
   const normalized = name.toLowerCase().replaceAll('_', '-');
   return DROPPED.has(normalized) || normalized.startsWith('x-svc-');

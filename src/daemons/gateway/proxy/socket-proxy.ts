@@ -84,7 +84,7 @@ export class SocketProxy {
     const clientSide = clientSideOf(request);
     const headers = this.#headersFor({
       rawHeaders: request.rawHeaders,
-      // It names `Upgrade`, and the upstream gets a new handshake.
+      // The header names `Upgrade`; the upstream gets a new handshake.
       connection: undefined,
       caller,
       requestId,

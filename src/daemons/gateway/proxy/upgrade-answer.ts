@@ -5,7 +5,7 @@ import type { UpgradeAnswer } from './upstream/index.ts';
 /** Time for the body of a refusal. Upstreams may keep the connection open after it. */
 const REFUSAL_TIMEOUT_MS = 2000;
 
-/** The body of a refusal keeps its framing. */
+/** Headers that are removed from a refusal. Its body keeps `transfer-encoding`. */
 const DROPPED_FROM_REFUSALS = new Set(
   [...DROPPED_FROM_ANSWERS].filter((name) => name !== 'transfer-encoding'),
 );

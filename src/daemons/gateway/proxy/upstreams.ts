@@ -6,7 +6,7 @@ export type UpstreamName = 'rest' | 'workflow';
 /** A service behind the gateway. */
 export interface Upstream {
   name: UpstreamName;
-  /** It serves paths at or below these; the longest prefix wins. */
+  /** The upstream serves paths at or below these prefixes; the longest prefix wins. */
   prefixes: readonly string[];
   websocket: boolean;
   /** Current origin: `http://127.0.0.1:5050`. Throws UPSTREAM_UNAVAILABLE until the service has registered. */

@@ -61,7 +61,7 @@ class HostSocket {
     this.#server.on('headers', (headers, request) => {
       headers.push(`${HEADERS.requestId}: ${this.#requestIds.get(request)}`);
     });
-    // Thrown out of `handleUpgrade`, so that the caller sends our error body instead of the one of ws.
+    // Thrown out of `handleUpgrade`, so that the caller sends an error body of the platform instead of that of ws.
     this.#server.on('wsClientError', ({ message }) => {
       throw new PlatformError('VALIDATION_ERROR', `${message}.`, {
         headers: { 'sec-websocket-version': '13' },

@@ -31,7 +31,7 @@ export function internalDispatchRoutes(http: Http, services: InternalDispatchSer
   const dispatchers = new WeakMap<FastifyRequest, Dispatcher>();
   // A scope, because the hook applies to this route only.
   http.register((own, _options, done) => {
-    // Before the body is read: unauthenticated clients must not make us parse 64 MB.
+    // Before the body is read: unauthenticated clients must not make the gateway parse 64 MB.
     own.addHook('onRequest', async (request) => {
       dispatchers.set(request, await admit(request, services));
     });

@@ -32,7 +32,7 @@ export function toolLaunch(tool: Tool, environment: NodeJS.ProcessEnv): ToolLaun
   const env = { ...Object.fromEntries(inherited), ...SETTINGS };
   if (tool === 'git') return { command: tool, before: [], env };
   const file = locate(tool, environment.PATH);
-  // Runs npm with our Node: the one in PATH may not support these options.
+  // Runs npm with the Node of this process: the Node in PATH may not support these options.
   const [command, before] = file?.endsWith('.js') ? [process.execPath, [file]] : [tool, []];
   return { command, before, env: { ...env, NODE_OPTIONS: NPM_NODE_OPTIONS } };
 }

@@ -120,7 +120,7 @@ export class PluginSchemas {
   }
 }
 
-/** One request for all, on first use, since each costs a process. A failed one is retried only after a delay. */
+/** Calls `ask` once, on first use, because each call starts a process. A failed call is repeated after a delay. */
 function once<Answer>(clock: Clock, ask: () => Promise<Answer>): () => Promise<Answer> {
   let asked: Promise<Answer> | undefined;
   return () => {

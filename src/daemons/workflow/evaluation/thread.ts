@@ -19,7 +19,7 @@ const LOOK_MS = 100;
 const MEMORY_MB = 256;
 
 export interface ThreadEvents {
-  /** A task ended, so there is room for another one. */
+  /** Called when a task ended and another one may start. */
   onFree(): void;
   /** The thread ended; `lost` are the tasks that were queued behind the failed one. */
   onGone(lost: Waiting[]): void;

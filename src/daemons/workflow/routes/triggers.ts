@@ -22,5 +22,5 @@ export function triggerRoutes(http: Http, { triggers }: WorkflowServices): void 
 
 function requireGateway({ hostId }: Caller): void {
   if (hostId.startsWith(WEBHOOK_CALLER)) return;
-  throw new PlatformError('FORBIDDEN', 'Deliveries are told by the gateway alone.');
+  throw new PlatformError('FORBIDDEN', 'Only the gateway may report deliveries.');
 }

@@ -8,7 +8,7 @@ const API = '/v1.41';
 const CONNECTIONS = 64;
 const ANSWER_MS = seconds(30);
 
-/** The fields of a container's specification that we use. @spec Docker Engine API: ContainerCreate */
+/** The fields in use of a container's specification. @spec Docker Engine API: ContainerCreate */
 export interface ContainerSpec {
   Image: string;
   Entrypoint: string[];

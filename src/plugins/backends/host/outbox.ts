@@ -60,7 +60,7 @@ export class Outbox {
     return true;
   }
 
-  /** Size of unsent frames: bytes in the socket's buffer plus characters in ours. */
+  /** Size of unsent frames: bytes in the buffer of the socket plus characters in this queue. */
   get backlog(): number {
     return this.#waitingChars + this.#wire.bufferedBytes;
   }

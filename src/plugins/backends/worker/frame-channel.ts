@@ -21,7 +21,7 @@ const FRAME_COST = 1024;
 const EMPTY_FRAME_COST = 16 * 1024;
 
 /**
- * Large frames are charged by parse time, up to 0.2 s each: a process gets at most a quarter of our time.
+ * Size from which frames are charged by parse time, up to 0.2 s each: a process gets at most a quarter of this thread.
  */
 const LARGE_CHARS = 64 * 1024;
 const LARGE_MS_PER_SECOND = 250;

@@ -40,7 +40,7 @@ interface LiveCall {
   abort?: AbortController;
   stopTimer: () => void;
   hasBegun?: true;
-  /** It was aborted and has not stopped within the grace period. */
+  /** The call was aborted and has not stopped within the grace period. */
   isStuck?: true;
   /** Set once the handler has returned a stream. */
   stream?: OpenStream;
@@ -171,7 +171,7 @@ export class LiveCalls {
     const { call } = entry;
     if (!call.stream || entry.stream || call.isSettled) return false;
     const { executionId } = call.request;
-    // From here on, the stream's idle timeout applies.
+    // The stream's idle timeout replaces the timer of the call.
     entry.stopTimer();
     const opened = openStream(readText(frame.contentType, 512), {
       sink: call.stream,

@@ -91,7 +91,7 @@ export class RunnerProcess {
     return this.#isReady;
   }
 
-  /** True once it was told to end: it accepts no more calls. */
+  /** True once `end` was called: the process accepts no more calls. */
   get isEnding(): boolean {
     return this.#ended !== null || this.#isGone;
   }

@@ -23,7 +23,7 @@ export interface SpawnedRunner {
   readonly channel: Duplex;
   /** Pid of the Node process itself, even under bwrap; undefined until known. */
   readonly pid: number | undefined;
-  /** Its in-memory folders. */
+  /** In-memory folders of the process. */
   readonly memoryFolders: readonly string[];
   stderrTail(): string;
   /** Closes the channel, which makes the runner exit. */
@@ -116,8 +116,8 @@ function killPid(pid: number): void {
 }
 
 /**
- * Pid of bwrap's child. Only bwrap's first document counts, written before plugin code runs: a plugin must
- * not make us kill another process.
+ * Pid of bwrap's child. Only bwrap's first document counts, written before plugin code runs: a plugin must not make the
+ * platform kill another process.
  */
 function readChildPid(status: Readable, found: (pid: number | undefined) => void): void {
   let text = '';

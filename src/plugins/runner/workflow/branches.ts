@@ -15,7 +15,7 @@ export interface Branch {
   /** End time of its latest step. */
   now: number;
   draws: number;
-  /** Its steps belong to a clean-up: it got a CancelledError, or runs inside `ctx.nonCancellable`. */
+  /** Whether steps of the branch are clean-up: the branch got a CancelledError, or runs inside `ctx.nonCancellable`. */
   isTold: boolean;
   shields: number;
   /** Number of uses per step name. */

@@ -9,9 +9,9 @@ import { faultOf } from './step-failure.ts';
 
 /** Maximum concurrent step functions: each may have platform calls in flight, which are limited too. */
 const MAX_STEP_FUNCTIONS = 32;
-/** The run's clock ends an attempt; the attempt's signal fires this much later. */
+/** Delay of an attempt's signal after its timeout: the clock of the run ends the attempt first. */
 const SIGNAL_LAG_MS = 100;
-/** Most steps end before a cancellation could arrive. */
+/** Delay until a step is watched for cancellation. Most steps end sooner. */
 const WATCH_AFTER_MS = 50;
 
 type StepFunction = NonNullable<StepRequest['run']>;

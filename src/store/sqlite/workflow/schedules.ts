@@ -60,7 +60,7 @@ function syncSchedules(
   sql.prune.run({ before: now - MAX_ABSENT_MS });
 }
 
-/** The same schedule with another id: ids may be explicit or derived from the position. */
+/** Whether two ids mean the same schedule: an id may be explicit or derived from the position. */
 function isSamePlan(a: PlanKey, b: PlanKey): boolean {
   const isOwn = ownerOf(a.id) === ownerOf(b.id) && a.workflowId === b.workflowId;
   return isOwn && a.cron === b.cron && a.timezone === b.timezone;

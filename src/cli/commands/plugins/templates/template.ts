@@ -3,7 +3,7 @@ export interface TemplateParts {
   /** Manifest fields besides id and version. */
   manifest: Record<string, unknown>;
   files: Record<string, string>;
-  /** One sentence on what it does. */
+  /** One sentence about the purpose of the plugin. */
   readme: string;
 }
 

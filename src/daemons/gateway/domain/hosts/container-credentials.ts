@@ -43,8 +43,8 @@ export interface ContainerCredentialsDeps {
 }
 
 /**
- * Issues credentials for plugin containers. Their internal secret is derived from ours and the execution: with the
- * real one, a container that omits its token could dispatch for any namespace.
+ * Issues credentials for plugin containers. Their internal secret is derived from the platform's secret and the
+ * execution: with the real one, a container that omits its token could dispatch for any namespace.
  * @spec Authentication 6, 7; docs/decisions/0040
  */
 export function createContainerCredentials(deps: ContainerCredentialsDeps): ContainerCredentials {
@@ -69,7 +69,7 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
         ttlSeconds: Math.ceil(timeoutMs / 1000) + EXTRA_SECONDS,
       });
       const refusedUntil = expiresAt + LIMITS.jwtClockToleranceSeconds * 1000;
-      // On disk before the token is handed out.
+      // The token must be on disk before the container gets it.
       await cache.set(PLATFORM_SCOPE, KEY_PREFIX + jti, { refusedUntil }, refusedUntil - clock.now());
       return {
         token,

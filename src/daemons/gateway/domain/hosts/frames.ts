@@ -70,7 +70,7 @@ export function createFrameReader({
   };
 }
 
-/** Limit for JSON complexity: agents forward results of webhook bodies, by default up to 1 MB. */
+/** Input size that limits of JSON complexity assume: webhook bodies, which results may repeat, have 1 MB by default. */
 const MAX_INPUT_CHARS = 1024 * 1024;
 
 type ReadFrame =

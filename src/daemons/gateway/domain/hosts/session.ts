@@ -113,12 +113,12 @@ export class HostSession {
     return this.#capabilities;
   }
 
-  /** Whether it may get executions: authenticated and not draining. */
+  /** Whether the host may get executions: authenticated and not draining. */
   get isOpen(): boolean {
     return this.#phase === 'open' && !this.#isDraining;
   }
 
-  /** Whether it has too much unsent data to get more executions. */
+  /** Whether the socket has too much unsent data for more executions. */
   get isBusy(): boolean {
     return this.#outbox.backlog > BUSY_BACKLOG_BYTES;
   }
@@ -140,7 +140,7 @@ export class HostSession {
     const { clock, isRevoked } = this.#deps;
     const now = clock.monotonic();
     if (this.#isOver) return;
-    // In every phase, so that a revoked host does not stay connected until its hello times out.
+    // Checked in every phase, so that a revoked host does not stay connected until its hello times out.
     if (isRevoked(this.#principal)) this.close(HOST_CLOSE.revoked, 'revoked');
     else if (clock.now() >= this.#principal.expiresAt)
       this.close(HOST_CLOSE.unauthenticated, 'the token has expired');

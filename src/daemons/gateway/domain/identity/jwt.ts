@@ -60,7 +60,7 @@ export interface Jwts {
   verify(token: string): Promise<Claims | AuthFault>;
 }
 
-/** Signs and verifies our tokens with HS256 only, whatever the token's header says. @spec JWT claims */
+/** Signs and verifies tokens of the gateway with HS256 only, whatever the token's header says. @spec JWT claims */
 export function createJwts(deps: { keys: SigningKeys; clock: Clock; random: Random }): Jwts {
   const { keys, clock, random } = deps;
 

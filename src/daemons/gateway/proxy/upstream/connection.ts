@@ -15,8 +15,8 @@ export interface Exchange {
   /** Whether the head of the response has arrived. */
   answered: boolean;
   /**
-   * Its connection, until it ends. Not a map of exchanges, which would be rehashed with each request: that took an eighth of
-   * the gateway's CPU time.
+   * The connection of the exchange, until it ends. Not a map of exchanges, which would be rehashed with each request:
+   * that took an eighth of the gateway's CPU time.
    */
   connection: UpstreamConnection | undefined;
 }
@@ -60,7 +60,7 @@ export class UpstreamConnection implements ResponseEvents {
       );
   }
 
-  /** Whether it has carried an exchange before; only then may the upstream be closing it as idle. */
+  /** Whether the connection has carried an exchange before; only then may the upstream be closing it as idle. */
   get used(): boolean {
     return this.#used;
   }
@@ -152,7 +152,7 @@ export class UpstreamConnection implements ResponseEvents {
     const current = this.#exchange;
     const { request } = current;
     current.begun = true;
-    // From here on: earlier bytes are not a response.
+    // Bytes before this point are not a response.
     this.#parser.expect(request.method);
     const head = headText(request, this.#authority);
     if (!request.body) {

@@ -7,7 +7,7 @@ export interface LoopbackClientOptions {
   timeoutMs: number;
 }
 
-/** Shorter than the keep-alive of our services (60 s), so that this side closes first. */
+/** Shorter than the keep-alive of the services (60 s), so that this side closes first. */
 const IDLE_TIMEOUT_MS = seconds(20);
 /** Methods that are retried if a keep-alive connection was closing. */
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS']);

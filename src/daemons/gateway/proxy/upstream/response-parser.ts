@@ -206,7 +206,8 @@ function readHead(text: string): Head {
     readHeader(text.slice(from + 2, next === -1 ? undefined : next), head);
     from = next;
   }
-  if (head.chunked && head.length !== undefined) throw new ProtocolError('It sent two framings at once.');
+  if (head.chunked && head.length !== undefined)
+    throw new ProtocolError('It sent both Content-Length and Transfer-Encoding.');
   return head;
 }
 

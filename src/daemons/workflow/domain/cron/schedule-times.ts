@@ -32,7 +32,7 @@ export function scheduleFault(plan: Plan): { key: 'cron' | 'timezone'; message: 
   }
   return {
     key: 'cron',
-    message: `"${plan.cron}" never comes: no year has a day that its day of month, month and weekday name; change one of them`,
+    message: `"${plan.cron}" never matches: no year has a day that its day of month, month and weekday name; change one of them`,
   };
 }
 

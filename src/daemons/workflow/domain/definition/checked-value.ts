@@ -33,6 +33,6 @@ export async function checkedValue(
 export function tooLarge(part: CheckedPart): PlatformError {
   return new PlatformError(
     'PAYLOAD_TOO_LARGE',
-    `The ${part} takes more than ${MAX_INPUT_CHARS} characters as JSON, its defaults included; keep large data in storage and hand on its key.`,
+    `The ${part} takes more than ${MAX_INPUT_CHARS} characters as JSON, its defaults included; store large data elsewhere and pass its key.`,
   );
 }

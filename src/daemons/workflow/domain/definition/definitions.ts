@@ -77,7 +77,7 @@ export class Definitions {
     if (text.length > MOST_CHARS)
       throw new PlatformError(
         'PAYLOAD_TOO_LARGE',
-        `The definition takes ${text.length} characters as JSON; a definition may take ${MOST_CHARS}. Hand large data on as input, or keep it elsewhere.`,
+        `The definition takes ${text.length} characters as JSON; the limit is ${MOST_CHARS}. Pass large data as input, or store it elsewhere.`,
       );
     const workflow = this.#remember(compileDefinition(written, this.#deps.kindOf));
     this.#byText.set(text, workflow);

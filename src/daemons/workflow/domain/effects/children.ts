@@ -11,7 +11,7 @@ export interface ChildrenDeps {
   clock: Clock;
   logger: Logger;
   inspections: Inspections;
-  /** Returns those of the given runs that have ended. */
+  /** Returns the given runs that have ended. */
   finishedRuns(ids: readonly string[]): Promise<RunRecord[]>;
   /** Returns the ids of a run's unfinished children. */
   openChildren(runId: string): Promise<string[]>;

@@ -31,7 +31,7 @@ export interface EffectDeps {
   evaluator: Evaluator;
   pluginWaits: PluginWaits;
   replays: Replays;
-  /** Returns those of the given runs that have ended. */
+  /** Returns the given runs that have ended. */
   finishedRuns(ids: readonly string[]): Promise<RunRecord[]>;
   /** Returns the ids of a run's unfinished children. */
   openChildren(runId: string): Promise<string[]>;

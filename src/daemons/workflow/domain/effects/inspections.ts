@@ -17,7 +17,7 @@ export class Inspections {
     this.#pluginWaits = pluginWaits;
   }
 
-  /** Tells whether an interrupted step may run again. */
+  /** Finds out whether an interrupted step may run again. */
   inspect(step: StepKey): RunEvent {
     const compiled = this.#program.stepAt(step);
     const away = compiled.kind.away?.(compiled.uses);

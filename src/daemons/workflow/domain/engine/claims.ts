@@ -76,7 +76,7 @@ export class Claims {
     return this.#ready.refresh();
   }
 
-  /** Claims due runs, then ready runs. Returns the time of the next look. */
+  /** Claims due runs, then ready runs. Returns the time of the next call. */
   async look(now: number): Promise<number | null> {
     const next = await this.#due.look(now);
     this.#pump();

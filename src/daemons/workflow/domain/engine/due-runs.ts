@@ -29,7 +29,7 @@ export class DueRuns {
     this.#limit = Math.min(deps.slots.count, MAX_READ);
   }
 
-  /** Claims due runs. Returns the time of the next look. */
+  /** Claims due runs. Returns the time of the next call. */
   async look(now: number): Promise<number | null> {
     const { slots, queue, suspects } = this.#deps;
     const passed = new Set<string>();
@@ -56,7 +56,7 @@ export class DueRuns {
     return now;
   }
 
-  /** Claims a run left over from the last look when a slot becomes free. False when the store may hold more. */
+  /** Claims a run that the last read found, when a slot becomes free. False when the store may hold more. */
   claimNext(): boolean {
     const { slots, claim } = this.#deps;
     const next = this.#left.findIndex(({ tenantId }) => slots.mayTake(tenantId));
@@ -83,7 +83,7 @@ export class DueRuns {
     this.#left.push(run);
   }
 
-  /** Overdue suspects are excluded: the end of the one in memory triggers the next look. */
+  /** Overdue suspects are excluded: the end of the one in memory triggers the next read. */
   #nextWake(after: number, now: number): Promise<number | null> {
     const { queue, suspects } = this.#deps;
     return queue.nextWake(after, { ...suspects.limit, now });

@@ -5,7 +5,7 @@ const KILLS_PER_CRASH = 10;
 
 type Counted = Pick<RunRecord, 'crashes' | 'kills'>;
 
-/** Weight in crashes of all service ends with work of the run in flight, since its last progress. */
+/** Returns the number of crashes since the last progress of the run, with kills converted to crashes. */
 function weightOf({ crashes, kills }: Counted): number {
   return crashes + Math.floor(kills / KILLS_PER_CRASH);
 }

@@ -28,7 +28,7 @@ export interface EngineDeps {
   hooks: EngineHooks;
   /** Whether this process owns the data file exclusively, so that every earlier boot is dead. */
   exclusive: boolean;
-  /** Whether the previous process ended by its own fault. */
+  /** Whether the previous process crashed, rather than being killed from outside. */
   hadFault: boolean;
   /** OOM kills counted by the kernel; null if the count is unavailable. */
   oomKills(): number | null;
@@ -66,7 +66,7 @@ export interface EngineHooks {
   fenced(): void;
 }
 
-/** What the parts of the engine need of each other. */
+/** Methods that the parts of the engine call on each other. */
 export interface EngineHost {
   /** Fence token of this boot. */
   readonly fence: number;
@@ -78,7 +78,7 @@ export interface EngineHost {
   wake(runId: string): Promise<void>;
   /** Reports when a run falls due. */
   notice(at: number): void;
-  /** Triggers a look at due runs: more may be due, and slots free. */
+  /** Triggers a read of due runs: more may be due, and slots free. */
   lookAgain(): void;
   offer(run: RunRecord, fresh: boolean): void;
   /** Returns false when the cancel failed and is retried. */

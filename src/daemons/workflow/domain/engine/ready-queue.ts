@@ -82,7 +82,7 @@ export class ReadyQueue {
     return false;
   }
 
-  /** Reads the next runs of those tenants. */
+  /** Reads the next runs of tenants with a free slot and no ready run in memory. */
   async read(): Promise<void> {
     for (const [tenantId, window] of [...this.#windows])
       if (this.#lacksRuns(tenantId, window)) await this.#refill(tenantId, window);

@@ -39,7 +39,7 @@ export async function recover({ store, clock, logger, limits, hooks }: RecoveryD
     event: 'runs.recovered',
     level: counts.poisoned > 0 ? 'warn' : 'info',
     reasonCode: 'DAEMON_RESTARTED',
-    message: `${counts.interrupted} runs were interrupted; ${counts.resumed} resumed, ${counts.poisoned} given up as poison`,
+    message: `${counts.interrupted} runs were interrupted; ${counts.resumed} resumed, ${counts.poisoned} failed as poison`,
     outcome: counts.poisoned > 0 ? 'degraded' : 'succeeded',
     evidence: counts,
   });

@@ -7,7 +7,7 @@ import { isSuspect, suspectLimit } from './poison.ts';
  * @spec docs/decisions/0176
  */
 export class Suspects {
-  /** The same condition for queries of the store. */
+  /** The condition for a suspect, for queries of the store. */
   readonly limit: SuspectLimit;
   readonly #poisonAfter: number;
   readonly #lookAgain: () => void;

@@ -11,7 +11,7 @@ export interface OwnFlight {
   attempt: number;
   timeoutMs: number;
   idempotencyKey: string;
-  /** Whether the function was told to begin the step, and to abort its signal. */
+  /** Whether the request to begin the step, or to abort its signal, was answered. */
   isTold: boolean;
   isToldToStop: boolean;
 }
@@ -63,7 +63,7 @@ export interface CodeState {
   /** Neither the function nor its clean-up continues. */
   isStopped: boolean;
   knowsEnding: boolean;
-  /** Whether a step was cancelled, which tells the function that its run is ending; null until the job ends. */
+  /** Whether the function learned from a cancelled step that its run is ending; null until the job ends. */
   wasTold: boolean | null;
 }
 

@@ -9,7 +9,7 @@ export interface KnownSteps {
   found: Map<number, FoundStep>;
   byPlace: Map<string, number>;
   byId: Map<string, number>;
-  /** The `ctx.all` of its items. */
+  /** Id of the `ctx.all` that a step is an item of, by index. */
   forks: Map<number, string>;
   steps: number;
   children: number;

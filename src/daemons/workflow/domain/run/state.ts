@@ -42,9 +42,9 @@ export interface StepState {
   losses: number;
   /** Id of the child that was unfinished at its latest lookup. */
   openChild: string | null;
-  /** Its plugin was unavailable at the latest attempt, and no work has begun since. */
+  /** The plugin of the step was unavailable at the latest attempt, and no work has begun since. */
   wasAway: boolean;
-  /** How its run or job ends this step; a failure of its in-flight work is then ignored. */
+  /** How the end of the run or job ends this step; a failure of in-flight work is then ignored. */
   stopped: RunEnding | null;
 }
 
@@ -125,7 +125,7 @@ export interface RunClaim {
   fence: number;
   isFromBefore: boolean;
   limits: RunLimits;
-  /** Deadlines of the time before the run was parked. */
+  /** Monotonic deadlines, kept from before the run was parked. */
   deadlines: ReadonlyMap<number, number>;
 }
 

@@ -118,7 +118,7 @@ export function viewSteps(
   );
 }
 
-/** Maps the run of a job. Its one step exists from the first start on. */
+/** Converts the run of a background job. Its only step exists once the run has started. */
 export function viewJob(run: RunRecord, step?: Pick<StepRecord, 'attempts' | 'wait'>): Job {
   const { error } = run;
   const failure = parsed<{ details?: { error?: Job['error'] } }>(error);

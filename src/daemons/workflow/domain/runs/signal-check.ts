@@ -46,7 +46,7 @@ export function requireHandOn(what: string, output: JsonValue): void {
   if (chars <= limit) return;
   throw new PlatformError(
     'PAYLOAD_TOO_LARGE',
-    `${what} takes ${chars} characters as JSON; a step may hand on ${limit}. Keep large data elsewhere and hand on where.`,
+    `${what} takes ${chars} characters as JSON; the limit is ${limit}. Store large data elsewhere and send a reference.`,
     { details: { chars, limit } },
   );
 }

@@ -27,7 +27,10 @@ export interface Idempotency {
 const FORM = '2:';
 const OF_KEY_ALONE = `${FORM}key`;
 
-/** Whether the key was used for the same request; undefined when the digest of an older version cannot tell. */
+/**
+ * Whether the key was used for the same request; undefined when the digest is of an older version and cannot be
+ * compared.
+ */
 export function isRepeat(known: KeyedRun, idempotency: Idempotency): boolean | undefined {
   if (known.digest.startsWith(FORM)) return known.digest === digestOf(idempotency);
   const asSent = { hash: '', checked: idempotency.asked?.input ?? null };

@@ -18,7 +18,7 @@ import { viewRun } from '../run/views.ts';
 import { isFinal } from '../states.ts';
 import type { RunStarter, Starter } from './run-starter.ts';
 
-/** Owner of schedules from files and plugins: the tenant of a single-tenant machine. */
+/** Tenant of schedules from files and plugins. */
 const TENANT = 'default';
 /** Age up to which a time is on time under `catchUp: none`: the service may have been busy. */
 const ON_TIME_MS = minutes(1);

@@ -13,7 +13,7 @@ import { days } from '../../../../kit/time/duration.ts';
 const MAX_RETRY_AFTER_MS = days(1);
 
 /**
- * Failure of an attempt, secrets masked. `retryAfterMs` is requested by the other side, at most a day.
+ * Failure of an attempt, secrets masked. `retryAfterMs` is the pause that a remote server requested, at most a day.
  * @spec Errors: workflow retries
  */
 export class StepFailure extends Error {

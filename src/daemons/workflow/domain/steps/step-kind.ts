@@ -53,7 +53,7 @@ export type StepOutcome =
 export interface StepKind {
   readonly name: string;
   readonly mode: 'instant' | 'wait' | 'effect';
-  /** Whether it takes a slot of the limit on running steps. */
+  /** Whether a step of this kind takes a slot of the limit on running steps. */
   readonly takesSlot: boolean;
   readonly defaultTimeoutMs: number;
   /** The work may be queued first: its timeout starts when `begun` is called. */
@@ -62,7 +62,7 @@ export interface StepKind {
   check(input: Record<string, JsonValue>): Array<{ path: string[]; message: string }>;
   /** Returns why the step cannot run now but may later: its plugin is not loaded. */
   away?(uses: string): PluginAway | undefined;
-  /** Whether it may run again after an interruption in flight. */
+  /** Whether the step may run again after an interruption in flight. */
   isIdempotent(uses: string, input: Record<string, JsonValue>): boolean;
   /** Throws StepFailure or any other error. `instant` and `wait` return synchronously. */
   run(call: StepCall): StepOutcome | Promise<StepOutcome>;

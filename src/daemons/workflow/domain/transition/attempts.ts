@@ -155,7 +155,7 @@ function callOf(turn: Turn, step: StepState, input: StepCall['input']): StepCall
 }
 const NEVER = new AbortController().signal;
 
-/** Resumes a step that was in flight at a crash; its plugin must tell whether it may run again. */
+/** Resumes a step that was in flight at a crash; the manifest of its plugin says whether it may run again. */
 export function resume(turn: Turn, step: StepState, builtIn: StepFacts): void {
   if (turn.step(step).kind.away === undefined) {
     resumeWith(turn, step, builtIn);

@@ -50,8 +50,8 @@ export function cancelChildOf(turn: Turn, step: StepState): string | undefined {
 }
 
 /**
- * Whether all children of an ending run have ended, which it ends after; undefined while the store is read. After a
- * crash, or without a wait, its steps may not know them.
+ * Whether all children of an ending run have ended; undefined while the store is read. The steps alone do not
+ * suffice: after a crash, or without a wait, they may not list every child.
  * @spec docs/decisions/0171
  */
 export function haveChildrenEnded(turn: Turn): boolean | undefined {

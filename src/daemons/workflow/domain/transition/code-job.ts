@@ -35,7 +35,7 @@ export function advanceCode(turn: Turn, code: CodeState, job: JobState): void {
   if (job.record.status !== status) setJob(turn, job, status);
 }
 
-/** Cancels all steps outside the clean-up; their errors tell the function that its run is ending. */
+/** Cancels all steps outside the clean-up; from their errors the function learns that its run is ending. */
 export function cleanUpCode(turn: Turn, code: CodeState, job: JobState): void {
   learn(code, job);
   if (!code.knowsEnding) {
@@ -107,7 +107,7 @@ function beginReplay(turn: Turn, code: CodeState, job: JobState): void {
   }
   code.slot = 'held';
   code.due = false;
-  // Shared with the replay: what it is owed at its end decides when the next one begins.
+  // Shared with the replay: results that are still owed to it at its end start the next replay.
   code.owed = new Set();
   code.replay = {
     id: ++code.replays,

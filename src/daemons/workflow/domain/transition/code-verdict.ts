@@ -8,7 +8,7 @@ import type { Turn } from './turn.ts';
 export function outputOf(output: JsonValue, maxChars: number): Verdict {
   const chars = JSON.stringify(output).length;
   if (chars <= maxChars) return { output };
-  const message = `The workflow's output takes ${chars} characters as JSON; a run may hand on ${maxChars}.`;
+  const message = `The workflow's output takes ${chars} characters as JSON; the limit is ${maxChars}.`;
   return { error: { code: 'PAYLOAD_TOO_LARGE', message, details: { chars, limit: maxChars } } };
 }
 

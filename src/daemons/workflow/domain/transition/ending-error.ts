@@ -41,7 +41,7 @@ function cleanUpError({
         : `waited ${pluginWaitMs} ms for a plugin that is not loaded`;
     return {
       code: 'EXECUTION_TIMEOUT',
-      message: `The clean-up ${why}; what was left of it was stopped.`,
+      message: `The clean-up ${why} and was stopped.`,
       details: { reason: 'clean_up_timeout', timeoutMs: pluginWaitMs ?? limitMs },
     };
   }

@@ -11,7 +11,7 @@ const OVERRUN_MS = seconds(2);
 /** Time that a cancelled step has for its own clean-up. */
 const CANCEL_GRACE_MS = seconds(5);
 
-/** Lets the function begin its step: the answer to its request tells so. */
+/** Lets the function begin its step, by answering its request. */
 export function beginOwnFlight(turn: Turn, step: StepState, { attempt, stepId }: Attempt): void {
   const { code, run } = turn.state;
   code?.replay?.flying.set(step.record.index, {

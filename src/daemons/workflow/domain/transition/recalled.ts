@@ -11,7 +11,7 @@ const MAX_CHARS = 512 * 1024;
 
 export interface RecalledPage {
   steps: RecalledStep[];
-  /** Indexes of those steps. */
+  /** Indexes of `steps` in the run. */
   indexes: number[];
   /** Position at which the next page starts; null at the end. */
   next: number | null;

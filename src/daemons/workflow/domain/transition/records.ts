@@ -107,12 +107,12 @@ export function succeed(turn: Turn, step: StepState, output: JsonValue): void {
   const { maxOutputChars } = state.limits;
   const json = JSON.stringify(output ?? null);
   if (json.length > maxOutputChars) {
-    failStep(turn, step, tooLarge("The step's output takes", json.length, 'a step', maxOutputChars));
+    failStep(turn, step, tooLarge("The step's output takes", json.length, maxOutputChars));
     return;
   }
   const kept = state.keptChars + json.length;
   if (kept > MAX_KEPT_CHARS) {
-    failStep(turn, step, tooLarge('With it the steps hand on', kept, 'those of a run', MAX_KEPT_CHARS));
+    failStep(turn, step, tooLarge('The outputs of the run would take', kept, MAX_KEPT_CHARS));
     return;
   }
   state.keptChars = kept;
@@ -156,8 +156,8 @@ export function park(
   setStep(turn, step, 'waiting', { for: wait.for, ...data });
 }
 
-function tooLarge(what: string, chars: number, who: string, limit: number): Failure {
-  const message = `${what} ${chars} characters as JSON; ${who} may hand on ${limit}. Keep large data elsewhere and hand on where.`;
+function tooLarge(what: string, chars: number, limit: number): Failure {
+  const message = `${what} ${chars} characters as JSON; the limit is ${limit}. Store large data elsewhere and return a reference.`;
   const error = { code: 'PAYLOAD_TOO_LARGE', message, details: { chars, limit } };
   return failureOf(new StepFailure('validation', error));
 }

@@ -166,7 +166,7 @@ function answerFor(turn: Turn, replay: ReplayState, step: StepState): StepAnswer
   return record.status !== 'running' && isClosing(turn, replay) ? { state: 'wait' } : undefined;
 }
 
-/** Tells which waiting steps to request again, and which running ones to abort. */
+/** Answers which waiting steps the function requests again, and which running steps it aborts. */
 function tellWatcher(turn: Turn, job: JobState, { known }: CodeState, replay: ReplayState): void {
   const idOf = (index: number): string => known.found.get(index)!.id;
   const ready = [...replay.owed].filter((index) => isReady(turn, job, index)).map(idOf);

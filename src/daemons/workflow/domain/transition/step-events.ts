@@ -65,7 +65,7 @@ function inspected(turn: Turn, { step: key, away, facts }: Of<'step.inspected'>)
   endLook(step);
   const { status, idempotencyKey } = step.record;
   if (status !== 'interrupted' && !(status === 'waiting' && step.wait?.for === 'plugin')) return true;
-  // Only the manifest of the missing plugin says whether the step may run again.
+  // Whether the step may run again is known only from the manifest of the missing plugin.
   if (away && idempotencyKey === null) waitForPlugin(turn, step, away, { interrupted: true });
   else resumeWith(turn, step, facts);
   return true;

@@ -61,7 +61,7 @@ export function stopStep(turn: Turn, step: StepState, how: RunEnding): void {
     step.flight = 'idle';
     turn.effect({ type: 'slot.release', owner: stepKeyOf(step) });
   } else if (step.flight === 'evaluating') {
-    // Its work has not begun, so there is nothing to wait for.
+    // The work of the step has not begun, so there is nothing to wait for.
     step.flight = 'idle';
     releaseSlot(turn, step);
     endStopped(turn, step, step.stopped);

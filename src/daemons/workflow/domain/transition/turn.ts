@@ -160,8 +160,8 @@ export class Turn {
   // ---- evaluations ------------------------------------------------------------------------------------------------
 
   /**
-   * Returns the value for a part of the run, always the same. Undefined while a thread evaluates it: the event
-   * `evaluated` tells the value.
+   * Returns the value of an expression of the run, evaluated once. Undefined while a thread evaluates it: the event
+   * `evaluated` carries the value.
    */
   ask<Value>(
     id: string,

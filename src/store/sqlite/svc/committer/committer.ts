@@ -32,8 +32,8 @@ export function createCommitter(thread: Pick<CommitterThread, 'commit'>, file: s
   const batches = new Batches<Unit, Written>({
     async write(batch) {
       const { units, parts, length } = pack(batch.map(({ item }) => item));
-      // Transferred, not cloned: a copy is cheaper than one buffer each, and a slice of Node's pool would
-      // transfer the whole pool.
+      // One buffer for all parts, transferred instead of cloned. It is not allocated from Node's pool, because a transfer
+      // would take the whole pool.
       const bytes = new Uint8Array(length);
       layOut(parts, bytes, 0);
       settle(batch, await thread.commit({ units, bytes: bytes.buffer }), file);

@@ -15,7 +15,7 @@ export interface CommitterStart {
   statements: Readonly<Record<string, string>>;
   /** Folder of a journal to recover first. */
   recover: string | undefined;
-  /** Not 0 during shutdown: a locked database then fails at once. */
+  /** Another value than 0 during shutdown: a locked database then fails at once. */
   stopWaiting: Int32Array;
 }
 
@@ -81,7 +81,7 @@ export interface ApplyReply {
 export interface Recovered {
   /** Number of units applied. */
   units: number;
-  /** Where files with missing or unreadable parts were moved, beyond what an interrupted write explains. */
+  /** Folder of the files with missing or unreadable parts. A last write that was interrupted does not count. */
   quarantine: string | undefined;
   /** Files with a corrupted part that a second copy restored. */
   damagedHeaders: string[];

@@ -9,7 +9,7 @@ const BATCH_ROWS = 200;
 
 /** Deletes the oldest bodies of finished deliveries. */
 export interface BodyRetention {
-  /** No delivery up to this position that has ended has a body. */
+  /** Up to this position, all bodies of ended deliveries are deleted. */
   readonly bodilessUntil: number;
   /** Deletes bodies of at least `bytes` in all, at most `limit`; returns their number. */
   drop(bytes: number, limit: number): Promise<number>;

@@ -29,7 +29,7 @@ interface Sweep {
   until: number;
   /** Number of retained rows. */
   passed: number;
-  /** By the monotonic clock. */
+  /** Time of the next pruning, on the monotonic clock. */
   againAt: number;
 }
 

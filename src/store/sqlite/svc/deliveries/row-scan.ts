@@ -92,7 +92,7 @@ export function matches(row: DeliveryFacts, { status, pluginId, event, since }: 
   );
 }
 
-/** Those of `places` whose row contains the text; all of them without a text. Call it inside `db.read`. */
+/** Returns the `places` whose row contains the text; all of them without a text. Call it inside `db.read`. */
 export function containing(
   rows: DeliveryRows,
   places: readonly DeliveryCursor[],

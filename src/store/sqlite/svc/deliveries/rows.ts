@@ -70,10 +70,10 @@ export function deliveryRows(db: Database) {
     /** A namespace's rows before a position, latest first. */
     rowsBefore: (namespaceId: string, before: number, limit: number) =>
       sql.rowsBefore.all(namespaceId, before, limit),
-    /** Those of these positions that belong to the namespace. */
+    /** Selects the rows at these positions that belong to the namespace. */
     facts: (namespaceId: string, positions: readonly number[]) =>
       sql.facts.all(namespaceId, JSON.stringify(positions)),
-    /** Those of these positions whose body, outcome, source or ids contain the text. */
+    /** Selects the rows at these positions whose body, outcome, source or ids contain the text. */
     holding: (positions: readonly number[], search: string) =>
       sql.holding.all({ positions: JSON.stringify(positions), search }).map(({ position }) => position),
   };

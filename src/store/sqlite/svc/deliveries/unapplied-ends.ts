@@ -1,6 +1,6 @@
 import type { InboxLog } from '../inbox-log.ts';
 
-/** Deliveries whose end is in the journal but not in the database, where they still look unfinished. */
+/** Deliveries whose end is in the journal but not in the database, which still lists them as unfinished. */
 export interface UnappliedEnds {
   /** `place`: position of the end in the log. */
   add(webhookId: string, place: number): void;

@@ -11,7 +11,7 @@ import { createUnappliedEnds, type UnappliedEnds } from './unapplied-ends.ts';
  */
 const TURN = { ms: 5, bytes: 1024 * 1024 };
 
-/** Reads deliveries that wait for their handler, and knows those whose end is not in the database yet. */
+/** Reads deliveries that wait for their handler, and excludes those whose end is not in the database yet. */
 export class UnfinishedDeliveries {
   readonly #db: Database;
   readonly #log: InboxLog;

@@ -205,7 +205,7 @@ function nextRange(waiting: readonly Written[]): { range: JournalRange; sequence
 function damaged({ file, from, to }: JournalRange): PlatformError {
   return new PlatformError(
     'STORE_ERROR',
-    `${file} cannot be read back: what was written between ${from} and ${to} has changed. Check the disk, and start the gateway anew.`,
+    `${file} cannot be read back: its bytes from ${from} to ${to} have changed since they were written. Check the disk, then restart the gateway.`,
     { details: { file, from, to } },
   );
 }

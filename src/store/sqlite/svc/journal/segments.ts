@@ -127,7 +127,7 @@ export class Segments {
     return { file, fd, inode: ino, size: FRAMES_AT, salt: header.salt, sequence: 0 };
   }
 
-  /** Skips names that exist: such files are not ours. */
+  /** Skips names that exist: such files belong to others. */
   #nextFile(): string {
     while (existsSync(journalFile(this.folder, this.#created))) this.#created++;
     return journalFile(this.folder, this.#created++);

@@ -81,7 +81,7 @@ export function createPendingRelease(log: InboxLog, logger: Logger): PendingRele
     start({ from, until }) {
       running = running
         .then(() => release(from, until))
-        // They expire with their leases at the latest.
+        // On failure the markers expire with their leases.
         .catch((error) => {
           if (!isClosed) logger.warn('Claims of the former gateway could not be deleted', { error });
         });

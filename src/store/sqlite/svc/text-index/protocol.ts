@@ -1,6 +1,6 @@
 /** Start parameters of the text index worker. */
 export interface TextIndexStart {
   dataDir: string;
-  /** Not 0 once the worker shall stop. */
+  /** Set to another value than 0 to stop the worker. */
   stop: Int32Array;
 }

@@ -114,7 +114,7 @@ export class WebhookAdmin {
     return declared && key.instanceId === '' ? declared : this.#requireForAdmin(key);
   }
 
-  /** As for a delivery, but a missing or unexpected instance id is a client error: 400. */
+  /** Finds the webhook like a delivery does, but a missing or unexpected instance id is 400. */
   #requireForAdmin({ pluginId, event, instanceId }: SecretKey): DeclaredWebhook {
     const declared = this.#deps.targets.find(pluginId, event);
     if (declared && declared.webhook.multi !== (instanceId !== '')) {

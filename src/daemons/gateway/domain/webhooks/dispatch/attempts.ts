@@ -33,7 +33,7 @@ export interface QueuedDelivery {
 export interface AttemptEnd {
   /** Epoch ms; undefined: no further attempt. */
   nextAttemptAt: number | undefined;
-  /** Reading it back failed, so it did not run and stays open. */
+  /** The delivery could not be read from the store, so it did not run and stays open. */
   isUnread: boolean;
 }
 
@@ -57,7 +57,7 @@ export class Attempts {
     item.payload = undefined;
     if (payload === 'gone' || payload === 'unread')
       return { nextAttemptAt: undefined, isUnread: payload === 'unread' };
-    // No delivery id: an async or replayed delivery identifies what it starts by its webhook id.
+    // No delivery id: runs started by an async or replayed delivery are identified by its webhook id.
     const handled = await this.#deps.call(delivery, target, payload, null);
     item.attempts++;
     const { retry } = target.webhook;
@@ -124,7 +124,7 @@ export class Attempts {
       if (handled.succeeded && delivery.origin === 'replay' && marker)
         await this.#deps.inbox.settleMarker(marker, this.#deps.clock.now() + LIMITS.idempotencyWindowMs);
     } catch (error) {
-      // It stays open in the store: the next start runs it again rather than lose it.
+      // The delivery stays open in the store, so the next start runs it again.
       this.#deps.logger.error('The end of an accepted delivery could not be written', {
         error,
         meta: { webhookId },

@@ -11,7 +11,7 @@ export interface DeliveryBacklogDeps {
   isFull(): boolean;
   /** Takes a stored delivery into memory, unless it is there already. */
   hold(record: DeliveryRecord): void;
-  /** These deliveries may be held again: no page that still lists them is being read. */
+  /** Lets deliveries be held again, since no page that lists them is being read. */
   forget(webhookIds: readonly string[]): void;
 }
 

@@ -123,7 +123,7 @@ export class InboxDispatcher implements PrimaryDispatcher {
     marker: Uint8Array | null = null,
   ): void {
     if (this.#deps.pauses.isPaused(delivery)) return;
-    // A refill may have found it between its commit and this call.
+    // A refill may have found the delivery between its commit and this call.
     if (this.#known.has(delivery.webhookId)) return;
     if (!this.#mustWaitInStore(delivery)) {
       this.#known.add(delivery.webhookId);
@@ -218,7 +218,7 @@ export class InboxDispatcher implements PrimaryDispatcher {
     }
   }
 
-  /** It stays in the store, with its successors in the same order, until the next full scan. */
+  /** The delivery stays in the store until the next full scan, with its successors of the same order key. */
   #putBack(item: QueuedDelivery): void {
     for (const { delivery } of this.#queue.drop(item)) this.#known.delete(delivery.webhookId);
   }
@@ -269,8 +269,8 @@ export class InboxDispatcher implements PrimaryDispatcher {
   }
 
   /**
-   * Its current target. Undefined: it stays in the store until its webhook is resumed, or its plugin or a
-   * service is back.
+   * Returns the current target of a delivery. Undefined: the delivery stays in the store until its webhook is resumed,
+   * or its plugin or a service is back.
    */
   #runnableTarget(delivery: NewDelivery): DeclaredWebhook | undefined {
     const { pauses, targets, services, logger } = this.#deps;

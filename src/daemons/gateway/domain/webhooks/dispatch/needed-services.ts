@@ -63,7 +63,7 @@ export class NeededServices {
     for (const { stopTimer } of this.#probed.values()) stopTimer();
   }
 
-  /** Excludes services that this gateway does not know: nothing waits for them. */
+  /** Excludes services whose URL is unknown here: no delivery waits for them. */
   #neededBy({ plugin }: DeclaredWebhook): NeededService[] {
     const { peers, use } = this.#deps;
     const known = peers.known();

@@ -46,7 +46,7 @@ export function createSiblingDispatcher({ primary }: Pick<SiblingProcess, 'prima
   return {
     enqueue({ webhookId, orderKey }) {
       unanswered.set(webhookId, orderKey === null ? 'accepted' : 'told');
-      // The sender may deliver the next one in this order to another process as soon as it has our response.
+      // Once it has the response, the sender may send the next delivery of this order key to another process.
       return orderKey === null ? undefined : reportOrdered(webhookId);
     },
     expectAnswer() {},

@@ -5,7 +5,7 @@ import { singleHeader } from '../../raw-headers.ts';
 import { type Claim, type SharedSecretAuth, type SignatureFault, schemeOf } from './schemes.ts';
 import { type VerificationKey, type VerificationKeys, verificationKey } from './verification-key.ts';
 
-/** For operators only: it reveals what a valid request would look like. */
+/** For operators only, because it describes a valid request. */
 export interface Explanation {
   reason: string;
   hint: string;
