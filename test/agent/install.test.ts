@@ -47,7 +47,7 @@ test.skipIf(process.platform !== 'linux')(
   },
 );
 
-test('a machine that is not registered is told how', async () => {
+test('a machine that is not registered gets the command to register', async () => {
   const cwd = await tempDir();
   const { code, json } = await runSvc(cwd, ['agent', 'install', '--home', 'nothing', '--json']);
   expect([code, json.error.code]).toEqual([1, 'CONFIG_NOT_FOUND']);

@@ -26,7 +26,7 @@ test('an issue that nobody answers for three days is reminded of once', async ()
   expect(reminders()).toBe(1);
 });
 
-test('one run an issue goes on at a time', async () => {
+test('one run per issue is in flight at a time', async () => {
   const host = await startTriage();
   await host.workflow('triage', ISSUE);
   await expect(host.workflow('triage', { ...ISSUE, title: 'Again?' })).rejects.toMatchObject({

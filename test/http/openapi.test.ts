@@ -32,7 +32,7 @@ test('what is printed is OpenAPI 3.1 without a dangling reference', async () => 
   expect(document.tags).toEqual(['a', 'b', 'state', 'workflows'].map((name) => ({ name })));
 });
 
-test('the checker finds what is wrong', async () => {
+test('the checker finds faults', async () => {
   const document = openApiDocument('sample', '1', [
     mounted({ method: 'GET', path: '/a/:b', tags: ['a'], reply: Sample }),
   ]);

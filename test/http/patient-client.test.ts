@@ -30,7 +30,7 @@ test('an answer may begin as late as the caller is patient, and no later', async
   expect(hasty).toMatchObject({ status: 'rejected', reason: { code: 'UPSTREAM_TIMEOUT' } });
 });
 
-test('a body that stands still is given up; one that moves may take as long as it likes', async () => {
+test('a stalled body is rejected; a body that keeps moving has no time limit', async () => {
   const post = await start((_request, response) => {
     let left = 4;
     const timer = setInterval(() => {

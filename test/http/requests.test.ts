@@ -173,7 +173,7 @@ describe('bodies', () => {
     expect(answer.match(/^x-request-id: /gim)).toHaveLength(1);
   });
 
-  test('what is not there is 404 whatever is sent to it', async () => {
+  test('unknown routes are 404 whatever is sent to them', async () => {
     const daemon = await sample();
     for (const type of ['application/json', 'text/plain']) {
       const { status, body } = await post(daemon, '/nothing', '{', { 'content-type': type });

@@ -43,7 +43,7 @@ async function trickle(
   return { text, ms: performance.now() - startedAt };
 }
 
-test('a body that stands still is 408, and its connection ends', async () => {
+test('a stalled body is 408, and its connection ends', async () => {
   const port = await server();
   const announced = await trickle(port, [`${HEAD}content-length: 20\r\n\r\n"abc`], 0);
   expect(announced.text).toMatch(/^HTTP\/1\.1 408[\s\S]*connection: close[\s\S]*REQUEST_TIMEOUT/i);

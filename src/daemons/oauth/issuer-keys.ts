@@ -73,7 +73,7 @@ class KeyRefresh {
     else if (ageMs >= REFRESH_MS && this.#hasCooled(FAILURE_COOLDOWN_MS)) void this.#fetch();
   }
 
-  /** Returns whether the keys were fetched anew: the issuer may have begun to use a new one. */
+  /** Returns whether the keys were fetched again: the issuer may have begun to use a new one. */
   async forUnknownKey(): Promise<boolean> {
     if (!this.#fetching && !this.#hasCooled(UNKNOWN_KEY_COOLDOWN_MS)) return false;
     await this.#fetch();

@@ -71,7 +71,7 @@ async function passOn(reply: PatientReply, sink: StreamSink): Promise<CommandRes
   return { exitCode: 0 };
 }
 
-/** The gateway is unreachable, or failed during the call. */
+/** Returns the error of a call whose gateway is unreachable or failed during the call. */
 function unreachable(
   thrown: unknown,
   name: ExecutionBackend['name'],

@@ -126,7 +126,7 @@ export class SlidingCount {
   #expire(now: number): void {
     const slices = this.#slices;
     while (slices.length > 0 && slices[0]!.last + this.#windowMs <= now) this.#total -= slices.shift()!.count;
-    // The clock went back: no call counts for longer than a window.
+    // After the clock was set back, no call counts for longer than a window.
     while (slices.length > 0 && slices.at(-1)!.last > now) this.#total -= slices.pop()!.count;
   }
 }

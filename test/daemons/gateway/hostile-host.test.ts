@@ -118,7 +118,7 @@ describe('executions of others', () => {
     expect(again.status).toBe(409);
   });
 
-  test('an answer after a cancel reaches nobody', async () => {
+  test('an answer after a cancel is dropped', async () => {
     const gateway = await start();
     const { agent } = await connectHost(gateway, ADMIN_TOKEN);
     const answer = dispatch(gateway, { timeoutMs: 1000 });

@@ -115,7 +115,7 @@ test.each<[name: string, entries: Entry[], message: RegExp]>([
   });
 });
 
-test('what is no archive is refused', async () => {
+test('a file that is not an archive is refused', async () => {
   await expect(unpack(Buffer.from('hello'))).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
   await expect(unpack(gzipSync('hello '.repeat(500)))).rejects.toMatchObject({
     message: expect.stringMatching(/damaged or not a tar archive|malformed/),

@@ -576,7 +576,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect((await port.runs.list('acme', { kind: 'job', limit: 9 })).runs).toEqual([]);
     });
 
-    test('old finished runs are forgotten with all their parts, others are not', async () => {
+    test('old finished runs are pruned with all their parts, others are not', async () => {
       const { port } = await openFresh(open);
       const runs = [];
       for (let i = 0; i < 5; i++)
@@ -609,7 +609,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect((await keyed('old0', 1000)).outcome).toBe('started');
     });
 
-    test('definitions that no run is left of are forgotten, once they are out of use', async () => {
+    test('definitions without runs are pruned once they are out of use', async () => {
       const { port } = await openFresh(open);
       const day = 24 * 3600_000;
       const of = (hash: string) => ({

@@ -18,7 +18,7 @@ interface Member {
   stopIdle: () => void;
   /** The tenant it serves; null: not bound yet, or shared by all. */
   tenantId: string | null;
-  /** When it was bound to that tenant. */
+  /** When the process was bound to the tenant. */
   boundAt: number;
   /** Accepts no more calls, and ends once its calls are done. */
   isLeaving: boolean;

@@ -90,7 +90,7 @@ function statements(db: Database) {
       'update schedule set next_at = null, absent_since = coalesce(absent_since, :now) where id = :id',
     ),
     prune: db.prepare<[{ before: number }]>('delete from schedule where absent_since < :before'),
-    // A changed or returning schedule is planned anew; an unchanged one keeps its next time, even if past. A
+    // A changed or returning schedule is planned again; an unchanged one keeps its next time, even if past. A
     // stored time after the new one stems from a clock that was set back, so it is replaced.
     put: db.prepare<[Plan]>(`
     insert into schedule (id, tenant_id, workflow_id, cron, timezone, overlap, catch_up, input, paused, next_at)

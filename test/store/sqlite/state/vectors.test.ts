@@ -153,7 +153,7 @@ describe('vector store', () => {
     await store.close();
   });
 
-  test('an empty collection forgets its dimensions', async () => {
+  test('an empty collection has no dimensions', async () => {
     const { store } = await open();
     await store.upsert(PLACE, [item('a', [1, 0])], MOST);
     await store.delete(PLACE, ['a']);

@@ -17,7 +17,7 @@ const MAX_INPUT_CHARS = 1024 * 1024;
 /** `isFatal`: the error fails the run even if the function catches it. */
 export type EnteredStep = { step: StepState; isNew: boolean } | { error: RunError; isFatal: boolean };
 
-/** Returns the step that the function requests. An error when its place holds another one: the code has changed. */
+/** Returns the step that the function requests. Returns an error when another step was recorded at that place, because the code has changed. */
 export function enteredStep(
   { run, code }: RunState,
   program: Program,
