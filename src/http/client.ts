@@ -76,7 +76,7 @@ export function createClient(options: ClientOptions): Client {
         throw connectionError(error, peer, base);
       }
       if (!response.ok) throw peerError(response, text, peer);
-      return parseReply(text, peer) as never;
+      return parseReply(text, peer) as ReplyOf<typeof endpoint>;
     },
   };
 }

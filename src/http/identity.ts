@@ -105,7 +105,10 @@ function tenantOf(request: FastifyRequest): string {
 }
 
 /** Headers that authenticate one service to another, and the caller it acts for. */
-export function serviceHeaders(internalSecret: string, caller?: Partial<Caller>): Record<string, string> {
+export function serviceHeaders(
+  internalSecret: string,
+  caller?: { namespaceId?: string; hostId?: string },
+): Record<string, string> {
   return {
     [HEADERS.serviceKey]: serviceKey(internalSecret),
     ...(caller?.namespaceId ? { [HEADERS.tenant]: caller.namespaceId } : {}),

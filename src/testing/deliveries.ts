@@ -1,4 +1,10 @@
-import { HEADERS, provisionWebhook, sendSample, type WebhookHandlerDecl } from '../contracts/index.ts';
+import {
+  type CallInput,
+  HEADERS,
+  provisionWebhook,
+  sendSample,
+  type WebhookHandlerDecl,
+} from '../contracts/index.ts';
 import { createClient } from '../http/index.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 import type { TestServices } from './services.ts';
@@ -11,7 +17,13 @@ export function createDeliveries(services: TestServices) {
 
   async function provision(target: object, asAdmin: { headers: Record<string, string> }): Promise<string> {
     await services.startGateway();
-    return (await client.call(provisionWebhook, { body: target as never }, asAdmin)).secret;
+    return (
+      await client.call(
+        provisionWebhook,
+        { body: target as CallInput<typeof provisionWebhook>['body'] },
+        asAdmin,
+      )
+    ).secret;
   }
 
   return async function deliver(
@@ -35,6 +47,6 @@ export function createDeliveries(services: TestServices) {
     const signingInput = { secret: await secret, rawBody: JSON.stringify(payload) };
     const sent = typeof headers === 'function' ? headers(signingInput) : headers;
     const body = { ...target, data: payload, headers: sent };
-    return client.call(sendSample, { body: body as never }, asAdmin);
+    return client.call(sendSample, { body: body as CallInput<typeof sendSample>['body'] }, asAdmin);
   };
 }

@@ -1,8 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import {
+  type CallInput,
   decideApproval,
   getJob,
   getRun,
+  type JobId,
   listRunEvents,
   listRunSteps,
   type RunId,
@@ -36,12 +38,17 @@ export function workflowCalls(
   const reader = new RunReader(client, services, clock);
   return {
     async workflow(workflowId, input = {}, caller) {
-      return (await client.call(startRun, { body: { workflowId, input: input as never } }, reader.as(caller)))
-        .run;
+      return (
+        await client.call(
+          startRun,
+          { body: { workflowId, input: input as CallInput<typeof startRun>['body']['input'] } },
+          reader.as(caller),
+        )
+      ).run;
     },
     async signal(id, name, payload = null, caller) {
       const params = { runId: id as RunId, name };
-      await client.call(sendSignal, { params, body: { payload: payload as never } }, reader.as(caller));
+      await client.call(sendSignal, { params, body: { payload } }, reader.as(caller));
     },
     async approve(id, stepId, { approved = true, comment, ...caller } = {}) {
       const params = { runId: id as RunId, stepId };
@@ -92,10 +99,10 @@ class RunReader {
   /** Reads a run or job. A job is also a run, but its job record has more fields. */
   async find(id: string, caller: CallerOptions | undefined) {
     try {
-      return await this.#client.call(getJob, { params: { jobId: id as never } }, this.as(caller));
+      return await this.#client.call(getJob, { params: { jobId: id as JobId } }, this.as(caller));
     } catch (error) {
       if (!(error instanceof PlatformError) || error.code !== 'JOB_NOT_FOUND') throw error;
-      return this.#client.call(getRun, { params: { runId: id as never } }, this.as(caller));
+      return this.#client.call(getRun, { params: { runId: id as RunId } }, this.as(caller));
     }
   }
 

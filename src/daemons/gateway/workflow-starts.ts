@@ -26,7 +26,7 @@ export function withWorkflows(
   const client = createClient({ url: () => peers.urlOf('workflow'), peer: 'workflow service' });
 
   function headersOf(pluginId: string, namespaceId: string): Record<string, string> {
-    return serviceHeaders(keys.internalSecret, { hostId: `webhook:${pluginId}`, namespaceId } as never);
+    return serviceHeaders(keys.internalSecret, { hostId: `webhook:${pluginId}`, namespaceId });
   }
 
   async function list() {

@@ -2,8 +2,8 @@ import { Counter, Gauge, Histogram } from 'prom-client';
 import { boundedLabel, type Metrics } from '../../kit/telemetry/metrics.ts';
 
 const RUN_SECONDS = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 6 * 3600, 24 * 3600];
-const MOST_WORKFLOWS = 200;
-const MOST_PLUGINS = 200;
+const MAX_WORKFLOWS = 200;
+const MAX_PLUGINS = 200;
 
 /** Metrics of runs and jobs. @spec Metrics: workflow daemon */
 export interface WorkflowMetrics {
@@ -44,9 +44,9 @@ export function createWorkflowMetrics({ registry }: Metrics): WorkflowMetrics {
     labelNames: ['service', 'plugin'],
     registers,
   });
-  const knownPlugin = boundedLabel(MOST_PLUGINS);
+  const knownPlugin = boundedLabel(MAX_PLUGINS);
   // Bounded, because inline definitions can have any id.
-  const known = boundedLabel(MOST_WORKFLOWS);
+  const known = boundedLabel(MAX_WORKFLOWS);
   return {
     runEnded(workflowId, status, seconds) {
       const labels = { service, workflow: known(workflowId), status };

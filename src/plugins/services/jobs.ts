@@ -62,7 +62,7 @@ export function createJobsService(jobs: JobAccess): PlatformService {
         ...start,
         ...ownKey(plugin.id, `job ${handler}`, idempotencyKey),
         handler,
-        input: (input ?? {}) as never,
+        input: (input ?? {}) as NonNullable<CallInput<typeof submitJob>['body']>['input'],
       });
       return job;
     },

@@ -54,12 +54,16 @@ export function createVectorStoreService(
   return {
     async upsert(context, [items, options]) {
       const scope = scopeOf(context, optionsArgument(options));
-      return (await call('upsert', () => vectors.upsert(scope, { items: items as never }))).value;
+      return (
+        await call('upsert', () =>
+          vectors.upsert(scope, { items: items as Body<typeof upsertVectors>['items'] }),
+        )
+      ).value;
     },
     async search(context, [vector, given]) {
       const { collection, ...options } = optionsArgument(given);
       const scope = scopeOf(context, { collection });
-      const body = { ...options, vector } as never;
+      const body = { ...options, vector } as Body<typeof searchVectors>;
       const { value, durationMs } = await call('search', () => vectors.search(scope, body));
       // @spec Standard analytics types: vectorStore.search.completed
       analytics.trackOften('vectorStore.search.completed', {
@@ -70,7 +74,9 @@ export function createVectorStoreService(
     },
     async delete(context, [ids, options]) {
       const scope = scopeOf(context, optionsArgument(options));
-      return (await call('delete', () => vectors.delete(scope, { ids: ids as never }))).value.deleted;
+      return (
+        await call('delete', () => vectors.delete(scope, { ids: ids as Body<typeof deleteVectors>['ids'] }))
+      ).value.deleted;
     },
   };
 }

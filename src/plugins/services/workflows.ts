@@ -47,7 +47,7 @@ export function createWorkflowsService(workflows: WorkflowAccess): PlatformServi
         ...start,
         ...ownKey(context.request.plugin.id, `workflow ${asked}`, idempotencyKey),
         workflowId: asked,
-        input: (input ?? {}) as never,
+        input: (input ?? {}) as Body<typeof startRun>['input'],
       });
       return run;
     },
@@ -60,7 +60,7 @@ export function createWorkflowsService(workflows: WorkflowAccess): PlatformServi
       const { idempotencyKey } = parsedArgument(SignalOptions, options ?? {}, 'options');
       const signal = textArgument(name, 'the signal', NAME_CHARS);
       await workflows.signal(scope, runIdOf(runId), signal, {
-        payload: (payload ?? null) as never,
+        payload: payload ?? null,
         ...ownKey(context.request.plugin.id, `signal ${signal}`, idempotencyKey),
       });
     },

@@ -19,13 +19,13 @@ export interface WebhookStreamServices {
 type Call = EndpointContext<typeof streamDeliveries>;
 
 /** Limit of open streams. Each polls the store five times a second. */
-const MOST_STREAMS = 200;
+const MAX_STREAMS = 200;
 /** Poll interval for records of all gateway processes; on the real clock, which other processes use too. */
 const LOOK_EVERY_MS = 200;
 
 /** @spec docs/webhooks.md "Tail" */
 export function webhookStreamRoutes(http: Http, services: WebhookStreamServices): void {
-  const streams = createEventStreams(http, { what: 'deliveries', count: MOST_STREAMS });
+  const streams = createEventStreams(http, { what: 'deliveries', count: MAX_STREAMS });
   mount(http, streamDeliveries, { auth: 'caller' }, async (call) => {
     await streams.send(call, (signal) => follow(services, call, signal));
     return call.reply as never;

@@ -1,9 +1,18 @@
-import { deleteState, getState, incrementState, listState, putState } from '../../../contracts/index.ts';
+import {
+  type CallInput,
+  deleteState,
+  getState,
+  incrementState,
+  listState,
+  putState,
+} from '../../../contracts/index.ts';
 import { createClient } from '../../../http/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { StateAccess, StateScope } from '../../../plugins/index.ts';
 import type { Resources } from '../../define-daemon.ts';
 import { callOptions } from './call-options.ts';
+
+type PutBody = CallInput<typeof putState>['body'];
 
 /**
  * `ctx.state` and `ctx.cache` over HTTP: the state service owns the file. Each call carries its execution's
@@ -14,11 +23,7 @@ export function createStateAccess({ peers, keys }: Pick<Resources, 'peers' | 'ke
 
   const options = callOptions(keys);
 
-  async function put(
-    scope: StateScope,
-    key: string,
-    body: { value: never; ifAbsent: boolean; ttlMs?: number | undefined },
-  ): Promise<boolean> {
+  async function put(scope: StateScope, key: string, body: PutBody): Promise<boolean> {
     const params = { namespace: scope.namespace, key };
     return (await client.call(putState, { params, body }, options(scope))).written;
   }
@@ -34,10 +39,10 @@ export function createStateAccess({ peers, keys }: Pick<Resources, 'peers' | 'ke
       }
     },
     async set(scope, key, value, ttlMs) {
-      await put(scope, key, { value: value as never, ifAbsent: false, ttlMs });
+      await put(scope, key, { value: value as PutBody['value'], ifAbsent: false, ttlMs });
     },
     setIfAbsent: (scope, key, value, ttlMs) =>
-      put(scope, key, { value: value as never, ifAbsent: true, ttlMs }),
+      put(scope, key, { value: value as PutBody['value'], ifAbsent: true, ttlMs }),
     async delete(scope, key) {
       const params = { namespace: scope.namespace, key };
       return (await client.call(deleteState, { params }, options(scope))).deleted;

@@ -94,15 +94,19 @@ function forward(
 ): void {
   mount(http, endpoint, { auth: 'caller' }, ({ params, query, body, caller, request }) =>
     observe(domain, operation, () =>
-      owners[owner].call(endpoint, { params, query, body } as never, {
-        headers: {
-          ...serviceHeaders(internalSecret, caller),
-          [HEADERS.requestId]: request.id,
-          [HEADERS.traceId]: request.traceId,
-          traceparent: traceparentOf(request.headers, request.traceId, request.spanId),
-          ...passedOn(request.headers['idempotency-key']),
+      owners[owner].call(
+        endpoint,
+        { params, query, body },
+        {
+          headers: {
+            ...serviceHeaders(internalSecret, caller),
+            [HEADERS.requestId]: request.id,
+            [HEADERS.traceId]: request.traceId,
+            traceparent: traceparentOf(request.headers, request.traceId, request.spanId),
+            ...passedOn(request.headers['idempotency-key']),
+          },
         },
-      }),
+      ),
     ),
   );
 }

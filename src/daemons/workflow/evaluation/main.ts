@@ -18,7 +18,7 @@ import type { TaskMessage, TaskReply, ThreadStart } from './protocol.ts';
 /** Evaluates expressions and checks inputs that may take long; the parent thread limits its memory and time. */
 
 /** Takes under half a second; a list of that many items uses a small part of the thread's memory. */
-const MOST_UNITS = 4_000_000;
+const MAX_OPERATIONS = 4_000_000;
 const REMEMBERED_CHARS = 2 * 1024 * 1024;
 
 const { current } = workerData as ThreadStart;
@@ -49,7 +49,7 @@ async function schemaOf(schema: object): Promise<InputSchema> {
 
 async function perform(task: ConfinedTask): Promise<unknown> {
   if (task.kind === 'check') return (await schemaOf(task.schema)).check(task.input);
-  return compiledOf(task.written).evaluate(task.scope as Scope, new Budget(MOST_UNITS, true));
+  return compiledOf(task.written).evaluate(task.scope as Scope, new Budget(MAX_OPERATIONS, true));
 }
 
 function failureOf(error: unknown, task: ConfinedTask): { message: string; path: Path; isLimit: boolean } {
@@ -58,7 +58,7 @@ function failureOf(error: unknown, task: ConfinedTask): { message: string; path:
     return { message: error.message, path: error.path, isLimit: error.isLimit };
   const why =
     error instanceof OverBudget
-      ? `it does more than ${MOST_UNITS} operations, which is the most for one value; do the work in a step`
+      ? `it does more than ${MAX_OPERATIONS} operations, which is the most for one value; do the work in a step`
       : messageOf(error);
   return { message: `${formatPath(path)}: ${why}`, path, isLimit: true };
 }

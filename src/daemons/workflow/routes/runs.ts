@@ -24,7 +24,7 @@ import { idempotencyKeyOf, starterOf } from './starter.ts';
 
 const auth = 'caller';
 /** Maximum open streams: each reads the store once a second and on every change of its run. */
-const MOST_STREAMS = 400;
+const MAX_STREAMS = 400;
 const PAGE = 500;
 
 /** Routes to start, read, cancel and rerun runs. @spec Workflow daemon; REST API: workflows */
@@ -77,7 +77,7 @@ export function answerRoutes(http: Http, { runs, decisions }: WorkflowServices):
 
 /** Routes for the log lines and events of a run, in pages or as a live stream. @spec docs/workflows.md "HTTP" */
 export function streamRoutes(http: Http, { runs, watch, clock }: WorkflowServices): void {
-  const streams = createEventStreams(http, { what: 'runs', count: MOST_STREAMS });
+  const streams = createEventStreams(http, { what: 'runs', count: MAX_STREAMS });
 
   async function follow<Item extends { id: number }>(
     call: StreamCall & { params: { runId: string }; query: PageRequest },

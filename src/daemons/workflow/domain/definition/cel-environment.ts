@@ -15,7 +15,7 @@ export type Variable = keyof typeof VARIABLES;
 export type ScopeState = 'success' | 'failure' | 'cancelled' | 'skipped';
 
 /** Maximum characters of one value: repeated joins double a text each time. */
-export const MOST_CHARS = 4 * 1024 * 1024;
+export const MAX_VALUE_CHARS = 4 * 1024 * 1024;
 /** Maximum characters of a text made outside the confined threads. */
 const MAX_CHARS_IN_PLACE = 64 * 1024;
 /** Maximum characters of a computed key: V8 interns each key for as long as an object has it. */
@@ -213,7 +213,7 @@ function spendOnCall(name: string, values: unknown[]): void {
 function spendOnJoin(items: unknown[], separator: unknown): void {
   let chars = typeof separator === 'string' ? separator.length * items.length : 0;
   for (const item of items) if (typeof item === 'string') chars += item.length;
-  if (chars > MOST_CHARS) throw tooLarge();
+  if (chars > MAX_VALUE_CHARS) throw tooLarge();
   budget.spend(chars / CHARS_PER_UNIT);
 }
 
@@ -227,13 +227,13 @@ function comprehension(evaluator: Evaluator, node: Node, context: unknown): unkn
 
 function limited(value: unknown): unknown {
   if (typeof value !== 'string' || value.length <= MAX_CHARS_IN_PLACE) return value;
-  if (value.length > MOST_CHARS) throw tooLarge();
+  if (value.length > MAX_VALUE_CHARS) throw tooLarge();
   budget.requireConfinement();
   return value;
 }
 
 export function tooLarge(): TooLarge {
-  return new TooLarge(`it makes more than ${MOST_CHARS} characters`);
+  return new TooLarge(`it makes more than ${MAX_VALUE_CHARS} characters`);
 }
 
 export interface Program {

@@ -29,8 +29,8 @@ export interface RegisteredWorkflow {
 /** Maximum remembered workflows whose plugins are not loaded. */
 const MAX_AWAY = 10_000;
 /** Maximum characters of a definition as JSON. Callers may send their own, and all tenants share one memory. */
-const MOST_CHARS = 1024 * 1024;
-const REMEMBERED_CHARS = 4 * MOST_CHARS;
+const MAX_DEFINITION_CHARS = 1024 * 1024;
+const REMEMBERED_CHARS = 4 * MAX_DEFINITION_CHARS;
 
 export interface DefinitionsDeps {
   kindOf: KindOf;
@@ -74,10 +74,10 @@ export class Definitions {
     const text = JSON.stringify(written);
     const same = this.#byText.get(text);
     if (same) return same;
-    if (text.length > MOST_CHARS)
+    if (text.length > MAX_DEFINITION_CHARS)
       throw new PlatformError(
         'PAYLOAD_TOO_LARGE',
-        `The definition takes ${text.length} characters as JSON; the limit is ${MOST_CHARS}. Pass large data as input, or store it elsewhere.`,
+        `The definition takes ${text.length} characters as JSON; the limit is ${MAX_DEFINITION_CHARS}. Pass large data as input, or store it elsewhere.`,
       );
     const workflow = this.#remember(compileDefinition(written, this.#deps.kindOf));
     this.#byText.set(text, workflow);

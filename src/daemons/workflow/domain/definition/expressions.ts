@@ -4,7 +4,7 @@ import type { JsonValue } from '../../../../store/ports/index.ts';
 import { type Budget, OverBudget } from './budget.ts';
 import {
   compileProgram,
-  MOST_CHARS,
+  MAX_VALUE_CHARS,
   NO_KEYS,
   type Program,
   type ScopeState,
@@ -122,7 +122,7 @@ function isPath({ op, args }: ASTNode): boolean {
 
 /** Throws ExpressionError for more JSON than one expression may create, because all runs share the memory. */
 export function requireSize(value: JsonValue): void {
-  if (isLongerThan(value, MOST_CHARS)) throw expressionError(tooLarge());
+  if (isLongerThan(value, MAX_VALUE_CHARS)) throw expressionError(tooLarge());
 }
 
 /** Throws ExpressionError for a key that the library would drop. */

@@ -144,12 +144,12 @@ function run(
   }
 }
 
-const MOST_EXCERPT_CHARS = 200;
+const MAX_EXCERPT_CHARS = 200;
 
 /** Shortens a text of a definition for messages. */
 export function excerpt(text: string): string {
   const trimmed = text.trim();
-  return trimmed.length <= MOST_EXCERPT_CHARS ? trimmed : `${trimmed.slice(0, MOST_EXCERPT_CHARS)}…`;
+  return trimmed.length <= MAX_EXCERPT_CHARS ? trimmed : `${trimmed.slice(0, MAX_EXCERPT_CHARS)}…`;
 }
 
 function asText(value: JsonValue, budget: Budget): string {

@@ -51,7 +51,7 @@ export type CheckCodeInput = (
 ) => Promise<void>;
 
 /** Maximum nesting of runs: a workflow that starts itself would never end. */
-const MOST_DEPTH = 16;
+const MAX_RUN_DEPTH = 16;
 
 export interface RunStarterDeps {
   store: Pick<RunStore, 'start' | 'keyed'>;
@@ -82,10 +82,10 @@ export class RunStarter {
     const input = await checkedValue(evaluator, workflow.inputSchema, request.input, part);
     const inputJson = JSON.stringify(input);
     if (inputJson.length > MAX_INPUT_CHARS) throw tooLarge('input');
-    if (parent && parent.depth + 1 > MOST_DEPTH)
+    if (parent && parent.depth + 1 > MAX_RUN_DEPTH)
       throw new PlatformError(
         'VALIDATION_ERROR',
-        `Workflows start each other ${MOST_DEPTH} levels deep; this one would go deeper.`,
+        `Workflows start each other ${MAX_RUN_DEPTH} levels deep; this one would go deeper.`,
       );
     if (workflow.code) await checkCodeInput(workflow.code, input, { tenantId });
     const run = await this.#newRun(request, starter, input, inputJson);

@@ -25,7 +25,7 @@ const ON_TIME_MS = minutes(1);
 /** A clock that goes back further was set; smaller steps are clock corrections. */
 const SET_BACK_MS = seconds(1);
 /** Maximum runs that `catchUp: all` starts for one schedule. */
-const MOST_CAUGHT_UP = 100;
+const MAX_CATCH_UP_RUNS = 100;
 
 /** Schedules from the manifests of loaded plugins. */
 export interface PluginSchedules {
@@ -161,9 +161,14 @@ export class Schedules {
     }
     if (slots.length === 0)
       this.#note(schedule, nextAt ?? now, 'MISSED', `it was missed, and catchUp is "${catchUp}"`);
-    const left = slots.length === MOST_CAUGHT_UP ? nextTime(schedule, slots.at(-1)!) : null;
+    const left = slots.length === MAX_CATCH_UP_RUNS ? nextTime(schedule, slots.at(-1)!) : null;
     if (left !== null && left <= now)
-      this.#note(schedule, left, 'MISSED', `catchUp starts ${MOST_CAUGHT_UP} at most, and this is the next`);
+      this.#note(
+        schedule,
+        left,
+        'MISSED',
+        `catchUp starts ${MAX_CATCH_UP_RUNS} at most, and this is the next`,
+      );
     await store.served(id, { nextAt: nextTime(schedule, now), ...served });
   }
 
@@ -250,13 +255,13 @@ function slotsToServe(schedule: ScheduleRecord, now: number, heldBackUntil: numb
   for (let slot: number | null = nextAt; slot !== null && slot <= now; slot = nextTime(schedule, slot)) {
     latest = slot;
     slots.push(slot);
-    if (slots.length > MOST_CAUGHT_UP) {
+    if (slots.length > MAX_CATCH_UP_RUNS) {
       // After a long downtime, a plan that fires every second may have missed millions.
       latest = previousTime(schedule, now) ?? slot;
       break;
     }
   }
-  if (catchUp === 'all') return slots.slice(0, MOST_CAUGHT_UP);
+  if (catchUp === 'all') return slots.slice(0, MAX_CATCH_UP_RUNS);
   const isOnTime = now - Math.max(latest, heldBackUntil) <= ON_TIME_MS;
   return catchUp === 'latest' || isOnTime ? [latest] : [];
 }
