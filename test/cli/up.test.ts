@@ -1,44 +1,18 @@
 import { execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, stat, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { packageRoot } from '../../src/kit/files/paths.ts';
 import { isAlive } from '../support/is-alive.ts';
-import { PROGRAM, testPlatform } from './platform.ts';
+import { PROGRAM, testPlatform, withStandIns } from './platform.ts';
 
 const SLOW = { timeout: 60_000 };
 const POLL = { timeout: 20_000, interval: 100 };
 
-test('up -d names the plugins it left out, and tells the sandbox of the very first start', SLOW, async () => {
-  // As for a user: what was compiled is kept in the data folder.
-  const { svc, start, folder, dataDir } = await testPlatform({}, { NODE_COMPILE_CACHE: undefined });
-  await mkdir(join(folder, 'plugins', 'bad'), { recursive: true });
-  await writeFile(
-    join(folder, 'plugins', 'bad', 'svc.plugin.json'),
-    '{"schema": "svc.plugin/3", "id": "bad"}',
-  );
-  const { json, stderr } = await svc('up', '-d');
-  expect(json.result.brokenPlugins).toEqual([{ id: 'bad', message: expect.any(String) }]);
-  expect(stderr).toContain('Plugin bad failed to load: ');
-  const status = await svc('status');
-  expect(status.json.result.plugins).toMatchObject({ broken: json.result.brokenPlugins });
-  expect(json.result.sandbox.mode).toMatch(/^(?:bwrap|permission)$/);
-  expect((await stat(join(dataDir, 'run', 'compiled'))).mode & 0o777).toBe(0o700);
-  const again = await start('up', '-d').done;
-  expect([again.code, again.stderr]).toEqual([0, expect.stringContaining('svc is already running')]);
-});
-
-test('where every call needs an identity, broken plugins are told all the same', SLOW, async () => {
-  const { svc, folder } = await testPlatform({ auth: { mode: 'required' } });
-  await mkdir(join(folder, 'plugins', 'bad'), { recursive: true });
-  await writeFile(join(folder, 'plugins', 'bad', 'svc.plugin.json'), '{}');
-  expect((await svc('up', '-d')).json.result.brokenPlugins).toHaveLength(1);
-});
-
 test('a service that does not start says why, whatever the reason is', SLOW, async () => {
-  const { svc, dataDir } = await testPlatform();
+  const { svc, dataDir } = await testPlatform(...withStandIns({ real: ['marketplace'] }));
   await mkdir(join(dataDir, 'marketplace.lock.json'), { recursive: true });
   const { code, json } = await svc('up', '-d');
   expect([code, json.ok, json.error.message]).toEqual([
@@ -52,7 +26,7 @@ test(
   'a reader that leaves ends the foreground platform as a stop does: drained, nothing left',
   SLOW,
   async () => {
-    const { folder, dataDir } = await testPlatform();
+    const { folder, dataDir } = await testPlatform(...withStandIns());
     const runFile = join(dataDir, 'run', 'supervisor.json');
     const piped = spawn('sh', ['-c', `'${join(packageRoot, 'bin', 'svc')}' up | head -1`], { cwd: folder });
     let [stdout, stderr] = ['', ''];
@@ -73,7 +47,7 @@ test.skipIf(!existsSync('/dev/full'))(
   'a full disk takes the log of a foreground platform and no more, and remarks without the work',
   SLOW,
   async () => {
-    const { svc, folder, env } = await testPlatform();
+    const { svc, folder, env } = await testPlatform(...withStandIns());
     const program = PROGRAM.map((word) => `'${word}'`).join(' ');
     const shell = (line: string) =>
       promisify(execFile)('sh', ['-c', `exec ${program} ${line}`], { cwd: folder, env }).then(
@@ -108,7 +82,7 @@ test('a gateway on any free port that does not run is told as that, not as port 
 });
 
 test('logs -n 0 prints nothing, running or not', SLOW, async () => {
-  const { svc, start } = await testPlatform();
+  const { svc, start } = await testPlatform(...withStandIns());
   const silent = { code: 0, stdout: '', stderr: '' };
   expect(await start('logs', '-n', '0').done).toMatchObject(silent);
   await svc('up', '-d');

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
-import type { Streams } from '../../src/cli/command-description.ts';
 import { findCommand, isNoun, nounOf } from '../../src/cli/command-table/command-table.ts';
+import type { AnyCommand } from '../../src/cli/define-command.ts';
 import { splitWords } from '../../src/cli/globals.ts';
 import { runCommand } from '../../src/cli/run-command.ts';
 import { entryFile } from '../../src/kit/files/paths.ts';
@@ -25,15 +25,7 @@ export interface CliOptions {
 }
 
 /** Commands that start processes with this one's streams, read stdin or run until a signal. */
-const OWN_PROCESS = new Set([
-  'up',
-  'supervise',
-  'login',
-  'agent run',
-  'plugins test',
-  'plugins create',
-  'init',
-]);
+const OWN_PROCESS = new Set(['supervise', 'login', 'agent run', 'plugins test', 'plugins create', 'init']);
 
 /**
  * Runs `svc`. Most commands run in this process, which takes a tenth of the processor time of a new one. Streams, commands
@@ -45,7 +37,7 @@ export async function runCli(args: readonly string[], options: CliOptions): Prom
   if (!entry || OWN_PROCESS.has(entry.name)) return spawnCli(args, options);
   const { stdin, cwd, env = userEnvironment() } = options;
   const command = await entry.load();
-  if (stdin !== undefined || isStreaming(command.streams, rest) || configuresNode(env))
+  if (stdin !== undefined || isStreaming(command, rest) || configuresNode(env))
     return spawnCli(args, options);
   const [stdout, stderr] = [capture(), capture()];
   const code = await runCommand(command, rest, { cwd: () => cwd, env, stdout, stderr });
@@ -70,10 +62,12 @@ export async function spawnCli(args: readonly string[], { cwd, env, stdin }: Cli
   return { code, signal, stdout, stderr, json: parse(stdout) };
 }
 
-function isStreaming(streams: Streams | undefined, args: readonly string[]): boolean {
+function isStreaming({ name, streams }: AnyCommand, args: readonly string[]): boolean {
+  if (name === 'logs') return args.includes('--follow') || args.includes('-f');
   if (!streams || streams === 'always') return streams === 'always';
   const [when, flag] = streams.split(' ') as ['with' | 'without', string];
-  return args.includes(flag) === (when === 'with') || args.includes('-f');
+  const isGiven = args.includes(flag) || args.includes(flag.slice(1, 3));
+  return isGiven === (when === 'with');
 }
 
 /** Node reads its own variables at its start only. */

@@ -2,13 +2,14 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** By duration: the last file to start must not be the longest. */
 const LONGEST = [
-  'supervisor/supervisor',
   'cli/json-contract',
   'daemons/workflow/code-recovery',
   'plugins/isolation',
   'plugins/container-attacks',
   'daemons/workflow/code',
   'daemons/gateway/processes',
+  'supervisor/supervisor',
+  'supervisor/platform',
   'cli/up',
   'plugins/containers',
   'scenarios/created-plugins-elsewhere',

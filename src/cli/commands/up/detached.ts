@@ -94,7 +94,18 @@ async function untilSettled(supervisor: ControlClient): Promise<SupervisorStatus
 async function startSupervisor(ports: Ports, context: CommandContext): Promise<UpResult> {
   const { ui } = context;
   const child = spawnSupervisor(ports, context);
-  const started = await new Promise<Started>((resolve, reject) => {
+  // After its report, an exit tells nothing new.
+  const started = await untilReported(child, context).finally(() => child.removeAllListeners('exit'));
+  child.disconnect();
+  child.unref();
+  announceReady(started, ui);
+  const { status, firstStart, brokenPlugins } = started;
+  return { ...status, firstStart, alreadyRunning: false, brokenPlugins };
+}
+
+/** Resolves when the supervisor reports a start. Rejects when it reports a failure or exits without a report. */
+function untilReported(child: ChildProcess, { ui, folder }: CommandContext): Promise<Started> {
+  return new Promise((resolve, reject) => {
     child.on('message', (report: SupervisorReport) => {
       if (report.type === 'event') announce(report.event, ui);
       else if (report.type === 'ready') resolve(report);
@@ -108,19 +119,14 @@ async function startSupervisor(ports: Ports, context: CommandContext): Promise<U
           `The supervisor exited while starting (${exitText({ code, signal })}).`,
           {
             details: {
-              lastLines: crashOutput(context.folder()),
-              hint: `See ${join(context.folder().logs, 'supervisor.log')}`,
+              lastLines: crashOutput(folder()),
+              hint: `See ${join(folder().logs, 'supervisor.log')}`,
             },
           },
         ),
       ),
     );
   });
-  child.disconnect();
-  child.unref();
-  announceReady(started, ui);
-  const { status, firstStart, brokenPlugins } = started;
-  return { ...status, firstStart, alreadyRunning: false, brokenPlugins };
 }
 
 /** Output of Node itself while crashing. */
