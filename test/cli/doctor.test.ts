@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import type { Finding } from '../../src/cli/commands/doctor/check.ts';
 import { tempDir } from '../support/daemon.ts';
 import { connectRaw, registerTestHost } from '../support/host-agent.ts';
 import { FREE_PORTS, freePort } from '../support/ports.ts';
-import { occupyPort, testPlatform } from './platform.ts';
+import { occupyPort, testPlatform, withStandIns } from './platform.ts';
 import { runSvc } from './svc.ts';
 
 const SLOW = { timeout: 60_000 };
@@ -125,7 +125,9 @@ test('secrets that are short, known, equal or in version control are told', asyn
 });
 
 test('webhook secrets that the master key in force does not open are told', SLOW, async () => {
-  const { svc, folder } = await testPlatform({}, { SVC_MASTER_KEY: undefined });
+  const { svc, folder } = await testPlatform(
+    ...withStandIns({ env: { SVC_MASTER_KEY: undefined }, real: ['gateway', 'marketplace'] }),
+  );
   const plugin = join(folder, 'plugins', 'toy');
   await mkdir(plugin, { recursive: true });
   const webhooks = [{ event: 'e', handler: 'h.js#h', auth: { type: 'secret', header: 'x-secret' } }];
@@ -156,8 +158,10 @@ test('keys that cannot be read are told with what helps', async () => {
 });
 
 test('--fix narrows modes and removes what a killed supervisor left, and nothing else', SLOW, async () => {
-  const { folder, svc, dataDir } = await testPlatform();
+  const { folder, svc, dataDir } = await testPlatform(...withStandIns());
   await svc('up', '-d');
+  // The supervisor has read it; doctor checks the files of a project without one.
+  await rm(join(folder, '.env'));
   const { pid } = (await svc('status')).json.result;
   const { children } = JSON.parse(await readFile(join(dataDir, 'run', 'supervisor.json'), 'utf8'));
   process.kill(pid, 'SIGKILL');
@@ -185,7 +189,7 @@ test('--fix narrows modes and removes what a killed supervisor left, and nothing
 });
 
 test('a damaged store, a newer one and broken keys are failures with their remedy', SLOW, async () => {
-  const { folder, svc, dataDir } = await testPlatform();
+  const { folder, svc, dataDir } = await testPlatform(...withStandIns({ real: ['gateway', 'state'] }));
   await svc('up', '-d');
   await svc('down');
   const newer = new Sqlite(join(dataDir, 'state.db'));
@@ -246,7 +250,7 @@ test('of a platform that runs it tells the services that are down, and broken pl
 });
 
 test('a plugin that runs on a host alone is a fault while that host is offline', SLOW, async () => {
-  const { folder, svc } = await testPlatform();
+  const { folder, svc } = await testPlatform(...withStandIns({ real: ['gateway', 'marketplace'] }));
   const file = join(folder, 'svc.config.json');
   const config = JSON.parse(await readFile(file, 'utf8'));
   const runOn = (rule: object) =>

@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { appendFile, cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { entryFile } from '../../src/kit/files/paths.ts';
 import { tempDir } from '../support/daemon.ts';
-import { testPlatform } from './platform.ts';
+import { testPlatform, withStandIns } from './platform.ts';
 import { runSvc } from './svc.ts';
 
 const SECRETS = ['GATEWAY_JWT_SECRET', 'GATEWAY_INTERNAL_SECRET'];
@@ -138,7 +138,11 @@ test.skipIf(!existsSync('/usr/bin/script'))(
 test('production starts only with a secret in .env, which `init --production` writes', {
   timeout: 90_000,
 }, async () => {
-  const { folder, svc } = await testPlatform({}, { GATEWAY_JWT_SECRET: undefined });
+  const { folder, svc } = await testPlatform(
+    ...withStandIns({ env: { GATEWAY_JWT_SECRET: undefined }, real: ['gateway'] }),
+  );
+  const dotEnv = join(folder, '.env');
+  const standIns = await readFile(dotEnv, 'utf8');
   const config = await readFile(join(folder, 'svc.config.json'), 'utf8');
   const start = () => svc('up', '-d', '--profile', 'production');
   // Development makes keys.json, which production must not fall back to.
@@ -149,10 +153,12 @@ test('production starts only with a secret in .env, which `init --production` wr
   expect(refused.json.error.message).toContain('svc init --production');
   expect((await svc('doctor', '--profile', 'production')).stdout).toContain('GATEWAY_JWT_SECRET is not set');
 
+  await rm(dotEnv);
   const made = await svc('init', '--production');
   expect(made.json.result).toMatchObject({ plugin: null });
   expect(made.json.result.files).toContainEqual({ path: '.env', action: 'created' });
   expect(await readFile(join(folder, 'svc.config.json'), 'utf8')).toBe(config);
+  await appendFile(dotEnv, `\n${standIns}`);
   const secrets = await secretsOf(folder);
   expect((await start()).code).toBe(0);
 
