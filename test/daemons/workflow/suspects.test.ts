@@ -2,13 +2,19 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { isPoison, isSuspect } from '../../../src/daemons/workflow/domain/engine/poison.ts';
 import { tempDir } from '../../support/daemon.ts';
+import { programFile } from '../../support/program.ts';
 import { openEngine } from './support/engine.ts';
 
-const PROGRAM = fileURLToPath(new URL('./programs/suspects.ts', import.meta.url));
 const POLL = { timeout: 30_000 };
+
+let program: string;
+
+beforeAll(async () => {
+  program = await programFile(fileURLToPath(new URL('./programs/suspects.ts', import.meta.url)));
+});
 
 interface Started {
   lines: string[];
@@ -23,7 +29,7 @@ function start(
   { slots = 64, steps = 0, expressions = 0, deadly = 0, death = 'crash' } = {},
 ): Started {
   const args = [dataDir, slots, steps, expressions, deadly, death].map(String);
-  const child: ChildProcess = spawn(process.execPath, [PROGRAM, ...args], {
+  const child: ChildProcess = spawn(process.execPath, [program, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const exited = once(child, 'exit');
