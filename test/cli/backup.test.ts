@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { extract, type Header, pack } from 'tar-stream';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
 import { type BackupManifest, DATA_PREFIX } from '../../src/cli/commands/backup/manifest.ts';
 import { DATA_FILES } from '../../src/store/sqlite/data-files.ts';
 import { tempDir } from '../support/daemon.ts';
@@ -119,24 +119,26 @@ test(
   },
 );
 
-test('every database that a running platform keeps is one that backup and doctor know', SLOW, async () => {
-  const { svc, dataDir } = await testPlatform();
-  await svc('up', '-d');
-  const names = async () => (await readdir(dataDir)).filter((name) => name.endsWith('.db')).toSorted();
-  // Made by the first vector that a plugin keeps: see below.
-  const known = DATA_FILES.map(({ name }) => name).filter((name) => name !== 'vectors.db');
-  // The last of them is made with the first log records.
-  await expect.poll(names).toEqual(known.toSorted());
-});
-
 /** A platform that ran once; tests may put its data aside for a backup of the same. */
 let ran: Awaited<ReturnType<typeof sharedPlatform>>;
+/** Its databases while it ran. */
+let databasesWhileRunning: string[];
 beforeAll(async () => {
   ran = await sharedPlatform();
   await ran.svc('up', '-d');
+  const names = async () => (await readdir(ran.dataDir)).filter((name) => name.endsWith('.db')).toSorted();
+  // Created with the first log records, as the last of them.
+  await vi.waitFor(async () => expect(await names()).toContain('telemetry.db'), { timeout: 30_000 });
+  databasesWhileRunning = await names();
   await ran.svc('down');
   return ran.end;
 }, 60_000);
+
+test('every database that a running platform keeps is one that backup and doctor know', () => {
+  // Created by the first vector that a plugin keeps: see below.
+  const known = DATA_FILES.map(({ name }) => name).filter((name) => name !== 'vectors.db');
+  expect(databasesWhileRunning).toEqual(known.toSorted());
+});
 
 /** That platform, and a backup of it. */
 async function backedUp(...flags: string[]) {
