@@ -3,12 +3,12 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { Finding } from '../../src/cli/commands/doctor/check.ts';
 import { tempDir } from '../support/daemon.ts';
 import { connectRaw, registerTestHost } from '../support/host-agent.ts';
 import { FREE_PORTS, freePort } from '../support/ports.ts';
-import { occupyPort, testPlatform, withStandIns } from './platform.ts';
+import { occupyPort, sharedPlatform } from './platform.ts';
 import { runSvc } from './svc.ts';
 
 const SLOW = { timeout: 60_000 };
@@ -17,6 +17,12 @@ async function project(config: Record<string, unknown> = {}): Promise<string> {
   const folder = await tempDir();
   await writeFile(join(folder, 'svc.config.json'), JSON.stringify({ ...FREE_PORTS, ...config }));
   return folder;
+}
+
+async function writePlugin(folder: string, name: string, files: Record<string, string>): Promise<void> {
+  const target = join(folder, 'plugins', name);
+  await mkdir(target, { recursive: true });
+  for (const [file, text] of Object.entries(files)) await writeFile(join(target, file), text);
 }
 
 async function doctor(folder: string, flags: string[] = [], env: Record<string, string> = {}) {
@@ -124,25 +130,6 @@ test('secrets that are short, known, equal or in version control are told', asyn
   expect(production.only('secrets')).not.toContain('rest listens');
 });
 
-test('webhook secrets that the master key in force does not open are told', SLOW, async () => {
-  const { svc, folder } = await testPlatform(
-    ...withStandIns({ env: { SVC_MASTER_KEY: undefined }, real: ['gateway', 'marketplace'] }),
-  );
-  const plugin = join(folder, 'plugins', 'toy');
-  await mkdir(plugin, { recursive: true });
-  const webhooks = [{ event: 'e', handler: 'h.js#h', auth: { type: 'secret', header: 'x-secret' } }];
-  const manifest = { schema: 'svc.plugin/3', id: 'toy', version: '1.0.0', webhooks };
-  await writeFile(join(plugin, 'svc.plugin.json'), JSON.stringify(manifest));
-  await writeFile(join(plugin, 'h.js'), 'export const h = () => 1;');
-  await svc('up', '-d');
-  await svc('webhooks', 'provision', 'toy', 'e');
-  expect((await doctor(folder)).only('secrets')).toMatch(/^ok/);
-  const other = { SVC_MASTER_KEY: randomBytes(32).toString('base64url') };
-  expect((await doctor(folder, [], other)).only('secrets')).toMatch(
-    /^fail: 1 webhook secret was encrypted with another master key than the one in SVC_MASTER_KEY/,
-  );
-});
-
 test('keys that cannot be read are told with what helps', async () => {
   const folder = await project();
   await mkdir(join(folder, '.svc'), { mode: 0o700 });
@@ -155,56 +142,6 @@ test('keys that cannot be read are told with what helps', async () => {
       remedy: expect.stringContaining('backup'),
     },
   ]);
-});
-
-test('--fix narrows modes and removes what a killed supervisor left, and nothing else', SLOW, async () => {
-  const { folder, svc, dataDir } = await testPlatform(...withStandIns());
-  await svc('up', '-d');
-  // The supervisor has read it; doctor checks the files of a project without one.
-  await rm(join(folder, '.env'));
-  const { pid } = (await svc('status')).json.result;
-  const { children } = JSON.parse(await readFile(join(dataDir, 'run', 'supervisor.json'), 'utf8'));
-  process.kill(pid, 'SIGKILL');
-  for (const child of children) process.kill(child.pid, 'SIGKILL');
-  await chmod(join(dataDir, 'keys.json'), 0o644);
-  await mkdir(join(dataDir, 'run', 'backup-999999-abcdef'), { mode: 0o700 });
-  await mkdir(`${dataDir}.restoring-999999`);
-  await expect
-    .poll(async () => (await doctor(folder)).only('supervisor'), { interval: 200 })
-    .toContain(`was left by a killed supervisor (pid ${pid})`);
-
-  const before = await doctor(folder);
-  expect(before.only('files')).toContain('keys.json has mode 644');
-  expect(before.only('supervisor')).toContain('backup-999999-abcdef was left by a killed command');
-  const fixed = await doctor(folder, ['--fix']);
-  expect([fixed.code, fixed.json.result.fixed, fixed.json.result.warned]).toEqual([0, 4, 0]);
-  expect((await stat(join(dataDir, 'keys.json'))).mode & 0o777).toBe(0o600);
-  const after = await doctor(folder);
-  expect([after.json.result.fixed, after.only('files'), after.only('supervisor')]).toEqual([
-    0,
-    `ok: ${dataDir} is private to this user`,
-    'ok: not running',
-  ]);
-  expect((await svc('up', '-d')).code).toBe(0);
-});
-
-test('a damaged store, a newer one and broken keys are failures with their remedy', SLOW, async () => {
-  const { folder, svc, dataDir } = await testPlatform(...withStandIns({ real: ['gateway', 'state'] }));
-  await svc('up', '-d');
-  await svc('down');
-  const newer = new Sqlite(join(dataDir, 'state.db'));
-  newer.pragma('user_version = 99');
-  newer.close();
-  const file = join(dataDir, 'svc.db');
-  const bytes = await readFile(file);
-  bytes.fill(0xff, 3 * 4096, 12 * 4096);
-  await writeFile(file, bytes);
-  await writeFile(join(dataDir, 'credentials.json'), '{}');
-  const { code, only } = await doctor(folder);
-  expect(code).toBe(1);
-  expect(only('stores')).toMatch(/fail: .*svc\.db is damaged/);
-  expect(only('stores')).toMatch(/fail: .*state\.db was written by a newer version/);
-  expect(only('credentials')).toMatch(/fail: .*Cannot use .*credentials\.json/);
 });
 
 test('a clock that was set back shows in files of the future', async () => {
@@ -223,61 +160,11 @@ test('an upstream out of reach, an absent engine and a broken plugin are told', 
     gateway: { port: 0, upstreams: { rest: { url: `http://127.0.0.1:${dead}` } } },
     execution: { default: 'container', container: { socket: '/nowhere/engine.sock' } },
   });
-  await mkdir(join(folder, 'plugins', 'bad'), { recursive: true });
-  await writeFile(
-    join(folder, 'plugins', 'bad', 'svc.plugin.json'),
-    '{"schema": "svc.plugin/3", "id": "bad"}',
-  );
+  await writePlugin(folder, 'bad', { 'svc.plugin.json': '{"schema": "svc.plugin/3", "id": "bad"}' });
   const { only } = await doctor(folder);
   expect(only('upstreams')).toContain(`fail: The upstream rest at http://127.0.0.1:${dead} is unreachable`);
   expect(only('engine')).toBe('fail: Container engine socket /nowhere/engine.sock does not exist.');
   expect(only('plugins')).toContain('fail: The plugin bad is broken');
-});
-
-test('of a platform that runs it tells the services that are down, and broken plugins', SLOW, async () => {
-  const { folder, svc } = await testPlatform();
-  await mkdir(join(folder, 'plugins', 'bad'), { recursive: true });
-  await writeFile(
-    join(folder, 'plugins', 'bad', 'svc.plugin.json'),
-    '{"schema": "svc.plugin/3", "id": "bad"}',
-  );
-  await svc('up', '-d');
-  const { only } = await doctor(folder);
-  expect(only('supervisor')).toMatch(/^ok: all services are ready/);
-  expect(only('ports')).toContain('ok: held by this platform');
-  expect(only('stores')).toContain('are intact');
-  expect(only('plugins')).toContain('fail: The plugin bad is broken');
-});
-
-test('a plugin that runs on a host alone is a fault while that host is offline', SLOW, async () => {
-  const { folder, svc } = await testPlatform(...withStandIns({ real: ['gateway', 'marketplace'] }));
-  const file = join(folder, 'svc.config.json');
-  const config = JSON.parse(await readFile(file, 'utf8'));
-  const runOn = (rule: object) =>
-    writeFile(
-      file,
-      JSON.stringify({ ...config, execution: { plugins: { orders: { backend: 'host', ...rule } } } }),
-    );
-  await svc('up', '-d');
-  const { SVC_GATEWAY_URL: url, SVC_TOKEN: token } = (await svc('status', '--env')).json.result.env;
-  const host = await registerTestHost({ url }, token, { labels: { zone: 'a' } });
-  await runOn({ hostId: host.hostId });
-  const offline = await doctor(folder);
-  expect(offline.code).toBe(1);
-  expect(offline.of('hosts')).toMatchObject([
-    {
-      status: 'fail',
-      message: `The plugin orders cannot run: its only host ${host.hostId} is offline.`,
-      remedy: expect.stringContaining('svc agent run'),
-    },
-  ]);
-
-  await connectRaw({ url }, await host.token(), host).hello();
-  expect((await doctor(folder)).only('hosts')).toBe('ok: every plugin on hosts has a matching host online');
-  await runOn({ labels: { zone: 'b' } });
-  expect((await doctor(folder)).only('hosts')).toBe(
-    'fail: The plugin orders cannot run: no matching host is online.',
-  );
 });
 
 test(
@@ -308,3 +195,128 @@ test(
     expect(only('adapters')).toBe('fail: adapters.llm.apiKey is ${NO_SUCH_KEY}, but NO_SUCH_KEY is not set.');
   },
 );
+
+describe('of one platform, in this order', () => {
+  let platform: Awaited<ReturnType<typeof sharedPlatform>>;
+
+  beforeAll(async () => {
+    platform = await sharedPlatform({}, { SVC_MASTER_KEY: undefined });
+    const { folder, end } = platform;
+    const webhooks = [{ event: 'e', handler: 'h.js#h', auth: { type: 'secret', header: 'x-secret' } }];
+    const manifest = { schema: 'svc.plugin/3', id: 'toy', version: '1.0.0', webhooks };
+    await writePlugin(folder, 'toy', {
+      'svc.plugin.json': JSON.stringify(manifest),
+      'h.js': 'export const h = () => 1;',
+    });
+    await writePlugin(folder, 'bad', { 'svc.plugin.json': '{"schema": "svc.plugin/3", "id": "bad"}' });
+    return end;
+  });
+
+  async function runningPlatform() {
+    const { json } = await platform.svc('status');
+    if (!json.result.running) expect((await platform.svc('up', '-d')).code).toBe(0);
+    return platform;
+  }
+
+  /** For tests of the exit code, which it would decide. */
+  const removeBrokenPlugin = () =>
+    rm(join(platform.folder, 'plugins', 'bad'), { recursive: true, force: true });
+
+  test('of a platform that runs it tells the services that are down, and broken plugins', SLOW, async () => {
+    const { folder } = await runningPlatform();
+    const { only } = await doctor(folder);
+    expect(only('supervisor')).toMatch(/^ok: all services are ready/);
+    expect(only('ports')).toContain('ok: held by this platform');
+    expect(only('stores')).toContain('are intact');
+    expect(only('plugins')).toContain('fail: The plugin bad is broken');
+  });
+
+  test('webhook secrets that the master key in force does not open are told', SLOW, async () => {
+    const { svc, folder } = await runningPlatform();
+    await svc('webhooks', 'provision', 'toy', 'e');
+    expect((await doctor(folder)).only('secrets')).toMatch(/^ok/);
+    const other = { SVC_MASTER_KEY: randomBytes(32).toString('base64url') };
+    expect((await doctor(folder, [], other)).only('secrets')).toMatch(
+      /^fail: 1 webhook secret was encrypted with another master key than the one in SVC_MASTER_KEY/,
+    );
+  });
+
+  test('a plugin that runs on a host alone is a fault while that host is offline', SLOW, async () => {
+    const { folder, svc } = await runningPlatform();
+    await removeBrokenPlugin();
+    const file = join(folder, 'svc.config.json');
+    const config = JSON.parse(await readFile(file, 'utf8'));
+    const runOn = (rule: object) =>
+      writeFile(
+        file,
+        JSON.stringify({ ...config, execution: { plugins: { orders: { backend: 'host', ...rule } } } }),
+      );
+    const { SVC_GATEWAY_URL: url, SVC_TOKEN: token } = (await svc('status', '--env')).json.result.env;
+    const host = await registerTestHost({ url }, token, { labels: { zone: 'a' } });
+    await runOn({ hostId: host.hostId });
+    const offline = await doctor(folder);
+    expect(offline.code).toBe(1);
+    expect(offline.of('hosts')).toMatchObject([
+      {
+        status: 'fail',
+        message: `The plugin orders cannot run: its only host ${host.hostId} is offline.`,
+        remedy: expect.stringContaining('svc agent run'),
+      },
+    ]);
+
+    await connectRaw({ url }, await host.token(), host).hello();
+    expect((await doctor(folder)).only('hosts')).toBe('ok: every plugin on hosts has a matching host online');
+    await runOn({ labels: { zone: 'b' } });
+    expect((await doctor(folder)).only('hosts')).toBe(
+      'fail: The plugin orders cannot run: no matching host is online.',
+    );
+    await writeFile(file, JSON.stringify(config));
+  });
+
+  test('--fix narrows modes and removes what a killed supervisor left, and nothing else', SLOW, async () => {
+    const { folder, svc, dataDir } = await runningPlatform();
+    await removeBrokenPlugin();
+    const { pid } = (await svc('status')).json.result;
+    const { children } = JSON.parse(await readFile(join(dataDir, 'run', 'supervisor.json'), 'utf8'));
+    process.kill(pid, 'SIGKILL');
+    for (const child of children) process.kill(child.pid, 'SIGKILL');
+    await chmod(join(dataDir, 'keys.json'), 0o644);
+    await mkdir(join(dataDir, 'run', 'backup-999999-abcdef'), { mode: 0o700 });
+    await mkdir(`${dataDir}.restoring-999999`);
+    await expect
+      .poll(async () => (await doctor(folder)).only('supervisor'), { interval: 200 })
+      .toContain(`was left by a killed supervisor (pid ${pid})`);
+
+    const before = await doctor(folder);
+    expect(before.only('files')).toContain('keys.json has mode 644');
+    expect(before.only('supervisor')).toContain('backup-999999-abcdef was left by a killed command');
+    const fixed = await doctor(folder, ['--fix']);
+    expect([fixed.code, fixed.json.result.fixed, fixed.json.result.warned]).toEqual([0, 4, 0]);
+    expect((await stat(join(dataDir, 'keys.json'))).mode & 0o777).toBe(0o600);
+    const after = await doctor(folder);
+    expect([after.json.result.fixed, after.only('files'), after.only('supervisor')]).toEqual([
+      0,
+      `ok: ${dataDir} is private to this user`,
+      'ok: not running',
+    ]);
+    expect((await svc('up', '-d')).code).toBe(0);
+  });
+
+  test('a damaged store, a newer one and broken keys are failures with their remedy', SLOW, async () => {
+    const { folder, svc, dataDir } = await runningPlatform();
+    await svc('down');
+    const newer = new Sqlite(join(dataDir, 'state.db'));
+    newer.pragma('user_version = 99');
+    newer.close();
+    const file = join(dataDir, 'svc.db');
+    const bytes = await readFile(file);
+    bytes.fill(0xff, 3 * 4096, 12 * 4096);
+    await writeFile(file, bytes);
+    await writeFile(join(dataDir, 'credentials.json'), '{}');
+    const { code, only } = await doctor(folder);
+    expect(code).toBe(1);
+    expect(only('stores')).toMatch(/fail: .*svc\.db is damaged/);
+    expect(only('stores')).toMatch(/fail: .*state\.db was written by a newer version/);
+    expect(only('credentials')).toMatch(/fail: .*Cannot use .*credentials\.json/);
+  });
+});
