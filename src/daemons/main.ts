@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net';
-import { SERVICE_NAMES, ServiceName } from '../contracts/index.ts';
+import { ServiceName } from '../contracts/index.ts';
 import { messageOf } from '../kit/errors/errors.ts';
-import { settleMemory } from '../kit/process/settle-memory.ts';
 import { systemRandom } from '../kit/security/random.ts';
 import { createLogger } from '../kit/telemetry/logger.ts';
 import { BufferedOutput } from '../kit/telemetry/output.ts';
@@ -23,10 +22,6 @@ import { startByName } from './start-by-name.ts';
 
 /** Shutdown limit of a sibling whose primary died: the next primary waits for its port and store. */
 const ORPHAN_DEADLINE_MS = 2000;
-
-/** Services compact their memory one after another, since each uses CPU while others may still start. */
-const SETTLE_MS = 250;
-const APART_MS = 100;
 
 const name = ServiceName.parse(process.argv[2]);
 const output = new BufferedOutput(1, systemClock, tellDropped);
@@ -81,7 +76,6 @@ async function start(
       ...(member ? { primary: channelToPrimary(member.place) } : {}),
     });
     tell({ type: 'listening', url: daemon.url, port: daemon.port }, undefined, daemon.listener);
-    settleMemory(SETTLE_MS + SERVICE_NAMES.indexOf(name) * APART_MS);
   } catch (error) {
     output.flush();
     // Exits only after the message was sent.

@@ -1,14 +1,20 @@
 import type { ServiceName } from '../contracts/index.ts';
 
+/** Otherwise idle services keep the semi-spaces and compiled code of their start: five use 461 MB instead of 498. */
+const SMALL = ['--max-semi-space-size=2', '--optimize-for-size'];
+
 /**
  * Gateway: with smaller semi-spaces, collecting in-flight deliveries took a tenth of the CPU time; the memory reducer
- * drops compiled code after eight quiet seconds. Marketplace: a small young generation suffices.
+ * drops compiled code after eight quiet seconds.
  */
-const FLAGS: Partial<Record<ServiceName, readonly string[]>> = {
+const FLAGS: Record<ServiceName, readonly string[]> = {
   gateway: ['--max-semi-space-size=32', '--no-memory-reducer'],
-  marketplace: ['--max-semi-space-size=2'],
+  marketplace: SMALL,
+  rest: SMALL,
+  state: SMALL,
+  workflow: SMALL,
 };
 
 export function nodeFlagsOf(name: ServiceName): string[] {
-  return [...(FLAGS[name] ?? [])];
+  return [...FLAGS[name]];
 }

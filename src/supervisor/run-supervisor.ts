@@ -2,7 +2,6 @@ import type { ServiceName } from '../contracts/index.ts';
 import type { LoadedConfig } from '../kit/config/config.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 import { version } from '../kit/files/paths.ts';
-import { settleMemory } from '../kit/process/settle-memory.ts';
 import type { Random } from '../kit/security/random.ts';
 import type { LogLevel } from '../kit/telemetry/logger.ts';
 import type { Clock } from '../kit/time/clock.ts';
@@ -44,9 +43,6 @@ export interface RunningSupervisor {
   /** Kills all services. */
   kill(): void;
 }
-
-/** Delay after startup before settling memory: services are up and the first records are written. */
-const SETTLE_MS = 1000;
 
 /** Time to wait for a stopping predecessor to release the folder. */
 const LOCK_WAIT_MS = 1000;
@@ -167,7 +163,6 @@ class Platform implements ControlActions {
     this.#options.logs.startTelemetry();
     // Starts a process to detect the sandbox, so only after the services have started.
     void this.#supervisor.sandbox();
-    settleMemory(SETTLE_MS);
   }
 
   #writeRunFile(): void {
