@@ -19,7 +19,7 @@ import {
   startTestAgent,
 } from './support.ts';
 
-test('a handler runs on the host as it would at the gateway: config, tenant, state and log lines included', async () => {
+test('a handler runs on the host as at the gateway, with config, tenant, state and log lines', async () => {
   const gateway = await startHostGateway();
   await startTestAgent(gateway);
   const about = await dispatch(gateway, 'about', { requestId: 'r-1' });
@@ -42,7 +42,7 @@ test.each([
   ['ends its process', 'exit', {}, 500, 'EXECUTION_ERROR'],
   ['never returns', 'spin', { timeoutMs: 300 }, 504, 'EXECUTION_TIMEOUT'],
   ['answers more than may be', 'large', { input: { bytes: 7 * 1024 * 1024 } }, 500, 'EXECUTION_ERROR'],
-])('a handler that %s fails its own call alone', async (_what, handler, body, status, code) => {
+])('a handler that %s fails only its own call', async (_what, handler, body, status, code) => {
   const gateway = await startHostGateway();
   await startTestAgent(gateway);
   const reply = await dispatch(gateway, handler, body);
@@ -71,7 +71,7 @@ test("the stack of a handler's failure reaches the gateway's log, and no caller"
     );
 });
 
-test('an agent runs for the namespace it is registered for, whatever it is sent', async () => {
+test('an agent runs work only for the namespace it is registered for, whatever the request says', async () => {
   const gateway = await startHostGateway();
   const host = await registerTestHost(gateway, ADMIN_TOKEN);
   await startTestAgent(gateway, { host: { ...host, namespaceId: 'globex' } });
@@ -85,7 +85,7 @@ test('an agent runs for the namespace it is registered for, whatever it is sent'
   ]);
 });
 
-test('a plugin is fetched once, by its digest; a changed copy is fetched anew', async () => {
+test('a plugin is fetched once by its digest, and again when its content changes', async () => {
   const gateway = await startHostGateway();
   const first = await startTestAgent(gateway);
   const fetched = () =>
@@ -109,7 +109,7 @@ test('a plugin is fetched once, by its digest; a changed copy is fetched anew', 
   expect((await dispatch(gateway, 'echo', { input: 'clean' })).body.result.result).toBe('clean');
 });
 
-test("a plugin's files are for the hosts that run it, and for administrators", async () => {
+test('only hosts that run a plugin, and administrators, can fetch its files', async () => {
   const gateway = await startHostGateway();
   const host = await registerTestHost(gateway, ADMIN_TOKEN);
   const path = '/api/v1/marketplace/plugins/%40acme%2Ftools/package';
@@ -132,7 +132,7 @@ test('local folders are used without fetching', async () => {
   await expect(stat(join(home, 'plugins'))).rejects.toThrow();
 });
 
-test('an agent killed in the middle fails its execution at once; started again, it does not run it again', async () => {
+test('killing an agent fails its execution at once, and the restarted agent does not repeat it', async () => {
   const gateway = await startHostGateway();
   const host = await registerTestHost(gateway, ADMIN_TOKEN);
   const child = await spawnAgent(gateway, host);
@@ -147,7 +147,7 @@ test('an agent killed in the middle fails its execution at once; started again, 
   expect(gateway.logs.lines.filter(({ message }) => message === 'slow begins')).toHaveLength(1);
 });
 
-test('SIGTERM lets what runs finish, takes nothing more, and ends with 0', async () => {
+test('SIGTERM drains running executions, accepts no new ones, and exits with 0', async () => {
   const gateway = await startHostGateway();
   const host = await registerTestHost(gateway, ADMIN_TOKEN);
   const child = await spawnAgent(gateway, host);
@@ -163,7 +163,7 @@ test('SIGTERM lets what runs finish, takes nothing more, and ends with 0', async
   expect(await exited).toBe(0);
 });
 
-test('a large result that is still on its way is waited for before the agent leaves', async () => {
+test('an agent sends a large result completely before it exits', async () => {
   const gateway = await startHostGateway();
   const proxy = await startStallingProxy(gateway.url);
   const { agent, ended, logs } = await startTestAgent(gateway, { url: proxy.url, drainMs: 20_000 });
@@ -181,7 +181,7 @@ test('a large result that is still on its way is waited for before the agent lea
   await ended;
 });
 
-test('a revoked agent stops for good, and its execution fails', async () => {
+test('a revoked agent stops permanently, and its execution fails', async () => {
   const gateway = await startHostGateway();
   const { host, ended } = await startTestAgent(gateway);
   const answer = dispatch(gateway, 'slow', { input: { ms: 20_000 } });
@@ -191,7 +191,7 @@ test('a revoked agent stops for good, and its execution fails', async () => {
   expect(await ended).toMatchObject({ code: 'UNAUTHORIZED' });
 });
 
-test('of two agents with one identity the older stops instead of fighting for it', async () => {
+test('of two agents with one identity, the older stops instead of competing', async () => {
   const gateway = await startHostGateway();
   const first = await startTestAgent(gateway);
   await startTestAgent(gateway, { host: first.host });
@@ -199,7 +199,7 @@ test('of two agents with one identity the older stops instead of fighting for it
   expect((await dispatch(gateway, 'echo', { input: 1 })).status).toBe(200);
 });
 
-test('a gateway that goes and comes back is found again', async () => {
+test('an agent reconnects to a gateway that restarts', async () => {
   const gateway = await startHostGateway();
   const proxy = await startStallingProxy(gateway.url);
   const agent = await startTestAgent(gateway, { url: proxy.url });
@@ -208,7 +208,7 @@ test('a gateway that goes and comes back is found again', async () => {
   expect((await dispatch(gateway, 'echo', { input: 1 })).status).toBe(200);
 });
 
-test('a connection that stalls is given up by both sides after three beats', async () => {
+test('both sides close a stalled connection after three missed beats', async () => {
   const gateway = await startHostGateway();
   const proxy = await startStallingProxy(gateway.url);
   const clock = manualClock();
@@ -234,7 +234,7 @@ test('a connection that stalls is given up by both sides after three beats', asy
   expect((await dispatch(gateway, 'echo', { input: 1 })).status).toBe(200);
 });
 
-test('the token is renewed in place five minutes before it ends', async () => {
+test('the token is renewed in place five minutes before it expires', async () => {
   const gateway = await startHostGateway();
   const clock = manualClock();
   const agent = await startTestAgent(gateway, { clock });
@@ -249,7 +249,7 @@ test('the token is renewed in place five minutes before it ends', async () => {
   expect((await dispatch(gateway, 'echo', { input: 1 })).status).toBe(200);
 });
 
-test('the registration is for its owner alone', async () => {
+test('the registration file is readable by its owner only', async () => {
   const gateway = await startHostGateway();
   const { host } = await startTestAgent(gateway);
   const home = join(await tempDir(), 'agent');

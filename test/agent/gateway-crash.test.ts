@@ -7,7 +7,7 @@ import { createKillableGateway } from '../support/gateway-process.ts';
 import { registerTestHost } from '../support/host-agent.ts';
 import { PROJECT, startTestAgent } from './support.ts';
 
-test('a gateway killed in the middle: the agent ends what ran for it, and finds the next one', async () => {
+test('after a gateway crash the agent ends its executions and connects to the next gateway', async () => {
   const { url, start, call } = await createKillableGateway({
     plugins: [join(PROJECT, 'plugins/tools')],
     execution: { default: 'host' },

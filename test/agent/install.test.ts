@@ -23,7 +23,7 @@ async function registered(): Promise<{ cwd: string; home: string }> {
 }
 
 test.skipIf(process.platform !== 'linux')(
-  'install prints the unit; --write puts it where systemd looks, and systemd takes it',
+  'install prints the unit; --write puts it into the systemd folder, and systemd accepts it',
   async () => {
     const { cwd, home } = await registered();
     const XDG_CONFIG_HOME = await tempDir();
@@ -55,7 +55,7 @@ test('a machine that is not registered gets the command to register', async () =
 });
 
 test.skipIf(process.getuid?.() === 0)(
-  'without root a unit of the machine is refused with the way out',
+  'without root, installing a system unit is refused with a remedy',
   async () => {
     const { cwd, home } = await registered();
     const { code, json } = await runSvc(cwd, ['agent', 'install', '--write', '--home', home, '--json']);

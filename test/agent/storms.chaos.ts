@@ -34,7 +34,7 @@ async function plantHosts(gateway: TestGateway, count: number): Promise<Register
   );
 }
 
-test('five hundred agents that connect at once, twice, are all admitted and their former sessions are closed', async () => {
+test('five hundred agents that connect at once, twice, are all admitted, and their previous sessions are closed', async () => {
   const gateway = await startGateway();
   const { hostSessions } = gateway.services as GatewayServices;
   const hosts = await plantHosts(gateway, 500);

@@ -71,13 +71,13 @@ test('hosts: invite, list, show, revoke', async () => {
   expect((await run(['hosts', 'list'])).stdout).toContain('revoked');
 });
 
-test('a namespace that is none is a usage error', async () => {
+test('an invalid namespace is a usage error', async () => {
   const { run } = await remote();
   const { code, stderr } = await run(['hosts', 'invite', '--namespace', 'no such']);
   expect([code, stderr]).toEqual([2, expect.stringContaining('--namespace must')]);
 });
 
-test('login keeps tokens for a gateway elsewhere, whoami uses and renews them, logout forgets', async () => {
+test('login stores tokens for a remote gateway, whoami uses and renews them, logout deletes them', async () => {
   const { gateway, result } = await remote();
   const { clientId, clientSecret, hostId } = await result(
     'clients',

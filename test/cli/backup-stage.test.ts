@@ -5,7 +5,7 @@ import { stageData } from '../../src/cli/commands/backup/stage.ts';
 import { integrityOf } from '../../src/plugins/integrity.ts';
 import { tempDir } from '../support/daemon.ts';
 
-test('an installed plugin is copied whole, whatever its files are called', async () => {
+test('an installed plugin is backed up completely, whatever its file names', async () => {
   const [dataDir, stage] = [await tempDir(), await tempDir()];
   const plugin = join('plugins', 'x', 'node_modules', 'y');
   await mkdir(join(dataDir, plugin), { recursive: true });

@@ -77,7 +77,7 @@ function senders(gateway: string, hooks: Record<string, Hook>) {
 }
 
 test(
-  'a backup under load, restored elsewhere, has all that was acknowledged before it began',
+  'a backup under load, restored in another folder, has all writes acknowledged before it began',
   SLOW,
   async () => {
     const source = await testPlatform();
@@ -134,7 +134,7 @@ beforeAll(async () => {
   return ran.end;
 }, 60_000);
 
-test('every database that a running platform keeps is one that backup and doctor know', () => {
+test('backup and doctor cover every database of a running platform', () => {
   // Created by the first vector that a plugin keeps: see below.
   const known = DATA_FILES.map(({ name }) => name).filter((name) => name !== 'vectors.db');
   expect(databasesWhileRunning).toEqual(known.toSorted());
@@ -179,30 +179,34 @@ test("a backup brings plugins' objects and vectors back", SLOW, async () => {
   ]);
 });
 
-test('restore keeps the former data aside, refuses a running platform, and asks first', SLOW, async () => {
-  const { svc, dataDir, archive, folder } = await backedUp();
-  await writeFile(join(dataDir, 'mark'), 'of the data that is replaced');
-  const asked = await svc('restore', archive);
-  expect([asked.code, asked.json.error.details.hint]).toEqual([3, 'Use --yes to confirm.']);
+test(
+  'restore keeps the previous data, refuses a running platform, and asks for confirmation',
+  SLOW,
+  async () => {
+    const { svc, dataDir, archive, folder } = await backedUp();
+    await writeFile(join(dataDir, 'mark'), 'of the data that is replaced');
+    const asked = await svc('restore', archive);
+    expect([asked.code, asked.json.error.details.hint]).toEqual([3, 'Use --yes to confirm.']);
 
-  const { json } = await svc('restore', archive, '--yes');
-  expect(await readFile(join(json.result.former, 'mark'), 'utf8')).toContain('replaced');
-  expect([existsSync(join(dataDir, 'mark')), (await stat(dataDir)).mode & 0o777]).toEqual([false, 0o700]);
-  expect((await stat(join(dataDir, 'keys.json'))).mode & 0o777).toBe(0o600);
-  expect((await readdir(folder)).filter((name) => name.includes('restoring'))).toEqual([]);
+    const { json } = await svc('restore', archive, '--yes');
+    expect(await readFile(join(json.result.former, 'mark'), 'utf8')).toContain('replaced');
+    expect([existsSync(join(dataDir, 'mark')), (await stat(dataDir)).mode & 0o777]).toEqual([false, 0o700]);
+    expect((await stat(join(dataDir, 'keys.json'))).mode & 0o777).toBe(0o600);
+    expect((await readdir(folder)).filter((name) => name.includes('restoring'))).toEqual([]);
 
-  await svc('up', '-d');
-  const running = await svc('restore', archive, '--yes');
-  expect([running.code, running.json.error.code, running.json.error.details.hint]).toEqual([
-    1,
-    'CONFLICT',
-    'svc down',
-  ]);
-  await svc('down');
-});
+    await svc('up', '-d');
+    const running = await svc('restore', archive, '--yes');
+    expect([running.code, running.json.error.code, running.json.error.details.hint]).toEqual([
+      1,
+      'CONFLICT',
+      'svc down',
+    ]);
+    await svc('down');
+  },
+);
 
 test(
-  'without keys a backup takes those that are there, and says when they are the wrong ones',
+  'a backup without keys is restored with the existing keys, and a mismatch is reported',
   SLOW,
   async () => {
     const { svc, archive, made, dataDir } = await backedUp('--without-keys', '--without-telemetry');
@@ -279,7 +283,7 @@ const linked = (type: 'link' | 'symlink') =>
     body: Buffer.alloc(0),
   }));
 
-test('a damaged, foreign, newer or hostile archive is refused, and nothing is touched', SLOW, async () => {
+test('a damaged, foreign, newer or hostile archive is refused without changes', SLOW, async () => {
   const { svc, archive, dataDir, folder } = await backedUp();
   const entries = async () =>
     (await readdir(join(folder, '..'), { recursive: true }))
@@ -331,7 +335,7 @@ test('a damaged, foreign, newer or hostile archive is refused, and nothing is to
   expect(await entries()).toEqual(before);
 });
 
-test('backup replaces nothing unasked, and not its own source', SLOW, async () => {
+test('backup overwrites no file without confirmation, and never its own source', SLOW, async () => {
   const { svc, archive, dataDir } = await backedUp();
   expect((await svc('backup', archive)).json.error.code).toBe('CONFLICT');
   expect((await svc('backup', archive, '--force')).code).toBe(0);

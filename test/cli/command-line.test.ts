@@ -38,7 +38,7 @@ const json = (args: string[], env?: Record<string, string>) => {
 const HELP_COLUMNS = 80;
 const tooWide = (text: string): string[] => text.split('\n').filter((line) => line.length > HELP_COLUMNS);
 
-test('help names every command by group within 80 columns, and none that is hidden', () => {
+test('help lists every visible command by group within 80 columns', () => {
   const { code, stdout } = svc(['--help']);
   expect(code).toBe(0);
   expect(tooWide(stdout)).toEqual([]);
@@ -64,7 +64,7 @@ test('svc commands lists each command with its example; so does the help of its 
   }
 });
 
-test('each noun says what it is about', () => {
+test('the help of each noun describes it', () => {
   const nouns = new Set(
     COMMANDS.filter(({ name }) => name.includes(' ')).map(({ name }) => name.split(' ')[0]!),
   );
@@ -80,7 +80,7 @@ test('the help of every command fits 80 columns and ends with an example', async
   }
 });
 
-test('each command says of itself what the table says of it, and its help shows its example', async () => {
+test('the help of each command shows the summary and example of the command table', async () => {
   for (const entry of COMMANDS) {
     const command = await entry.load();
     expect(command).toMatchObject({ name: entry.name, summary: entry.summary, example: entry.example });
@@ -89,7 +89,7 @@ test('each command says of itself what the table says of it, and its help shows 
   expect(svc(['webhooks', '--help']).stdout).toContain('webhooks revoke');
 });
 
-test('the version is that of the package', () => {
+test('the version equals that of the package', () => {
   expect(svc(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
   expect(json(['--version']).envelope).toMatchObject({ ok: true, result: { version } });
 });
@@ -114,7 +114,7 @@ test.each([
   [['webhooks', 'provision', 'github'], '<event> is missing: event declared by the plugin'],
   [['webhooks', 'provision', 'Git Hub', 'push'], '<plugin>'],
   [['status', 'extra'], 'too many arguments'],
-])('%j is a usage error: exit code 2, and it says what was meant', (args, words) => {
+])('%j is a usage error: exit code 2 with a suggestion', (args, words) => {
   const { code, stdout, stderr } = svc(args);
   expect([code, stdout]).toEqual([2, '']);
   expect(stderr.toLowerCase()).toContain(words.toLowerCase());
@@ -123,7 +123,7 @@ test.each([
   expect(envelope).toMatchObject({ ok: false, error: { code: 'VALIDATION_ERROR' }, result: null, meta: {} });
 });
 
-test('global flags stand before or after the command', () => {
+test('global flags are accepted before and after the command', () => {
   expect(splitWords(['--profile', 'webhooks', 'webhooks', '--json', 'list'], () => 2)).toEqual({
     words: ['webhooks', 'list'],
     rest: ['--profile', 'webhooks', '--json'],
@@ -132,7 +132,7 @@ test('global flags stand before or after the command', () => {
   expect(JSON.parse(svc(['--json', 'status']).stdout).ok).toBe(true);
 });
 
-test('a stopped platform has a status, with every service stopped', () => {
+test('status of a stopped platform lists every service as stopped', () => {
   const { code, envelope } = json(['status']);
   expect([code, envelope.ok, envelope.result.running]).toEqual([0, true, false]);
   expect(envelope.result.services.map(({ state }: { state: string }) => state)).toEqual(
@@ -142,7 +142,7 @@ test('a stopped platform has a status, with every service stopped', () => {
   expect(json(['down']).envelope.result).toEqual({ stopped: false, pid: null });
 });
 
-test('exit codes tell not allowed, unreachable and failed apart', async () => {
+test('exit codes distinguish forbidden, unreachable and failed', async () => {
   expect(json(['webhooks', 'list']).envelope.error.code).toBe('UNAUTHORIZED');
   expect(json(['webhooks', 'list']).code).toBe(4);
   const nobody = ['--url', 'http://127.0.0.1:1', '--token', 'x'];
@@ -157,7 +157,7 @@ test('exit codes tell not allowed, unreachable and failed apart', async () => {
   });
 });
 
-test('faults of the configuration are printed one a line, and as problems in JSON', async () => {
+test('configuration faults are printed one per line, and as problems in JSON', async () => {
   const project = await tempDir();
   await writeFile(join(project, 'svc.config.json'), '{"gateway": {"prot": 1}, "rest": {"port": -1}}');
   const { code, stderr } = svc(['up'], {}, project);
@@ -177,7 +177,7 @@ test('colours follow NO_COLOR, FORCE_COLOR and the terminal', () => {
   expect(level(true, { FORCE_COLOR: '0' })).toBe(0);
 });
 
-test('a record reads as one line with its fields, an error with its stack; other text stays', async () => {
+test('a record prints as one line with its fields, an error with its stack; other text is unchanged', async () => {
   const format = await loadRecordFormat(createStyle({}, {}));
   const record = {
     level: 'warn',
@@ -195,7 +195,7 @@ test('a record reads as one line with its fields, an error with its stack; other
   expect(format('plain text')).toBe('plain text');
 });
 
-test('a table folds where a terminal would wrap it, and is one line a row for programs', () => {
+test('a table folds at the terminal width, and has one line per row for programs', () => {
   const style = createStyle({}, {});
   const headings = ['received', 'status', 'instance', 'id', 'reason'];
   const rows = [
@@ -220,7 +220,7 @@ test('a table folds where a terminal would wrap it, and is one line a row for pr
   expect(at(Number.POSITIVE_INFINITY)[0]).toContain('instance');
 });
 
-test('compiled code is kept in the cache folder of the user, and a folder that cannot be used changes nothing', async () => {
+test('compiled code is cached in the cache folder of the user; an unusable folder has no effect', async () => {
   const home = await tempDir();
   const show = (XDG_CACHE_HOME: string) =>
     svc(['config', 'show'], { HOME: home, XDG_CACHE_HOME, NODE_COMPILE_CACHE: '' });

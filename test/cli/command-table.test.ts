@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { readCommands } from '../../scripts/command-table.ts';
 import { COMMANDS } from '../../src/cli/command-table/command-table.ts';
 
-test('the table of commands is generated from their files; update it with `npm run generate`', async () => {
+test('the command table is generated from the command files; update it with `npm run generate`', async () => {
   const groups = await readCommands();
   const expected = [...groups].flatMap(([group, found]) =>
     found.map(({ command: { name, summary, example, hidden } }) => ({

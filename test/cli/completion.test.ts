@@ -51,7 +51,7 @@ async function offered(platform: TestPlatform & { bin: string }, ...words: strin
   return lines.map((line) => line.split('\t')[0]!);
 }
 
-test('nouns, verbs, flags, choices, codes and files need nothing to run', async () => {
+test('nouns, verbs, flags, choices, codes and files complete without a running platform', async () => {
   const words = async (...typed: string[]): Promise<string[]> =>
     (await completionLines(typed)).map((line) => line.split('\t')[0]!);
   expect(await words('')).toEqual(expect.arrayContaining(['up', 'webhooks', 'completion', 'help']));
@@ -74,7 +74,7 @@ test('nouns, verbs, flags, choices, codes and files need nothing to run', async 
   ]);
 });
 
-test('where nobody can be asked, or the config is broken, nothing is offered and nothing is said', async () => {
+test('completion is empty and silent when the gateway is unreachable or the config is invalid', async () => {
   const platform = await project(false);
   expect(await offered(platform, 'plugins', 'show', '')).toEqual([]);
   await writeFile(join(platform.folder, 'svc.config.json'), '{ broken');

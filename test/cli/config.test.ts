@@ -13,7 +13,7 @@ async function project(config: unknown): Promise<string> {
   return folder;
 }
 
-test('show merges file, profile and environment, and says of each value where it comes from', async () => {
+test('show merges file, profile and environment, and names the source of each value', async () => {
   const folder = await project({
     gateway: { port: 4100 },
     rest: { port: 5100 },
@@ -61,7 +61,7 @@ test('show and get never print a secret, in no format', async () => {
   expect(json.result.config.pluginConfig.github.owner).toBe('octo');
 });
 
-test('get prints a value bare, and names what was meant for a wrong path', async () => {
+test('get prints a bare value, and suggests a path for a wrong one', async () => {
   const folder = await project({
     plugins: ['./a', './b'],
     execution: { plugins: { '@acme/x': { backend: 'host' } } },
@@ -81,7 +81,7 @@ test('get prints a value bare, and names what was meant for a wrong path', async
   expect(await get('gateway..port')).toContain('2 error "gateway..port" is not a valid path.');
 });
 
-test('validate lists every fault with its path, those of other profiles too', async () => {
+test('validate lists every fault with its path, including those of other profiles', async () => {
   const folder = await project({
     gateway: { port: 'many' },
     gatway: {},
@@ -101,7 +101,7 @@ test('validate lists every fault with its path, those of other profiles too', as
   ).toBe('CONFIG_NOT_FOUND');
 });
 
-test('schema prints what the package ships', async () => {
+test('schema prints the schema that the package ships', async () => {
   const { stdout } = await runSvc(await tempDir(), ['config', 'schema']);
   expect(JSON.parse(stdout)).toEqual(
     JSON.parse(await readFile(join(packageRoot, 'config', 'svc.schema.json'), 'utf8')),

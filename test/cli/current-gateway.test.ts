@@ -12,7 +12,7 @@ function svcOf(home: string) {
   return (cwd: string, args: string[], stdin?: string) => runCli(args, { cwd, env, stdin });
 }
 
-test('a login is used by later commands of its project, or of the user outside of one, until logout', async () => {
+test('later commands of a project, or of the user outside one, use a login until logout', async () => {
   const gateway = await startGateway();
   const { clientId, clientSecret } = await gateway.call(createClientCredentials, { body: { name: 'ci' } });
   const project = await tempDir();
@@ -37,7 +37,7 @@ test('a login is used by later commands of its project, or of the user outside o
   expect((await svc(project, ['whoami'])).code).not.toBe(0);
 });
 
-test('outside of a project no command advises to start a platform there', async () => {
+test('outside a project, no command advises to start a platform there', async () => {
   const svc = svcOf(await tempDir());
   const folder = await tempDir();
   for (const args of [

@@ -41,7 +41,7 @@ async function doctor(folder: string, flags: string[] = [], env: Record<string, 
   };
 }
 
-test('what is not there is not called private; a secret that nobody put in is no secret', SLOW, async () => {
+test('absent files are not reported as private, and placeholder secrets not as secrets', SLOW, async () => {
   const folder = await project();
   // biome-ignore lint/suspicious/noTemplateCurlyInString: what a tool that does not know the form leaves there.
   await writeFile(join(folder, '.env'), 'GATEWAY_JWT_SECRET=${GATEWAY_JWT_SECRET_OF_PRODUCTION:-}\n', {
@@ -52,7 +52,7 @@ test('what is not there is not called private; a secret that nobody put in is no
   expect(only('secrets')).toBe('warn: GATEWAY_JWT_SECRET looks like an example value.');
 });
 
-test('a sound project passes, and every check says what it saw', SLOW, async () => {
+test('a sound project passes, and every check reports its result', SLOW, async () => {
   const { code, json, checks, only } = await doctor(await project());
   expect([code, json.ok, json.result.failed]).toEqual([0, true, 0]);
   expect(new Set(checks.map(({ name }) => name))).toEqual(
@@ -94,7 +94,7 @@ test('each fault of the configuration is a finding with its path, and the exit c
   ]).toEqual([1, true, true]);
 });
 
-test('a taken port is told with who has it', async () => {
+test('a port conflict is reported with the process that owns the port', async () => {
   const port = await occupyPort();
   const { code, only, of } = await doctor(await project({ rest: { port } }));
   expect(code).toBe(1);
@@ -102,7 +102,7 @@ test('a taken port is told with who has it', async () => {
   expect(of('ports')[0]?.remedy).toContain('svc up --port rest=0');
 });
 
-test('secrets that are short, known, equal or in version control are told', async () => {
+test('short, well-known, equal or version-controlled secrets are reported', async () => {
   const folder = await project({
     gateway: { port: 0, staticTokens: { short: { hostId: 'ci', namespaceId: 'default' } } },
     rest: { port: 0, host: '0.0.0.0' },
@@ -130,7 +130,7 @@ test('secrets that are short, known, equal or in version control are told', asyn
   expect(production.only('secrets')).not.toContain('rest listens');
 });
 
-test('keys that cannot be read are told with what helps', async () => {
+test('unreadable keys are reported with a remedy', async () => {
   const folder = await project();
   await mkdir(join(folder, '.svc'), { mode: 0o700 });
   await writeFile(join(folder, '.svc', 'svc.db'), '');
@@ -144,7 +144,7 @@ test('keys that cannot be read are told with what helps', async () => {
   ]);
 });
 
-test('a clock that was set back shows in files of the future', async () => {
+test('files dated in the future show that the clock was set back', async () => {
   const folder = await project();
   await mkdir(join(folder, '.svc'), { mode: 0o700 });
   const file = join(folder, '.svc', 'keys.json');
@@ -154,7 +154,7 @@ test('a clock that was set back shows in files of the future', async () => {
   expect((await doctor(folder)).only('clock')).toMatch(/fail: .*files here are (?:1h|59m|60m).* newer/);
 });
 
-test('an upstream out of reach, an absent engine and a broken plugin are told', async () => {
+test('an unreachable upstream, a missing engine and a broken plugin are reported', async () => {
   const dead = await freePort();
   const folder = await project({
     gateway: { port: 0, upstreams: { rest: { url: `http://127.0.0.1:${dead}` } } },
@@ -167,34 +167,27 @@ test('an upstream out of reach, an absent engine and a broken plugin are told', 
   expect(only('plugins')).toContain('fail: The plugin bad is broken');
 });
 
-test(
-  'what workflows list would refuse, unset keys of models and absent plugins are faults',
-  SLOW,
-  async () => {
-    const folder = await project({
-      adapters: {
-        // biome-ignore lint/suspicious/noTemplateCurlyInString: the form in which the config names a variable.
-        llm: { baseUrl: 'https://models.example.com', apiKey: '${NO_SUCH_KEY}', models: { default: 'm' } },
-      },
-    });
-    await mkdir(join(folder, 'workflows'));
-    await writeFile(
-      join(folder, 'workflows/bad.yaml'),
-      'id: bad\non: {schedule: [{cron: "61 * * * *"}]}\njobs: {a: {steps: [{uses: set}]}}\n',
-    );
-    await writeFile(
-      join(folder, 'workflows/lost.yaml'),
-      'id: lost\njobs: {a: {steps: [{uses: nobody/go}]}}\n',
-    );
-    const { code, only } = await doctor(folder);
-    expect(code).toBe(1);
-    expect(only('workflows')).toMatch(
-      /fail: workflows\/bad\.yaml:2:24 on\.schedule\[0\]\.cron: [\s\S]*fail: workflows\/lost\.yaml:2:\d+ jobs\.a\.steps\[0\]\.uses: there is no plugin "nobody" that runs/,
-    );
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: as above.
-    expect(only('adapters')).toBe('fail: adapters.llm.apiKey is ${NO_SUCH_KEY}, but NO_SUCH_KEY is not set.');
-  },
-);
+test('faults of workflows list, unset model keys and missing plugins are reported', SLOW, async () => {
+  const folder = await project({
+    adapters: {
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: the form in which the config names a variable.
+      llm: { baseUrl: 'https://models.example.com', apiKey: '${NO_SUCH_KEY}', models: { default: 'm' } },
+    },
+  });
+  await mkdir(join(folder, 'workflows'));
+  await writeFile(
+    join(folder, 'workflows/bad.yaml'),
+    'id: bad\non: {schedule: [{cron: "61 * * * *"}]}\njobs: {a: {steps: [{uses: set}]}}\n',
+  );
+  await writeFile(join(folder, 'workflows/lost.yaml'), 'id: lost\njobs: {a: {steps: [{uses: nobody/go}]}}\n');
+  const { code, only } = await doctor(folder);
+  expect(code).toBe(1);
+  expect(only('workflows')).toMatch(
+    /fail: workflows\/bad\.yaml:2:24 on\.schedule\[0\]\.cron: [\s\S]*fail: workflows\/lost\.yaml:2:\d+ jobs\.a\.steps\[0\]\.uses: there is no plugin "nobody" that runs/,
+  );
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: as above.
+  expect(only('adapters')).toBe('fail: adapters.llm.apiKey is ${NO_SUCH_KEY}, but NO_SUCH_KEY is not set.');
+});
 
 describe('of one platform, in this order', () => {
   let platform: Awaited<ReturnType<typeof sharedPlatform>>;
@@ -222,7 +215,7 @@ describe('of one platform, in this order', () => {
   const removeBrokenPlugin = () =>
     rm(join(platform.folder, 'plugins', 'bad'), { recursive: true, force: true });
 
-  test('of a platform that runs it tells the services that are down, and broken plugins', SLOW, async () => {
+  test('for a running platform doctor reports services that are down and broken plugins', SLOW, async () => {
     const { folder } = await runningPlatform();
     const { only } = await doctor(folder);
     expect(only('supervisor')).toMatch(/^ok: all services are ready/);
@@ -231,7 +224,7 @@ describe('of one platform, in this order', () => {
     expect(only('plugins')).toContain('fail: The plugin bad is broken');
   });
 
-  test('webhook secrets that the master key in force does not open are told', SLOW, async () => {
+  test('webhook secrets that the current master key cannot open are reported', SLOW, async () => {
     const { svc, folder } = await runningPlatform();
     await svc('webhooks', 'provision', 'toy', 'e');
     expect((await doctor(folder)).only('secrets')).toMatch(/^ok/);
@@ -241,7 +234,7 @@ describe('of one platform, in this order', () => {
     );
   });
 
-  test('a plugin that runs on a host alone is a fault while that host is offline', SLOW, async () => {
+  test('a plugin that runs only on a host is a fault while that host is offline', SLOW, async () => {
     const { folder, svc } = await runningPlatform();
     await removeBrokenPlugin();
     const file = join(folder, 'svc.config.json');
@@ -273,36 +266,40 @@ describe('of one platform, in this order', () => {
     await writeFile(file, JSON.stringify(config));
   });
 
-  test('--fix narrows modes and removes what a killed supervisor left, and nothing else', SLOW, async () => {
-    const { folder, svc, dataDir } = await runningPlatform();
-    await removeBrokenPlugin();
-    const { pid } = (await svc('status')).json.result;
-    const { children } = JSON.parse(await readFile(join(dataDir, 'run', 'supervisor.json'), 'utf8'));
-    process.kill(pid, 'SIGKILL');
-    for (const child of children) process.kill(child.pid, 'SIGKILL');
-    await chmod(join(dataDir, 'keys.json'), 0o644);
-    await mkdir(join(dataDir, 'run', 'backup-999999-abcdef'), { mode: 0o700 });
-    await mkdir(`${dataDir}.restoring-999999`);
-    await expect
-      .poll(async () => (await doctor(folder)).only('supervisor'), { interval: 200 })
-      .toContain(`was left by a killed supervisor (pid ${pid})`);
+  test(
+    '--fix narrows file modes and removes leftovers of a killed supervisor, and changes nothing else',
+    SLOW,
+    async () => {
+      const { folder, svc, dataDir } = await runningPlatform();
+      await removeBrokenPlugin();
+      const { pid } = (await svc('status')).json.result;
+      const { children } = JSON.parse(await readFile(join(dataDir, 'run', 'supervisor.json'), 'utf8'));
+      process.kill(pid, 'SIGKILL');
+      for (const child of children) process.kill(child.pid, 'SIGKILL');
+      await chmod(join(dataDir, 'keys.json'), 0o644);
+      await mkdir(join(dataDir, 'run', 'backup-999999-abcdef'), { mode: 0o700 });
+      await mkdir(`${dataDir}.restoring-999999`);
+      await expect
+        .poll(async () => (await doctor(folder)).only('supervisor'), { interval: 200 })
+        .toContain(`was left by a killed supervisor (pid ${pid})`);
 
-    const before = await doctor(folder);
-    expect(before.only('files')).toContain('keys.json has mode 644');
-    expect(before.only('supervisor')).toContain('backup-999999-abcdef was left by a killed command');
-    const fixed = await doctor(folder, ['--fix']);
-    expect([fixed.code, fixed.json.result.fixed, fixed.json.result.warned]).toEqual([0, 4, 0]);
-    expect((await stat(join(dataDir, 'keys.json'))).mode & 0o777).toBe(0o600);
-    const after = await doctor(folder);
-    expect([after.json.result.fixed, after.only('files'), after.only('supervisor')]).toEqual([
-      0,
-      `ok: ${dataDir} is private to this user`,
-      'ok: not running',
-    ]);
-    expect((await svc('up', '-d')).code).toBe(0);
-  });
+      const before = await doctor(folder);
+      expect(before.only('files')).toContain('keys.json has mode 644');
+      expect(before.only('supervisor')).toContain('backup-999999-abcdef was left by a killed command');
+      const fixed = await doctor(folder, ['--fix']);
+      expect([fixed.code, fixed.json.result.fixed, fixed.json.result.warned]).toEqual([0, 4, 0]);
+      expect((await stat(join(dataDir, 'keys.json'))).mode & 0o777).toBe(0o600);
+      const after = await doctor(folder);
+      expect([after.json.result.fixed, after.only('files'), after.only('supervisor')]).toEqual([
+        0,
+        `ok: ${dataDir} is private to this user`,
+        'ok: not running',
+      ]);
+      expect((await svc('up', '-d')).code).toBe(0);
+    },
+  );
 
-  test('a damaged store, a newer one and broken keys are failures with their remedy', SLOW, async () => {
+  test('a damaged store, a newer one and broken keys are failures with a remedy', SLOW, async () => {
     const { folder, svc, dataDir } = await runningPlatform();
     await svc('down');
     const newer = new Sqlite(join(dataDir, 'state.db'));

@@ -7,7 +7,7 @@ import { draftPathOf } from '../../src/kit/files/draft-path.ts';
 import { writePrivateFile } from '../../src/supervisor/data-folder.ts';
 import { tempDir } from '../support/daemon.ts';
 
-test('a link or a pipe that another user put where a draft could be is neither written through nor waited for', async () => {
+test('a link or pipe planted by another user at the draft path is neither written through nor blocked on', async () => {
   const folder = await tempDir();
   const [file, victim] = [join(folder, 'token.json'), join(folder, 'victim')];
   await writeFile(victim, 'as it was');
@@ -26,7 +26,7 @@ test('a link or a pipe that another user put where a draft could be is neither w
   expect(savedLogins(env).find('https://two.example')).toEqual(login);
 });
 
-test('no two drafts of a file have one name, and none is left behind', async () => {
+test('drafts of one file have distinct names, and all are removed', async () => {
   const folder = await tempDir();
   const file = join(folder, 'a.json');
   expect(draftPathOf(file)).not.toBe(draftPathOf(file));

@@ -35,7 +35,7 @@ async function startServer(answer: Answer, host = '127.0.0.1'): Promise<{ port: 
 const send = (url: string, signal = AbortSignal.timeout(5000)) =>
   lightFetch(url, { method: 'GET', headers: { 'x-sent': '1' }, signal });
 
-test('a request goes out with its headers, and the answer comes with status, headers and text', async () => {
+test('a request is sent with its headers, and its response has status, headers and text', async () => {
   const { port } = await startServer(({ headers }) => ({
     status: headers['x-sent'] === '1' ? 429 : 500,
     headers: { 'retry-after': '7' },
@@ -51,7 +51,7 @@ test('a request goes out with its headers, and the answer comes with status, hea
   expect(await reply.text()).toBe('grüße');
 });
 
-test('a redirect is an answer like any other: the token goes nowhere else', async () => {
+test('redirects are not followed: the token is sent to no other address', async () => {
   let asked = 0;
   const { port } = await startServer(() => {
     asked++;
@@ -61,7 +61,7 @@ test('a redirect is an answer like any other: the token goes nowhere else', asyn
   expect(asked).toBe(1);
 });
 
-test('nobody there, no answer in time, no address: each rejects with its reason', async () => {
+test('a refused connection, a timeout and an unresolved address each reject with their reason', async () => {
   await expect(send('http://127.0.0.1:1/')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   await expect(send('no address')).rejects.toThrow(/Invalid URL/);
   const silent = createServer(() => {});
@@ -95,7 +95,7 @@ const outside = Object.values(networkInterfaces())
   .find((address) => address && !address.internal && address.family === 'IPv4')?.address;
 
 test.skipIf(outside === undefined)(
-  'the operator of this machine is shown to no gateway elsewhere',
+  'the local operator credentials are sent to no remote gateway',
   async () => {
     let asked = 0;
     const { port } = await startServer(() => ({ status: ++asked && 401 }), outside);
@@ -105,7 +105,7 @@ test.skipIf(outside === undefined)(
   },
 );
 
-test('a platform without a config file is found from the folders below it, where its user made it', async () => {
+test('a platform without a config file is found from the subfolders of its folder', async () => {
   const project = await tempDir();
   const below = join(project, 'plugins/orders');
   await mkdir(below, { recursive: true });
@@ -120,7 +120,7 @@ test('a platform without a config file is found from the folders below it, where
   expect(await shown(below)).toMatchObject({ projectDir: below });
 });
 
-test('a certificate that is not trusted is told as that, with what to do', async () => {
+test('an untrusted certificate is reported as such, with a remedy', async () => {
   const folder = await tempDir();
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
   const subject = [
@@ -154,7 +154,7 @@ test('a certificate that is not trusted is told as that, with what to do', async
   expect((await runSvc(folder, [...call, '--json'], { NODE_EXTRA_CA_CERTS: cert })).json.ok).toBe(true);
 });
 
-test('an address that is none is a usage error, from the flag and from the environment', async () => {
+test('an invalid address in the flag or the environment is a usage error', async () => {
   const flag = await svc(['whoami', '--url', 'localhost:4000']);
   expect([flag.code, flag.stderr]).toEqual([2, expect.stringContaining('--url must be an address')]);
   const variable = await svc(['webhooks', 'list'], { SVC_GATEWAY_URL: 'nonsense' });

@@ -12,7 +12,9 @@ import { runSvc } from './svc.ts';
 const SECRETS = ['GATEWAY_JWT_SECRET', 'GATEWAY_INTERNAL_SECRET'];
 const secretsOf = async (folder: string) => parseEnv(await readFile(join(folder, '.env'), 'utf8'));
 
-test('--yes makes a project that starts as it is, with the example loaded', { timeout: 60_000 }, async () => {
+test('--yes creates a project that starts unchanged, with the example loaded', {
+  timeout: 60_000,
+}, async () => {
   const { folder, svc } = await testPlatform();
   const made = await runSvc(folder, ['init', '--yes', '--force', '--json']);
   expect(made.json).toMatchObject({ ok: true, result: { plugin: 'github' } });
@@ -34,7 +36,7 @@ test('--yes makes a project that starts as it is, with the example loaded', { ti
   expect(json.result).toMatchObject({ id: 'github', status: 'loaded' });
 });
 
-test('the config validates, names a schema that is there, and its secrets are for nobody else', async () => {
+test('the config validates, names an existing schema, and its secrets are readable by their owner only', async () => {
   const folder = await tempDir();
   const { code, stdout } = await runSvc(folder, ['init', 'shop', '--plugin', 'none']);
   expect([code, stdout.includes('cd shop')]).toEqual([0, true]);
@@ -54,7 +56,7 @@ test('the config validates, names a schema that is there, and its secrets are fo
   expect(ignored).toEqual(expect.arrayContaining(['.svc*/', '.env']));
 });
 
-test('a project that is there is refused; --force writes the config anew and keeps every secret', async () => {
+test('an existing project is refused; --force rewrites the config and keeps every secret', async () => {
   const folder = await tempDir();
   await writeFile(join(folder, '.env'), 'GATEWAY_JWT_SECRET=the-one-in-use-which-is-long-enough-to-keep');
   await writeFile(join(folder, '.gitignore'), '/.env\ncoverage');
@@ -83,7 +85,7 @@ test('a project that is there is refused; --force writes the config anew and kee
   expect(await secretsOf(folder)).toEqual(before);
 });
 
-test('without a terminal and without --yes it names the flag that answers, and writes nothing', async () => {
+test('without a terminal and without --yes, init names the flag to pass and writes nothing', async () => {
   const folder = await tempDir();
   for (const flags of [[], ['--json'], ['--no-input']]) {
     const { code, stdout, stderr } = await runSvc(folder, ['init', ...flags]);
@@ -93,7 +95,7 @@ test('without a terminal and without --yes it names the flag that answers, and w
   expect(await readdir(folder)).toEqual([]);
 });
 
-test('what cannot be finished is taken away again', async () => {
+test('an init that fails removes its files', async () => {
   const folder = await tempDir();
   await mkdir(join(folder, 'shop', '.env'), { recursive: true });
   const { code, json } = await runSvc(folder, ['init', 'shop', '--yes', '--json']);
@@ -115,7 +117,7 @@ function onTerminal(cwd: string, ...args: string[]): { child: ChildProcess; seen
 const ended = (child: ChildProcess) => new Promise<number | null>((resolve) => child.once('close', resolve));
 
 test.skipIf(!existsSync('/usr/bin/script'))(
-  'on a terminal it asks; Ctrl-C leaves nothing behind',
+  'on a terminal init prompts; Ctrl-C leaves no files',
   async () => {
     const folder = await tempDir();
     const cancelled = onTerminal(folder, 'init', 'shop');

@@ -116,12 +116,12 @@ async function project(): Promise<TestPlatform> {
   return platform;
 }
 
-test('the walk calls every command there is', () => {
+test('the walk calls every command', () => {
   const shown = COMMANDS.filter(({ hidden }) => !hidden).map(({ name }) => name);
   expect([...new Set([...Object.keys(STEPS), ...Object.keys(STREAMS)])].toSorted()).toEqual(shown.toSorted());
 });
 
-test('the table says of each command whether it streams', async () => {
+test('the command table marks each command that streams', async () => {
   const loaded = await Promise.all(
     COMMANDS.map(async ({ name, load }) => [name, (await load()).streams] as const),
   );
@@ -129,7 +129,7 @@ test('the table says of each command whether it streams', async () => {
   expect(streaming.map(([name]) => name).toSorted()).toEqual(Object.keys(STREAMS).toSorted());
 });
 
-test('with everything running, each command prints one envelope and its exit code agrees', {
+test('with every service running, each command prints one envelope that agrees with its exit code', {
   timeout: 240_000,
 }, async () => {
   const platform = await project();
@@ -149,7 +149,7 @@ test('with everything running, each command prints one envelope and its exit cod
   }
 });
 
-test('with nothing running, each command still prints one envelope and ends', {
+test('with no service running, each command still prints one envelope and exits', {
   timeout: 240_000,
 }, async () => {
   const platform = await project();
@@ -181,7 +181,7 @@ test('with nothing running, each command still prints one envelope and ends', {
   }
 });
 
-test('streams print a JSON document a line, end by a signal, and bear a reader that goes away', {
+test('streams print one JSON document per line, end on a signal, and tolerate a closed reader', {
   timeout: 240_000,
 }, async () => {
   const platform = await project();

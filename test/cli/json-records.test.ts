@@ -6,7 +6,7 @@ import { createStyle } from '../../src/cli/style.ts';
 const NOON = Date.UTC(2026, 10, 22, 12);
 const ISO = '2026-11-22T12:00:00.000Z';
 
-test('a record has its id as `id` and each time as ISO text, beside the fields it had', () => {
+test('a record has its id as `id` and each time as ISO text, beside its original fields', () => {
   const delivery = { webhookId: 'w1', pluginId: 'p', receivedAt: NOON, nextAttemptAt: null };
   expect(completeRecords({ items: [delivery], nextCursor: null }, { idField: 'webhookId' })).toEqual({
     items: [{ ...delivery, id: 'w1', receivedAtIso: ISO, nextAttemptAtIso: null }],
@@ -20,7 +20,7 @@ test('a record has its id as `id` and each time as ISO text, beside the fields i
   expect(completeRecords({ installedAt: ISO }, {})).toEqual({ installedAt: ISO, installedAtIso: ISO });
 });
 
-test('an id that a record has, text that is no time, and data of users stay as they are', () => {
+test('existing ids, text that is not a time, and user data are unchanged', () => {
   expect(completeRecords({ id: 'own', webhookId: 'w1' }, { idField: 'webhookId' })).toEqual({
     id: 'own',
     webhookId: 'w1',
@@ -36,7 +36,7 @@ test('an id that a record has, text that is no time, and data of users stay as t
   expect(completeRecords({ createdAt: NOON }, { verbatim: true })).toEqual({ createdAt: NOON });
 });
 
-test('an envelope has complete records, that of a failure too', () => {
+test('an envelope has complete records, also for a failure', () => {
   const command = { name: 'x', summary: '', example: '', idField: 'jti', args: {}, run: () => {} } as never;
   const style = createStyle({}, { NO_COLOR: '1' });
   const print = (exitCode: number): { result: unknown } =>

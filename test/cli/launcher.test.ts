@@ -92,7 +92,7 @@ test('the first start installs and builds with progress on stderr; the second do
   expect(await calls()).toHaveLength(2);
 });
 
-test('two first starts at once install once, and both run', async () => {
+test('two concurrent first starts install once, and both run', async () => {
   const { start, calls } = await checkout();
   const both = await Promise.all([start(['0']).done, start(['0']).done]);
   expect(both.map(({ code, stdout }) => [code, stdout])).toEqual([
@@ -102,7 +102,7 @@ test('two first starts at once install once, and both run', async () => {
   expect(await calls()).toEqual(['npm ci --no-audit --no-fund --loglevel=error', 'build']);
 });
 
-test('a start that was killed leaves no lock that anyone would wait for', async () => {
+test('a killed start leaves no lock that blocks the next', async () => {
   const { folder, start, calls } = await checkout();
   const first = start(['0']);
   await expect.poll(calls).toEqual(['npm ci --no-audit --no-fund --loglevel=error']);
@@ -114,7 +114,7 @@ test('a start that was killed leaves no lock that anyone would wait for', async 
   expect([a.code, b.code]).toEqual([0, 0]);
 });
 
-test('a changed source is built again; a touched one is not', async () => {
+test('a changed source is rebuilt; a touched one is not', async () => {
   const { folder, start, calls } = await checkout();
   const source = join(folder, 'src', 'cli', 'main.ts');
   await start().done;
@@ -127,7 +127,7 @@ test('a changed source is built again; a touched one is not', async () => {
   expect(await calls()).toEqual(['npm ci --no-audit --no-fund --loglevel=error', 'build', 'build']);
 });
 
-test('a changed lockfile is installed again; a renewed file time is not', async () => {
+test('a changed lockfile is reinstalled; a new file time alone is not', async () => {
   const { folder, start, calls } = await checkout();
   const lockfile = join(folder, 'package-lock.json');
   await start().done;
@@ -141,14 +141,14 @@ test('a changed lockfile is installed again; a renewed file time is not', async 
   expect((await calls()).filter((call) => call.startsWith('npm'))).toHaveLength(2);
 });
 
-test('when the install fails nothing is started, and the exit code is 1', async () => {
+test('a failed install starts nothing and exits with 1', async () => {
   const { start } = await checkout();
   const { code, stdout, stderr } = await start(['0'], { FAIL_NPM: '1' }).done;
   expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toContain('npm ci failed with exit code 7');
 });
 
-test('under a Node that is too old the pinned one runs the program: exit codes and signals pass through', async () => {
+test('under an outdated Node the pinned one runs the program: exit codes and signals pass through', async () => {
   const { start } = await checkout({ engines: '>=99.1' });
   expect(await start(['5']).done).toMatchObject({ code: 5, stdout: '{"args":["5"]}\n' });
 
@@ -172,29 +172,32 @@ test('an installed package names the Node it needs', async () => {
 test.each([
   ['the Node that made the plugin', '.cache/svc-node'],
   ['the `node` package beside it', 'node/bin/node'],
-])('a package in the node_modules of a plugin runs on %s, where its own is too old', async (_what, place) => {
-  const modules = join(await tempDir(), 'node_modules');
-  const folder = join(modules, 'svc-platform');
-  for (const part of ['bin', 'scripts'])
-    await cp(join(packageRoot, part), join(folder, part), { recursive: true });
-  await mkdir(join(folder, 'dist'));
-  await writeFile(join(folder, 'dist', 'cli.js'), PROGRAM);
-  await writeFile(
-    join(folder, 'package.json'),
-    JSON.stringify({ name: 'x', type: 'module', engines: { node: '>=99.1' } }),
-  );
-  const file = join(modules, place);
-  await mkdir(dirname(file), { recursive: true });
-  if (place.endsWith('bin/node')) await symlink(process.execPath, file);
-  else await writeFile(file, `${process.execPath}\n`);
-  const child = spawn(process.execPath, [join(folder, 'bin', 'svc'), '5', 'word']);
-  let stdout = '';
-  child.stdout.on('data', (text) => (stdout += text));
-  const code = await new Promise((resolve) => child.once('close', resolve));
-  expect([code, stdout]).toEqual([5, '{"args":["5","word"]}\n']);
-});
+])(
+  'a package in the node_modules of a plugin runs on %s when its own Node is outdated',
+  async (_what, place) => {
+    const modules = join(await tempDir(), 'node_modules');
+    const folder = join(modules, 'svc-platform');
+    for (const part of ['bin', 'scripts'])
+      await cp(join(packageRoot, part), join(folder, part), { recursive: true });
+    await mkdir(join(folder, 'dist'));
+    await writeFile(join(folder, 'dist', 'cli.js'), PROGRAM);
+    await writeFile(
+      join(folder, 'package.json'),
+      JSON.stringify({ name: 'x', type: 'module', engines: { node: '>=99.1' } }),
+    );
+    const file = join(modules, place);
+    await mkdir(dirname(file), { recursive: true });
+    if (place.endsWith('bin/node')) await symlink(process.execPath, file);
+    else await writeFile(file, `${process.execPath}\n`);
+    const child = spawn(process.execPath, [join(folder, 'bin', 'svc'), '5', 'word']);
+    let stdout = '';
+    child.stdout.on('data', (text) => (stdout += text));
+    const code = await new Promise((resolve) => child.once('close', resolve));
+    expect([code, stdout]).toEqual([5, '{"args":["5","word"]}\n']);
+  },
+);
 
-test('a copy without a build is built for real at its first start', { timeout: 120_000 }, async () => {
+test('a copy without a build is built at its first start', { timeout: 120_000 }, async () => {
   const folder = await tempDir();
   for (const part of ['bin', 'scripts', 'src', 'package.json', 'package-lock.json', 'tsconfig.json'])
     await cp(join(packageRoot, part), join(folder, part), { recursive: true });

@@ -5,7 +5,7 @@ import { parseArgs } from '../../src/cli/parse-args.ts';
 
 const LISTS = COMMANDS.map(({ name }) => name).filter((name) => / (?:list|runs|deliveries)$/.test(name));
 
-test('the command table has the lists that this file is about', () => {
+test('the command table contains the lists tested here', () => {
   expect(LISTS.length).toBeGreaterThanOrEqual(10);
 });
 
@@ -22,7 +22,7 @@ test.each(LISTS)('%s takes -n, --limit and --cursor', async (name) => {
   expect(() => parse('-n', '0')).toThrow();
 });
 
-test('pages that follow each other by cursor hold each item once, and the last has no cursor', () => {
+test('consecutive pages by cursor contain each item once, and the last has no cursor', () => {
   const all = ['a', 'b', 'c', 'd', 'e'];
   const seen: string[] = [];
   let cursor: string | undefined;

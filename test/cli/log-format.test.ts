@@ -6,7 +6,7 @@ import { LOG_LEVELS } from '../../src/kit/telemetry/logger.ts';
 
 const format = await loadRecordFormat(createStyle({}, { NO_COLOR: '1' }));
 
-test('what a plugin writes cannot move the cursor or forge a line', () => {
+test('plugin output can neither move the cursor nor forge a line', () => {
   const record = {
     level: 'error',
     time: 0,
@@ -21,7 +21,7 @@ test('what a plugin writes cannot move the cursor or forge a line', () => {
   expect(text.split('\n')).toHaveLength(3);
 });
 
-test('the line of a request does not say twice what its message says', () => {
+test('the line of a request does not repeat fields of its message', () => {
   const meta = { method: 'GET', route: '/health', status: 200, durationMs: 1.5 };
   const line = (message: string) =>
     format(JSON.stringify({ level: 'info', time: 0, serviceId: 'rest', message, meta }));
@@ -29,7 +29,7 @@ test('the line of a request does not say twice what its message says', () => {
   expect(line('another')).toContain('method=GET route=/health status=200 durationMs=1.5');
 });
 
-test("the stack of a plugin's error stands below its line, in the lines it has", () => {
+test('the stack of a plugin error is printed below its line, with its line breaks', () => {
   const meta = { code: 'EXECUTION_ERROR', at: 'main.ts:4:9', stack: 'Error: no\n    at go (main.ts:4:9)' };
   const record = { level: 'error', time: 0, serviceId: 'rest', message: '"main.ts#go" failed: no', meta };
   expect(format(JSON.stringify(record)).split('\n')).toEqual([
@@ -39,7 +39,7 @@ test("the stack of a plugin's error stands below its line, in the lines it has",
   ]);
 });
 
-test('a colour of the format itself reaches a terminal, one of a plugin does not', async () => {
+test('colours of the format reach a terminal, those of a plugin do not', async () => {
   const coloured = await loadRecordFormat(createStyle({ isTTY: true }, {}));
   for (const level of LOG_LEVELS) {
     const record = { level, time: 0, serviceId: 'rest', message: '\u001b[31mred', meta: { a: 1 } };

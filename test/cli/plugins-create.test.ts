@@ -17,7 +17,7 @@ const svc = async (cwd: string, ...args: string[]) => {
 };
 
 test.each(['rest', 'webhook', 'workflow', 'command'])(
-  'a plugin made of the template %s is valid, and its own tests pass at once',
+  'a plugin created from template %s is valid, and its own tests pass at once',
   { timeout: 120_000 },
   async (template) => {
     const cwd = await realpath(await tempDir());
@@ -46,7 +46,7 @@ test.each(['rest', 'webhook', 'workflow', 'command'])(
   },
 );
 
-test('in a clone that is the project itself, with its data, a new plugin may run all the same', async () => {
+test('a new plugin may run in a repository clone that is also a project with data', async () => {
   const cwd = await realpath(await tempDir());
   await svc(cwd, 'plugins', 'create', 'orders');
   const root = join(cwd, 'plugins/orders');
@@ -57,7 +57,7 @@ test('in a clone that is the project itself, with its data, a new plugin may run
   await expect(grants()).rejects.toMatchObject({ code: 'SANDBOX_ERROR' });
 });
 
-test('two plugins of one template live beside each other, and what to do next is said from where one is', async () => {
+test('two plugins of one template coexist, and the next steps are given relative to the working directory', async () => {
   const cwd = await tempDir();
   const commands = async (id: string, template: string) => {
     const folder = `my plugins/${id}`;
@@ -79,7 +79,7 @@ test('two plugins of one template live beside each other, and what to do next is
     expect(await commands(`a-${template}`, template)).not.toEqual(await commands(`b-${template}`, template));
 });
 
-test('a folder that is not empty is left alone', async () => {
+test('a non-empty folder is left unchanged', async () => {
   const cwd = await tempDir();
   expect((await svc(cwd, 'plugins', 'create', 'orders')).code).toBe(0);
   expect(await svc(cwd, 'plugins', 'create', 'orders')).toMatchObject({
@@ -90,7 +90,7 @@ test('a folder that is not empty is left alone', async () => {
   expect((await svc(cwd, 'plugins', 'create', 'x', '--template', 'none')).code).toBe(2);
 });
 
-test('where it cannot be written whole, nothing is left', async () => {
+test('a failed write leaves no files', async () => {
   const cwd = await tempDir();
   await writeFile(join(cwd, 'file'), '');
   const error = { code: 'STORE_ERROR', details: { hint: expect.stringContaining('--folder') } };
@@ -109,7 +109,7 @@ test('where it cannot be written whole, nothing is left', async () => {
   expect(await readdir(cwd)).toEqual(['file']);
 });
 
-test('validation tells every fault and fails', async () => {
+test('validation reports every fault and fails', async () => {
   const cwd = await tempDir();
   expect(await svc(cwd, 'plugins', 'validate', 'absent')).toMatchObject({
     code: 1,

@@ -29,7 +29,7 @@ const BUNDLED = {
   'src/main.ts': 'export const count = () => {\n  // why\n  throw new Error("no stock");\n};\n',
 };
 
-test('dev prints the stack of a failing call by its sources; callers of routes learn nothing of it', async () => {
+test('dev prints the stack of a failing call with source positions; route callers do not see it', async () => {
   const { svc, start } = await testPlatform();
   expect((await svc('up', '-d')).code).toBe(0);
   const folder = await writeFiles(join(await tempDir(), 'orders'), BUNDLED);

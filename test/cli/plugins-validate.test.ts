@@ -67,7 +67,7 @@ async function faultsOf(
   return Object.fromEntries(faults.map(({ path, message }) => [path, message]));
 }
 
-test('names are looked up among the plugins of the project, absent ones where it has run', async () => {
+test('names are resolved among the plugins of the project, and absent ones by its last run', async () => {
   const folder = await tempDir();
   await writeFile(join(folder, 'svc.config.json'), '{}');
   await writeFiles(join(folder, 'plugins/stock'), STOCK);
@@ -78,7 +78,7 @@ test('names are looked up among the plugins of the project, absent ones where it
   expect(await faultsOf(folder, shop)).toEqual({ ...MISSPELT, ...ABSENT });
 });
 
-test('the workflows of schedules are looked up among plugins and files of the project', async () => {
+test('workflows of schedules are resolved among plugins and files of the project', async () => {
   const folder = await tempDir();
   await writeFile(join(folder, 'svc.config.json'), '{}');
   const workflow = (id: string) => ({ id, jobs: { a: { steps: [{ uses: 'set' }] } } });
@@ -100,7 +100,7 @@ test('the workflows of schedules are looked up among plugins and files of the pr
   });
 });
 
-test('dependencies and commands of other plugins of the project are looked at', async () => {
+test('dependencies and commands of other plugins of the project are validated', async () => {
   const folder = await tempDir();
   await writeFile(join(folder, 'svc.config.json'), '{}');
   await writeFiles(join(folder, 'plugins/stock'), STOCK);
@@ -120,7 +120,7 @@ test('dependencies and commands of other plugins of the project are looked at', 
   });
 });
 
-test('outside of a project names are looked up at the gateway that commands talk to', async () => {
+test('outside a project names are resolved at the current gateway', async () => {
   const { folder, svc } = await testPlatform();
   await writeFiles(join(folder, 'plugins/stock'), STOCK);
   await svc('up', '-d');
@@ -132,7 +132,7 @@ test('outside of a project names are looked up at the gateway that commands talk
   expect(await faultsOf(shop, '.', { SVC_GATEWAY_URL: 'http://127.0.0.1:1' })).toEqual({});
 });
 
-test('svc plugins validate finds bad times, unknown names, keys that never match and URLs for hosts', async () => {
+test('svc plugins validate finds invalid times, unknown names, keys that never match and invalid host URLs', async () => {
   const folder = await tempDir();
   const manifest = (more: object) =>
     writeFile(
@@ -184,7 +184,7 @@ test('svc plugins validate finds bad times, unknown names, keys that never match
   });
 });
 
-test('the config in force is granted to no plugin, whatever its name', async () => {
+test('no plugin is granted the active config file, whatever its name', async () => {
   const reader = {
     'svc.plugin.json': {
       ...{ schema: 'svc.plugin/3', id: 'reader', version: '1.0.0' },

@@ -47,7 +47,7 @@ async function startPlatform() {
   return { projectDir, svc, spawnSvc, owner };
 }
 
-test('install shows what comes and wants an answer; update shows the difference', async () => {
+test('install shows the plan and asks for confirmation; update shows the difference', async () => {
   const { projectDir, svc } = await startPlatform();
   const folder = await pluginFolder(greeter('1.0.0', { permissions: { network: ['a.example'] } }));
   const unanswered = await svc(projectDir, 'plugins', 'install', folder);
@@ -102,7 +102,7 @@ test('plugins are listed, shown, switched, linked and removed', async () => {
   });
 });
 
-test('a plugin that broke and runs on as it was is told to do so', async () => {
+test('a broken plugin whose previous version still runs is reported as such', async () => {
   const { projectDir, svc, owner } = await startPlatform();
   const folder = await pluginFolder();
   await svc(projectDir, 'plugins', 'link', folder);
@@ -119,7 +119,7 @@ test('a plugin that broke and runs on as it was is told to do so', async () => {
   expect(JSON.parse(shown.stdout).result).toMatchObject({ status: 'broken', keptVersion: '1.0.0' });
 });
 
-test('dev has the services read a folder anew when it changes, and tells what is broken', async () => {
+test('dev reloads a changed folder in all services, and reports faults', async () => {
   const { projectDir, svc, spawnSvc } = await startPlatform();
   const folder = await pluginFolder();
   const dev = spawnSvc(projectDir, 'plugins', 'dev', folder, '--json');
@@ -143,7 +143,7 @@ test('dev has the services read a folder anew when it changes, and tells what is
   expect(await dev.interrupt()).toBe(130);
 });
 
-test('dev takes up a folder of the project that no service has read yet, and tells with what it clashes', async () => {
+test('dev loads a new folder of the project, and reports clashes with other plugins', async () => {
   const { projectDir, svc, spawnSvc } = await startPlatform();
   const at = (name: string) => join(projectDir, 'plugins', name);
   await writeFiles(at('greeter'), greeter('1.0.0'));

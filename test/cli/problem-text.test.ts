@@ -5,7 +5,7 @@ import { problemText } from '../../src/cli/problem-text.ts';
 const told = (schema: z.ZodType, value: unknown): string | undefined =>
   schema.safeParse(value, { reportInput: true }).error?.issues.map(problemText)[0];
 
-test('a wrong argument is told what would be right', () => {
+test('an invalid argument is reported with the valid form', () => {
   expect(told(z.enum(['failed', 'dead']), 'faild')).toBe('must be one of failed, dead; did you mean failed?');
   expect(told(z.uuid(), '1')).toMatch(/^must be an id such as /);
   expect(told(z.url(), 'here')).toMatch(/^must be an address such as /);

@@ -8,11 +8,11 @@ import { PLATFORM_CODES } from '../../src/contracts/index.ts';
 import { packageRoot } from '../../src/kit/files/paths.ts';
 import { SOURCE_ROOT, sourceFiles } from '../support/source-files.ts';
 
-test('docs/cli.md is made of the commands; mend it with `npm run generate`', async () => {
+test('docs/cli.md is generated from the commands; update it with `npm run generate`', async () => {
   expect(await readFile(join(packageRoot, 'docs/cli.md'), 'utf8')).toBe(await referencePage());
 });
 
-test('docs/cli.md names every variable of the environment that the sources read', async () => {
+test('docs/cli.md names every environment variable that the sources read', async () => {
   const page = await referencePage();
   const read = sourceFiles(SOURCE_ROOT).flatMap((file) =>
     [...readFileSync(join(SOURCE_ROOT, file), 'utf8').matchAll(/\benv\??\.((?:SVC|GATEWAY)_[A-Z_]+)/g)].map(
@@ -23,7 +23,7 @@ test('docs/cli.md names every variable of the environment that the sources read'
   expect([...new Set(read)].filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
 });
 
-test('svc explain knows every platform code with status, exit code and remedy, and the codes of diagnostics', () => {
+test('svc explain lists every platform code with status, exit code and remedy, and the diagnostic codes', () => {
   const known = readExplanations();
   const errors = known.filter(({ kind }) => kind === 'error');
   expect(Object.fromEntries(errors.map(({ code, status }) => [code, status]))).toEqual(PLATFORM_CODES);

@@ -16,7 +16,7 @@ const PLANTED = {
   ownToken: 'planted-token-of-the-caller',
 };
 
-test('a report has what a bug report needs, and none of the secrets of this machine', {
+test('a report has the data of a bug report, and no secret of this machine', {
   timeout: 90_000,
 }, async () => {
   const { svc, folder, dataDir, service } = await testPlatform(
@@ -102,7 +102,7 @@ test('a report has what a bug report needs, and none of the secrets of this mach
   expect((await svc('report', 'bundle.tar.gz')).json.error.code).toBe('CONFLICT');
 });
 
-test('a report can be had of a project whose config is faulty', async () => {
+test('a report works for a project with an invalid config', async () => {
   const { svc, folder } = await testPlatform();
   await writeFile(join(folder, 'svc.config.json'), '{"gatway": {}}');
   const { code } = await svc('report');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { testPlatform } from './platform.ts';
 
-test('reset asks, refuses a running platform, and leaves nothing of the data', {
+test('reset asks for confirmation, refuses a running platform, and deletes all data', {
   timeout: 60_000,
 }, async () => {
   const { svc, dataDir, folder } = await testPlatform();

@@ -21,7 +21,7 @@ async function svcRun(...calls: string[][]): Promise<CliRun[]> {
   return finished;
 }
 
-test('a throw in a handler shows the error, its place, and the request to look for in the log', async () => {
+test('a throw in a handler shows the error, its source position, and the request id for the log', async () => {
   const [text, json] = await svcRun(['greeter', 'throws'], ['greeter', 'throws', '--json']);
   expect([text!.code, text!.stderr]).toEqual([
     1,
@@ -35,7 +35,7 @@ test('a throw in a handler shows the error, its place, and the request to look f
   });
 });
 
-test('svc run makes its flags, help and envelope from the command', async () => {
+test('svc run derives its flags, help and envelope from the command', async () => {
   const [help, greet, whole, fault, low, declared, person, none, list] = await svcRun(
     ['greeter', 'greet', '--help'],
     ['greeter', 'greet', '--name', 'Ada', '--times', '2', '--loud', '--tags', 'a', '--tags', 'b', '--json'],
@@ -95,7 +95,7 @@ test('svc run makes its flags, help and envelope from the command', async () => 
   expect([list!.code, list!.stderr]).toEqual([2, expect.stringMatching(/greet {2}Greet somebody/)]);
 });
 
-test('flags stand on either side of the words, and after --', async () => {
+test('flags are accepted before and after the arguments, and after --', async () => {
   const [before, between, after] = await svcRun(
     ['--json', 'greeter', 'greet', '--name', 'Ada'],
     ['greeter', '--json', 'greet', '--name', 'Ada'],
@@ -105,7 +105,7 @@ test('flags stand on either side of the words, and after --', async () => {
     expect(JSON.parse(stdout).result).toMatchObject({ text: 'Hello Ada' });
 });
 
-test('properties that make no flag are given by --input, also from a file', async () => {
+test('properties without a flag are passed by --input, also from a file', async () => {
   const cwd = await tempDir();
   const flags = flagsOf({
     $ref: '#/$defs/In',

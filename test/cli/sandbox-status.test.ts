@@ -3,7 +3,7 @@ import { weakestSandbox } from '../../src/supervisor/sandbox-status.ts';
 
 const REASON = 'execution.worker.sandbox is "permission"';
 
-test('the weakest sandbox of the services that run is told; what a process reported comes before its config', async () => {
+test('the weakest sandbox of the running services is reported; a process report takes precedence over the config', async () => {
   const bwrap = { mode: 'bwrap', networkGuarded: true } as const;
   const permission = { mode: 'permission', networkGuarded: true, reason: REASON } as const;
   const unavailable = { mode: 'unavailable', networkGuarded: false, reason: 'gone' } as const;

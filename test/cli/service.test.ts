@@ -19,7 +19,7 @@ async function oddProject(): Promise<string> {
 }
 
 test.skipIf(process.platform !== 'linux')(
-  'install prints a unit, and --write puts it where systemd looks; uninstall removes it',
+  'install prints a unit, --write puts it into the systemd folder, and uninstall removes it',
   async () => {
     const folder = await oddProject();
     const XDG_CONFIG_HOME = await tempDir();
@@ -39,7 +39,7 @@ test.skipIf(process.platform !== 'linux')(
 );
 
 test.skipIf(!existsSync(ANALYZE))(
-  'systemd takes the units, the odd project and SVC_HOME included',
+  'systemd accepts the units, also with unusual project paths and SVC_HOME',
   async () => {
     const folder = await oddProject();
     const home = join(await tempDir(), 'data $X 5%');
@@ -60,7 +60,7 @@ test.skipIf(!existsSync(ANALYZE))(
   },
 );
 
-test('units keep paths as they are, whatever is in them', () => {
+test('units keep paths unchanged, whatever characters they contain', () => {
   const options = {
     projectDir: '/srv/50% of "us" & <co>',
     dataDir: '/srv/data',

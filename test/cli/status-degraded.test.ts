@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { SENDERS } from '../support/webhook-senders.ts';
 import { PROGRAM, testPlatform } from './platform.ts';
 
-test('svc status says that deliveries are accepted and not filed, and svc down does not wait for that', async () => {
+test('svc status reports that deliveries are accepted but not filed, and svc down does not wait for filing', async () => {
   const { svc, start, dataDir, service } = await testPlatform(
     { plugins: [join(SENDERS, 'plugins/*')] },
     {},

@@ -24,7 +24,7 @@ async function startService(answer: (response: ServerResponse) => void): Promise
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test('every service is asked at once: none answers before all were asked', async () => {
+test('status queries all services in parallel', async () => {
   const waiting: Array<() => void> = [];
   const services = SERVICE_NAMES.map(async (service) => {
     const degraded = service === 'rest' ? [{ reasonCode: 'FULL', message: 'no room' }] : [];
@@ -43,7 +43,7 @@ test('every service is asked at once: none answers before all were asked', async
   ]);
 });
 
-test('a service that is up by the supervisor and does not answer is told; one that is away is not', async () => {
+test('a running service that does not respond is reported; a stopped one is not', async () => {
   const broken = await startService((response) => response.destroy());
   const answers = await queryServices([
     child('state', broken),
@@ -60,7 +60,7 @@ test('a service that is up by the supervisor and does not answer is told; one th
   ]);
 });
 
-test('the gateway that --url or SVC_GATEWAY_URL names is reported, not the platform of this folder', async () => {
+test('status reports the gateway of --url or SVC_GATEWAY_URL instead of the platform of this folder', async () => {
   const gateway = await startGateway();
   const folder = await tempDir();
   const expected = { running: true, gateway: gateway.url, status: 'ok', degraded: [], hosts: null };
@@ -76,7 +76,7 @@ test('the gateway that --url or SVC_GATEWAY_URL names is reported, not the platf
   expect(silent.json.error).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
 });
 
-test('the gateway that runs here is the platform of this folder by every name', async () => {
+test('the local gateway counts as the platform of this folder under every host name', async () => {
   const { svc, service } = await testPlatform({}, {}, PROGRAM);
   expect((await svc('up', '-d')).json.ok).toBe(true);
   const { url } = await service('gateway');

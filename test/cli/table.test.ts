@@ -4,7 +4,7 @@ import { columnsOf, helpWidth, lineWidth, widthOf, wrap, wrapProse } from '../..
 
 const plain = createStyle({}, { NO_COLOR: '1' });
 
-test('a terminal gets whole cells: a column that fits nowhere stands below, one long cell of the last as well', () => {
+test('a terminal shows whole cells: a column that does not fit is printed below, as is one long last cell', () => {
   const rows = [
     ['a', 'default', 'short'],
     ['b', 'file', 'longer than there is room for'],
@@ -21,11 +21,11 @@ test('a terminal gets whole cells: a column that fits nowhere stands below, one 
   expect(table(['value', 'from', 'is'], rows, plain, Number.POSITIVE_INFINITY).split('\n')).toHaveLength(4);
 });
 
-test('a cell is one line, whatever it holds; a first cell that is too long stays where it is', () => {
+test('a cell is one line, whatever its content; a first cell that is too long is not moved', () => {
   expect(table(['a'], [['first\nsecond']], plain, 5).split('\n')).toEqual(['a', 'first second']);
 });
 
-test('a long value goes on in its column, and each of several stands on its own line', () => {
+test('a long value wraps within its column, and each of several values has its own line', () => {
   expect(
     pairs(
       [
@@ -38,14 +38,14 @@ test('a long value goes on in its column, and each of several stands on its own 
   ).toEqual(['name  one two', '      three', 'x     a', '      b']);
 });
 
-test('lines are broken at blanks, keep their indent, and count what is seen', () => {
+test('lines break at blanks, keep their indent, and are measured by visible width', () => {
   expect(wrap('  one two three', 9)).toEqual(['  one two', '  three']);
   const red = createStyle({}, { FORCE_COLOR: '1' }).red('three');
   expect([widthOf(red), wrap(`one ${red}`, 9)]).toEqual([5, [`one ${red}`]]);
   expect(wrapProse('one two three\n  svc status --json', 9)).toBe('one two\nthree\n  svc status --json');
 });
 
-test('a terminal that does not say how wide it is counts as one of 80', () => {
+test('a terminal of unknown width counts as 80 columns', () => {
   const unsized = { isTTY: true, columns: 0 };
   expect([columnsOf(unsized), helpWidth(unsized), lineWidth(unsized), columnsOf({ columns: 132 })]).toEqual([
     80, 80, 80, 132,

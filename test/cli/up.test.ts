@@ -11,7 +11,7 @@ import { PROGRAM, testPlatform, withStandIns } from './platform.ts';
 const SLOW = { timeout: 60_000 };
 const POLL = { timeout: 20_000, interval: 100 };
 
-test('a service that does not start says why, whatever the reason is', SLOW, async () => {
+test('a service that fails to start reports its reason', SLOW, async () => {
   const { svc, dataDir } = await testPlatform(...withStandIns({ real: ['marketplace'] }));
   await mkdir(join(dataDir, 'marketplace.lock.json'), { recursive: true });
   const { code, json } = await svc('up', '-d');
@@ -23,7 +23,7 @@ test('a service that does not start says why, whatever the reason is', SLOW, asy
 });
 
 test(
-  'a reader that leaves ends the foreground platform as a stop does: drained, nothing left',
+  'a closed reader stops the foreground platform like a stop: drained, with no process left',
   SLOW,
   async () => {
     const { folder, dataDir } = await testPlatform(...withStandIns());
@@ -44,7 +44,7 @@ test(
 );
 
 test.skipIf(!existsSync('/dev/full'))(
-  'a full disk takes the log of a foreground platform and no more, and remarks without the work',
+  'a full disk stops only the log of a foreground platform, with a warning',
   SLOW,
   async () => {
     const { svc, folder, env } = await testPlatform(...withStandIns());
@@ -71,7 +71,7 @@ test.skipIf(!existsSync('/dev/full'))(
   },
 );
 
-test('a gateway on any free port that does not run is told as that, not as port 0', async () => {
+test('a stopped gateway on a dynamic port is reported as such, not as port 0', async () => {
   const { svc } = await testPlatform();
   const { code, json } = await svc('webhooks', 'list');
   expect([code, json.error.message, json.error.details.hint]).toEqual([
@@ -81,7 +81,7 @@ test('a gateway on any free port that does not run is told as that, not as port 
   ]);
 });
 
-test('logs -n 0 prints nothing, running or not', SLOW, async () => {
+test('logs -n 0 prints nothing, whether the platform runs or not', SLOW, async () => {
   const { svc, start } = await testPlatform(...withStandIns());
   const silent = { code: 0, stdout: '', stderr: '' };
   expect(await start('logs', '-n', '0').done).toMatchObject(silent);

@@ -24,42 +24,36 @@ async function vendorFindings(folder: string, ...flags: string[]): Promise<Array
     .map(({ name: _, ...finding }: Finding) => finding);
 }
 
-test(
-  'svc doctor names an archive that a clone cannot install, and the command that repairs it',
-  SLOW,
-  async () => {
-    const folder = await initialized('--plugin', 'rest');
-    const plugin = join(folder, 'plugins/my-rest');
-    const archive = join(folder, `vendor/svc-platform-${version}.tgz`);
-    const findings = () => vendorFindings(folder);
-    const faulty = (what: string) => [
-      {
-        status: 'warn',
-        message: expect.stringContaining(`npm install and the tests of ${plugin} fail: ${what}`),
-        remedy: 'svc plugins repair plugins/my-rest, then commit vendor/ and package.json',
-        fixed: false,
-      },
-    ];
-    expect(await findings()).toMatchObject([{ status: 'ok' }]);
+test('svc doctor names an archive that a clone cannot install, and the repair command', SLOW, async () => {
+  const folder = await initialized('--plugin', 'rest');
+  const plugin = join(folder, 'plugins/my-rest');
+  const archive = join(folder, `vendor/svc-platform-${version}.tgz`);
+  const findings = () => vendorFindings(folder);
+  const faulty = (what: string) => [
+    {
+      status: 'warn',
+      message: expect.stringContaining(`npm install and the tests of ${plugin} fail: ${what}`),
+      remedy: 'svc plugins repair plugins/my-rest, then commit vendor/ and package.json',
+      fixed: false,
+    },
+  ];
+  expect(await findings()).toMatchObject([{ status: 'ok' }]);
 
-    const digest = createHash('sha512').update('the archive of another build').digest('base64');
-    const lock = { packages: { 'node_modules/svc-platform': { integrity: `sha512-${digest}` } } };
-    await writeFile(join(plugin, 'package-lock.json'), JSON.stringify(lock));
-    expect(await findings()).toMatchObject(
-      faulty(`${archive} does not match the digest in package-lock.json`),
-    );
-    await rm(join(plugin, 'package-lock.json'));
+  const digest = createHash('sha512').update('the archive of another build').digest('base64');
+  const lock = { packages: { 'node_modules/svc-platform': { integrity: `sha512-${digest}` } } };
+  await writeFile(join(plugin, 'package-lock.json'), JSON.stringify(lock));
+  expect(await findings()).toMatchObject(faulty(`${archive} does not match the digest in package-lock.json`));
+  await rm(join(plugin, 'package-lock.json'));
 
-    await truncate(archive, 1_000_000);
-    expect(await findings()).toMatchObject(faulty(`${archive} is damaged`));
-    await rm(archive);
-    expect(await findings()).toMatchObject(faulty(`${archive} is missing`));
-    expect((await runSvc(folder, ['plugins', 'repair', 'plugins/my-rest'])).code).toBe(0);
-    expect(await findings()).toMatchObject([{ status: 'ok' }]);
-  },
-);
+  await truncate(archive, 1_000_000);
+  expect(await findings()).toMatchObject(faulty(`${archive} is damaged`));
+  await rm(archive);
+  expect(await findings()).toMatchObject(faulty(`${archive} is missing`));
+  expect((await runSvc(folder, ['plugins', 'repair', 'plugins/my-rest'])).code).toBe(0);
+  expect(await findings()).toMatchObject([{ status: 'ok' }]);
+});
 
-test('svc doctor --fix has the config name a schema that every clone has', SLOW, async () => {
+test('svc doctor --fix sets the config schema to a path that every clone has', SLOW, async () => {
   const folder = await initialized('--plugin', 'none');
   const config = join(folder, 'svc.config.json');
   const written = await readFile(config, 'utf8');
@@ -97,7 +91,7 @@ async function openedInEditor(file: string) {
   };
 }
 
-test('new workflow files name the schema that editors check them by, and are valid', SLOW, async () => {
+test('new workflow files are valid and name the schema for editors', SLOW, async () => {
   const folder = await initialized('--plugin', 'workflow');
   const made = join(folder, 'workflows/hello.yaml');
   const created = await runSvc(folder, ['workflows', 'create', '@acme/nightly', '--json']);
@@ -121,7 +115,7 @@ test('new workflow files name the schema that editors check them by, and are val
   );
 });
 
-test('a workflow file is made outside of a project too', SLOW, async () => {
+test('a workflow file can be created outside a project', SLOW, async () => {
   const folder = await tempDir();
   expect((await runSvc(folder, ['workflows', 'create', 'hello'])).code).toBe(0);
   expect((await openedInEditor(join(folder, 'workflows/hello.yaml'))).definition.id).toBe('hello');

@@ -5,7 +5,7 @@ import { PROGRAM, testPlatform } from './platform.ts';
 
 const FOLDER = 'plugins/open';
 
-test('svc up says which plugin declares a webhook without a known auth, and does not stay up', async () => {
+test('svc up names the plugin that declares a webhook without a known auth, and exits', async () => {
   const platform = await testPlatform({}, {}, PROGRAM);
   const folder = join(platform.folder, FOLDER);
   await mkdir(folder, { recursive: true });

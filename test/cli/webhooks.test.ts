@@ -41,7 +41,7 @@ async function remote() {
   return { gateway, run, result, follow };
 }
 
-test('provision --secret-stdin takes the secret that the sender made and does not echo it', async () => {
+test('provision --secret-stdin accepts the secret of the sender and does not echo it', async () => {
   const { gateway, run } = await remote();
   const given = await run(
     ['webhooks', 'provision', 'senders', 'sync', '--secret-stdin'],
@@ -53,7 +53,7 @@ test('provision --secret-stdin takes the secret that the sender made and does no
   expect((await run(['webhooks', 'provision', 'senders', 'sync', '--secret-stdin'], '')).code).toBe(2);
 });
 
-test('provision says when the sender makes the secret, unless it was given', async () => {
+test('provision reports that the sender makes the secret, unless it was passed', async () => {
   const { run } = await remote();
   const made = await run(['webhooks', 'provision', 'senders', 'stripe']);
   expect(made.code).toBe(0);
@@ -110,7 +110,7 @@ test('send, deliveries, show and replay', async () => {
   expect((await run(['webhooks', 'replay', '--failed'])).code).toBe(2);
 });
 
-test('a payload is given as text, from a file or from stdin, and what is no JSON is told with its source', async () => {
+test('a payload comes from text, a file or stdin, and invalid JSON is reported with its source', async () => {
   const { gateway, run } = await remote();
   await secretOf(gateway, 'sync');
   const send = (data: string, stdin = '') =>
@@ -134,7 +134,7 @@ test('pause and resume', async () => {
   expect((await run(['webhooks', 'pause', 'senders', 'nothing'])).code).toBe(1);
 });
 
-test('tail --json prints one document a line, for what comes and for what ends', async () => {
+test('tail --json prints one document per line, for each delivery and for each end', async () => {
   const { gateway, run, follow } = await remote();
   const secret = await secretOf(gateway, 'queued');
   // Paused, so that the delivery is told before it ends, however late the tail connects.
@@ -169,7 +169,7 @@ async function startProgram() {
   return { received, url: `http://127.0.0.1:${(server.address() as { port: number }).port}/hook` };
 }
 
-test('listen forwards what is authentic, says loudly when it is cut off, and catches up', async () => {
+test('listen forwards authentic deliveries, reports a lost connection, and catches up', async () => {
   const { gateway: first, follow } = await remote();
   const program = await startProgram();
   const secret = await secretOf(first, 'queued');
@@ -207,7 +207,7 @@ test('listen forwards what is authentic, says loudly when it is cut off, and cat
   expect(await listen.stop()).toBe(130);
 });
 
-test('listen follows no redirect: a delivery and its signature are for the address that was given', async () => {
+test('listen follows no redirect: a delivery and its signature are sent only to the given address', async () => {
   const { gateway, follow, result } = await remote();
   const elsewhere = await startProgram();
   const redirecting = createServer((_request, response) =>
@@ -224,7 +224,7 @@ test('listen follows no redirect: a delivery and its signature are for the addre
   expect(await listen.stop()).toBe(130);
 });
 
-test('what listen forwards carries a signature that the senders own libraries verify, and never a secret', async () => {
+test("forwarded deliveries carry a signature that the senders' libraries verify, and never a secret", async () => {
   const { gateway, follow, result } = await remote();
   const program = await startProgram();
   const github = await secretOf(gateway, 'github');
@@ -255,7 +255,7 @@ test('what listen forwards carries a signature that the senders own libraries ve
   expect(await listen.stop()).toBe(130);
 });
 
-test('tail follows a gateway elsewhere with the login that was kept, and renews it', async () => {
+test('tail follows a remote gateway with the stored login, and renews it', async () => {
   const { gateway, result } = await remote();
   const secret = await secretOf(gateway, 'queued');
   const { clientId, clientSecret } = await result('clients', 'create', 'laptop', '--namespace', 'default');

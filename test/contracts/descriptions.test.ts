@@ -26,7 +26,7 @@ test.each(SCHEMAS)('every key of %s has a description', (_, schema) => {
   expect(keys).toBeGreaterThan(100);
 });
 
-test.each(SCHEMAS)('no description of %s belongs to a key that is gone', (_, schema, descriptions) => {
+test.each(SCHEMAS)('no description of %s belongs to a removed key', (_, schema, descriptions) => {
   const paths = new Set<string>();
   walkSchema(schema, (path) => paths.add(path));
   expect(Object.keys(descriptions).filter((path) => !paths.has(path))).toEqual([]);

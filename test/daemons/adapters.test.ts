@@ -67,7 +67,7 @@ const eventsOf = (rest: TestRest, type: string) =>
   rest.logs.lines.filter((line) => line.schema === 'svc.v1' && line.type === type);
 
 describe('ctx.storage', () => {
-  test('bytes and texts, listed, looked at and deleted', async () => {
+  test('bytes and texts are stored, listed, inspected and deleted', async () => {
     const { rest } = await start();
     expect(
       await answers(rest, [
@@ -100,7 +100,7 @@ describe('ctx.storage', () => {
     ]);
   });
 
-  test('a tenant sees its own, and no key leads anywhere else', async () => {
+  test('a tenant sees only its own keys, and no key escapes its folder', async () => {
     const { rest } = await start();
     await answers(rest, [['storage', 'write', 'key', 'acme']], { tenant: 'acme' });
     expect(await answers(rest, [['storage', 'read', 'key']], { tenant: 'other' })).toEqual([null]);
@@ -139,7 +139,7 @@ describe('ctx.storage', () => {
     ]);
   });
 
-  test('objects of a bucket, with keys from the environment that no log shows', async () => {
+  test('objects of a bucket, with keys from the environment that appear in no log', async () => {
     const s3 = await startS3Server();
     const storage = {
       type: 's3',
@@ -180,7 +180,7 @@ describe('ctx.llm and ctx.embeddings', () => {
     return { server, ...(await start({ llm, embeddings })) };
   }
 
-  test('each kind of call, from a handler in its sandbox', async () => {
+  test('a handler in its sandbox makes each kind of call', async () => {
     const { rest, server } = await withModel();
     const tool = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } };
     const whole = {
@@ -223,7 +223,7 @@ describe('ctx.llm and ctx.embeddings', () => {
     expect(server.requests.every(({ authorization }) => authorization === `Bearer ${KEY}`)).toBe(true);
   });
 
-  test('a handler that leaves a stream, and one whose time is up, end the call of the endpoint', async () => {
+  test('leaving a stream, or exceeding the timeout, cancels the call of the endpoint', async () => {
     const { rest, server } = await withModel();
     server.next({ pieces: streamOf(...'abcdefghijklmnop'), gapMs: 30 });
     expect(await answers(rest, [['llm', 'leave', 'hello']])).toEqual([{ text: 'a' }]);
@@ -236,7 +236,7 @@ describe('ctx.llm and ctx.embeddings', () => {
     await expect.poll(() => server.left()).toBe(2);
   });
 
-  test('wrong arguments are named before anything is sent', async () => {
+  test('invalid arguments are reported before anything is sent', async () => {
     const { rest, server } = await withModel();
     const wrong: Step[] = [
       ['llm', 'chat', [{ role: 'robot', content: 'x' }]],
@@ -253,7 +253,7 @@ describe('ctx.llm and ctx.embeddings', () => {
     expect(server.requests).toEqual([]);
   });
 
-  test('the key stands in no log, event or answer, also when the endpoint repeats it', async () => {
+  test('the key appears in no log, event or answer, also when the endpoint echoes it', async () => {
     const { rest, keeper, server } = await withModel();
     const refusal = { status: 400, json: { error: { message: `bad request with key ${KEY}` } } };
     server.next(refusal, { ...refusal, status: 401 });
@@ -267,7 +267,7 @@ describe('ctx.llm and ctx.embeddings', () => {
 });
 
 describe('ctx.vectorStore', () => {
-  test('vectors are kept and found by tenant', async () => {
+  test('vectors are stored and searched per tenant', async () => {
     const { rest } = await start();
     const [written, found, filtered, mismatch, deleted, empty] = await answers(rest, [
       [
@@ -306,7 +306,7 @@ describe('permissions and config', () => {
     ['vectorStore', 'search', [1]],
   ];
 
-  test('a plugin that did not ask gets PERMISSION_DENIED, naming what to add', async () => {
+  test('a plugin without the permission gets PERMISSION_DENIED, naming what to add', async () => {
     const { rest } = await start({}, ENV, await projectWithoutPermissions());
     const refused = await answers(rest, each);
     each.forEach(([service], index) => {
@@ -319,7 +319,7 @@ describe('permissions and config', () => {
     expect([status, body]).toMatchObject([403, { error: { code: 'PERMISSION_DENIED' } }]);
   });
 
-  test('an adapter that the config lacks is a warning at load and ADAPTER_NOT_CONFIGURED at the call', async () => {
+  test('a missing adapter is a warning at load and ADAPTER_NOT_CONFIGURED at the call', async () => {
     const lacking = { storage: null, vectorStore: null };
     const { rest } = await start(lacking);
     const warned = await warnings(lacking);
@@ -341,7 +341,7 @@ describe('permissions and config', () => {
     expect([status, body]).toMatchObject([400, { error: { code: 'ADAPTER_NOT_CONFIGURED' } }]);
   });
 
-  test('a variable that is not set is named', async () => {
+  test('an unset variable is named', async () => {
     const llm = { baseUrl: 'http://127.0.0.1/v1', apiKey: variable('ABSENT'), models: { default: 'm' } };
     const { rest } = await start({ llm });
     expect(await warnings({ llm })).toContainEqual(

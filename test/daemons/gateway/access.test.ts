@@ -81,7 +81,7 @@ describe('hosts', () => {
     });
   });
 
-  test("an administrator's token registers too; another caller's is 403, none is 401", async () => {
+  test('a token of an administrator registers too; that of another caller is 403, a missing one 401', async () => {
     const gateway = await startGateway();
     const operator = await asOperator(gateway);
     expect(await operator(registerHost, { body: MACHINE })).toMatchObject({ namespaceId: 'default' });
@@ -104,7 +104,7 @@ describe('hosts', () => {
     },
   );
 
-  test('64 labels are taken, 65 are not', async () => {
+  test('64 labels are accepted, 65 are refused', async () => {
     const gateway = await startGateway();
     const operator = await asOperator(gateway);
     const labels = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [i, 'x']));
@@ -127,7 +127,7 @@ describe('hosts', () => {
     });
   });
 
-  test('revoking takes its login, its refresh token and its unexpired access token at once, and survives a restart', async () => {
+  test('revoking a host ends its login, refresh token and unexpired access token at once, also after a restart', async () => {
     const { gateway, operator, host, pair } = await withHost();
     expect(await statusWith(gateway, pair.accessToken)).toBe(200);
     await operator(revokeHost, { params: { hostId: host.hostId } });
@@ -153,7 +153,7 @@ describe('hosts', () => {
     expect(await statusWith(restarted, pair.accessToken)).toBe(401);
   });
 
-  test('no call gets through after a revocation was confirmed, however many are being verified', async () => {
+  test('no call passes after a confirmed revocation, however many are being verified', async () => {
     const { gateway, operator, host } = await withHost();
     const claims = { hostId: host.hostId };
     const tokens = await Promise.all(
@@ -200,7 +200,7 @@ describe('clients', () => {
     expect(JSON.stringify(items)).not.toContain('scrypt');
   });
 
-  test("the operator's own cannot be revoked, an unknown one is 404", async () => {
+  test('the credentials of the operator cannot be revoked, unknown ones are 404', async () => {
     const gateway = await startGateway();
     const operator = await asOperator(gateway);
     const revoke = (clientId: string) => operator(revokeClient, { params: { clientId } });
@@ -208,7 +208,7 @@ describe('clients', () => {
     await expect(revoke('client_x')).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  test("the operator's former credentials are refused once others replaced them, and revoking them locks nobody out", async () => {
+  test('replaced operator credentials are refused, and revoking them does not affect the current ones', async () => {
     const first = await startGateway();
     const { clientId, clientSecret } = TEST_OPERATOR;
     const former = await first.call(exchangeToken, { body: { clientId, clientSecret } });
@@ -319,7 +319,7 @@ test.each(['a\nb', 'a\u001b[31mb', 'a\u202eb', '\ud800', ''])('the name %j is no
 });
 
 test.each(['/auth/token', '/auth/refresh', '/hosts/register'])(
-  'a stranger has no more than 64 KiB read of what it sends to %s',
+  'at most 64 KiB of an unauthenticated request to %s are read',
   async (path) => {
     const gateway = await startGateway();
     const statusOf = async (bytes: number): Promise<number> => {
@@ -355,7 +355,7 @@ describe('guessing', () => {
     await gateway.call(exchangeToken, { body: { clientId, clientSecret } });
   });
 
-  test('thirty failures a minute from an address, whatever the client', async () => {
+  test('thirty failures per minute and address are allowed, whatever the client', async () => {
     const gateway = await startGateway();
     const codes = [];
     for (let i = 0; i < 32; i++) codes.push((await guess(gateway, `client-${i}`)).code);
@@ -388,7 +388,7 @@ describe('guessing', () => {
     }
   });
 
-  test('whoever guesses from one address locks nobody out at another', async () => {
+  test('failed attempts from one address do not lock out another', async () => {
     const gateway = await startGateway({ gateway: { trustedProxies: ['127.0.0.1'] } });
     const { clientId, clientSecret } = TEST_OPERATOR;
     const login = async (address: string, secret: string) => {
@@ -404,7 +404,7 @@ describe('guessing', () => {
     expect(await login('192.0.2.2', clientSecret)).toBe(200);
   });
 
-  test('a client that is refused again and again leaves the address its tries', async () => {
+  test('repeated failures of one client do not use up the attempts of its address', async () => {
     const gateway = await startGateway();
     for (let i = 0; i < 40; i++) await guess(gateway, 'client-wrong');
     const { clientId, clientSecret } = TEST_OPERATOR;
@@ -413,7 +413,7 @@ describe('guessing', () => {
     );
   });
 
-  test('however many log in at once from one address, successes do not count', async () => {
+  test('successful logins do not count, however many run at once from one address', async () => {
     const gateway = await startGateway();
     const { clientId, clientSecret } = TEST_OPERATOR;
     const logIn = () => gateway.call(exchangeToken, { body: { clientId, clientSecret } });

@@ -36,7 +36,7 @@ test.each([
   expect(await exchangeStatus(gateway, operator.clientId, operator.clientSecret + suffix)).toBe(401);
 });
 
-test('a hash of the former scheme takes the exact secret, and is replaced when it is used', async () => {
+test('a hash of the previous scheme accepts the exact secret, and is replaced when used', async () => {
   const gateway = await startGateway();
   const { clients } = gateway.services.store;
   const secretHash = formerHash('a-former-secret');
@@ -64,7 +64,7 @@ test("a start replaces the operator's hash of the former scheme", async () => {
   expect((await second.services.store.clients.find(clientId))?.secretHash).toMatch(/^scrypt-sha256\$/);
 });
 
-test('secrets are hashed at the cost that OWASP asks for', async () => {
+test('secrets are hashed at the cost that OWASP recommends', async () => {
   const { SECRET_COST } = await vi.importActual<
     typeof import('../../../src/daemons/gateway/domain/identity/secret-cost.ts')
   >('../../../src/daemons/gateway/domain/identity/secret-cost.ts');

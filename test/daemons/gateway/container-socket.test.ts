@@ -25,7 +25,7 @@ async function start() {
 
 const continues = (answer: string): number => answer.split('HTTP/1.1 100 Continue').length - 1;
 
-test('a request that is refused is not told to go on with its body', async () => {
+test('a refused request gets no 100 Continue', async () => {
   const { gateway, post } = await start();
   const stranger = await post([EXPECTS, JSON_BODY, 'content-length: 5'], '');
   expect(stranger).toMatch(/^HTTP\/1\.1 401 .*"code":"UNAUTHORIZED"/s);
@@ -40,7 +40,7 @@ test('a request that is refused is not told to go on with its body', async () =>
   expect(gateway.upstream.seen).toEqual([]);
 });
 
-test('a request that is let in is told once to go on', async () => {
+test('an accepted request gets one 100 Continue', async () => {
   const { gateway, post } = await start();
   const answer = await post([EXPECTS, TOKEN, JSON_BODY, 'content-length: 2'], '{}');
   expect([continues(answer), gateway.upstream.seen.length]).toEqual([1, 1]);

@@ -62,7 +62,7 @@ async function handlerSpans({ gateway, receiver }: Started) {
   return receiver.spans.filter(({ kind }) => kind === 1);
 }
 
-test('an execution of an outside caller is an event, a count and a span', async () => {
+test('an execution of an external caller yields an event, a count and a span', async () => {
   const it = await start();
   expect(await dispatch(it, 'echo', SECRET)).toBe(200);
   expect(await dispatch(it, 'fail', SECRET)).toBe(500);
@@ -92,7 +92,7 @@ test('an execution of an outside caller is an event, a count and a span', async 
   expect(spans[1]).toMatchObject({ name: '@acme/tools fail', status: { code: 2 } });
 });
 
-test('an execution that a container asks for is recorded for its namespace', async () => {
+test('an execution requested by a container is recorded for its namespace', async () => {
   const it = await start();
   const { credentials } = it.gateway.services as GatewayServices;
   const pass = await credentials.issue({ executionId: 'e-1', tenantId: 'acme', timeoutMs: 60_000 } as never);
@@ -108,7 +108,7 @@ test('an execution that a container asks for is recorded for its namespace', asy
   expect(await handlerSpans(it)).toHaveLength(2);
 });
 
-test('an execution that another service sends is recorded once, by that service, in one trace', async () => {
+test('an execution sent by another service is recorded once, by that service, in one trace', async () => {
   const peers = createPeers();
   const it = await start(ON_HOSTS, peers);
   const { gateway, receiver, otlp } = it;

@@ -16,7 +16,7 @@ async function merged(gateway: { fetch(path: string): Promise<Response> }): Prom
   return (await response.json()) as Described;
 }
 
-test('the merged description holds the routes of gateway, REST API and workflow daemon, and is sound', async () => {
+test('the merged description has the routes of gateway, REST API and workflow daemon, and is valid', async () => {
   const [restDaemon, workflowDaemon] = await Promise.all([startTestDaemon(rest), startTestDaemon(workflow)]);
   const gateway = await startGateway({
     peers: createPeers({ rest: restDaemon.url, workflow: workflowDaemon.url }),
@@ -38,7 +38,7 @@ test('the merged description holds the routes of gateway, REST API and workflow 
   expect(run.security).toEqual([{ bearer: [] }]);
 });
 
-test('the gateway’s own description has its own routes alone', async () => {
+test('the gateway’s own description has only its own routes', async () => {
   const gateway = await startGateway();
   const document = (await (await gateway.fetch('/openapi.json')).json()) as Described;
   expect(await openApiFaults(document)).toEqual([]);
@@ -46,7 +46,7 @@ test('the gateway’s own description has its own routes alone', async () => {
   expect(Object.keys(document.paths)).not.toContain('/api/v1/jobs');
 });
 
-test('an upstream that is down is left out and named, and is back once it answers', async () => {
+test('an unavailable upstream is omitted and named, and included once it responds', async () => {
   const peers = createPeers({ workflow: 'http://127.0.0.1:1' });
   const gateway = await startGateway({ peers });
   expect((await merged(gateway))['x-svc-unavailable']).toEqual(['rest', 'plugins', 'workflow']);
@@ -57,7 +57,7 @@ test('an upstream that is down is left out and named, and is back once it answer
   expect(Object.keys(document.paths)).toContain('/api/v1/jobs');
 });
 
-test('the browser of the merged description works without any other server', async () => {
+test('the API browser of the merged description works without any other server', async () => {
   const gateway = await startGateway();
   const page = await gateway.fetch('/docs-all');
   expect(page.status).toBe(200);
@@ -69,7 +69,7 @@ test('the browser of the merged description works without any other server', asy
   expect(await (await gateway.fetch('/docs-all/start.js')).text()).toContain('/openapi-merged.json');
 });
 
-test('/ leads a browser to the description of the API, unless an upstream serves it', async () => {
+test('/ redirects a browser to the API description, unless an upstream serves it', async () => {
   const gateway = await startGateway();
   const root = await gateway.fetch('/', { redirect: 'manual' });
   expect([root.status, root.headers.get('location')]).toEqual([302, '/docs-all']);
@@ -98,7 +98,7 @@ const operation = (operationId: string, ref: string) => ({
   },
 });
 
-test('names that two services use for different things are kept apart, for equal things shared', () => {
+test('equal names of two services are kept apart for different schemas, and shared for equal ones', () => {
   const own = { isRouted: () => true, tokens: 'always' as const };
   const same = { type: 'string' };
   const result = mergeOpenApi(
@@ -127,7 +127,7 @@ test('names that two services use for different things are kept apart, for equal
   expect(JSON.stringify(result.paths['/a'])).toContain('#/components/schemas/Item');
 });
 
-test('of two services that claim a path the one that is routed to describes it, whatever they call its parameter', () => {
+test('when two services claim a path, the routed one describes it, whatever its parameter name', () => {
   const first = document(
     { '/x/{id}': operation('one', 'A'), '/only/first': operation('three', 'A') },
     { A: {} },

@@ -9,7 +9,7 @@ const staticTokens = { [CI_TOKEN]: { hostId: 'ci', namespaceId: 'acme' } };
 const limited = (rateLimit: Record<string, number>, tenants = {}) =>
   startGateway({ gateway: { staticTokens, rateLimit }, config: { tenants } });
 
-test("the gateway's own paths below an upstream's prefix answer other methods themselves: 405 with Allow", async () => {
+test("the gateway's own paths below the prefix of an upstream answer other methods with 405 and Allow", async () => {
   const gateway = await startGateway();
   for (const [method, path, allow] of [
     ['PUT', '/api/v1/tokens', 'GET, HEAD, POST'],
@@ -28,7 +28,7 @@ test("the gateway's own paths below an upstream's prefix answer other methods th
   expect((await gateway.fetch('/api/v1/jobs', { method: 'PUT', headers: CI_HEADERS })).status).toBe(200);
 });
 
-test('trusted proxies are addresses and ranges; anything else is a fault of the config that says so', () => {
+test('trusted proxies are addresses and ranges; anything else is a config fault', () => {
   const check = (entry: string) => PlatformConfig.safeParse({ gateway: { trustedProxies: [entry] } });
   for (const entry of ['10.0.0.1', '10.0.0.0/8', '::1', 'fd00::/8', 'loopback', 'uniquelocal'])
     expect(check(entry).success, entry).toBe(true);
@@ -43,7 +43,7 @@ test('trusted proxies are addresses and ranges; anything else is a fault of the 
 });
 
 describe('limits', () => {
-  test('per token: another spelling of its scheme wins no further calls', async () => {
+  test('per token: another spelling of the scheme allows no further calls', async () => {
     const gateway = await limited({ perTokenPerMinute: 2 });
     const statuses = [];
     for (const scheme of ['Bearer', 'bearer', 'BEARER', 'bEARER']) {
@@ -84,7 +84,7 @@ describe('limits', () => {
     expect((await get()).status).toBe(200);
   });
 
-  test('per tenant, over all of its tokens; its own figure wins over the common one', async () => {
+  test('per tenant, over all its tokens; a tenant limit overrides the default', async () => {
     const gateway = await limited({ perTenantPerMinute: 1 }, { acme: { requestsPerMinute: 2 } });
     const status = async (claims: object) =>
       (
@@ -112,7 +112,7 @@ describe('limits', () => {
     );
   });
 
-  test('hold for the gateway’s own endpoints too, and not for those who fail to authenticate', async () => {
+  test('apply to the gateway’s own endpoints, and not to failed authentication', async () => {
     const gateway = await limited({ perTokenPerMinute: 1 });
     for (let i = 0; i < 3; i++) expect((await gateway.fetch('/api/v1/x')).status).toBe(401);
     await asBearer(gateway, CI_TOKEN)(listHosts, { query: {} });
@@ -135,7 +135,7 @@ describe('pages of other origins', () => {
   const start = () =>
     startGateway({ gateway: { staticTokens, cors: { origins: ['https://studio.example'] } } });
 
-  test('a configured origin may ask first and then call, errors included', async () => {
+  test('a configured origin may send preflights and calls, and reads errors too', async () => {
     const gateway = await start();
     const asked = await gateway.fetch('/api/v1/x', {
       method: 'OPTIONS',
@@ -178,7 +178,7 @@ describe('pages of other origins', () => {
   );
 });
 
-describe('names of a gateway that listens on loopback', () => {
+describe('host names of a gateway that listens on loopback', () => {
   const status = async (gateway: { url: string }, host: string, path = '/health') => {
     const { port } = new URL(gateway.url);
     const { request } = await import('node:http');
@@ -195,7 +195,7 @@ describe('names of a gateway that listens on loopback', () => {
     });
   };
 
-  test('its own are answered, others are 403: a page cannot reach it by rebinding its name', async () => {
+  test('its own names are answered, others are 403: DNS rebinding does not reach it', async () => {
     const gateway = await startGateway();
     for (const host of [
       'localhost',
@@ -220,7 +220,7 @@ describe('names of a gateway that listens on loopback', () => {
     expect(gateway.upstream.seen).toEqual([]);
   });
 
-  test('allowedHosts and the public URL add to them', async () => {
+  test('allowedHosts and the public URL extend the names', async () => {
     const gateway = await startGateway({
       gateway: { staticTokens, allowedHosts: ['svc.internal'], publicUrl: 'https://hooks.example.com' },
     });
@@ -249,7 +249,7 @@ test('metrics and log name routes by pattern, never by path', async () => {
   expect(JSON.stringify(lines)).not.toContain('secret-id');
 });
 
-test('an administrator may act on another namespace by name, others may not', async () => {
+test('only an administrator may name another namespace', async () => {
   const gateway = await startGateway({ gateway: { staticTokens, admins: ['root'] } });
   const call = async (hostId: string) => {
     const authorization = `Bearer ${await signJwt({ hostId })}`;
@@ -262,7 +262,7 @@ test('an administrator may act on another namespace by name, others may not', as
   expect(gateway.upstream.seen).toHaveLength(1);
 });
 
-test("so it is with the gateway's own endpoints: what is made is made there", async () => {
+test("the gateway's own endpoints follow the same rule and create records in that namespace", async () => {
   const gateway = await startGateway({ gateway: { staticTokens, admins: ['root'] } });
   const host = { name: 'builder', capabilities: [], publicKey: Buffer.alloc(32, 1).toString('base64') };
   for (const [path, given] of [
@@ -281,7 +281,7 @@ test("so it is with the gateway's own endpoints: what is made is made there", as
   }
 });
 
-test('an upgrade to a protocol we do not speak is declined by answering as usual', async () => {
+test('an upgrade to an unsupported protocol is declined with an ordinary answer', async () => {
   const gateway = await startGateway();
   const { status } = await rawGet(gateway, '/api/v1/x', [
     ['authorization', `Bearer ${CI_TOKEN}`],
@@ -307,7 +307,7 @@ test.each([
   'CF-Connecting-IP',
   'X-Original-URL',
   'X-Envoy-External-Address',
-])('metrics of a call from loopback that a proxy marks with %s want a token', async (header) => {
+])('metrics of a loopback call that a proxy marks with %s require a token', async (header) => {
   const gateway = await startGateway();
   const marked = { [header]: '127.0.0.1' };
   expect((await gateway.fetch('/metrics')).status).toBe(200);

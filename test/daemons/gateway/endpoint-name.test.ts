@@ -7,7 +7,7 @@ import { markerKey } from '../../../src/daemons/gateway/domain/webhooks/receive/
 const part = fc.constantFrom('', 'a', 'b', '"', 'a","b');
 const endpoint = fc.record({ namespaceId: part, pluginId: part, event: part, instanceId: part });
 
-test('whoever was asked about before, an endpoint has its own name, and its markers are those that are stored', () => {
+test('an endpoint always has its own name and its stored markers, whichever was requested before', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(endpoint, fc.string()), { minLength: 1 }), (asked) => {
       for (const [key, id] of asked) {

@@ -26,7 +26,7 @@ function start(maxWaiting: number) {
   };
 }
 
-test('addresses take turns: one that waits many times keeps another from its turn once', async () => {
+test('addresses take turns: one with many waiters delays another by at most one turn', async () => {
   const { call, names, finish, refused } = start(10);
   for (let n = 0; n < 6; n++) call('flood', `flood ${n}`);
   call('genuine', 'genuine 0');
@@ -36,7 +36,7 @@ test('addresses take turns: one that waits many times keeps another from its tur
   expect([names().length, refused]).toEqual([8, []]);
 });
 
-test('a full queue refuses the latest of the address that fills it', async () => {
+test('a full queue rejects the newest waiter of the address with the most', async () => {
   const { call, names, finish, refused } = start(4);
   for (let n = 0; n < 7; n++) call('flood', `flood ${n}`);
   await expect.poll(() => refused).toEqual(['flood 5', 'flood 6']);

@@ -57,7 +57,7 @@ function contentOf(answer: string): unknown {
   return body.result?.saw.n ?? body.url ?? body.service;
 }
 
-test('one connection carries deliveries, proxied calls and native calls in turn, and stays', async () => {
+test('one connection carries deliveries, proxied calls and native calls in turn, and stays open', async () => {
   const { gateway, post } = await start();
   const { socket, answers } = await client(gateway);
   const contents = ['drei €', '/api/v1/x', 'gateway', 2];
@@ -69,7 +69,7 @@ test('one connection carries deliveries, proxied calls and native calls in turn,
     expect(answer).toMatch(/\r\nConnection: keep-alive\r\nKeep-Alive: timeout=60\r\n/i);
 });
 
-test('pipelined requests are answered in the order in which they came', async () => {
+test('pipelined requests are answered in order', async () => {
   const { gateway, post } = await start();
   const { socket, answers } = await client(gateway);
   socket.write(post({ n: 1, sleepMs: 100 }) + NATIVE + post({ n: 2 }) + PROXIED + post({ n: 3 }));
@@ -77,7 +77,7 @@ test('pipelined requests are answered in the order in which they came', async ()
   expect(answers().map(contentOf)).toEqual([1, 'gateway', 2, '/api/v1/x', 3]);
 });
 
-test('wherever the network cuts a delivery, it arrives whole', async () => {
+test('a delivery split at any byte arrives complete', async () => {
   const { gateway, post } = await start();
   const text = post({ n: 'cut' });
   const cuts = Array.from({ length: Math.ceil(text.length / 4) }, (_, at) => 1 + at * 4);
@@ -89,7 +89,7 @@ test('wherever the network cuts a delivery, it arrives whole', async () => {
   for (const { answers } of clients) await expect.poll(() => answers().map(contentOf)).toEqual(['cut']);
 });
 
-test('a client that ends its side within a request gets 400', async () => {
+test('a client that half-closes within a request gets 400', async () => {
   const { gateway, post } = await start();
   for (const text of [post({ n: 1 }).slice(0, -2), 'POST /webh', PROXIED.slice(0, -2)]) {
     const { socket, answers, closed } = await client(gateway);
@@ -100,7 +100,7 @@ test('a client that ends its side within a request gets 400', async () => {
   expect(handlerRuns(gateway)).toBe(0);
 });
 
-test('a sender that ends its side after a delivery gets its answer, then the end', async () => {
+test('a sender that half-closes after a delivery gets its answer, then the end', async () => {
   const { gateway, post } = await start();
   const { socket, answers, closed } = await client(gateway);
   socket.end(post({ n: 1, sleepMs: 50 }) + post({ n: 2 }));
@@ -136,7 +136,7 @@ test.each([
   expect(answers()[1]).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
 });
 
-test('a client that leaves before its answer does not disturb others', async () => {
+test('a client that disconnects before its answer does not disturb others', async () => {
   const { gateway, post } = await start();
   const gone = await client(gateway);
   gone.socket.write(post({ n: 1, sleepMs: 50 }));
@@ -147,7 +147,7 @@ test('a client that leaves before its answer does not disturb others', async () 
   await expect.poll(() => answers().map(contentOf)).toEqual([2]);
 });
 
-test('a drain answers what is in flight, and ends idle connections and those without a request', async () => {
+test('a drain answers requests in flight, and closes idle connections and those without a request', async () => {
   const { gateway, post } = await start();
   const [used, fresh, busy] = await Promise.all([1, 2, 3].map(() => client(gateway, true)));
   used!.socket.write(post({ n: 1 }));

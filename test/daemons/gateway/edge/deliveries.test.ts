@@ -62,7 +62,7 @@ const PATHS: Array<[path: string, named: unknown, unnamed: unknown]> = [
   [`${SHOP}/${'i'.repeat(3000)}`, 'NOT_FOUND', 'NOT_FOUND'],
 ];
 
-test('each path of a delivery has its answer', async () => {
+test('every kind of delivery path has its answer', async () => {
   const { gateway, secret, shop } = await start();
   const answered = async (path: string, isNamed: boolean): Promise<unknown> => {
     const headers: Headers = { 'x-token': path.includes('shop') ? shop : secret };
@@ -80,7 +80,7 @@ test('each path of a delivery has its answer', async () => {
 test.each([
   ['one header', '198.51.100.1, 203.0.113.9'],
   ['two headers', ['198.51.100.1', '203.0.113.9']],
-])('a forwarded address in %s counts from a trusted proxy alone', async (_how, addresses) => {
+])('a forwarded address in %s counts only from a trusted proxy', async (_how, addresses) => {
   const forwarded = { 'x-forwarded-for': addresses, 'x-svc-namespace': 'default' };
   const sourceOf = async (gateway: TestGateway) => {
     const secret = await provision(gateway, 'plain');
@@ -92,7 +92,7 @@ test.each([
   expect(await sourceOf(await startGateway())).toBe('127.0.0.1');
 });
 
-test('a delivery leaves an access line and counts under the pattern of its route', async () => {
+test('a delivery has an access line and is counted under its route pattern', async () => {
   const { gateway, secret } = await start();
   const headers = { 'x-token': secret, 'x-svc-namespace': 'default' };
   const lines = () =>
@@ -115,7 +115,7 @@ test('a delivery leaves an access line and counts under the pattern of its route
   for (const line of [named, unnamed]) expect(line!.spanId).toMatch(/^[0-9a-f]{16}$/);
 });
 
-test('a delivery without ids of its sender names its request and its trace by its own', async () => {
+test('a delivery without request or trace id gets generated ones', async () => {
   const { gateway, secret } = await start();
   const { headers } = await post(gateway, PLAIN, {
     'x-token': secret,
@@ -127,7 +127,7 @@ test('a delivery without ids of its sender names its request and its trace by it
   expect(line!.traceId).toBe(webhookId.replaceAll('-', ''));
 });
 
-test('no Host, or two, is refused as everywhere', async () => {
+test('a missing or repeated Host is refused as on other routes', async () => {
   const { gateway } = await start();
   for (const hosts of ['', 'Host: a\r\nHost: b\r\n']) {
     const answer = await raw(
@@ -138,7 +138,7 @@ test('no Host, or two, is refused as everywhere', async () => {
   }
 });
 
-test('while the gateway drains, a delivery is answered and its connection ends', async () => {
+test('while the gateway drains, a delivery is answered and its connection closed', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'plain');
   const head = `POST /webhooks/%40acme%2Forders/plain HTTP/1.1\r\nHost: a\r\nX-Svc-Namespace: default\r\nX-Token: ${secret}\r\nContent-Length: 2\r\n\r\n`;

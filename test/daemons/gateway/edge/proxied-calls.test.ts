@@ -29,7 +29,7 @@ const PATHS: Array<[path: string, answer: string | number]> = [
   ['/API/v1/x', 404],
 ];
 
-test('each path is forwarded as it stands, or answered by the gateway', async () => {
+test('each path is forwarded unchanged or answered by the gateway', async () => {
   const gateway = await startGateway();
   const answers: typeof PATHS = [];
   for (const [path] of PATHS) {
@@ -41,7 +41,7 @@ test('each path is forwarded as it stands, or answered by the gateway', async ()
   expect(answers).toEqual(PATHS);
 });
 
-test('a namespace that is not the caller’s, and a Host beside ours, never reach the upstream', async () => {
+test('a foreign namespace or an unknown Host never reaches the upstream', async () => {
   const gateway = await startGateway();
   const ask = async (...header: [string, string]) =>
     (await rawGet(gateway, '/api/v1/x', [AUTHORIZATION, header])).status;
@@ -50,7 +50,7 @@ test('a namespace that is not the caller’s, and a Host beside ours, never reac
   expect(gateway.upstream.seen).toEqual([]);
 });
 
-test('a refusal counts under the pattern of its route, whatever is refused', async () => {
+test('any refusal is counted under the pattern of its route', async () => {
   const gateway = await startGateway();
   await rawGet(gateway, '/api/v1/a/../b', [AUTHORIZATION]);
   await rawGet(gateway, '/api/v1/x', []);
@@ -83,7 +83,7 @@ test('calls leave an access line with their ids and count under the pattern of t
   );
 });
 
-test('a token that was withdrawn is refused on the next call', async () => {
+test('a revoked token is refused on the next call', async () => {
   const gateway = await startGateway();
   const call = async () => (await gateway.fetch('/api/v1/x', { headers: CI_HEADERS })).status;
   expect([await call(), await call()]).toEqual([200, 200]);
@@ -91,7 +91,7 @@ test('a token that was withdrawn is refused on the next call', async () => {
   expect(await call()).toBe(401);
 });
 
-test('two Hosts, two Authorizations, or a method that is not proxied: refused as everywhere', async () => {
+test('repeated Host or Authorization headers, and methods not proxied, are refused as on other routes', async () => {
   const gateway = await startGateway();
   await gateway.fetch('/api/v1/x', { headers: CI_HEADERS });
   gateway.upstream.seen.length = 0;

@@ -47,7 +47,7 @@ test.each([
   expect(createRouter().find(method, url)?.route).toEqual(route);
 });
 
-test('the parts of a delivery path are those that were encoded into it', () => {
+test('the parts of a delivery path round-trip through encoding', () => {
   const router = createRouter();
   const part = fc.string({ minLength: 1, maxLength: 50, unit: 'grapheme' }).filter((text) => {
     try {
