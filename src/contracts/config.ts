@@ -17,7 +17,8 @@ export const PublicUrl = HttpUrl.regex(
 );
 
 /** With `prefault`, an absent section gets the defaults of its keys. */
-const section = <Shape extends z.ZodRawShape>(shape: Shape) => z.strictObject(shape).prefault({} as never);
+const section = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  z.strictObject(shape).prefault({} as z.input<z.ZodObject<Shape>>);
 
 const MEBIBYTE = 1024 * 1024;
 

@@ -36,9 +36,10 @@ export type EndpointContext<E extends Endpoint> = Validated<E> & {
   reply: FastifyReply;
 };
 
+/** Returns the body, or the `reply` through which the handler has answered itself. */
 export type EndpointHandler<E extends Endpoint> = (
   context: EndpointContext<E>,
-) => Promise<ReplyInput<E>> | ReplyInput<E>;
+) => Promise<ReplyInput<E> | FastifyReply> | ReplyInput<E>;
 
 const ANONYMOUS: Caller = { hostId: ANONYMOUS_HOST, namespaceId: 'default' };
 

@@ -35,76 +35,89 @@ const MAX_REST_MS = 10_000;
  * real time, as file stamps do. @spec docs/decisions/0050
  */
 export async function watchSources(options: SourceWatchOptions): Promise<SourceWatch> {
-  const { stamp, changed, isNews = () => true, logger } = options;
-  let known = await stamp();
-  let running: Promise<void> = Promise.resolve();
-  let queued: Promise<void> | undefined;
-  let delayMs = POLL_MS;
-  let restMs = 0;
-  let isClosed = false;
-  let cancelTimer = (): void => {};
+  const watch = new PollingWatch(options, await options.stamp());
+  watch.schedule();
+  return watch;
+}
 
-  async function poll(): Promise<void> {
-    const startedAt = performance.now();
-    const found = isClosed ? known : await stamp();
-    delayMs = Math.min(Math.max(POLL_MS, (performance.now() - startedAt) / MAX_SHARE), MAX_POLL_MS);
-    const isChanged = differ(known, found, isNews);
-    restMs = isChanged ? Math.min(Math.max(MIN_REST_MS, restMs * 2), MAX_REST_MS) : Math.floor(restMs / 2);
-    if (!isChanged) {
-      known = found;
-      return;
-    }
-    delayMs = Math.max(delayMs, restMs);
-    const next = await settled(found);
-    try {
-      await changed();
-      known = next;
-    } catch (error) {
-      delayMs = MAX_POLL_MS;
-      logger.error('Changed files could not be reloaded', { error });
-    }
-  }
+class PollingWatch implements SourceWatch {
+  readonly #options: SourceWatchOptions;
+  #known: Stamps;
+  #running: Promise<void> = Promise.resolve();
+  #queued: Promise<void> | undefined;
+  #delayMs = POLL_MS;
+  #restMs = 0;
+  #isClosed = false;
+  #cancelTimer = (): void => {};
 
-  async function settled(first: Stamps): Promise<Stamps> {
-    let last = first;
-    for (let polls = 0; polls < MAX_SETTLE_POLLS; polls++) {
-      await pause(SETTLE_MS);
-      const next = await stamp();
-      const isSettled = !differ(last, next, () => true);
-      last = next;
-      if (isSettled) break;
-    }
-    return last;
+  constructor(options: SourceWatchOptions, known: Stamps) {
+    this.#options = options;
+    this.#known = known;
   }
 
   /** Joins a poll that has not started; a running one may have missed the caller's change. */
-  function check(): Promise<void> {
-    queued ??= running.then(() => {
-      queued = undefined;
-      running = poll();
-      return running;
+  check(): Promise<void> {
+    this.#queued ??= this.#running.then(() => {
+      this.#queued = undefined;
+      this.#running = this.#poll();
+      return this.#running;
     });
-    return queued;
+    return this.#queued;
   }
 
-  function schedule(): void {
-    if (isClosed) return;
-    cancelTimer = systemClock.after(delayMs, () => {
-      check().then(schedule, (error) => {
-        logger.error('The watched files cannot be read', { error });
-        delayMs = MAX_POLL_MS;
-        schedule();
-      });
+  schedule(): void {
+    if (this.#isClosed) return;
+    this.#cancelTimer = systemClock.after(this.#delayMs, () => {
+      this.check().then(
+        () => this.schedule(),
+        (error) => {
+          this.#options.logger.error('The watched files cannot be read', { error });
+          this.#delayMs = MAX_POLL_MS;
+          this.schedule();
+        },
+      );
     });
   }
-  schedule();
-  return {
-    check,
-    close() {
-      isClosed = true;
-      cancelTimer();
-    },
-  };
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancelTimer();
+  }
+
+  async #poll(): Promise<void> {
+    const { stamp, changed, isNews = () => true, logger } = this.#options;
+    const startedAt = performance.now();
+    const found = this.#isClosed ? this.#known : await stamp();
+    this.#delayMs = Math.min(Math.max(POLL_MS, (performance.now() - startedAt) / MAX_SHARE), MAX_POLL_MS);
+    if (!differ(this.#known, found, isNews)) {
+      this.#restMs = Math.floor(this.#restMs / 2);
+      this.#known = found;
+      return;
+    }
+    this.#restMs = Math.min(Math.max(MIN_REST_MS, this.#restMs * 2), MAX_REST_MS);
+    this.#delayMs = Math.max(this.#delayMs, this.#restMs);
+    const next = await settled(stamp, found);
+    try {
+      await changed();
+      this.#known = next;
+    } catch (error) {
+      this.#delayMs = MAX_POLL_MS;
+      logger.error('Changed files could not be reloaded', { error });
+    }
+  }
+}
+
+/** Returns the stamps once two consecutive polls find the same ones, or after the last allowed poll. */
+async function settled(stamp: SourceWatchOptions['stamp'], first: Stamps): Promise<Stamps> {
+  let last = first;
+  for (let polls = 0; polls < MAX_SETTLE_POLLS; polls++) {
+    await pause(SETTLE_MS);
+    const next = await stamp();
+    const isSettled = !differ(last, next, () => true);
+    last = next;
+    if (isSettled) break;
+  }
+  return last;
 }
 
 function differ(before: Stamps, after: Stamps, isNews: (name: string) => boolean): boolean {

@@ -15,9 +15,9 @@ export function guardedHttp(allowed: string[], clock: Clock): HttpCall {
   });
   const permissions = { network: ['*', ...allowed], env: [], invoke: [] };
   return async (sent, { tenantId, signal }) => {
-    const context = { request: { plugin: { id: `http of ${tenantId}` }, permissions } as never, signal };
+    const context = { request: { plugin: { id: `http of ${tenantId}` }, tenantId, permissions }, signal };
     try {
-      return (await request(context, [sent])) as Awaited<ReturnType<HttpCall>>;
+      return await request(context, [sent]);
     } catch (error) {
       throw error instanceof PlatformError && error.code === 'PERMISSION_DENIED' ? refusal(error) : error;
     }

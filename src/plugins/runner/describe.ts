@@ -23,21 +23,25 @@ export function describeHandler(root: string, ref: string): Handler | undefined 
     method: null,
     input: null,
     output: null,
-    execute: (_ctx, input) => execute(root, input as never),
+    execute: (_ctx, input) => execute(root, input),
   };
 }
 
-const DESCRIBERS: Record<string, (root: string, input: never) => Promise<unknown>> = {
-  [DESCRIBE_HANDLERS.manifest]: (root, { module }: { module: string }) => describeManifest(root, module),
-  [DESCRIBE_HANDLERS.schemas]: (root, { refs }: { refs: SchemaToDescribe[] }) =>
-    Promise.all(refs.map((ref) => describeSchema(root, ref))),
-  [DESCRIBE_HANDLERS.references]: (root, { refs }: { refs: string[] }) =>
-    Promise.all(refs.map(async (ref) => (await referenceFault(root, ref)) ?? null)),
-  [DESCRIBE_HANDLERS.handlers]: (root, { refs }: { refs: string[] }) =>
-    Promise.all(refs.map((ref) => describeDefinition(root, ref))),
-  [DESCRIBE_HANDLERS.config]: (_root, { schema, config }: { schema: object; config: unknown }) =>
-    checkAgainst(schema, config),
-  [DESCRIBE_HANDLERS.input]: (root, asked: InputToCheck) => checkOwnInput(root, asked),
+const DESCRIBERS: Record<string, (root: string, input: unknown) => Promise<unknown>> = {
+  [DESCRIBE_HANDLERS.manifest]: (root, input) => describeManifest(root, (input as { module: string }).module),
+  [DESCRIBE_HANDLERS.schemas]: (root, input) =>
+    Promise.all((input as { refs: SchemaToDescribe[] }).refs.map((ref) => describeSchema(root, ref))),
+  [DESCRIBE_HANDLERS.references]: (root, input) =>
+    Promise.all(
+      (input as { refs: string[] }).refs.map(async (ref) => (await referenceFault(root, ref)) ?? null),
+    ),
+  [DESCRIBE_HANDLERS.handlers]: (root, input) =>
+    Promise.all((input as { refs: string[] }).refs.map((ref) => describeDefinition(root, ref))),
+  [DESCRIBE_HANDLERS.config]: (_root, input) => {
+    const { schema, config } = input as { schema: object; config: unknown };
+    return checkAgainst(schema, config);
+  },
+  [DESCRIBE_HANDLERS.input]: (root, input) => checkOwnInput(root, input as InputToCheck),
 };
 
 async function describeManifest(root: string, module: string): Promise<unknown> {

@@ -7,7 +7,7 @@ import {
   type PluginContextV3,
   type StandardSchema,
 } from '../../contracts/plugin-context.ts';
-import type { StepOptions } from '../../contracts/workflow-context.ts';
+import type { StepOptions, WorkflowContext } from '../../contracts/workflow-context.ts';
 import { isInside } from '../inside.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
 import { isModuleFile, resolvedModules } from './module-hooks.ts';
@@ -23,7 +23,7 @@ export interface Handler {
   output: StandardSchema | null;
   /** For workflows: the id, and default options of its steps. */
   workflow?: WorkflowParts;
-  execute(ctx: PluginContextV3, input: unknown): unknown;
+  execute(ctx: PluginContextV3 | WorkflowContext, input: unknown): unknown;
 }
 
 export interface WorkflowParts {
@@ -56,6 +56,8 @@ export function resolveInside(root: string, file: string, ref: string): string {
   return real;
 }
 
+type ExportedDefinition = Partial<Omit<HandlerDefinition, 'execute'> & Pick<Handler, 'execute'>>;
+
 /**
  * Loads `<file>#<export>`: a function or an object with `execute`. Throws INVALID_HANDLER. @spec Plugin REST
  * route declaration
@@ -67,7 +69,7 @@ export async function loadHandler(root: string, ref: string): Promise<Handler> {
   if (typeof found === 'function') {
     return { ref, kind: null, method: null, input: null, output: null, execute: found as Handler['execute'] };
   }
-  const definition = found as Partial<HandlerDefinition> | null | undefined;
+  const definition = found as ExportedDefinition | null | undefined;
   if (typeof definition !== 'object' || typeof definition?.execute !== 'function') {
     throw new RunnerFailure(
       'INVALID_HANDLER',

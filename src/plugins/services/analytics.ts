@@ -18,44 +18,18 @@ interface Budget {
   dropped: number;
 }
 
+export interface AnalyticsServiceDeps {
+  analytics: Analytics;
+  logger: Logger;
+  clock: Clock;
+}
+
 /**
  * `ctx.analytics`: the source is always the plugin, so that events cannot pose as the platform's. Oversized or too
  * frequent events are dropped with a warning. Throws VALIDATION_ERROR for an invalid name.
  */
-export function createAnalyticsService({
-  analytics,
-  logger,
-  clock,
-}: {
-  analytics: Analytics;
-  logger: Logger;
-  clock: Clock;
-}): PlatformService {
-  const budgets = new Map<string, Budget>();
-
-  function take(pluginId: string): boolean {
-    let budget = budgets.get(pluginId);
-    if (!budget) {
-      budget = { bucket: createTokenBucket(clock, EVENTS_PER_SECOND, EVENTS_AT_ONCE), dropped: 0 };
-      budgets.set(pluginId, budget);
-    }
-    if (budget.bucket.take(1)) return true;
-    if (budget.dropped++ === 0) reportSoon(budget, pluginId);
-    return false;
-  }
-  function reportSoon(budget: Budget, pluginId: string): void {
-    clock.after(REPORT_DROPS_MS, () => {
-      logger.warn(
-        `${budget.dropped} analytics events of the plugin were dropped: the rate limit was exceeded`,
-        {
-          pluginId,
-          logsSource: 'plugin',
-          meta: { dropped: budget.dropped },
-        },
-      );
-      budget.dropped = 0;
-    });
-  }
+export function createAnalyticsService({ analytics, logger, clock }: AnalyticsServiceDeps): PlatformService {
+  const rates = new EventRates(logger, clock);
   return {
     async track({ request }, [name, payload]) {
       if (typeof name !== 'string' || !PLUGIN_EVENT_NAME.test(name))
@@ -74,7 +48,7 @@ export function createAnalyticsService({
         });
         return;
       }
-      if (!take(plugin.id)) return;
+      if (!rates.take(plugin.id)) return;
       analytics.track(name, {
         ...eventFields(request),
         source: { product: plugin.id, version: plugin.version },
@@ -82,4 +56,37 @@ export function createAnalyticsService({
       });
     },
   };
+}
+
+/** Limits the events of each plugin, and reports dropped ones every few seconds. */
+class EventRates {
+  readonly #budgets = new Map<string, Budget>();
+  readonly #logger: Logger;
+  readonly #clock: Clock;
+
+  constructor(logger: Logger, clock: Clock) {
+    this.#logger = logger;
+    this.#clock = clock;
+  }
+
+  take(pluginId: string): boolean {
+    let budget = this.#budgets.get(pluginId);
+    if (!budget) {
+      budget = { bucket: createTokenBucket(this.#clock, EVENTS_PER_SECOND, EVENTS_AT_ONCE), dropped: 0 };
+      this.#budgets.set(pluginId, budget);
+    }
+    if (budget.bucket.take(1)) return true;
+    if (budget.dropped++ === 0) this.#reportLater(budget, pluginId);
+    return false;
+  }
+
+  #reportLater(budget: Budget, pluginId: string): void {
+    this.#clock.after(REPORT_DROPS_MS, () => {
+      this.#logger.warn(
+        `${budget.dropped} analytics events of the plugin were dropped: the rate limit was exceeded`,
+        { pluginId, logsSource: 'plugin', meta: { dropped: budget.dropped } },
+      );
+      budget.dropped = 0;
+    });
+  }
 }

@@ -5,7 +5,6 @@ import {
   type FairShares,
   type Tenancy,
 } from '../../kit/limits/fair-shares.ts';
-import type { PlatformCallContext } from '../execution.ts';
 
 /**
  * Concurrent calls of one plugin, each of which buffers a response; further calls wait. With several tenants,
@@ -13,9 +12,14 @@ import type { PlatformCallContext } from '../execution.ts';
  */
 const MAX_AT_ONCE = 10;
 
+export interface SlotContext {
+  request: { plugin: { id: string }; tenantId: string };
+  signal: AbortSignal;
+}
+
 export interface FetchSlots {
   /** Returns a function that releases the slot. Rejects with the signal's reason when it aborts first. */
-  enter(context: PlatformCallContext): Promise<() => void>;
+  enter(context: SlotContext): Promise<() => void>;
 }
 
 interface PluginSlots {

@@ -1,6 +1,6 @@
 import { codeOf, messageOf, PlatformError } from '../../kit/errors/errors.ts';
 import { type Clock, systemClock } from '../../kit/time/clock.ts';
-import type { PlatformCallContext, PlatformService } from '../execution.ts';
+import type { PlatformService } from '../execution.ts';
 import type { FetchReply, FetchRequest } from '../runner/fetch.ts';
 import { literalAddress } from './addresses.ts';
 import { readReply, readRequest, redirectOf, upstream } from './fetch-messages.ts';
@@ -45,8 +45,14 @@ export interface FetchServiceOptions {
   privateHosts?: readonly string[];
 }
 
+/** The part of a platform call's context that requests need. */
+export interface FetchContext {
+  request: { plugin: { id: string }; tenantId: string; permissions: { network: readonly string[] } };
+  signal: AbortSignal;
+}
+
 export interface FetchService extends PlatformService {
-  request: PlatformService[string];
+  request: (context: FetchContext, args: unknown[]) => Promise<FetchReply>;
 }
 
 /**
@@ -55,28 +61,73 @@ export interface FetchService extends PlatformService {
  * @spec docs/plugins.md "The context"
  */
 export function createFetchService(options: FetchServiceOptions = {}): FetchService {
-  const { clock = systemClock, timeoutMs = TIMEOUT_MS, maxResponseBytes = MAX_RESPONSE_BYTES } = options;
-  let dispatchers: Promise<Dispatchers> | undefined;
-  const slots = createFetchSlots();
+  const calls = new FetchCalls(options);
+  // A plain object: the router of platform calls looks up own properties only.
+  return { request: (context, [sent]) => calls.request(context, sent) };
+}
 
-  async function hop(
-    request: FetchRequest,
-    context: PlatformCallContext,
-    signal: AbortSignal,
-  ): Promise<Response> {
+class FetchCalls {
+  readonly #options: FetchServiceOptions;
+  readonly #clock: Clock;
+  readonly #timeoutMs: number;
+  readonly #maxResponseBytes: number;
+  readonly #slots = createFetchSlots();
+  #dispatchers: Promise<Dispatchers> | undefined;
+
+  constructor(options: FetchServiceOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
+    this.#maxResponseBytes = options.maxResponseBytes ?? MAX_RESPONSE_BYTES;
+  }
+
+  async request(context: FetchContext, sent: unknown): Promise<FetchReply> {
+    const request = readRequest(sent);
+    const leave = await this.#slots.enter(context);
+    const timeout = new AbortController();
+    const stopTimer = this.#clock.after(this.#timeoutMs, () =>
+      timeout.abort(timedOut(request, this.#timeoutMs)),
+    );
+    const signal = AbortSignal.any([context.signal, timeout.signal]);
+    try {
+      return await this.#follow(request, context, signal);
+    } catch (error) {
+      throw toCallError(error, request, signal);
+    } finally {
+      leave();
+      stopTimer();
+    }
+  }
+
+  async #follow(request: FetchRequest, context: FetchContext, signal: AbortSignal): Promise<FetchReply> {
+    let current = request;
+    for (let redirects = 0; ; redirects++) {
+      const response = await this.#hop(current, context, signal);
+      const next = request.redirect === 'manual' ? null : redirectOf(current, response);
+      if (!next) return readReply(current.url, response, redirects > 0, this.#maxResponseBytes);
+      await response.body?.cancel();
+      if (request.redirect === 'error')
+        throw upstream(`${current.url} answered with a redirect, which the call does not allow`);
+      if (redirects >= MAX_REDIRECTS)
+        throw upstream(`${request.url} redirected more than ${MAX_REDIRECTS} times`);
+      current = next;
+    }
+  }
+
+  async #hop(request: FetchRequest, context: FetchContext, signal: AbortSignal): Promise<Response> {
     const url = new URL(request.url);
     const { network } = context.request.permissions;
-    const { mayBePrivate } = requireHost(url, network, options.privateHosts);
+    const { mayBePrivate } = requireHost(url, network, this.#options.privateHosts);
     const literal = literalAddress(url.hostname);
     // A literal address needs no DNS lookup, so the dispatcher's check does not see it.
     if (literal !== null) (mayBePrivate ? refuseLocalServices : refusePrivateAddress)(url.hostname, literal);
     const body = request.body === null ? null : Buffer.from(request.body, 'base64');
-    const answered = await options.stub?.(
+    const answered = await this.#options.stub?.(
       new Request(url, { method: request.method, headers: request.headers, body }),
     );
     if (answered) return answered;
-    dispatchers ??= createDispatchers(options.resolve);
-    const { anywhere, publicOnly } = await dispatchers;
+    this.#dispatchers ??= createDispatchers(this.#options.resolve);
+    const { anywhere, publicOnly } = await this.#dispatchers;
     const { fetch } = await import('undici');
     return (await fetch(url, {
       method: request.method,
@@ -87,43 +138,6 @@ export function createFetchService(options: FetchServiceOptions = {}): FetchServ
       signal,
     })) as unknown as Response;
   }
-
-  async function follow(
-    request: FetchRequest,
-    context: PlatformCallContext,
-    signal: AbortSignal,
-  ): Promise<FetchReply> {
-    let current = request;
-    for (let redirects = 0; ; redirects++) {
-      const response = await hop(current, context, signal);
-      const next = request.redirect === 'manual' ? null : redirectOf(current, response);
-      if (!next) return readReply(current.url, response, redirects > 0, maxResponseBytes);
-      await response.body?.cancel();
-      if (request.redirect === 'error')
-        throw upstream(`${current.url} answered with a redirect, which the call does not allow`);
-      if (redirects >= MAX_REDIRECTS)
-        throw upstream(`${request.url} redirected more than ${MAX_REDIRECTS} times`);
-      current = next;
-    }
-  }
-
-  return {
-    async request(context, [sent]) {
-      const request = readRequest(sent);
-      const leave = await slots.enter(context);
-      const timeout = new AbortController();
-      const stopTimer = clock.after(timeoutMs, () => timeout.abort(timedOut(request, timeoutMs)));
-      const signal = AbortSignal.any([context.signal, timeout.signal]);
-      try {
-        return await follow(request, context, signal);
-      } catch (error) {
-        throw toCallError(error, request, signal);
-      } finally {
-        leave();
-        stopTimer();
-      }
-    },
-  };
 }
 
 function timedOut({ url }: FetchRequest, timeoutMs: number): PlatformError {

@@ -100,7 +100,7 @@ export class LlmStreams {
     this.#open.delete(id);
     abort.abort();
     // A generator suspended at a chunk that was not taken does not notice the signal.
-    pieces.return(undefined as never).catch(() => {});
+    pieces[Symbol.asyncDispose]().then(undefined, () => {});
   }
 }
 

@@ -24,7 +24,10 @@ export const run = defineCommand({
       .describe('folder or glob of local plugins, repeatable; others are downloaded from the gateway'),
     maxProcesses: z.coerce.number().int().min(1).max(64).optional().describe('per plugin; default 2'),
     memoryMb: z.coerce.number().int().min(32).optional().describe('per process; default 256'),
-    sandbox: z.enum(['auto', 'bwrap', 'permission']).optional(),
+    sandbox: z
+      .enum(['auto', 'bwrap', 'permission'])
+      .optional()
+      .describe('sandbox of plugin code; default auto: bwrap where it works'),
     drainSeconds: z.coerce
       .number()
       .int()

@@ -21,7 +21,7 @@ export function pluginPackageRoutes(http: Http, services: PluginPackageServices)
     }
     const { root } = services.plugins.registry.require(params.pluginId);
     reply.header('cache-control', 'no-store');
-    return reply.type('application/vnd.svc.plugin-package').send(packFolder(root)) as never;
+    return reply.type('application/vnd.svc.plugin-package').send(packFolder(root));
   });
 }
 

@@ -28,7 +28,7 @@ export function webhookStreamRoutes(http: Http, services: WebhookStreamServices)
   const streams = createEventStreams(http, { what: 'deliveries', count: MAX_STREAMS });
   mount(http, streamDeliveries, { auth: 'caller' }, async (call) => {
     await streams.send(call, (signal) => follow(services, call, signal));
-    return call.reply as never;
+    return call.reply;
   });
 }
 

@@ -5,7 +5,7 @@ import type { TimeRange } from '../../../store/ports/telemetry.ts';
 /**
  * The tenant whose records a caller may see: undefined (all) for administrators (`gateway.admins`), otherwise
  * its own. Only administrators see records without a tenant. Throws FORBIDDEN. @spec docs/observability.md
- * "Who sees what"
+ * "Logs"
  */
 export function visibleTenant(
   { hostId, namespaceId }: Caller,

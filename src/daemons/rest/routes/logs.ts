@@ -25,7 +25,7 @@ export function logRoutes(http: Http, { telemetry, observe, admins }: RestServic
       after: (id: number, limit: number) => telemetry.logsAfter(filter, id, limit),
     };
     await stream(source, query, call);
-    return call.reply as never;
+    return call.reply;
   });
 }
 

@@ -1,3 +1,4 @@
+import type { FastifyReply } from 'fastify';
 import {
   cancelRun,
   decideApproval,
@@ -82,7 +83,7 @@ export function streamRoutes(http: Http, { runs, watch, clock }: WorkflowService
   async function follow<Item extends { id: number }>(
     call: StreamCall & { params: { runId: string }; query: PageRequest },
     page: (asked: PageRequest) => Promise<Page<Item>>,
-  ): Promise<never> {
+  ): Promise<FastifyReply> {
     const { caller, params, query, request } = call;
     const source: LiveSource<Item> = {
       ...{ watch, clock, runId: params.runId },
@@ -90,7 +91,7 @@ export function streamRoutes(http: Http, { runs, watch, clock }: WorkflowService
       isOver: () => runs.isOver(caller.namespaceId, params.runId),
     };
     await streams.send(call, (signal) => followRun(source, resumeAt(request, query.cursor), signal));
-    return call.reply as never;
+    return call.reply;
   }
 
   mount(http, listRunLogs, { auth }, (call) => {

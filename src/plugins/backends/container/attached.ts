@@ -13,56 +13,9 @@ export interface AttachedStreams {
 /** Demultiplexes a container's stdout and stderr; propagates backpressure both ways. */
 export function splitStreams(socket: Duplex): AttachedStreams {
   const stderr = new PassThrough();
-  const header = Buffer.alloc(HEADER_BYTES);
-  let have = 0;
-  let left = 0;
-  let channelHasRoom = true;
-  let stderrHasRoom = true;
-  const channel = new Duplex({
-    read() {
-      channelHasRoom = true;
-      flow();
-    },
-    write: (chunk, _encoding, done) => void socket.write(chunk, done),
-    final: (done) => void socket.end(done),
-    destroy: (error, done) => {
-      socket.destroy();
-      done(error);
-    },
-  });
-
-  /** Reads only while both streams have room: the next bytes may belong to either. */
-  function flow(): void {
-    if (channelHasRoom && stderrHasRoom) socket.resume();
-    else socket.pause();
-  }
-
-  function take(chunk: Buffer): void {
-    for (let at = 0; at < chunk.length; ) {
-      if (left === 0) {
-        const step = Math.min(HEADER_BYTES - have, chunk.length - at);
-        chunk.copy(header, have, at, at + step);
-        have += step;
-        at += step;
-        if (have < HEADER_BYTES) break;
-        have = 0;
-        left = header.readUInt32BE(4);
-        continue;
-      }
-      const piece = chunk.subarray(at, at + left);
-      at += piece.length;
-      left -= piece.length;
-      if (header[0] === STDOUT) channelHasRoom = channel.push(piece);
-      else stderrHasRoom = stderr.write(piece);
-    }
-    flow();
-  }
-
-  socket.on('data', take);
-  stderr.on('drain', () => {
-    stderrHasRoom = true;
-    flow();
-  });
+  const channel = new Channel(socket, stderr);
+  socket.on('data', (chunk: Buffer) => channel.receive(chunk));
+  stderr.on('drain', () => channel.resumeAfterStderr());
   const end = (): void => {
     channel.push(null);
     stderr.end();
@@ -71,4 +24,77 @@ export function splitStreams(socket: Duplex): AttachedStreams {
   socket.on('close', end);
   socket.on('error', () => {});
   return { channel, stderr };
+}
+
+/** Reads the stdout of the container and writes its stdin; forwards its stderr to another stream. */
+class Channel extends Duplex {
+  readonly #socket: Duplex;
+  readonly #stderr: PassThrough;
+  readonly #header = Buffer.alloc(HEADER_BYTES);
+  #headerBytes = 0;
+  #payloadLeft = 0;
+  #channelHasRoom = true;
+  #stderrHasRoom = true;
+
+  constructor(socket: Duplex, stderr: PassThrough) {
+    super();
+    this.#socket = socket;
+    this.#stderr = stderr;
+  }
+
+  override _read(): void {
+    this.#channelHasRoom = true;
+    this.#flow();
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#socket.write(chunk, done);
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    this.#socket.end(done);
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#socket.destroy();
+    done(error);
+  }
+
+  resumeAfterStderr(): void {
+    this.#stderrHasRoom = true;
+    this.#flow();
+  }
+
+  receive(chunk: Buffer): void {
+    for (let at = 0; at < chunk.length; ) {
+      if (this.#payloadLeft === 0) {
+        at += this.#readHeader(chunk, at);
+        continue;
+      }
+      const piece = chunk.subarray(at, at + this.#payloadLeft);
+      at += piece.length;
+      this.#payloadLeft -= piece.length;
+      if (this.#header[0] === STDOUT) this.#channelHasRoom = this.push(piece);
+      else this.#stderrHasRoom = this.#stderr.write(piece);
+    }
+    this.#flow();
+  }
+
+  /** Returns the number of bytes read. */
+  #readHeader(chunk: Buffer, at: number): number {
+    const step = Math.min(HEADER_BYTES - this.#headerBytes, chunk.length - at);
+    chunk.copy(this.#header, this.#headerBytes, at, at + step);
+    this.#headerBytes += step;
+    if (this.#headerBytes === HEADER_BYTES) {
+      this.#headerBytes = 0;
+      this.#payloadLeft = this.#header.readUInt32BE(4);
+    }
+    return step;
+  }
+
+  /** Reads only while both streams have room: the next bytes may belong to either. */
+  #flow(): void {
+    if (this.#channelHasRoom && this.#stderrHasRoom) this.#socket.resume();
+    else this.#socket.pause();
+  }
 }

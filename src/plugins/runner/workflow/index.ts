@@ -75,7 +75,7 @@ export async function runWorkflow(
   async function goThrough(): Promise<ReplayEnd> {
     try {
       if (link.replay.recalls) await replay.recall();
-      const returned = await runInBranch(replay.trunk, () => execute(context as never, input));
+      const returned = await runInBranch(replay.trunk, () => execute(context, input));
       requireAllAwaited(unstarted(), replay.unfinished);
       return endOf(returned, replay.missed);
     } catch (thrown) {
