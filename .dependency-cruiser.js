@@ -14,8 +14,8 @@ const FOLDERS = {
   testing: ['contracts', 'sdk', 'kit', 'store', 'http', 'plugins', 'agent', 'daemons'],
   // It knows the processes of the services, not their code.
   supervisor: [
-    ...['contracts', 'kit', 'http', 'plugins', 'store/sqlite', 'daemons/process-protocol.ts'],
-    ...['daemons/error-message.ts', 'daemons/node-flags.ts', 'daemons/operator.ts'],
+    ...['contracts', 'kit', 'http', 'plugins/index.ts', 'store/sqlite/owner-lock.ts'],
+    ...['store/sqlite/telemetry/writer.ts', 'daemons/process-protocol.ts', 'daemons/node-flags.ts'],
   ],
   cli: ['contracts', 'sdk', 'kit', 'store', 'http', 'plugins', 'agent', 'daemons', 'supervisor', 'testing'],
 };

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { exchangeToken, HEADERS, refreshToken } from '../contracts/index.ts';
-import type { OperatorCredentials } from '../daemons/operator.ts';
+import type { OperatorCredentials } from '../daemons/process-protocol.ts';
 import { type Client, createClient, openStream } from '../http/client.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 import { minutes } from '../kit/time/duration.ts';

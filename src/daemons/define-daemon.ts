@@ -13,8 +13,8 @@ import type { Clock } from '../kit/time/clock.ts';
 import type { SandboxStatus, StubFetch } from '../plugins/index.ts';
 import type { ProcessGroup } from './group/process-group.ts';
 import type { ListenAddress } from './listen-address.ts';
-import type { OperatorCredentials } from './operator.ts';
 import type { Peers } from './peers.ts';
+import type { OperatorCredentials } from './process-protocol.ts';
 
 /** Dependencies of a service; each part takes what it needs by name. */
 export interface Resources {

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { ServiceName } from '../contracts/index.ts';
+import { toStartFailure } from '../kit/errors/error-message.ts';
 import { messageOf } from '../kit/errors/errors.ts';
 import { systemRandom } from '../kit/security/random.ts';
 import { createLogger } from '../kit/telemetry/logger.ts';
@@ -7,7 +8,6 @@ import { BufferedOutput } from '../kit/telemetry/output.ts';
 import { otlpTarget } from '../kit/telemetry/tracer.ts';
 import { systemClock } from '../kit/time/clock.ts';
 import { STOP_DEADLINES } from '../kit/time/stop-deadlines.ts';
-import { toStartFailure } from './error-message.ts';
 import type { Frame } from './group/link.ts';
 import type { PrimaryChannel } from './group/sibling.ts';
 import { createPeers } from './peers.ts';

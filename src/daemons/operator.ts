@@ -1,14 +1,6 @@
 import { ANONYMOUS_HOST, type Caller } from '../contracts/index.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 
-/** The operator's credentials on this machine, created at the first start. */
-export interface OperatorCredentials {
-  clientId: string;
-  clientSecret: string;
-  hostId: string;
-  namespaceId: string;
-}
-
 /**
  * Requires a host in `gateway.admins`, also in development: an installed plugin runs as the platform's user, which is
  * more than any process or web page that reaches the port should get. Throws UNAUTHORIZED, FORBIDDEN.

@@ -1,10 +1,17 @@
 import type { PlatformConfig, ServiceName } from '../contracts/index.ts';
+import type { ErrorMessage } from '../kit/errors/error-message.ts';
 import type { KeyMaterial } from '../kit/security/keys.ts';
 import type { LogLevel } from '../kit/telemetry/logger.ts';
 import type { SandboxStatus } from '../plugins/index.ts';
-import type { ErrorMessage } from './error-message.ts';
 import type { Frame } from './group/link.ts';
-import type { OperatorCredentials } from './operator.ts';
+
+/** The operator's credentials on this machine, created at the first start. */
+export interface OperatorCredentials {
+  clientId: string;
+  clientSecret: string;
+  hostId: string;
+  namespaceId: string;
+}
 
 export type PeerUrls = Partial<Record<ServiceName, string>>;
 

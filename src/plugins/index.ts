@@ -28,7 +28,6 @@ export { permissionSets } from './permission-sets.ts';
 export { findFolders } from './registry/folders.ts';
 export { zodRefs } from './registry/handler-files.ts';
 export { type Kept, keepRunning } from './registry/keep-running.ts';
-export { relate } from './registry/relations.ts';
 export {
   type BrokenPlugin,
   createRegistry,
@@ -38,7 +37,8 @@ export {
   loadPlugins,
   type PluginFault,
   type PluginRegistry,
-} from './registry.ts';
+} from './registry/registry.ts';
+export { relate } from './registry/relations.ts';
 export { adaptersAskedFor } from './required-adapters.ts';
 export { resolveDependencies } from './sandbox/dependencies.ts';
 export {

@@ -1,5 +1,5 @@
 import type { ServiceName } from '../contracts/index.ts';
-import type { ErrorMessage } from '../daemons/error-message.ts';
+import type { ErrorMessage } from '../kit/errors/error-message.ts';
 import type { SandboxStatus } from '../plugins/index.ts';
 
 export type { SandboxStatus } from '../plugins/index.ts';

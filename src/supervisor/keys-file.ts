@@ -1,6 +1,6 @@
 import { chmodSync, readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
-import type { OperatorCredentials } from '../daemons/operator.ts';
+import type { OperatorCredentials } from '../daemons/process-protocol.ts';
 import type { Environment } from '../kit/config/config.ts';
 import { codeOf, messageOf, PlatformError } from '../kit/errors/errors.ts';
 import type { KeyMaterial } from '../kit/security/keys.ts';

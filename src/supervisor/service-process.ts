@@ -1,10 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { ServiceName } from '../contracts/index.ts';
-import { fromErrorMessage } from '../daemons/error-message.ts';
 import { nodeFlagsOf } from '../daemons/node-flags.ts';
 import type { DaemonStart, FromDaemon, Listener, PeerUrls, ToDaemon } from '../daemons/process-protocol.ts';
 import type { Environment } from '../kit/config/config.ts';
+import { fromErrorMessage } from '../kit/errors/error-message.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 import { entryFile } from '../kit/files/paths.ts';
 import { lineBlocks } from '../kit/streams/line-blocks.ts';

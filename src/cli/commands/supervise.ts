@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { toStartFailure } from '../../daemons/error-message.ts';
 import { loadConfig } from '../../kit/config/config.ts';
+import { toStartFailure } from '../../kit/errors/error-message.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 import { systemRandom } from '../../kit/security/random.ts';
 import type { SupervisorReport } from '../../supervisor/control-protocol.ts';

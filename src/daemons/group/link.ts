@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
+import { type ErrorMessage, fromErrorMessage, toErrorMessage } from '../../kit/errors/error-message.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
-import { type ErrorMessage, fromErrorMessage, toErrorMessage } from '../error-message.ts';
 
 /** Messages between two processes of a service. */
 export type Frame =

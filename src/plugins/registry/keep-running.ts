@@ -1,4 +1,4 @@
-import { createRegistry } from '../registry.ts';
+import { createRegistry } from './registry.ts';
 import { relate } from './relations.ts';
 import type { BrokenPlugin, LoadedPlugin, PluginRegistry } from './types.ts';
 

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fromErrorMessage } from '../../../daemons/error-message.ts';
+import { fromErrorMessage } from '../../../kit/errors/error-message.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { entryFile } from '../../../kit/files/paths.ts';
 import { seconds } from '../../../kit/time/duration.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { listHosts, PlatformConfig } from '../../../src/contracts/index.ts';
-import { minutes } from '../../../src/kit/time/duration.ts';
-import { asBearer } from './support/login.ts';
-import { rawGet } from './support/raw-http.ts';
-import { CI_HEADERS, CI_TOKEN, signJwt, startGateway } from './support/start-gateway.ts';
+import { listHosts, PlatformConfig } from '../../../../src/contracts/index.ts';
+import { minutes } from '../../../../src/kit/time/duration.ts';
+import { asBearer } from '../support/login.ts';
+import { rawGet } from '../support/raw-http.ts';
+import { CI_HEADERS, CI_TOKEN, signJwt, startGateway } from '../support/start-gateway.ts';
 
 const staticTokens = { [CI_TOKEN]: { hostId: 'ci', namespaceId: 'acme' } };
 const limited = (rateLimit: Record<string, number>, tenants = {}) =>
@@ -276,7 +276,7 @@ test("the gateway's own endpoints follow the same rule and create records in tha
       return [response.status, ((await response.json()) as { namespaceId?: string }).namespaceId];
     };
     expect(await create('root', 'other')).toEqual([201, 'other']);
-    expect(await create('root', '../other')).toEqual([400, undefined]);
+    expect(await create('root', '../../other')).toEqual([400, undefined]);
     expect(await create('nobody', 'other')).toEqual([403, undefined]);
   }
 });

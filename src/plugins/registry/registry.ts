@@ -1,22 +1,16 @@
-import type { LockEntry } from '../contracts/index.ts';
-import { nearest } from '../kit/data/nearest.ts';
-import { PlatformError } from '../kit/errors/errors.ts';
-import { type IntegrityOf, integrityOf, manifestDigest } from './integrity.ts';
-import { readLockFile } from './lock-file.ts';
-import { findFolders } from './registry/folders.ts';
-import { checkHandlerFiles } from './registry/handler-files.ts';
-import { folderOf, openLocked } from './registry/locked.ts';
-import { readManifest } from './registry/manifest-file.ts';
-import { type EvaluateManifest, manifestCodeOf } from './registry/manifest-module.ts';
-import { relate } from './registry/relations.ts';
-import type {
-  BrokenPlugin,
-  DisabledPlugin,
-  LoadedPlugin,
-  PluginFault,
-  PluginRegistry,
-} from './registry/types.ts';
-import { grantFaults } from './sandbox/index.ts';
+import type { LockEntry } from '../../contracts/index.ts';
+import { nearest } from '../../kit/data/nearest.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import { type IntegrityOf, integrityOf, manifestDigest } from '../integrity.ts';
+import { readLockFile } from '../lock-file.ts';
+import { grantFaults } from '../sandbox/index.ts';
+import { findFolders } from './folders.ts';
+import { checkHandlerFiles } from './handler-files.ts';
+import { folderOf, openLocked } from './locked.ts';
+import { readManifest } from './manifest-file.ts';
+import { type EvaluateManifest, manifestCodeOf } from './manifest-module.ts';
+import { relate } from './relations.ts';
+import type { BrokenPlugin, DisabledPlugin, LoadedPlugin, PluginFault, PluginRegistry } from './types.ts';
 
 export type {
   BrokenPlugin,
@@ -24,7 +18,7 @@ export type {
   LoadedPlugin,
   PluginFault,
   PluginRegistry,
-} from './registry/types.ts';
+} from './types.ts';
 
 export interface LoadPluginsOptions {
   /** Folder of `svc.config.json`; patterns are relative to it. */

@@ -1,5 +1,5 @@
-import type { PlatformCode } from '../contracts/index.ts';
-import { messageOf, PlatformError, toPlatformError } from '../kit/errors/errors.ts';
+import type { PlatformCode } from '../../contracts/index.ts';
+import { messageOf, PlatformError, toPlatformError } from './errors.ts';
 
 /** Serialized form of a PlatformError. */
 export interface ErrorMessage {
