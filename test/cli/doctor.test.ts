@@ -167,7 +167,7 @@ test('an unreachable upstream, a missing engine and a broken plugin are reported
   expect(only('plugins')).toContain('fail: The plugin bad is broken');
 });
 
-test('faults of workflows list, unset model keys and missing plugins are reported', SLOW, async () => {
+test('invalid workflow files, unset model keys and missing plugins are faults', SLOW, async () => {
   const folder = await project({
     adapters: {
       // biome-ignore lint/suspicious/noTemplateCurlyInString: the form in which the config names a variable.

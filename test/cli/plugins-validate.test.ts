@@ -67,7 +67,7 @@ async function faultsOf(
   return Object.fromEntries(faults.map(({ path, message }) => [path, message]));
 }
 
-test('names are resolved among the plugins of the project, and absent ones by its last run', async () => {
+test('names are resolved among the plugins of the project; missing ones are reported once it has a data folder', async () => {
   const folder = await tempDir();
   await writeFile(join(folder, 'svc.config.json'), '{}');
   await writeFiles(join(folder, 'plugins/stock'), STOCK);

@@ -44,7 +44,7 @@ test(
 );
 
 test.skipIf(!existsSync('/dev/full'))(
-  'a full disk stops only the log of a foreground platform, with a warning',
+  'a full disk stops only the log output of a foreground platform, with one warning',
   SLOW,
   async () => {
     const { svc, folder, env } = await testPlatform(...withStandIns());
