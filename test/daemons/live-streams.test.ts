@@ -96,7 +96,7 @@ test.each(Object.entries(services))('one tenant leaves streams of %s for others'
   await expect.poll(async () => (await streams.open('other', AbortSignal.timeout(5000))).status).toBe(200);
 });
 
-test('when all streams are taken, whoever comes is told to come again', async () => {
+test('when all streams are in use, a new client gets Retry-After', async () => {
   const daemon = await startTestDaemon(rest);
   const controller = new AbortController();
   onTestFinished(() => controller.abort());

@@ -19,14 +19,11 @@ test.each([
   ['a newer version', '1.1', ['sec-websocket-version: 14']],
   ['two versions', '1.1', ['sec-websocket-version: 13', 'sec-websocket-version: 13']],
   ['no version', '1.1', []],
-])(
-  'a handshake with %s is 426 and names version 13, on every upgrade route',
-  async (_name, http, version) => {
-    const gateway = await startGateway();
-    for (const path of ['/hosts/connect', '/api/v1/live']) {
-      const lines = [`GET ${path} HTTP/${http}`, ...HANDSHAKE, ...version];
-      expect(await exchangeBytes(gateway, `${lines.join('\r\n')}\r\n\r\n`), path).toMatch(UPGRADE_REQUIRED);
-    }
-    expect(gateway.upstream.seen).toEqual([]);
-  },
-);
+])('a handshake with %s is 426 and names version 13 on every upgrade route', async (_name, http, version) => {
+  const gateway = await startGateway();
+  for (const path of ['/hosts/connect', '/api/v1/live']) {
+    const lines = [`GET ${path} HTTP/${http}`, ...HANDSHAKE, ...version];
+    expect(await exchangeBytes(gateway, `${lines.join('\r\n')}\r\n\r\n`), path).toMatch(UPGRADE_REQUIRED);
+  }
+  expect(gateway.upstream.seen).toEqual([]);
+});

@@ -74,7 +74,7 @@ describe('a frame in parts', () => {
     expect((await answer).body.result.result === input).toBe(true);
   });
 
-  test('does not hold up short frames, and its rest is not sent once nobody waits for it', async () => {
+  test('does not delay short frames, and its remainder is not sent after the receiver leaves', async () => {
     const { gateway, agent } = await start();
     const leaving = new AbortController();
     agent.socket.pause();
@@ -120,7 +120,7 @@ describe('a frame in parts', () => {
     expect((await agent.closed).code).toBe(code);
   });
 
-  test('that stops in the middle closes it after three beats, though the agent beats on', async () => {
+  test('that stalls closes the socket after three beats, although the agent keeps beating', async () => {
     const { gateway, agent } = await start();
     agent.send(part(0, 0));
     agent.send({ type: 'heartbeat', at: 0 });
@@ -138,7 +138,7 @@ describe('a frame in parts', () => {
     });
   });
 
-  test('is nothing to begin with: hello comes first, and whole', async () => {
+  test('before hello closes the socket: hello must come first and in one frame', async () => {
     const gateway = await startGateway({ projectDir: PROJECT, config: ON_HOSTS });
     const host = await registerTestHost(gateway, ADMIN_TOKEN);
     const agent = connectRaw(gateway, await host.token(), host);
@@ -147,7 +147,7 @@ describe('a frame in parts', () => {
     expect((await agent.closed).code).toBe(HOST_CLOSE.protocol);
   });
 
-  test('of a result is waited for, though the handler has used all its time', async () => {
+  test('of a result is awaited, although the handler has used its whole timeout', async () => {
     const { gateway, agent } = await start();
     const answer = dispatch(gateway, 'echo', { timeoutMs: 1000 });
     const { executionId } = await agent.next('execute');
@@ -173,7 +173,7 @@ describe('a stream', () => {
     data: Buffer.alloc(bytes, 1).toString('base64'),
   });
 
-  test('is sent as it is pulled, under its own content type', async () => {
+  test('is sent on demand, under its own content type', async () => {
     const { gateway, agent } = await start();
     const answer = streaming(gateway);
     const { executionId, streams } = await agent.next('execute');
@@ -192,7 +192,7 @@ describe('a stream', () => {
     expect((await reply.arrayBuffer()).byteLength).toBe(1000);
   });
 
-  test('a reader that does not read is asked for no more, and one that leaves cancels', async () => {
+  test('a stalled reader causes no further demand, and one that leaves cancels', async () => {
     const { gateway, agent } = await start();
     const leaving = new AbortController();
     const answer = streaming(gateway, {}, leaving.signal);
@@ -245,7 +245,7 @@ describe('a stream', () => {
     expect((await answer).status).toBe(503);
   });
 
-  test('pieces without a beginning close the socket; those of one that ended are dropped', async () => {
+  test('pieces without a beginning close the socket; those of an ended stream are dropped', async () => {
     const { gateway, agent } = await start();
     const first = dispatch(gateway, 'echo');
     const { executionId } = await agent.next('execute');

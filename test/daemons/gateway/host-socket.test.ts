@@ -43,12 +43,12 @@ describe('letting a host in', () => {
   test.each([
     ['no token', '', 401],
     ['a token of nobody', 'made-up', 401],
-  ])('%s: the upgrade is refused as any request', async (_name, token, status) => {
+  ])('%s: the upgrade is refused like an ordinary request', async (_name, token, status) => {
     const gateway = await start();
     expect(await refusedWith(connectRaw(gateway, token))).toBe(status);
   });
 
-  test('a plain request is authenticated, and told to upgrade', async () => {
+  test('a plain request is authenticated, then answered with 426', async () => {
     const gateway = await start();
     const plain = (headers: Record<string, string>) => gateway.fetch('/hosts/connect', { headers });
     expect((await plain({})).status).toBe(401);
@@ -74,7 +74,7 @@ describe('letting a host in', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 400 .*x-request-id: .*"code":"VALIDATION_ERROR"/s);
   });
 
-  test('a HEAD is answered as a plain request', async () => {
+  test('a HEAD is answered like a plain request', async () => {
     const gateway = await start();
     expect((await gateway.fetch('/hosts/connect', { method: 'HEAD' })).status).toBe(401);
     expect((await gateway.fetch('/openapi-merged.json', { method: 'HEAD' })).status).toBe(200);
@@ -86,7 +86,7 @@ describe('letting a host in', () => {
     expect(await refusedWith(connectRaw(gateway, token))).toBe(403);
   });
 
-  test('a hello that proves the registered key is welcomed, and the host is online until its socket goes', async () => {
+  test('a hello with proof of the registered key is welcomed, and the host is online until its socket closes', async () => {
     const gateway = await start();
     const host = await registerTestHost(gateway, ADMIN_TOKEN);
     const params = { hostId: host.hostId };
@@ -148,7 +148,7 @@ describe('letting a host in', () => {
 });
 
 describe('an open socket', () => {
-  test('beats are acknowledged; three silent beats close it with 4408', async () => {
+  test('beats are acknowledged; three missed beats close the socket with 4408', async () => {
     const gateway = await start();
     const { agent } = await connectHost(gateway, ADMIN_TOKEN);
     gateway.clock.advance(seconds(44));
@@ -160,7 +160,7 @@ describe('an open socket', () => {
     expect((await agent.closed).code).toBe(HOST_CLOSE.silent);
   });
 
-  test('a wall clock that is set back an hour lengthens neither the wait for a beat nor for hello', async () => {
+  test('a wall clock set back an hour extends neither the beat timeout nor the hello timeout', async () => {
     const gateway = await start();
     const { agent } = await connectHost(gateway, ADMIN_TOKEN);
     const host = await registerTestHost(gateway, ADMIN_TOKEN, { name: 'mute' });
@@ -174,7 +174,7 @@ describe('an open socket', () => {
     expect((await agent.closed).code).toBe(HOST_CLOSE.silent);
   });
 
-  test('its token is renewed in place; without that the expiry closes it with 4401', async () => {
+  test('its token is renewed in place; without renewal, expiry closes the socket with 4401', async () => {
     const gateway = await start();
     const { host, agent } = await connectHost(gateway, ADMIN_TOKEN);
     const beatFor = async (ms: number) => {
@@ -195,7 +195,7 @@ describe('an open socket', () => {
     expect(gateway.clock.now()).toBeLessThan(Date.UTC(2030, 0, 1) + hours(2));
   });
 
-  test('it cannot be renewed by a token of another host, nor by a bad one', async () => {
+  test('a token of another host or an invalid one does not renew it', async () => {
     const gateway = await start();
     const one = await connectHost(gateway, ADMIN_TOKEN);
     const two = await connectHost(gateway, ADMIN_TOKEN);
@@ -205,7 +205,7 @@ describe('an open socket', () => {
     expect((await two.agent.closed).code).toBe(HOST_CLOSE.unauthenticated);
   });
 
-  test('revoking the host closes it with 4403 at once, and it cannot come back', async () => {
+  test('revoking the host closes the socket with 4403 at once, and the host cannot reconnect', async () => {
     const gateway = await start();
     const { host, agent } = await connectHost(gateway, ADMIN_TOKEN);
     const token = await host.token();
@@ -218,7 +218,7 @@ describe('an open socket', () => {
     });
   });
 
-  test('revoking a host cuts its socket with 4403 at once, before hello too', async () => {
+  test('revoking a host closes its socket with 4403 at once, also before hello', async () => {
     const gateway = await start();
     const host = await registerTestHost(gateway, ADMIN_TOKEN);
     const agent = connectRaw(gateway, await host.token(), host);
@@ -239,7 +239,7 @@ describe('an open socket', () => {
     expect((await agent.closed).code).toBe(HOST_CLOSE.unauthenticated);
   });
 
-  test('a newer connection replaces the older (4409), whose late end does not unregister it', async () => {
+  test('a newer connection replaces the older (4409), and the late close of the older does not unregister the host', async () => {
     const gateway = await start();
     const { host, agent: older } = await connectHost(gateway, ADMIN_TOKEN);
     const newer = connectRaw(gateway, await host.token(), host);
@@ -273,14 +273,14 @@ describe('an open socket', () => {
     expect((await agent.closed).code).toBe(code);
   });
 
-  test('binary frames close it with 1003', async () => {
+  test('binary frames close the socket with 1003', async () => {
     const gateway = await start();
     const { agent } = await connectHost(gateway, ADMIN_TOKEN);
     agent.socket.send(Buffer.from('{}'));
     expect((await agent.closed).code).toBe(HOST_CLOSE.binary);
   });
 
-  test('frames of unknown types are ignored, with one diagnostic', async () => {
+  test('frames of unknown types are ignored with one diagnostic', async () => {
     const gateway = await start();
     const { agent } = await connectHost(gateway, ADMIN_TOKEN);
     for (let i = 0; i < 3; i++) agent.send({ type: 'from-the-future', i });
@@ -289,7 +289,7 @@ describe('an open socket', () => {
     expect(eventsOf(gateway, 'host.unknown_frame')).toHaveLength(1);
   });
 
-  test('an agent that floods is slowed down; the gateway answers others meanwhile', async () => {
+  test('a flooding agent is throttled, and the gateway answers other clients meanwhile', async () => {
     const gateway = await start();
     const { agent } = await connectHost(gateway, ADMIN_TOKEN);
     let sent = 0;
@@ -313,14 +313,14 @@ describe('an open socket', () => {
     expect(performance.now() - begunAt).toBeGreaterThan(atOneEachMs / 3);
   }, 90_000);
 
-  test('a gateway that stops tells its agents with 1001', async () => {
+  test('a stopping gateway closes its agents with 1001', async () => {
     const gateway = await start();
     const { agent } = await connectHost(gateway, ADMIN_TOKEN);
     await gateway.close();
     expect((await agent.closed).code).toBe(HOST_CLOSE.goingAway);
   });
 
-  test('hosts that a killed gateway left behind as online are offline at its next start', async () => {
+  test('hosts left online by a killed gateway are offline at its next start', async () => {
     const gateway = await start();
     const { host } = await connectHost(gateway, ADMIN_TOKEN);
     await gateway.close();
@@ -337,7 +337,7 @@ describe('an open socket', () => {
 });
 
 describe('executions', () => {
-  test('run on a connected host of the namespace and bring back what it answered', async () => {
+  test('run on a connected host of the namespace and return its result', async () => {
     const gateway = await start();
     const { agent } = await connectHost(gateway, ADMIN_TOKEN);
     const answer = dispatch(gateway, { executionId: 'e-1', input: { a: 1 } });
@@ -365,7 +365,7 @@ describe('executions', () => {
     expect([status, body.error.code, retryAfter]).toEqual([503, 'HOST_UNAVAILABLE', '5']);
   });
 
-  test('the target narrows by host, label and capability; among equals the least busy runs it', async () => {
+  test('the target narrows by host, label and capability; the least busy matching host runs it', async () => {
     const gateway = await start();
     const eu = await connectHost(gateway, ADMIN_TOKEN, { labels: { zone: 'eu' }, capabilities: ['gpu'] });
     const us = await connectHost(gateway, ADMIN_TOKEN, { labels: { zone: 'us' } });
@@ -388,7 +388,7 @@ describe('executions', () => {
     expect([none.status, none.body.error.code]).toEqual([503, 'HOST_UNAVAILABLE']);
   });
 
-  test("the config's host is the only one, and a call may not name another", async () => {
+  test('the host in the config is the only candidate, and a call may not name another', async () => {
     const first = await start();
     const { host } = await connectHost(first, ADMIN_TOKEN);
     await first.close();
@@ -400,7 +400,7 @@ describe('executions', () => {
     expect(other.agent.frames.some(({ type }) => type === 'execute')).toBe(false);
   });
 
-  test('a lost connection fails what ran on it at once, and it is not run again when the host comes back', async () => {
+  test('a lost connection fails its executions at once, and they are not repeated after a reconnect', async () => {
     const gateway = await start();
     const { host, agent } = await connectHost(gateway, ADMIN_TOKEN);
     const answer = dispatch(gateway, { executionId: 'e-lost' });
@@ -417,7 +417,7 @@ describe('executions', () => {
     expect(eventsOf(gateway, 'host.unknown_execution')).toHaveLength(1);
   });
 
-  test('after the timeout the agent is told to cancel, 504, and a late result is dropped and logged', async () => {
+  test('on timeout the agent gets a cancel and the caller 504; a late result is dropped and logged', async () => {
     const gateway = await start();
     const { agent } = await connectHost(gateway, ADMIN_TOKEN);
     const answer = dispatch(gateway, { timeoutMs: 1000 });
@@ -431,7 +431,7 @@ describe('executions', () => {
     expect(eventsOf(gateway, 'host.late_result')).toHaveLength(1);
   });
 
-  test('an agent cannot put the end off by saying again and again how far it is', async () => {
+  test('an agent cannot postpone the timeout by repeated progress reports', async () => {
     const gateway = await start();
     const { agent } = await connectHost(gateway, ADMIN_TOKEN);
     const answer = dispatch(gateway, { timeoutMs: 1000 });
@@ -451,7 +451,7 @@ describe('executions', () => {
     expect((await answer).body.error.code).toBe('EXECUTION_TIMEOUT');
   });
 
-  test('a caller that leaves cancels', async () => {
+  test('a caller that disconnects cancels', async () => {
     const gateway = await start();
     const { agent } = await connectHost(gateway, ADMIN_TOKEN);
     const leaving = new AbortController();
@@ -467,7 +467,7 @@ describe('executions', () => {
     expect(await agent.next('cancel')).toMatchObject({ executionId });
   });
 
-  test('a revocation in the middle of one fails it at once', async () => {
+  test('a revocation during an execution fails it at once', async () => {
     const gateway = await start();
     const { host, agent } = await connectHost(gateway, ADMIN_TOKEN);
     const answer = dispatch(gateway);
@@ -476,7 +476,7 @@ describe('executions', () => {
     expect((await answer).body.error.code).toBe('HOST_UNAVAILABLE');
   });
 
-  test("platform calls are made for the execution's own tenant and plugin, whatever the agent says", async () => {
+  test('platform calls use the tenant and plugin of the execution, whatever the agent sends', async () => {
     const gateway = await start();
     const { agent } = await connectHost(gateway, ADMIN_TOKEN);
     const answer = dispatch(gateway);

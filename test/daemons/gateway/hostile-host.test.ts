@@ -44,7 +44,7 @@ async function settled(agent: RawAgent): Promise<void> {
 }
 
 describe('executions of others', () => {
-  test('results, errors, logs, streams and calls for them change nothing', async () => {
+  test('results, errors, logs, streams and calls for foreign executions have no effect', async () => {
     const gateway = await start();
     const victim = await connectHost(gateway, ADMIN_TOKEN, { labels: { role: 'victim' } });
     const { agent } = await connectHost(gateway, ADMIN_TOKEN);
@@ -69,7 +69,7 @@ describe('executions of others', () => {
     expect(linesOf(gateway, 'host.unknown_execution')).toHaveLength(2);
   });
 
-  test('names that every object has are no executions, services or methods', async () => {
+  test('names of Object.prototype members are no executions, services or methods', async () => {
     const gateway = await start();
     const { agent } = await connectHost(gateway, ADMIN_TOKEN);
     const answer = dispatch(gateway);
@@ -98,7 +98,7 @@ describe('executions of others', () => {
     expect(({} as { polluted?: number }).polluted).toBeUndefined();
   });
 
-  test('a result counts once, and not after the end', async () => {
+  test('a result counts once, and not after the end of its execution', async () => {
     const gateway = await start();
     const { agent } = await connectHost(gateway, ADMIN_TOKEN);
     const answer = dispatch(gateway);
@@ -131,7 +131,7 @@ describe('executions of others', () => {
     expect(linesOf(gateway, 'host.late_result')).toHaveLength(1);
   });
 
-  test('a flood of answers to made-up executions fills neither log nor memory', async () => {
+  test('a flood of answers to unknown executions fills neither log nor memory', async () => {
     const gateway = await start();
     const { agent } = await connectHost(gateway, ADMIN_TOKEN);
     for (let n = 0; n < 2000; n++) agent.send(success(`made-up-${n}`));
@@ -146,8 +146,8 @@ describe('executions of others', () => {
   });
 });
 
-describe('what an execution may do', () => {
-  test('is what its manifest says, whatever the agent asks', async () => {
+describe('permissions of an execution', () => {
+  test('come from its manifest, whatever the agent requests', async () => {
     const gateway = await start();
     const { agent } = await connectHost(gateway, ADMIN_TOKEN);
     const answer = dispatch(gateway);
@@ -181,7 +181,7 @@ describe('what an execution may do', () => {
     await answer;
   });
 
-  test('an agent speaks neither for the platform nor with results of another shape', async () => {
+  test('an agent can neither speak for the platform nor send results of another shape', async () => {
     const gateway = await start();
     const { agent } = await connectHost(gateway, ADMIN_TOKEN);
     const outcomes: Array<[status: number, code: string | undefined]> = [];
@@ -202,7 +202,7 @@ describe('what an execution may do', () => {
     expect(outcomes).toEqual(answers.map(() => [500, 'EXECUTION_ERROR']));
   });
 
-  test('details of an error are kept to a size that callers can be sent', async () => {
+  test('error details are limited to a size that callers accept', async () => {
     const gateway = await start();
     const { agent, host } = await connectHost(gateway, ADMIN_TOKEN);
     const report = async (details: Record<string, unknown>) => {
@@ -217,7 +217,7 @@ describe('what an execution may do', () => {
     expect(await report(large)).toEqual({ truncated: true, bytes: JSON.stringify(large).length, hostId });
   });
 
-  test('sixty-five platform calls at once are one too many', async () => {
+  test('the sixty-fifth concurrent platform call is refused', async () => {
     const gateway = await start();
     const { agent } = await connectHost(gateway, ADMIN_TOKEN);
     const answer = dispatch(gateway);
@@ -236,7 +236,7 @@ describe('what an execution may do', () => {
 });
 
 describe('who a host is', () => {
-  test('capabilities, plugins, labels and namespaces claimed in hello count for nothing', async () => {
+  test('capabilities, plugins, labels and namespaces claimed in hello are ignored', async () => {
     const gateway = await start();
     const host = await registerTestHost(gateway, ADMIN_TOKEN);
     const agent = connectRaw(gateway, await host.token(), host);
@@ -260,7 +260,7 @@ describe('who a host is', () => {
     expect((await answer).status).toBe(200);
   });
 
-  test('a recorded hello opens no other session, and a session takes one hello', async () => {
+  test('a recorded hello opens no other session, and a session accepts one hello', async () => {
     const gateway = await start();
     const host = await registerTestHost(gateway, ADMIN_TOKEN);
     const first = connectRaw(gateway, await host.token(), host);
@@ -276,7 +276,7 @@ describe('who a host is', () => {
     expect((await first.closed).code).toBe(1008);
   });
 
-  test('it fetches the plugins that it may run, and no others', async () => {
+  test('a host fetches only the plugins that it may run', async () => {
     const gateway = await start({ hostId: 'host_somebody-else' });
     const { host } = await connectHost(gateway, ADMIN_TOKEN);
     const token = await host.token();
@@ -287,7 +287,7 @@ describe('who a host is', () => {
   });
 });
 
-describe('bytes that no agent sends', () => {
+describe('invalid bytes', () => {
   const deep = (depth: number) => `{"type":"heartbeat","at":1,"x":${'['.repeat(depth)}${']'.repeat(depth)}}`;
   `{"type":"heartbeat","at":1,"x":{${Array.from({ length: 60_000 }, (_, n) => `"k${n}":0`)}}}`;
   test.each<[what: string, text: () => string, code: number]>([

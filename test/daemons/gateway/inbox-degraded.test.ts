@@ -3,7 +3,7 @@ import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { details, eventually, secretOf, send, startSenders } from '../../support/webhook-senders.ts';
 
-test('health says that the database takes no deliveries, which are accepted all the same, and that it takes them again', async () => {
+test('health reports that the database refuses deliveries, which are still accepted, and that it recovers', async () => {
   const gateway = await startSenders();
   const secret = await secretOf(gateway, 'retried');
   const health = async (path: string) => {

@@ -34,7 +34,7 @@ async function post(gateway: Gateway, body: unknown, headers: Record<string, str
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-test('the internal secret lets an execution through; it runs where the config says', async () => {
+test('the internal secret authorizes an execution, which runs where the config says', async () => {
   const gateway = await start();
   expect(await post(gateway, { ...ECHO, executionId: 'e-1', input: { a: 1 } })).toEqual({
     status: 200,
@@ -42,7 +42,7 @@ test('the internal secret lets an execution through; it runs where the config sa
   });
 });
 
-test('who names a host for a plugin that runs on none is told so, instead of running elsewhere', async () => {
+test('naming a host for a plugin that runs on no host is refused instead of running on another backend', async () => {
   const gateway = await start();
   const { status, body } = await post(gateway, { ...ECHO, target: { hostId: 'host_absent' } });
   expect([status, body.error.code]).toEqual([503, 'HOST_UNAVAILABLE']);
@@ -58,7 +58,7 @@ test.each([
   ['a wrong secret beside a good token', { 'x-internal-secret': 'wrong', ...bearer(ADMIN_TOKEN) }],
   ['the secret as a Bearer token', bearer(TEST_KEYS.internalSecret)],
   ['the secret under another spelling', { x_internal_secret: TEST_KEYS.internalSecret }],
-])('%s: 403, with a diagnostic, before the body is looked at', async (_name, headers) => {
+])('%s: 403 with a diagnostic, before the body is read', async (_name, headers) => {
   const gateway = await start();
   const { status, body } = await post(gateway, { not: 'valid' }, headers as Record<string, string>);
   expect([status, body.error.code]).toEqual([403, 'FORBIDDEN']);
@@ -93,7 +93,7 @@ test.each([
   expect([reply.status, reply.body.error.code]).toEqual([status, code]);
 });
 
-test('folder, version and config sent are ignored: the registry knows them', async () => {
+test('folder, version and config in the request are ignored: the registry has them', async () => {
   const gateway = await start();
   const { body } = await post(gateway, {
     plugin: { id: '@acme/tools', root: '/', version: '9.9.9' },
@@ -103,7 +103,7 @@ test('folder, version and config sent are ignored: the registry knows them', asy
   expect(body.result.result).toMatchObject({ version: '1.2.0', config: {} });
 });
 
-test('permissions choose among the declared sets of a handler and add nothing', async () => {
+test('permissions select among the declared sets of a handler and add none', async () => {
   const gateway = await start();
   const shared = { ...ECHO, handler: 'handlers.js#environment' };
   const outcome = async (body: object) => {
@@ -118,7 +118,7 @@ test('permissions choose among the declared sets of a handler and add nothing', 
   expect(await outcome({ ...ECHO, permissions: { network: ['*'] } })).toBe('PERMISSION_DENIED');
 });
 
-test('an execution id runs once at a time', async () => {
+test('an execution id runs only once at a time', async () => {
   const stateDaemon = await startTestDaemon(state);
   const gateway = await startGateway({ projectDir: PROJECT, peers: createPeers({ state: stateDaemon.url }) });
   const call = { ...ECHO, handler: 'handlers.js#slow', input: { ms: 500 }, executionId: 'twice' };
@@ -126,7 +126,7 @@ test('an execution id runs once at a time', async () => {
   expect(replies.map(({ status }) => status).sort()).toEqual([200, 409]);
 });
 
-test("a container acts for its own namespace alone, by its execution's own secret and token", async () => {
+test('a container acts only for its own namespace, by the secret and token of its execution', async () => {
   const gateway = await start();
   const { credentials } = gateway.services as GatewayServices;
   const execution = { executionId: 'e-7', tenantId: 'acme', timeoutMs: 60_000 };
@@ -152,7 +152,7 @@ test("a container acts for its own namespace alone, by its execution's own secre
   expect((await post(gateway, about, { ...SECRET, ...bearer(pass.token) })).status).toBe(403);
 });
 
-test('what a container of a killed gateway holds is refused by the next one', async () => {
+test('container tokens of a killed gateway are refused by the next one', async () => {
   const killed = await start();
   const { credentials } = killed.services as GatewayServices;
   const execution = { executionId: 'e-7', tenantId: 'acme', timeoutMs: 600_000 };

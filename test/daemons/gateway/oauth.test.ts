@@ -30,7 +30,7 @@ function reasons({ logs }: TestGateway): unknown[] {
   return logs.lines.filter(({ event }) => event === 'auth.failed').map(({ reasonCode }) => reasonCode);
 }
 
-test('a token of the issuer is its bearer, from the gateway to the handler', async () => {
+test('a token of the issuer identifies its bearer, from the gateway to the handler', async () => {
   const { gateway, issuer } = await startBoth();
   const { sign } = issuer;
   const es = await sign({}, issuer.es.privateKey, { alg: 'ES256', kid: 'es' });
@@ -46,7 +46,7 @@ test('a token of the issuer is its bearer, from the gateway to the handler', asy
   expect(issuer.asked).toBe(1);
 });
 
-test("what is not the issuer's own is 401 and leaves one diagnostic each", async () => {
+test('a token not valid for the issuer is 401 with one diagnostic', async () => {
   const { gateway, issuer } = await startBoth();
   const bad = Object.entries(await badTokens(issuer));
   for (const [name, token] of bad) {
@@ -77,7 +77,7 @@ test('without gateway.oauth such a token is unknown', async () => {
   expect(issuer.asked).toBe(0);
 });
 
-test('it ends with its expiry, and no administration is its bearer’s', async () => {
+test('access ends when the token expires, and its bearer gets no admin rights', async () => {
   const { gateway, issuer } = await startBoth();
   const token = await issuer.sign();
   expect(await gateway.call(whoAmI, {}, token)).toMatchObject({
@@ -96,7 +96,7 @@ test('it ends with its expiry, and no administration is its bearer’s', async (
   expect(reasons(gateway)).toEqual(['JWT_EXPIRED']);
 });
 
-test('ids that tell how a caller was identified can be given to nobody', async () => {
+test('reserved host ids cannot be assigned', async () => {
   for (const hostId of ['oauth:ada', 'container:e1', 'anonymous']) {
     const entry = { hostId, namespaceId: 'default' };
     expect(PlatformConfig.safeParse({ gateway: { admins: [hostId] } }).success).toBe(false);
@@ -114,7 +114,7 @@ test('ids that tell how a caller was identified can be given to nobody', async (
   }
 });
 
-test('keys that anybody on the way could change, and an empty audience, are faults of the config', () => {
+test('key URLs without TLS and an empty audience are config faults', () => {
   const oauth = { issuer: 'https://a.example', audience: 'b', namespaceClaim: 'c' };
   const check = (part: object): boolean =>
     PlatformConfig.safeParse({ gateway: { oauth: { ...oauth, jwksUri: 'https://a.example/keys', ...part } } })
@@ -131,7 +131,7 @@ async function newKey({ other }: TestIssuer) {
   return { ...(await exportJWK(other.publicKey)), kid: 'new', alg: 'RS256' };
 }
 
-test('a flood of unknown keys asks the issuer once in thirty seconds; a new key is found then', async () => {
+test('a flood of unknown keys queries the issuer once in thirty seconds, which finds a new key', async () => {
   const { gateway, issuer } = await startBoth();
   const sign = (kid: string) => issuer.sign({}, issuer.other.privateKey, { alg: 'RS256', kid });
   await get(gateway, '/for-oauth', await issuer.sign());
@@ -145,7 +145,7 @@ test('a flood of unknown keys asks the issuer once in thirty seconds; a new key 
 });
 
 test.each([0, 9.5])(
-  'a key that the issuer withdrew is forgotten after eleven minutes, for tokens seen after %d too',
+  'a key withdrawn by the issuer is dropped after eleven minutes, also for tokens seen after %d',
   async (seenAfter) => {
     const { gateway, issuer } = await startBoth();
     const token = await issuer.sign({ exp: Math.floor(gateway.clock.now() / 1000) + 7200 });
@@ -160,7 +160,7 @@ test.each([0, 9.5])(
   },
 );
 
-test('after a quiet hour the keys are asked for before they are believed', async () => {
+test('after an idle hour the keys are fetched before they are used', async () => {
   const { gateway, issuer } = await startBoth();
   const token = await issuer.sign({ exp: Math.floor(gateway.clock.now() / 1000) + 7200 });
   await get(gateway, '/for-oauth', await issuer.sign());
@@ -170,7 +170,7 @@ test('after a quiet hour the keys are asked for before they are believed', async
   expect([answers.map(({ status }) => status), issuer.asked]).toEqual([[401, 401, 401], 2]);
 });
 
-test('an issuer that is gone: its keys serve for seventy minutes, then 502 and one question in five seconds', async () => {
+test('cached keys of an unreachable issuer work for seventy minutes, then 502 and one retry in five seconds', async () => {
   const { gateway, issuer } = await startBoth();
   await get(gateway, '/for-oauth', await issuer.sign());
   issuer.answerWith('{"keys":"none"}');

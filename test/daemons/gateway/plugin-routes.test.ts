@@ -44,7 +44,7 @@ async function startBoth() {
 /** Each request has ids of its own. */
 const withoutIds = (text: string) => text.replaceAll(/"requestId":"[^"]*"/g, '"requestId":""');
 
-test('what a plugin route answers is the same through the gateway, rule by rule', async () => {
+test('the answer of a plugin route is the same through the gateway, rule by rule', async () => {
   const { direct, through } = await startBoth();
   const answered: Array<[expected: number, method: string, path: string, body?: unknown]> = [
     // 1: input and parameters
@@ -83,7 +83,7 @@ test('what a plugin route answers is the same through the gateway, rule by rule'
   }
 }, 60_000);
 
-test('6: a handler that outlives its timeout is 504, and not the gateway’s own', async () => {
+test('6: a handler that exceeds its timeout is 504, before the gateway’s own timeout', async () => {
   const { rest, through } = await startBoth();
   await through('POST', '/answers/text');
   const pending = through('POST', '/hang');
@@ -98,7 +98,7 @@ test('6: a handler that outlives its timeout is 504, and not the gateway’s own
   ]);
 });
 
-test('8: nobody gets through without a token, and the handler sees the user of the token', async () => {
+test('8: calls without a token are refused, and the handler sees the user of the token', async () => {
   const { gateway, through } = await startBoth();
   expect((await gateway.fetch(`${SHOP}/open`)).status).toBe(401);
   const { body } = await through('GET', '/for-users');

@@ -22,7 +22,7 @@ const dispatch = (connection: Connection, executionId: string, extra: object = {
     }),
   });
 
-test('an agent that reached either process is one host to both', { timeout: 90_000 }, async () => {
+test('an agent connected to either process is one host to both', { timeout: 90_000 }, async () => {
   const gateway = await startProcesses({ projectDir: PROJECT, config: ON_HOSTS });
   await gateway.allUp();
   const { primary, sibling } = await gateway.connections();
@@ -62,7 +62,7 @@ test('an agent that reached either process is one host to both', { timeout: 90_0
   expect((await last.closed).code).toBe(4403);
 });
 
-test('an execution id runs once at a time, whichever processes it is sent to; streams pass through all', {
+test('an execution id runs once at a time across processes; streams pass through all of them', {
   timeout: 90_000,
 }, async () => {
   const gateway = await startProcesses({ projectDir: PROJECT, config: ON_HOSTS });

@@ -51,39 +51,35 @@ function runs(gateway: GatewayProcesses): Map<string, number> {
   return counts;
 }
 
-test(
-  'of fifty identical deliveries over both processes one runs, answered at once or later',
-  SLOW,
-  async () => {
-    const gateway = await startProcesses();
-    await gateway.allUp();
-    const { primary, sibling } = await gateway.connections();
-    const others = await gateway.connections();
-    const four = [primary, sibling, others.primary, others.sibling];
+test('of fifty identical deliveries over both processes one runs, answered sync or async', SLOW, async () => {
+  const gateway = await startProcesses();
+  await gateway.allUp();
+  const { primary, sibling } = await gateway.connections();
+  const others = await gateway.connections();
+  const four = [primary, sibling, others.primary, others.sibling];
 
-    for (const [event, header, ran] of [
-      ['created', {}, 'ok'],
-      ['later', { 'x-delivery': 'only-one' }, 'accepted'],
-    ] as const) {
-      // Provisioned by one process, known to the other.
-      const delivery = signed(
-        await provisioned(sibling, event),
-        { delivery: { id: 'only-one' }, sleepMs: 50 },
-        header,
-      );
-      const before = runs(gateway).size;
-      const answers = await Promise.all(
-        Array.from({ length: 50 }, (_, i) => deliverTo(four[i % 4]!, event, delivery)),
-      );
-      const told = answers.map(({ body }) => body.status);
-      expect(told.filter((status) => status === ran)).toHaveLength(1);
-      expect(told.filter((status) => status === 'duplicate')).toHaveLength(49);
-      await expect.poll(() => runs(gateway).size - before, POLL).toBe(1);
-    }
-  },
-);
+  for (const [event, header, ran] of [
+    ['created', {}, 'ok'],
+    ['later', { 'x-delivery': 'only-one' }, 'accepted'],
+  ] as const) {
+    // Provisioned by one process, known to the other.
+    const delivery = signed(
+      await provisioned(sibling, event),
+      { delivery: { id: 'only-one' }, sleepMs: 50 },
+      header,
+    );
+    const before = runs(gateway).size;
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, i) => deliverTo(four[i % 4]!, event, delivery)),
+    );
+    const told = answers.map(({ body }) => body.status);
+    expect(told.filter((status) => status === ran)).toHaveLength(1);
+    expect(told.filter((status) => status === 'duplicate')).toHaveLength(49);
+    await expect.poll(() => runs(gateway).size - before, POLL).toBe(1);
+  }
+});
 
-test('under load on both nothing is lost and nothing runs twice', SLOW, async () => {
+test('under load on both processes nothing is lost and nothing runs twice', SLOW, async () => {
   const gateway = await startProcesses();
   await gateway.allUp();
   const pairs = await Promise.all([gateway.connections(), gateway.connections()]);
@@ -104,7 +100,7 @@ test('under load on both nothing is lost and nothing runs twice', SLOW, async ()
   expect(new Set(runs(gateway).values())).toEqual(new Set([1]));
 });
 
-test('of bulk replays that both processes make at once, each delivery is replayed by one', SLOW, async () => {
+test('when both processes start bulk replays, each delivery is replayed once', SLOW, async () => {
   const gateway = await startProcesses();
   await gateway.allUp();
   const { primary, sibling } = await gateway.connections();
@@ -131,7 +127,7 @@ test('of bulk replays that both processes make at once, each delivery is replaye
   expect(replayed.filter((id) => failed.includes(id)).toSorted()).toEqual(failed.toSorted());
 });
 
-test('a process that is killed comes back, and what it had accepted runs', SLOW, async () => {
+test('a killed process is restarted, and its accepted deliveries run', SLOW, async () => {
   const gateway = await startProcesses();
   await gateway.allUp();
   const { primary, sibling } = await gateway.connections();
@@ -176,7 +172,7 @@ test('a process that is killed comes back, and what it had accepted runs', SLOW,
 });
 
 test(
-  'killing the first process ends the others; all come back on the port, with what was accepted',
+  'killing the first process ends the others; all restart on the port, with the accepted deliveries',
   SLOW,
   async () => {
     const gateway = await startProcesses();

@@ -36,7 +36,7 @@ function series(text: string, name: string): Record<string, number> {
 }
 
 test(
-  'two processes answer on one port, and a revocation by one holds at the other when it is confirmed',
+  'two processes answer on one port, and a revocation confirmed by one applies at the other',
   SLOW,
   async () => {
     const upstream = await startUpstream();
@@ -70,7 +70,7 @@ test(
 );
 
 test(
-  'limits hold for both together: to the call, small or large, also after borrowing ahead',
+  'limits apply to both together: exact for small and large limits, also after borrowing ahead',
   SLOW,
   async () => {
     const upstream = await startUpstream();
@@ -125,7 +125,7 @@ test('wrong passwords are counted over both', SLOW, async () => {
   expect(statuses).toEqual([...Array(10).fill(401), 429, 429, 429]);
 });
 
-test('metrics of either are those of both, and do not fall when one dies', SLOW, async () => {
+test('metrics of either process are those of both, and do not decrease when one dies', SLOW, async () => {
   const upstream = await startUpstream();
   const gateway = await startProcesses({ peers: { rest: upstream.url } });
   await gateway.allUp();
@@ -158,42 +158,38 @@ test('metrics of either are those of both, and do not fall when one dies', SLOW,
   });
 });
 
-test('a gateway on a shared port refuses one that is taken, shared or not', SLOW, async () => {
+test('a gateway on a shared port refuses a port in use, shared or not', SLOW, async () => {
   const gateway = await startProcesses();
   await gateway.allUp();
   const second = startProcesses({ listen: { host: '127.0.0.1', port: gateway.port } });
   await expect(second).rejects.toMatchObject({ code: 'CONFLICT' });
 });
 
-test(
-  'a process that ends again and again: five times, then the gateway ends too, says why, and is started anew',
-  SLOW,
-  async () => {
-    const gateway = await startProcesses();
-    const first = gateway.primaryPid();
-    const killed = new Set<number>();
-    while (killed.size < 5) {
-      // One look: between two of them it may be gone.
-      const pid = await vi.waitUntil(() => gateway.siblingPids().find((one) => !killed.has(one)), POLL);
-      process.kill(pid, 'SIGKILL');
-      killed.add(pid);
-    }
-    await expect.poll(() => isAlive(first), POLL).toBe(false);
-    const ofCode = (code: string) => gateway.logs.filter(({ reasonCode }) => reasonCode === code);
-    // The process may be gone before its last lines were read.
-    await expect.poll(() => ofCode('CRASH_LOOP').length, POLL).toBe(1);
-    expect(ofCode('PROCESS_ENDED')).toHaveLength(4);
-    expect(ofCode('CRASH_LOOP')).toEqual([
-      expect.objectContaining({
-        level: 'fatal',
-        message: expect.stringMatching(/^gateway exits: Process 2 of 2 .* 5 times .* signal SIGKILL/),
-      }),
-    ]);
-    await gateway.allUp();
-    expect(gateway.primaryPid()).not.toBe(first);
-    expect(gateway.service.status().lastExit).toMatchObject({ code: 1 });
-  },
-);
+test('after five crashes of a process the gateway exits, reports why, and is restarted', SLOW, async () => {
+  const gateway = await startProcesses();
+  const first = gateway.primaryPid();
+  const killed = new Set<number>();
+  while (killed.size < 5) {
+    // One look: between two of them it may be gone.
+    const pid = await vi.waitUntil(() => gateway.siblingPids().find((one) => !killed.has(one)), POLL);
+    process.kill(pid, 'SIGKILL');
+    killed.add(pid);
+  }
+  await expect.poll(() => isAlive(first), POLL).toBe(false);
+  const ofCode = (code: string) => gateway.logs.filter(({ reasonCode }) => reasonCode === code);
+  // The process may be gone before its last lines were read.
+  await expect.poll(() => ofCode('CRASH_LOOP').length, POLL).toBe(1);
+  expect(ofCode('PROCESS_ENDED')).toHaveLength(4);
+  expect(ofCode('CRASH_LOOP')).toEqual([
+    expect.objectContaining({
+      level: 'fatal',
+      message: expect.stringMatching(/^gateway exits: Process 2 of 2 .* 5 times .* signal SIGKILL/),
+    }),
+  ]);
+  await gateway.allUp();
+  expect(gateway.primaryPid()).not.toBe(first);
+  expect(gateway.service.status().lastExit).toMatchObject({ code: 1 });
+});
 
 test.each([1, 2])(
   'SIGTERM during 1,000 requests: %i processes answer them all and end',

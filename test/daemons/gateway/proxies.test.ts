@@ -92,7 +92,7 @@ describe.each([nginx, caddy])('behind $program, configured as docs/proxies.md sh
     console.warn(`${proxy.program} or curl is missing (Debian: apt-get install): its test is skipped.`);
 
   test.skipIf(isMissing !== undefined)(
-    'deliveries carry the address of their sender, agents connect, /internal/ is hidden',
+    'deliveries have the address of their sender, agents connect, /internal/ is hidden',
     async () => {
       const gateway = await startSenders({
         config: { gateway: { publicUrl: 'https://svc.example.com', trustedProxies: ['loopback'] } },

@@ -19,12 +19,12 @@ async function call(gateway: TestGateway, path: string, init: RequestInit = {}) 
 
 const SHOP = '/api/v1/plugins/shop';
 
-test('a route that lists `none` wants a token all the same, unless the config opens such routes', async () => {
+test('a route that lists `none` requires a token, unless the config opens such routes', async () => {
   const gateway = await startBoth({});
   expect((await call(gateway, `${SHOP}/open`)).status).toBe(401);
 });
 
-test('with publicPluginRoutes it answers anybody as tenant `default`, without a user', async () => {
+test('with publicPluginRoutes it answers unauthenticated clients as tenant `default`, without a user', async () => {
   const gateway = await startBoth({ publicPluginRoutes: true });
   const { status, text } = await call(gateway, `${SHOP}/open?a=1`);
   expect([status, JSON.parse(text)]).toMatchObject([200, { user: null, tenantId: 'default' }]);
@@ -32,7 +32,7 @@ test('with publicPluginRoutes it answers anybody as tenant `default`, without a 
   expect((await call(gateway, `${SHOP}/open`, { method: 'HEAD' })).status).toBe(200);
 });
 
-test('nothing else is opened by it', async () => {
+test('publicPluginRoutes opens no other route', async () => {
   const gateway = await startBoth({ publicPluginRoutes: true });
   for (const path of [
     `${SHOP}/orders`,
@@ -48,7 +48,7 @@ test('nothing else is opened by it', async () => {
   expect((await call(gateway, `${SHOP}/open`, { method: 'POST' })).status).toBe(401);
 });
 
-test('a token that is sent counts: whose it is when it is right, 401 when it is wrong', async () => {
+test('a token that is sent is checked: a valid one identifies its bearer, an invalid one is 401', async () => {
   const gateway = await startBoth({ publicPluginRoutes: true });
   const by = (authorization: string, headers = {}) =>
     call(gateway, `${SHOP}/open`, { headers: { authorization, ...headers } });
@@ -57,7 +57,7 @@ test('a token that is sent counts: whose it is when it is right, 401 when it is 
     expect((await by(wrong)).status, wrong).toBe(401);
 });
 
-test('nobody chooses a tenant or an identity by headers', async () => {
+test('headers of an unauthenticated client set neither tenant nor identity', async () => {
   const gateway = await startBoth({ publicPluginRoutes: true });
   const headers = { 'x-tenant-id': 'acme', 'x-svc-host-id': 'operator', 'x-svc-service-key': 'x' };
   const { text } = await call(gateway, `${SHOP}/open`, { headers });
@@ -66,7 +66,7 @@ test('nobody chooses a tenant or an identity by headers', async () => {
   expect(other.status).toBe(403);
 });
 
-test('limits hold for those without a token', async () => {
+test('rate limits apply to clients without a token', async () => {
   const gateway = await startBoth({ publicPluginRoutes: true, rateLimit: { perTokenPerMinute: 2 } });
   const statuses = [];
   for (let i = 0; i < 3; i++) statuses.push((await call(gateway, `${SHOP}/open`)).status);
@@ -76,7 +76,7 @@ test('limits hold for those without a token', async () => {
 test.each([
   [true, []],
   [false, [{ bearer: [] }]],
-])('the merged description says what holds: with publicPluginRoutes %s', async (on, security) => {
+])('the merged description matches the setting: with publicPluginRoutes %s', async (on, security) => {
   const gateway = await startBoth({ publicPluginRoutes: on });
   const { paths } = JSON.parse((await call(gateway, '/openapi-merged.json')).text);
   expect(paths[`${SHOP}/open`].get.security).toEqual(security);

@@ -11,7 +11,7 @@ const AUTHORIZED = { authorization: `Bearer ${MEMBER_TOKEN}` };
 const PROJECT = { projectDir: REST_PROJECT };
 const CONFIG = { plugins: ['./plugins/shop'], gateway: { upstreamTimeoutMs: 100 } };
 
-test("a plugin route's timeoutMs above the gateway's limit is honoured, and its 504 is the route's own", async () => {
+test("a timeoutMs of a plugin route above the gateway's limit is honoured, and its 504 comes from the route", async () => {
   const rest = await startRest({ config: { auth: { mode: 'required' } } });
   const peers = createPeers({ rest: rest.url });
   const gateway = await startGateway({ ...PROJECT, peers, config: CONFIG });

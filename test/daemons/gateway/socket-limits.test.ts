@@ -50,7 +50,7 @@ async function openHost(): Promise<RawSocket> {
   return openRawSocket(gateway, '/hosts/connect', await host.token());
 }
 
-describe('a frame length that is not in its shortest form closes with 1002', () => {
+describe('a frame length not in its shortest form closes with 1002', () => {
   const WRONG = [
     ['64 bits for 5 bytes', clientFrame(Buffer.alloc(5), { lengthBytes: 8 })],
     ['64 bits for 65,535 bytes', clientFrame(Buffer.alloc(65_535), { lengthBytes: 8 })],
@@ -82,7 +82,7 @@ describe('a frame length that is not in its shortest form closes with 1002', () 
 });
 
 describe('a proxied WebSocket', () => {
-  test('takes messages of 1 MiB, in shortest form and in several frames', async () => {
+  test('accepts messages of 1 MiB, in shortest form and in several frames', async () => {
     const { opens, sizes } = await withService();
     const socket = await opens();
     const half = Buffer.alloc(MAX_BYTES / 2);
@@ -112,7 +112,7 @@ describe('a proxied WebSocket', () => {
     expect(sizes).toEqual([]);
   });
 
-  test('closes with 1001 when nothing moves for ten minutes, and not before', async () => {
+  test('closes with 1001 after ten idle minutes, and not before', async () => {
     const { gateway, opens, sizes } = await withService();
     const socket = await opens();
     gateway.clock.advance(minutes(10));
@@ -155,7 +155,7 @@ async function withHalfOpen() {
   return { gateway, client, service };
 }
 
-test('when the client of a proxied WebSocket has ended, the service has ten seconds', async () => {
+test('after the client of a proxied WebSocket has closed, the service has ten seconds', async () => {
   const { gateway, client, service } = await withHalfOpen();
   const ended = once(service.resume(), 'end');
   client.end();
@@ -175,7 +175,7 @@ test('when the client of a proxied WebSocket has ended, the service has ten seco
   await closed;
 });
 
-test('when the service has ended, the client is closed within that time', async () => {
+test('after the service has closed, the client is closed within that time', async () => {
   const { gateway, client, service } = await withHalfOpen();
   const ended = once(client.resume(), 'end');
   service.end();
@@ -185,8 +185,8 @@ test('when the service has ended, the client is closed within that time', async 
   await closed;
 });
 
-describe('a gateway opens so many proxied WebSockets at a time', () => {
-  test('a tenant gets three quarters of them and then 429; 503 when none is free; what closes is free again', async () => {
+describe('a gateway limits open proxied WebSockets', () => {
+  test('a tenant gets three quarters of them, then 429; 503 when none is free; a close frees one', async () => {
     const { url } = await echoService();
     const { open } = await proxyOf(url, 8);
     const first = await Promise.all(Array.from({ length: 6 }, () => open('acme')));

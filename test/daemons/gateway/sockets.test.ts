@@ -70,7 +70,7 @@ const message = (socket: WebSocket) =>
   new Promise<string>((resolve) => socket.once('message', (data) => resolve(String(data))));
 
 describe('a WebSocket through the gateway', () => {
-  test('carries messages both ways, the identity of its caller and the chosen subprotocol', async () => {
+  test('carries messages both ways, the identity of the caller and the negotiated subprotocol', async () => {
     const { gateway, upgrades } = await withSocketUpstream((socket) =>
       socket.on('message', (data) => socket.send(`echo ${data}`)),
     );
@@ -92,7 +92,7 @@ describe('a WebSocket through the gateway', () => {
     expect(metrics).toContain('route="/api/v1/*",status="101"');
   });
 
-  test('tells the upstream of its client what a trusted proxy says, and of nobody else’s claims', async () => {
+  test('forwards the client data of a trusted proxy, and ignores all other claims', async () => {
     const told = {
       ...CI_HEADERS,
       'x-forwarded-for': '198.51.100.1, 203.0.113.7',
@@ -112,7 +112,7 @@ describe('a WebSocket through the gateway', () => {
     expect(direct.upgrades[0]!['x-forwarded-host']).toBe(new URL(direct.gateway.url).host);
   });
 
-  test('carries large messages, pings and what is sent right behind the handshake', async () => {
+  test('carries large messages, pings, and data sent right after the handshake', async () => {
     const { gateway } = await withSocketUpstream((socket) => {
       socket.send('welcome');
       socket.on('message', (data) => socket.send(data));
@@ -144,7 +144,7 @@ describe('a WebSocket through the gateway', () => {
     expect(await atUpstream.promise).toBe(code);
   });
 
-  test('a client that vanishes takes its upstream socket along, and the other way round', async () => {
+  test('a lost client closes its upstream socket, and a lost upstream its client', async () => {
     const gone = Promise.withResolvers<void>();
     const { gateway, sockets } = await withSocketUpstream((socket) =>
       socket.on('close', () => gone.resolve()),
@@ -160,7 +160,7 @@ describe('a WebSocket through the gateway', () => {
     expect((await end).code).toBe(1006);
   });
 
-  test('a slow reader holds its writer back', async () => {
+  test('a slow reader applies back-pressure to its writer', async () => {
     let written = 0;
     const { gateway } = await withSocketUpstream((socket) => {
       const chunk = randomBytes(1024 * 1024);
@@ -191,7 +191,7 @@ describe('an upgrade is refused', () => {
     expect(upgrades).toEqual([]);
   });
 
-  test('by the absolute form of the target, whose authority counts', async () => {
+  test('by the absolute form of the target, whose authority is checked', async () => {
     const { gateway } = await withSocketUpstream((socket) => socket.close());
     const ask = (authority: string) =>
       exchangeBytes(
@@ -202,7 +202,7 @@ describe('an upgrade is refused', () => {
     expect(await ask('evil.example')).toMatch(/^HTTP\/1\.1 403/);
   });
 
-  test('where there is no socket, with dot segments, and when it is no handshake', async () => {
+  test('on routes without a socket, with dot segments, and without a valid handshake', async () => {
     const { gateway } = await withSocketUpstream(() => {});
     expect(await opened(open(gateway, '/nowhere'))).toBe(404);
     expect(await opened(open(gateway, '/api/v1/workflows/x'))).toBe(404);
@@ -229,7 +229,7 @@ describe('an upgrade is refused', () => {
   test.each([
     ['content-length: 4\r\nx-why: y', 'nope'],
     ['transfer-encoding: chunked\r\nx-why: y', '4\r\nnope\r\n0\r\n\r\n'],
-  ])('in the upstream’s own words when it is the upstream that refuses (%j)', async (headers, body) => {
+  ])('with the answer of the upstream when the upstream refuses (%j)', async (headers, body) => {
     const server = createServer((_req, res) => res.end()).on('upgrade', (_request, socket: Socket) => {
       socket.end(`HTTP/1.1 403 Forbidden\r\n${headers}\r\n\r\n${body}`);
     });
@@ -273,7 +273,7 @@ describe('an upgrade is refused', () => {
   });
 });
 
-test('revoking a token closes its open sockets with 4403, between two frames, and no others', async () => {
+test('revoking a token closes only its open sockets with 4403, between two frames', async () => {
   const { gateway } = await withSocketUpstream((socket) => {
     const timer = setInterval(() => socket.send('x'.repeat(100_000)), 1);
     socket.on('close', () => clearInterval(timer));
@@ -289,7 +289,7 @@ test('revoking a token closes its open sockets with 4403, between two frames, an
   expect(other.readyState).toBe(WebSocket.OPEN);
 });
 
-test('a token that expires closes its open sockets with 4401 at that time, and no others', async () => {
+test('a token that expires closes only its open sockets with 4401 at that time', async () => {
   const { gateway } = await withSocketUpstream((socket) => socket.on('message', (data) => socket.send(data)));
   const exp = Math.floor(gateway.clock.now() / 1000) + 60;
   const mine = open(gateway, '/api/v1/live', { authorization: `Bearer ${await signJwt({ exp })}` });
@@ -304,7 +304,7 @@ test('a token that expires closes its open sockets with 4401 at that time, and n
   expect(other.readyState).toBe(WebSocket.OPEN);
 });
 
-test('a gateway that stops says so to open sockets', async () => {
+test('a stopping gateway closes open sockets with a close frame', async () => {
   const { gateway } = await withSocketUpstream(() => {});
   const socket = open(gateway);
   await opened(socket);

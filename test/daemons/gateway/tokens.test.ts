@@ -21,7 +21,7 @@ test('a static token reaches the upstream with the identity of its entry', async
   expect(gateway.upstream.seen[0]?.headers).toMatchObject({ 'x-tenant-id': 'acme', 'x-svc-host-id': 'ci' });
 });
 
-test('static tokens are in the cache under host:token:<token>, and those removed from the config are gone', async () => {
+test('static tokens are cached under host:token:<token>, and those removed from the config are deleted', async () => {
   const first = await startGateway();
   const entry = await first.services.store.cache.get('platform', `host:token:${CI_TOKEN}`);
   expect(entry).toMatchObject({ value: { hostId: 'ci', namespaceId: 'acme' }, expiresAt: null });
@@ -51,15 +51,12 @@ describe('a static token beyond ASCII', () => {
   const statusOf = async (gateway: TestGateway, bytes: Buffer): Promise<number> =>
     (await rawGet(gateway, PATH, [['authorization', `Bearer ${bytes.toString('latin1')}`]])).status;
 
-  test.each(['clé-à', '日本語', '\u00a0edge'])(
-    '%j is taken as UTF-8, as terminals write it',
-    async (token) => {
-      const gateway = await withToken(token);
-      expect(await statusOf(gateway, Buffer.from(token))).toBe(200);
-    },
-  );
+  test.each(['clé-à', '日本語', '\u00a0edge'])('%j is read as UTF-8, as terminals send it', async (token) => {
+    const gateway = await withToken(token);
+    expect(await statusOf(gateway, Buffer.from(token))).toBe(200);
+  });
 
-  test('one byte a character, as browsers write it, counts too; bytes that are neither match nothing', async () => {
+  test('one byte per character, as browsers send it, is accepted too; other bytes match nothing', async () => {
     const gateway = await withToken('clé');
     expect(await statusOf(gateway, Buffer.from('clé', 'latin1'))).toBe(200);
     const marked = await withToken('a\ufffd');
@@ -105,7 +102,7 @@ test('a token of the specified claims alone is accepted: typ and jti are ours', 
   });
 });
 
-test('a token that expires between two calls is refused though it was remembered', async () => {
+test('a token that expires between two calls is refused although it is cached', async () => {
   const gateway = await startGateway();
   const token = await signJwt({}, { expiresIn: 10 });
   expect(await statusWith(gateway, token)).toBe(200);
@@ -161,13 +158,13 @@ describe('GATEWAY_JWT_SECRET', () => {
     expect((await gateway.fetch(PATH, { headers: CI_HEADERS })).status).toBe(200);
   });
 
-  test('production takes one of 32 bytes', async () => {
+  test('production accepts a secret of 32 bytes', async () => {
     const gateway = await startGateway({ profile: 'production', keys: { jwtSecret: 'x'.repeat(32) } });
     expect((await gateway.fetch(PATH, { headers: CI_HEADERS })).status).toBe(200);
   });
 });
 
-test("the operator's credentials of this machine buy tokens that work", async () => {
+test('the operator credentials of this machine are exchanged for valid tokens', async () => {
   const gateway = await startGateway();
   const { clientId, clientSecret } = TEST_OPERATOR;
   const pair = await gateway.call(exchangeToken, { body: { clientId, clientSecret } });
@@ -214,7 +211,7 @@ describe('a refresh token', () => {
     await refresh(second.refreshToken);
   });
 
-  test('may be sent again within ten seconds, when the reply was lost', async () => {
+  test('may be repeated within ten seconds after a lost reply', async () => {
     const { gateway, pair, refresh } = await loggedIn();
     await refresh(pair.refreshToken);
     gateway.clock.advance(seconds(10) - 1);
@@ -222,7 +219,7 @@ describe('a refresh token', () => {
     await refresh(again.refreshToken);
   });
 
-  test('used again after that revokes all that came of its login', async () => {
+  test('reused after that revokes all tokens of its login', async () => {
     const { gateway, pair, refresh } = await loggedIn();
     const second = await refresh(pair.refreshToken);
     gateway.clock.advance(seconds(10));
@@ -234,7 +231,7 @@ describe('a refresh token', () => {
     expect(JSON.stringify(gateway.logs.lines)).not.toContain(pair.refreshToken);
   });
 
-  test('reused, takes the access tokens of its login along at once, and no others', async () => {
+  test('reused, revokes the access tokens of its login at once, and no others', async () => {
     const { gateway, pair, refresh } = await loggedIn();
     const { clientId, clientSecret } = TEST_OPERATOR;
     const other = await gateway.call(exchangeToken, { body: { clientId, clientSecret } });
@@ -424,7 +421,7 @@ describe('every failure is 401 in the error shape, with WWW-Authenticate and one
   });
 });
 
-test('open paths need no token, metrics only from this machine', async () => {
+test('open paths need no token, and metrics are open only to this machine', async () => {
   const gateway = await startGateway();
   for (const path of ['/health', '/api/v1/health', '/openapi.json', '/docs', '/metrics']) {
     expect([path, (await gateway.fetch(path)).status]).toEqual([path, 200]);

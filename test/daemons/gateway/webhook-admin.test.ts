@@ -18,7 +18,7 @@ import {
 
 const plain = { pluginId: '@acme/orders', event: 'plain' } as never;
 
-test('provisioning again rotates, and the former secret lasts 24 hours', async () => {
+test('provisioning again rotates, and the previous secret is valid for 24 hours', async () => {
   const gateway = await startGateway();
   const first = await gateway.call(provisionWebhook, { body: plain });
   const second = await gateway.call(provisionWebhook, { body: plain });
@@ -32,7 +32,7 @@ test('provisioning again rotates, and the former secret lasts 24 hours', async (
   expect([await status(first.secret), await status(second.secret)]).toEqual([401, 200]);
 });
 
-test('a third secret ends the first at once: only one former secret is kept', async () => {
+test('a third secret ends the first at once: only one previous secret is kept', async () => {
   const gateway = await startGateway();
   const secrets = [
     await provision(gateway, 'plain'),
@@ -45,7 +45,7 @@ test('a third secret ends the first at once: only one former secret is kept', as
   expect(statuses).toEqual([401, 200, 200]);
 });
 
-test('after the loss of the master key a webhook works again once it is provisioned again', async () => {
+test('after the loss of the master key a webhook works once it is provisioned again', async () => {
   const first = await startGateway();
   await provision(first, 'plain');
   await first.close();
@@ -59,7 +59,7 @@ test('after the loss of the master key a webhook works again once it is provisio
   expect([await status(secret), await status('any')]).toEqual([200, 401]);
 });
 
-test('the list tells when the former secret was last used, and the log warns four hours before its end', async () => {
+test('the list shows the last use of the previous secret, and the log warns four hours before its end', async () => {
   const gateway = await startGateway();
   const former = await provision(gateway, 'plain');
   const current = await provision(gateway, 'plain');
@@ -81,7 +81,7 @@ test('the list tells when the former secret was last used, and the log warns fou
   ]);
 });
 
-test('revoking ends both secrets; provisioning afterwards starts anew', async () => {
+test('revoking ends both secrets; provisioning afterwards starts from scratch', async () => {
   const gateway = await startGateway();
   const former = await provision(gateway, 'plain');
   const current = await provision(gateway, 'plain');
@@ -95,7 +95,7 @@ test('revoking ends both secrets; provisioning afterwards starts anew', async ()
   expect((await gateway.call(provisionWebhook, { body: plain })).rotated).toBe(false);
 });
 
-test('each instance of a multi webhook has a secret of its own', async () => {
+test('each instance of a multi webhook has its own secret', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'shop', 'eu/1');
   await provision(gateway, 'shop', 'us');
@@ -128,7 +128,7 @@ test('a missing or superfluous instance id is 400 here, an unknown plugin or eve
   );
 });
 
-test('the list tells per namespace what is declared and what is provisioned, and never a secret', async () => {
+test('the list shows declared and provisioned webhooks per namespace, and never a secret', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'created');
   const { items, nextCursor } = await gateway.call(listWebhooks);
@@ -163,7 +163,7 @@ test('the list tells per namespace what is declared and what is provisioned, and
   expect(others.items.every(({ provisioned }) => !provisioned)).toBe(true);
 });
 
-test('the list tells which instance is paused, by itself or with all of its webhook', async () => {
+test('the list shows paused instances, whether paused alone or with the whole webhook', async () => {
   const gateway = await startGateway();
   for (const instance of ['eu', 'us']) await provision(gateway, 'shop', instance);
   const shop = { pluginId: '@acme/orders', event: 'shop' };
@@ -192,14 +192,14 @@ test('provision and revoke share 10 calls a minute per namespace, the list has 6
   await provision(gateway, 'plain');
 });
 
-test('a tenant that uses up its calls does not lock the operator out of other namespaces', async () => {
+test('a tenant that exhausts its calls does not block the operator in other namespaces', async () => {
   const gateway = await startGateway();
   for (let i = 0; i < 10; i++) await gateway.call(provisionWebhook, { body: plain }, MEMBER_TOKEN);
   await expect(gateway.call(provisionWebhook, { body: plain })).rejects.toMatchObject({ status: 429 });
   await gateway.call(provisionWebhook, { body: plain }, ADMIN_TOKEN, { 'x-svc-namespace': 'other' });
 });
 
-test('without a token the admin API is 401; another namespace is for admins alone', async () => {
+test('the admin API without a token is 401; another namespace requires an admin', async () => {
   const gateway = await startGateway();
   expect((await gateway.fetch('/api/v1/webhooks')).status).toBe(401);
   const acting = { 'x-svc-namespace': 'other' };
@@ -221,7 +221,7 @@ test('secrets are sealed at rest', async () => {
   }
 });
 
-test('a webhook declared without auth keeps the gateway from starting, and it says which', async () => {
+test('a webhook declared without auth keeps the gateway from starting, and is named', async () => {
   const { mkdtemp, mkdir, writeFile } = await import('node:fs/promises');
   const { tmpdir } = await import('node:os');
   const project = await mkdtemp(`${tmpdir()}/svc-no-auth-`);

@@ -56,7 +56,7 @@ test.each([
   expect(written).toEqual(['202', 'run 0', '202', 'run 1', '202', 'run 2']);
 });
 
-test('a 202 that waits behind a slow answer of its connection delays its own handler and no other', async () => {
+test('a 202 queued behind a slow answer of its connection delays only its own handler', async () => {
   const gateway = await startGateway();
   const slow = await provision(gateway, 'created');
   const secret = await provision(gateway, 'later');
@@ -72,7 +72,7 @@ test('a 202 that waits behind a slow answer of its connection delays its own han
   expect(written.filter((entry) => entry === '202')).toHaveLength(21);
 });
 
-test('a delivery whose sender has left before its 202 runs all the same', async () => {
+test('a delivery whose sender disconnects before its 202 still runs', async () => {
   const gateway = await startGateway();
   const slow = await provision(gateway, 'created');
   const secret = await provision(gateway, 'later');

@@ -28,7 +28,7 @@ async function statusesOf(gateway: TestGateway, count: number, delivery: Deliver
 const statusOf = async (gateway: TestGateway, delivery: Delivery) =>
   (await deliver(gateway, delivery)).status;
 
-test('unsigned requests use up nothing of the endpoint: a signed delivery is let in after any number of them', async () => {
+test('unsigned requests do not use the budget of the endpoint: a signed delivery is accepted after any number', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'plain');
   expect(await statusesOf(gateway, 120, { event: 'plain' })).toEqual([401]);
@@ -39,7 +39,7 @@ test('unsigned requests use up nothing of the endpoint: a signed delivery is let
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60']);
 });
 
-test('challenges and known ids keep no permit, and answer 429 once the address has used up its budget', async () => {
+test('challenges and known ids hold no permit, and answer 429 once the budget of the address is used up', async () => {
   const gateway = await startGateway();
   const challenged = await provision(gateway, 'challenged');
   const challenge = { event: 'challenged', payload: CHALLENGE };
@@ -58,7 +58,7 @@ test('challenges and known ids keep no permit, and answer 429 once the address h
   expect(handlerRuns(gateway)).toBe(61);
 });
 
-test('a known id is a duplicate for anybody, is tried for authenticity, and charged to its address', async () => {
+test('a known id is a duplicate for every sender, is checked for authenticity, and charged to its address', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'created');
   const known = { event: 'created', payload: { delivery: { id: 'known' } } };
@@ -79,7 +79,7 @@ test('a known id is a duplicate for anybody, is tried for authenticity, and char
   expect(handlerRuns(gateway)).toBe(1);
 });
 
-test('a validator is asked of a known id too, and changes nothing of the answer', async () => {
+test('a validator also checks a known id, without effect on the answer', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'checked');
   const known = { event: 'checked', payload: { delivery: { id: 'known' } } };
@@ -97,7 +97,7 @@ test('a validator is asked of a known id too, and changes nothing of the answer'
   expect(handlerRuns(gateway)).toBe(1);
 });
 
-test('requests that never end hold no permit of the endpoint', async () => {
+test('stalled requests hold no permit of the endpoint', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'plain');
   const head =
@@ -110,7 +110,7 @@ test('requests that never end hold no permit of the endpoint', async () => {
   expect(await statusesOf(gateway, 60, { event: 'plain', secret })).toEqual([200]);
 });
 
-test('of many signed deliveries at once, exactly the limit is let in', async () => {
+test('of many concurrent signed deliveries, exactly the limit is accepted', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'plain');
   const replies = await Promise.all(
@@ -120,7 +120,7 @@ test('of many signed deliveries at once, exactly the limit is let in', async () 
   expect(replies.filter((status) => status === 429)).toHaveLength(20);
 });
 
-test('losers of a race for one id give their permit back', async () => {
+test('deliveries that lose a race for one id return their permit', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'identified');
   const racing = { event: 'identified', secret, payload: { delivery: { id: 'same' }, sleepMs: 100 } };
@@ -130,7 +130,7 @@ test('losers of a race for one id give their permit back', async () => {
   expect(await statusOf(gateway, { event: 'identified', secret })).toBe(429);
 });
 
-test('the window slides: a burst at its end leaves nothing for the next minute', async () => {
+test('the window slides: a burst at its end uses up the next minute', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'plain');
   const signed = { event: 'plain', secret };
@@ -143,7 +143,7 @@ test('the window slides: a burst at its end leaves nothing for the next minute',
   expect(await statusesOf(gateway, 59, signed)).toEqual([200]);
 });
 
-test('behind one proxy that is not trusted a validator still lets the genuine sender in', async () => {
+test('behind one untrusted proxy a validator still accepts the genuine sender', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'checked');
   const from = (address: string) => ({ headers: { 'x-forwarded-for': address } });
@@ -154,7 +154,7 @@ test('behind one proxy that is not trusted a validator still lets the genuine se
   expect(await statusesOf(gateway, 60, { event: 'checked', secret, ...from('198.51.100.1') })).toEqual([200]);
 });
 
-test('addresses behind a trusted proxy have budgets of their own, one for each IPv6 /64', async () => {
+test('addresses behind a trusted proxy have separate budgets, one for each IPv6 /64', async () => {
   const gateway = await startGateway({ config: { gateway: { trustedProxies: ['127.0.0.1'] } } });
   await provision(gateway, 'plain');
   const from = (address: string) => ({ event: 'plain', headers: { 'x-forwarded-for': address } });
@@ -164,7 +164,7 @@ test('addresses behind a trusted proxy have budgets of their own, one for each I
   expect(await statusOf(gateway, from('203.0.113.1'))).toBe(401);
 });
 
-test('namespaces without a secret have budgets apart from provisioned ones, for each address', async () => {
+test('namespaces without a secret have separate budgets per address', async () => {
   const gateway = await startGateway({ config: { gateway: { trustedProxies: ['127.0.0.1'] } } });
   const secret = await provision(gateway, 'challenged');
   const other = await provision(gateway, 'challenged', undefined, OTHER_TOKEN);

@@ -24,7 +24,7 @@ import {
   statuses,
 } from '../../support/webhook-senders.ts';
 
-test('every delivery leaves a record, refused ones too, and other namespaces see none of it', async () => {
+test('every delivery is recorded, refused ones too, and other namespaces see no record', async () => {
   const gateway = await startSenders();
   const secret = await secretOf(gateway, 'sync');
   const ok = await send(gateway, 'sync', secret, { id: 'a', n: 1 });
@@ -80,7 +80,7 @@ test('every delivery leaves a record, refused ones too, and other namespaces see
   await expect(details(gateway, 'no-uuid')).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
 });
 
-test('the record of an async delivery keeps how it was received, and each run of its handler', async () => {
+test('the record of an async delivery has its receipt and each run of its handler', async () => {
   const gateway = await startSenders();
   const secret = await secretOf(gateway, 'retried');
   const { body } = await send(gateway, 'retried', secret, { n: 'steps', failTimes: 1 });
@@ -104,7 +104,7 @@ const RECEIVED = [
   'dispatch: accepted',
 ];
 
-test('lists go on after their cursor', async () => {
+test('lists continue after their cursor', async () => {
   const gateway = await startSenders();
   const secret = await secretOf(gateway, 'queued');
   for (let n = 0; n < 5; n++) await send(gateway, 'queued', secret, { id: `q${n}`, n });
@@ -160,7 +160,7 @@ test.each<[string, (secret: string) => string, string]>([
     'body_newline',
   ],
   ['no signature', () => '', 'prefix_missing'],
-])('a 401 for %s says so to the operator alone', async (_what, sign, reason) => {
+])('a 401 for %s gives the reason to the operator only', async (_what, sign, reason) => {
   const gateway = await startSenders();
   const secret = await secretOf(gateway, 'signed');
   const headers = { 'x-signature': sign(secret) };
@@ -178,7 +178,7 @@ test.each<[string, (secret: string) => string, string]>([
   expect(explanation?.hint).not.toContain(secret);
 });
 
-test('a 401 for a clock that is off says by how many seconds, one for an expired secret that it has expired', async () => {
+test('a 401 for clock skew names the seconds, one for an expired secret names the expiry', async () => {
   const gateway = await startSenders();
   const former = await secretOf(gateway, 'slack');
   const timestamp = gateway.clock.now() / 1000 - 400;
@@ -202,7 +202,7 @@ test('a 401 for a clock that is off says by how many seconds, one for an expired
   });
 });
 
-test('a failed delivery can be replayed, and its sender is then told that it is a duplicate', async () => {
+test('a failed delivery can be replayed, after which its redelivery is a duplicate', async () => {
   const gateway = await startSenders();
   const secret = await secretOf(gateway, 'sync');
   const failed = await send(gateway, 'sync', secret, { id: 'r', n: 'r', failTimes: 1 });
@@ -227,7 +227,7 @@ test('a failed delivery can be replayed, and its sender is then told that it is 
   expect(runsOf(gateway, 'handled')).toEqual(['r', 'r']);
 });
 
-test('what no handler saw cannot be replayed, nor what belongs to another namespace', async () => {
+test('deliveries that reached no handler, or of another namespace, cannot be replayed', async () => {
   const gateway = await startSenders();
   await secretOf(gateway, 'sync');
   const refused = await send(gateway, 'sync', 'wrong', {});
@@ -240,7 +240,7 @@ test('what no handler saw cannot be replayed, nor what belongs to another namesp
   });
 });
 
-test('a bulk replay runs what failed since then, oldest first, and leaves out what was handled meanwhile', async () => {
+test('a bulk replay runs failed deliveries, oldest first, and skips those handled meanwhile', async () => {
   const gateway = await startSenders();
   const secret = await secretOf(gateway, 'sync');
   await send(gateway, 'sync', secret, { id: 'old', n: 'old', failTimes: 1 });
@@ -259,7 +259,7 @@ test('a bulk replay runs what failed since then, oldest first, and leaves out wh
   await eventually(() => expect(runsOf(gateway, 'done')).toContain('old'));
 });
 
-test('of bulk replays at once each delivery is replayed by one', async () => {
+test('concurrent bulk replays replay each delivery once', async () => {
   const gateway = await startSenders();
   const secret = await secretOf(gateway, 'sync');
   const ns = Array.from({ length: 20 }, (_, i) => `n${i}`);
@@ -273,7 +273,7 @@ test('of bulk replays at once each delivery is replayed by one', async () => {
   await eventually(() => expect(runsOf(gateway, 'done').toSorted()).toEqual(ns.toSorted()));
 });
 
-test('a bulk replay wants to be told how far back to go', async () => {
+test('a bulk replay requires a start time', async () => {
   const gateway = await startSenders();
   await expect(gateway.call(replayDeliveries, { body: { since: null } as never })).rejects.toMatchObject({
     code: 'VALIDATION_ERROR',
@@ -282,7 +282,7 @@ test('a bulk replay wants to be told how far back to go', async () => {
 });
 
 test.each(['github', 'stripe', 'slack', 'shopify', 'standard-webhooks', 'sync', 'signed'])(
-  'send signs a sample as %s does, and it goes through every step',
+  'send signs a sample as %s does, and it passes every step',
   async (event) => {
     const gateway = await startSenders();
     await secretOf(gateway, event);
@@ -296,7 +296,7 @@ test.each(['github', 'stripe', 'slack', 'shopify', 'standard-webhooks', 'sync', 
   },
 );
 
-test('send takes the sample of the manifest, refuses what it cannot sign, and says what the sender would be told', async () => {
+test('send uses the sample of the manifest, refuses what it cannot sign, and shows the answer to the sender', async () => {
   const gateway = await startSenders();
   const call = (body: object) =>
     gateway
@@ -317,7 +317,7 @@ test('send takes the sample of the manifest, refuses what it cannot sign, and sa
   expect(await call({ event: 'nothing', data: 1 })).toBe('404 WEBHOOK_NOT_FOUND');
 });
 
-test('a paused sync webhook asks its senders to come back; a paused async one holds, and runs all in order when resumed', async () => {
+test('a paused sync webhook answers with Retry-After; a paused async one queues, and runs in order on resume', async () => {
   const gateway = await startSenders();
   const [sync, queued] = [await secretOf(gateway, 'sync'), await secretOf(gateway, 'narrow')];
   const target = (event: string) => ({ body: { pluginId: 'senders', event } as never });
@@ -380,7 +380,7 @@ async function readStream(
   return told;
 }
 
-test('the stream tells what comes and how it ends, and goes on after its last event, over a restart too', async () => {
+test('the stream reports receipt and end of deliveries, and resumes after its last event, over a restart too', async () => {
   const gateway = await startSenders();
   const [secret, other] = [await secretOf(gateway, 'queued'), await secretOf(gateway, 'queued', OTHER_TOKEN)];
   const first = readStream(gateway.url, (told) =>
@@ -413,7 +413,7 @@ test('the stream tells what comes and how it ends, and goes on after its last ev
   expect((await next.fetch('/api/v1/webhooks/deliveries/stream')).status).toBe(401);
 });
 
-test('a stream ends with the token that opened it', async () => {
+test('a stream ends when its token expires or is revoked', async () => {
   const gateway = await startSenders();
   const mint = async (ttlSeconds: number) =>
     gateway.call(mintToken, { body: { hostId: 'reader', namespaceId: 'default', ttlSeconds } as never });
@@ -436,7 +436,7 @@ test('a stream ends with the token that opened it', async () => {
   expect(await ends[1]).toEqual(ended);
 });
 
-test('provisioning is still its own: a given secret is never shown in lists or records', async () => {
+test('provisioning: a given secret never appears in lists or records', async () => {
   const gateway = await startSenders();
   await gateway.call(provisionWebhook, {
     body: { pluginId: 'senders', event: 'sync', secret: 'given-by-provider' } as never,
@@ -448,7 +448,7 @@ test('provisioning is still its own: a given secret is never shown in lists or r
   );
 });
 
-test('a search that is too short for the index is refused with what to do, before any row is read', async () => {
+test('a search too short for the index is refused with a remedy, before any row is read', async () => {
   const gateway = await startSenders();
   const asked = (search: string) =>
     fetch(`${gateway.url}/api/v1/webhooks/deliveries?search=${encodeURIComponent(search)}`, {

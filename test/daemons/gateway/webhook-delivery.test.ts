@@ -38,7 +38,7 @@ test('step 1: an unknown plugin, an unknown event, a missing and a superfluous i
   ]);
 });
 
-test('step 2: a missing namespace header is 400, also when the URL names one that was not allowed to', async () => {
+test('step 2: a missing namespace header is 400, also when the URL names a namespace without permission', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'plain');
   for (const query of ['', '?namespace=default']) {
@@ -53,7 +53,7 @@ test('step 2: a missing namespace header is 400, also when the URL names one tha
   expect(long.body.error.message).toBe('The x-svc-namespace header must be at most 128 characters long.');
 });
 
-test('the namespace may stand in the URL where provisioning said so, also once the secret was rotated', async () => {
+test('the namespace may be in the URL if provisioning allowed it, also after a rotation', async () => {
   const gateway = await startGateway();
   const { provisionWebhook } = await import('../../../src/contracts/index.ts');
   const { url, secret } = await gateway.call(provisionWebhook, {
@@ -79,7 +79,7 @@ test('the namespace may stand in the URL where provisioning said so, also once t
   expect(await deliverTo(url, withdrawn.secret)).toBe(400);
 });
 
-test('step 3: beyond the limit of the endpoint it is 429 with Retry-After, and one namespace does not use up another', async () => {
+test('step 3: beyond the endpoint limit it is 429 with Retry-After, and namespaces have separate limits', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'plain');
   const other = await provision(gateway, 'plain', undefined, OTHER_TOKEN);
@@ -92,7 +92,7 @@ test('step 3: beyond the limit of the endpoint it is 429 with Retry-After, and o
   expect((await deliver(gateway, { event: 'plain', secret })).status).toBe(200);
 });
 
-test("step 3: namespaces without a secret share one budget, and use up nobody else's", async () => {
+test('step 3: namespaces without a secret share one budget, and use up no other', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'plain');
   const sendAs = async (namespace: string, told: string) =>
@@ -117,7 +117,7 @@ test('step 4: a challenge is echoed without secret or handler; anything else nee
   expect(handlerRuns(gateway)).toBe(0);
 });
 
-test('step 5: an id seen within 7 days is a duplicate, and is told so before authentication', async () => {
+test('step 5: an id seen within 7 days is reported as a duplicate before authentication', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'created');
   const payload = { delivery: { id: 'd-1' } };
@@ -135,7 +135,7 @@ test('step 5: an id seen within 7 days is a duplicate, and is told so before aut
   expect(handlerRuns(gateway)).toBe(2);
 });
 
-test('a number and its digits as text are two ids; another tenant, event or instance has ids of its own', async () => {
+test('a number and its digits as text are two ids; tenants, events and instances have separate ids', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'created');
   const other = await provision(gateway, 'created', undefined, OTHER_TOKEN);
@@ -151,7 +151,7 @@ test('a number and its digits as text are two ids; another tenant, event or inst
   }
 });
 
-test('a number with a fraction is an id too, where no other can be read as the same', async () => {
+test('a number with a fraction is an id too, if no other number parses to the same value', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'created');
   const send = async (id: number, sent: number) => {
@@ -164,7 +164,7 @@ test('a number with a fraction is an id too, where no other can be read as the s
   expect([await send(long, 1), await send(long, 2), await send(long, 2)]).toEqual(['ok', 'ok', 'duplicate']);
 });
 
-test('numbers that parsing makes alike are two ids, unless the whole body is the same', async () => {
+test('numbers that parse to the same value are two ids, unless the whole body is the same', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'created');
   const send = async (id: string) =>
@@ -176,7 +176,7 @@ test('numbers that parsing makes alike are two ids, unless the whole body is the
   expect(await send('1e401')).toBe('ok');
 });
 
-test('a forged delivery leaves no mark: the true one with the same id still runs', async () => {
+test('a forged delivery writes no marker: the genuine one with the same id still runs', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'created');
   const payload = { delivery: { id: 'x' } };
@@ -203,7 +203,7 @@ test('step 6: unprovisioned, wrong and revoked are one 401', async () => {
   expect(JSON.stringify(gateway.logs.lines)).not.toContain(secret);
 });
 
-test("one instance's secret is refused on another instance's route, whatever characters the ids hold", async () => {
+test('the secret of one instance is refused on the route of another, whatever characters the ids contain', async () => {
   const gateway = await startGateway();
   const ids = ['a', 'b/c', 'ünï ☃', '...', '%2F', 'a?b#c'];
   const secrets = await Promise.all(ids.map((id) => provision(gateway, 'shop', id)));
@@ -250,7 +250,7 @@ test('step 7: the handler gets the payload and the context of the spec, and its 
   expect(headers.get('x-webhook-id')).toBe(body.webhookId);
 });
 
-test("a handler's failure is 500 with its code, a throw an EXECUTION_ERROR, and the sender's redelivery runs", async () => {
+test('a handler failure is 500 with its code, a throw an EXECUTION_ERROR, and the redelivery runs', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'created');
   const failed = await deliver(gateway, {
@@ -276,7 +276,7 @@ test("a handler's failure is 500 with its code, a throw an EXECUTION_ERROR, and 
 });
 
 test.each(['throw', 'throw later', 'reject unseen'])(
-  'a sender learns nothing of a handler that fails: %s',
+  'the sender gets no details of a failing handler: %s',
   async (how) => {
     const gateway = await startGateway();
     const secret = await provision(gateway, 'created');
@@ -295,7 +295,7 @@ test.each(['throw', 'throw later', 'reject unseen'])(
   },
 );
 
-test('of 50 identical deliveries at once, one runs and 49 are duplicates', async () => {
+test('of 50 identical concurrent deliveries, one runs and 49 are duplicates', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'created');
   const payload = { delivery: { id: 'same' }, sleepMs: 100 };
@@ -308,7 +308,7 @@ test('of 50 identical deliveries at once, one runs and 49 are duplicates', async
   expect(handlerRuns(gateway)).toBe(1);
 });
 
-test('when the winner of a race fails, a waiting one runs itself', async () => {
+test('when the winner of a race fails, a waiting delivery runs', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'created');
   const send = (extra: object) =>
@@ -320,7 +320,7 @@ test('when the winner of a race fails, a waiting one runs itself', async () => {
   expect((await loser).body.status).toBe('ok');
 });
 
-test('async: 202 with the id at once, the handler afterwards; a failure is logged, not retried', async () => {
+test('async: 202 with the id at once, the handler runs afterwards; a failure is logged, not retried', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'later');
   const send = (id: string, payload: object) =>
@@ -340,7 +340,7 @@ test('async: 202 with the id at once, the handler afterwards; a failure is logge
   expect(handlerRuns(gateway)).toBe(2);
 });
 
-test('async: a failure that the handler returns is logged with its code, as one that it throws', async () => {
+test('async: a failure returned by the handler is logged with its code, like a thrown one', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'later');
   const { body } = await deliver(gateway, { event: 'later', secret, payload: { do: 'fail' } });
@@ -354,7 +354,7 @@ test('async: a failure that the handler returns is logged with its code, as one 
   });
 });
 
-test('an accepted delivery that the gateway did not get to is dispatched at its next start', async () => {
+test('an accepted delivery that was not dispatched is dispatched at the next start of the gateway', async () => {
   const first = await startGateway({ config: { execution: { worker: { maxProcesses: 1 } } } });
   const secret = await provision(first, 'later');
   const send = (n: number) =>
@@ -378,7 +378,7 @@ test('an accepted delivery that the gateway did not get to is dispatched at its 
   expect(runs.sort((a, b) => a - b)).toEqual(Array.from({ length: 12 }, (_, n) => n));
 });
 
-test('secrets and markers are still there after a restart', async () => {
+test('secrets and markers survive a restart', async () => {
   const first = await startGateway();
   const secret = await provision(first, 'created');
   const payload = { delivery: { id: 'k' } };
@@ -391,7 +391,7 @@ test('secrets and markers are still there after a restart', async () => {
   ).toBe('ok');
 });
 
-test('a body that is not UTF-8 is no JSON: nobody gets what was not sent, nor do two ids become one', async () => {
+test('a body that is not UTF-8 is invalid JSON: it is neither altered, nor can two ids become one', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'created');
   for (const letter of ['é', 'è']) {
@@ -413,7 +413,7 @@ test('bad JSON is authenticated first, then 400', async () => {
   expect(handlerRuns(gateway)).toBe(0);
 });
 
-test('the signature is over the bytes as sent: a body that is re-serialised is refused', async () => {
+test('the signature covers the bytes as sent: a re-serialised body is refused', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'created');
   const spaced = '{ "delivery": { "id": "ws" } }';
@@ -445,7 +445,7 @@ test('a compressed body is 415', async () => {
     ).toBe(200);
 });
 
-test('a body over maxBodyBytes is 413 and the connection is closed, whether its length was announced or not', async () => {
+test('a body over maxBodyBytes is 413 and the connection is closed, with or without a declared length', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'small');
   const exact = JSON.stringify({ pad: 'x'.repeat(100 - 10) });
@@ -470,7 +470,7 @@ test('a body over maxBodyBytes is 413 and the connection is closed, whether its 
   expect(chunked).toBe(413);
 });
 
-test('a body in chunks of one byte is the body', async () => {
+test('a body in chunks of one byte arrives complete', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'plain');
   const text = JSON.stringify({ pad: Array.from({ length: 300 }, (_, n) => n) });
@@ -495,7 +495,7 @@ test('webhooks are delivered with POST alone', async () => {
   }
 });
 
-test('custom: only a clear yes of the validator is valid, and the previous secret is tried in its grace', async () => {
+test('custom: only an explicit true of the validator is valid, and the previous secret is tried in its grace period', async () => {
   const gateway = await startGateway();
   expect((await deliver(gateway, { event: 'checked', secret: 'x' })).status).toBe(401);
   const first = await provision(gateway, 'checked');
@@ -527,7 +527,7 @@ test('a member of the namespace may provision; its deliveries belong to that nam
   expect((await deliver(gateway, { event: 'plain', secret, namespace: 'other' })).status).toBe(401);
 });
 
-test('a clock that jumps neither forgets an id, nor locks a sender out, nor brings a revoked secret back', async () => {
+test('a clock jump neither expires an id, nor locks a sender out, nor restores a revoked secret', async () => {
   const gateway = await startGateway();
   const first = await provision(gateway, 'created');
   const send = async (secret: string, id: string) => {

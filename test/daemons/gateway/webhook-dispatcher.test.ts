@@ -104,7 +104,7 @@ async function start({ concurrency = 8 } = {}) {
 
 const settled = () => new Promise((resolve) => setTimeout(resolve, 50));
 
-test('a delivery that was read back from the store before it was enqueued runs once', async () => {
+test('a delivery read from the store before it was enqueued runs once', async () => {
   const { dispatcher, accept, enqueue, names } = await start();
   const delivery = await accept('a');
   dispatcher.runBacklog();
@@ -114,7 +114,7 @@ test('a delivery that was read back from the store before it was enqueued runs o
   expect(names()).toEqual(['a']);
 });
 
-test('while the store is read back, a later delivery of an order stays behind the earlier ones', async () => {
+test('while the store is read, a later delivery of an order stays behind the earlier ones', async () => {
   const { dispatcher, accept, enqueue, names, runs } = await start();
   await accept('first', 'ordered', 'k');
   const second = await accept('second', 'ordered', 'k');
@@ -126,7 +126,7 @@ test('while the store is read back, a later delivery of an order stays behind th
   await expect.poll(names).toEqual(['first', 'second']);
 });
 
-test('what is paused in the midst of its order goes on in its order when it is resumed', async () => {
+test('a delivery paused within its order continues in that order on resume', async () => {
   const { dispatcher, accept, enqueue, names, runs, paused } = await start({ concurrency: 1 });
   for (const name of ['o1', 'o2', 'o3']) await enqueue(await accept(name, 'ordered', 'k'));
   await enqueue(await accept('a'));
@@ -149,7 +149,7 @@ test('what is paused in the midst of its order goes on in its order when it is r
   }
 });
 
-test('another attempt runs what is loaded then, and waits while nothing is', async () => {
+test('a retry runs the currently loaded code, and waits while no code is loaded', async () => {
   const { dispatcher, accept, enqueue, clock, runs, load, logs } = await start();
   await enqueue(await accept('a'));
   await enqueue(await accept('b'));
@@ -169,7 +169,7 @@ test('another attempt runs what is loaded then, and waits while nothing is', asy
     .toEqual(['a 2.0.0', 'b 2.0.0']);
 });
 
-test('what lies there because its webhook is paused is read once, however often there is room for more', async () => {
+test('deliveries of a paused webhook are read once, however often the queue has room', async () => {
   const { dispatcher, accept, enqueue, paused, read, runs } = await start();
   const many = (count: number, event?: string) =>
     Promise.all(Array.from({ length: count }, (_, index) => accept(`${index}`, event)));

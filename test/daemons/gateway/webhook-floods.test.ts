@@ -64,7 +64,7 @@ async function unrecordedOf(gateway: TestGateway): Promise<number | undefined> {
   return [...lines].reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
-test('a flood of unsigned deliveries leaves sixty short records a minute, and takes none of a genuine delivery', async () => {
+test('a flood of unsigned deliveries leaves sixty short records a minute, and displaces no genuine delivery', async () => {
   const gateway = await startGateway({ config: { retention: { deliveriesMaxBytes: 3_000_000 } } });
   const secret = await provision(gateway, 'plain');
   for (let n = 0; n < 20; n++)
@@ -93,7 +93,7 @@ test('a flood of unsigned deliveries leaves sixty short records a minute, and ta
   expect((await deliver(gateway, { event: 'plain', secret })).status).toBe(200);
 });
 
-test('made-up namespaces and instances leave no more records than one does in all, and no sums of their own', async () => {
+test('unknown namespaces and instances share one record budget, and have no totals of their own', async () => {
   const gateway = await startGateway();
   await provision(gateway, 'shop', 'a');
   const send = (n: number) => deliver(gateway, { event: 'shop', instance: `made-up-${n}` });

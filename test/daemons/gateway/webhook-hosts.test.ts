@@ -18,7 +18,7 @@ test('a custom validator without a connected host: 503, and the handler does not
   expect([status, body.error.code, headers.get('retry-after')]).toEqual([503, 'HOST_UNAVAILABLE', '5']);
 });
 
-test('a handler without a connected host: 503 and when to come again', async () => {
+test('a handler without a connected host: 503 with Retry-After', async () => {
   const gateway = await start();
   const secret = await provision(gateway, 'plain');
   const { status, body, headers } = await deliver(gateway, { event: 'plain', secret, payload: {} });

@@ -22,7 +22,7 @@ const idOf = ({ headers }: { headers: Headers }): string => headers.get('x-webho
 const journalOf = ({ dataDir }: TestGateway): string => join(dataDir, 'inbox', '0.log');
 const statusOf = async (gateway: TestGateway, id: string) => (await details(gateway, id)).status;
 
-test('a failed delivery runs again after its backoff, and is done when an attempt succeeds', async () => {
+test('a failed delivery is retried after its backoff, and is done when an attempt succeeds', async () => {
   const gateway = await startSenders();
   const secret = await secretOf(gateway, 'retried');
   const sent = await send(gateway, 'retried', secret, { n: 'r', failTimes: 2 });
@@ -68,7 +68,7 @@ test('a backoff lasts no longer when the wall clock is set back an hour', async 
   await eventually(async () => expect(await statusOf(gateway, idOf(sent))).toBe('succeeded'));
 });
 
-test('when all attempts failed it is dead, the log says so, and a replay begins anew', async () => {
+test('after its last failed attempt a delivery is dead and logged, and a replay starts again', async () => {
   const gateway = await startSenders();
   const secret = await secretOf(gateway, 'retried');
   const sent = await send(gateway, 'retried', secret, { n: 'd', failTimes: 3 });
@@ -86,7 +86,7 @@ test('when all attempts failed it is dead, the log says so, and a replay begins 
   await eventually(async () => expect(await statusOf(gateway, again.webhookId)).toBe('succeeded'));
 });
 
-test('a delivery that waits for another attempt does so over a restart', async () => {
+test('a delivery that waits for a retry survives a restart', async () => {
   const first = await startSenders();
   const secret = await secretOf(first, 'retried');
   const sent = await send(first, 'retried', secret, { n: 'w', failTimes: 1 });
@@ -99,7 +99,7 @@ test('a delivery that waits for another attempt does so over a restart', async (
   await eventually(() => expect(runsOf(second, 'handled')).toEqual(['w']));
 });
 
-test('concurrency 1 runs one delivery of a namespace at a time, in the order they came', async () => {
+test('concurrency 1 runs one delivery of a namespace at a time, in order of receipt', async () => {
   const gateway = await startSenders();
   const [secret, other] = [await secretOf(gateway, 'narrow'), await secretOf(gateway, 'narrow', OTHER_TOKEN)];
   for (let n = 0; n < 3; n++) await send(gateway, 'narrow', secret, { n, sleepMs: 150 });
@@ -114,7 +114,7 @@ test('concurrency 1 runs one delivery of a namespace at a time, in the order the
   expect(runsOf(gateway, 'done').indexOf('other')).toBeLessThan(3);
 });
 
-test('orderBy: one order runs in its order, also when an attempt fails; other orders go on meanwhile', async () => {
+test('orderBy: deliveries of one order run in sequence, also after a failed attempt; other orders proceed', async () => {
   const gateway = await startSenders();
   const secret = await secretOf(gateway, 'ordered');
   const of = (id: string, n: string, more = {}) =>
@@ -129,7 +129,7 @@ test('orderBy: one order runs in its order, also when an attempt fails; other or
   await eventually(() => expect(runsOf(gateway, 'done')).toEqual(['c2-a', 'c1-a', 'c1-b', 'c1-c']));
 });
 
-test('what is async-only is refused on a synchronous webhook, with the path', () => {
+test('async-only settings are refused on a synchronous webhook, with their path', () => {
   const webhook = {
     event: 'x',
     handler: 'a.js#b',
@@ -148,7 +148,7 @@ test('what is async-only is refused on a synchronous webhook, with the path', ()
 });
 
 test.runIf(process.platform === 'linux')(
-  'a delivery that the store does not take is answered 503 with Retry-After, and taken once it does',
+  'a delivery that the store refuses is answered 503 with Retry-After, and accepted once the store recovers',
   async () => {
     const gateway = await startSenders();
     const [queued, sync] = [await secretOf(gateway, 'queued'), await secretOf(gateway, 'sync')];
@@ -174,7 +174,7 @@ test.runIf(process.platform === 'linux')(
 );
 
 test.runIf(process.platform === 'linux')(
-  'a delivery whose end the store does not take is 503, and runs again when its sender comes back after the lease',
+  'a delivery whose end cannot be stored is 503, and runs again on redelivery after the lease',
   async () => {
     const gateway = await startSenders();
     const secret = await secretOf(gateway, 'sync');
@@ -195,7 +195,7 @@ test.runIf(process.platform === 'linux')(
   },
 );
 
-test('an address that keeps failing is answered 429 unless it is authentic, in its own namespace alone', async () => {
+test('an address with repeated failures gets 429 unless authentic, only in its own namespace', async () => {
   const gateway = await startSenders();
   const [secret, other] = [await secretOf(gateway, 'sync'), await secretOf(gateway, 'sync', OTHER_TOKEN)];
   for (let i = 0; i < 120; i++) expect((await send(gateway, 'sync', 'wrong', { i })).status).toBe(401);
@@ -209,7 +209,7 @@ test('an address that keeps failing is answered 429 unless it is authentic, in i
   expect((await send(gateway, 'sync', 'wrong', { id: 'later' })).status).toBe(401);
 });
 
-test('records go by age and by size, and accepting goes on while they go', async () => {
+test('records are pruned by age and size, and deliveries are accepted meanwhile', async () => {
   const gateway = await startSenders({
     config: { retention: { deliveriesDays: 1, deliveriesMaxBytes: 400_000 } },
   });
@@ -238,7 +238,7 @@ test('records go by age and by size, and accepting goes on while they go', async
   });
 });
 
-test('a sync delivery that its gateway did not live to end shows as interrupted, and can be replayed', async () => {
+test('a sync delivery interrupted by a crash is listed as interrupted, and can be replayed', async () => {
   const first = await startSenders();
   const secret = await secretOf(first, 'sync');
   const ok = await send(first, 'sync', secret, { id: 'i', n: 'i' });
@@ -261,7 +261,7 @@ describe('the queue', () => {
   }
   const LIMIT = 2;
 
-  test('never runs more of a lane than its limit nor two of an order, keeps the order, and loses nothing', () => {
+  test('respects the limit of each lane, runs one delivery per order at a time in sequence, and loses none', () => {
     const job = fc.record({
       lane: fc.option(fc.constantFrom('a', 'b'), { nil: undefined }),
       order: fc.option(fc.constantFrom('x', 'y', 'z'), { nil: undefined }),

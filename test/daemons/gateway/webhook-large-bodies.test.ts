@@ -20,7 +20,7 @@ test.each([
     what: 'as many short objects of different keys as fit',
     body: padded({ list: Array.from({ length: 90_000 }, (_, n) => ({ [n.toString(36)]: 0 })) }),
   },
-])('a body of 1 MB with $what reaches its sync handler, and its echo comes back', async ({ body }) => {
+])('a body of 1 MB with $what reaches its sync handler, and its echo is returned', async ({ body }) => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'plain');
   expect(Buffer.byteLength(body)).toBe(MAX_BODY_BYTES);
@@ -30,7 +30,7 @@ test.each([
   expect(JSON.stringify(reply.body.result.saw) === body).toBe(true);
 });
 
-test('after a large body a small one is held to the ordinary limits again', async () => {
+test('after a large body a small one is subject to the ordinary limits again', async () => {
   const gateway = await startGateway({ config: { execution: { worker: { maxProcesses: 1 } } } });
   const secret = await provision(gateway, 'plain');
   const keys = Object.fromEntries(Array.from({ length: 60_000 }, (_, n) => [`k${n}`, n]));

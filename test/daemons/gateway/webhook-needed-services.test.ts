@@ -39,7 +39,7 @@ const ended = (gateway: TestGateway, webhookId: string, status: string) =>
     expect([record.status, record.attempts]).toEqual([status, 1]);
   });
 
-test('an accepted delivery waits while the state service is away, and runs once it answers again', async () => {
+test('an accepted delivery waits while the state service is unavailable, and runs once it responds again', async () => {
   const { gateway, send, stopState, startState } = await start();
   await ended(gateway, await send('1', { count: 'n' }), 'succeeded');
   await stopState();
@@ -63,7 +63,7 @@ test('an accepted delivery waits while the state service is away, and runs once 
   await logged(gateway, 'is available again');
 });
 
-test('a handler that has begun when the state service goes away fails, and is not run again', async () => {
+test('a handler in flight when the state service fails is not run again', async () => {
   const { gateway, send, stopState, startState } = await start();
   const webhookId = await send('1', { count: 'n', sleepMs: 2000 });
   await eventually(() => expect(handlerRuns(gateway)).toBe(1));
@@ -83,7 +83,7 @@ async function startSync() {
   return { gateway, send, stopState, startState };
 }
 
-test('a sync delivery is answered 503 before its handler starts while the state service is away', async () => {
+test('a sync delivery is answered 503 before its handler starts while the state service is unavailable', async () => {
   const { gateway, send, stopState, startState } = await startSync();
   expect((await send({ count: 'n' })).status).toBe(200);
   await stopState();
@@ -97,7 +97,7 @@ test('a sync delivery is answered 503 before its handler starts while the state 
   await eventually(async () => expect((await send({ count: 'n' })).status).toBe(200));
 });
 
-test('a plugin that has shown to do without the state service is not held while that is away', async () => {
+test('a plugin that ran without calling the state service is not held while that is unavailable', async () => {
   const { gateway, send, stopState } = await startSync();
   for (let run = 0; run < 50; run++) expect((await send({})).status).toBe(200);
   await stopState();
@@ -105,7 +105,7 @@ test('a plugin that has shown to do without the state service is not held while 
   expect(handlerRuns(gateway)).toBe(55);
 });
 
-test('one call makes a service needed again, of the plugin that called alone', () => {
+test('one call marks a service as needed again, only for the calling plugin', () => {
   const use = new ServiceUse();
   const { permissions } = ManifestV3.parse({ schema: 'svc.plugin/3', id: 'a', version: '1.0.0' });
   const runs = (count: number): void => {
@@ -124,7 +124,7 @@ test('one call makes a service needed again, of the plugin that called alone', (
   expect(use.neededBy('b', permissions)).toEqual(['state']);
 });
 
-test('a service that is away is probed twice a second, however many deliveries wait for it', async () => {
+test('an unavailable service is probed twice a second, however many deliveries wait for it', async () => {
   let probes = 0;
   let isThere = false;
   const health = createServer((_request, response) => {

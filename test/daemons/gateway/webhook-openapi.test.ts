@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { startGateway } from '../../support/gateway.ts';
 import { openApiFaults } from '../../support/openapi.ts';
 
-test('the description of the gateway names every webhook endpoint but the stream, and is valid', async () => {
+test('the description of the gateway lists every webhook endpoint but the stream, and is valid', async () => {
   const gateway = await startGateway();
   const document = (await (await gateway.fetch('/openapi.json')).json()) as { paths: Record<string, object> };
   expect(await openApiFaults(document)).toEqual([]);
@@ -26,7 +26,7 @@ test('the description of the gateway names every webhook endpoint but the stream
   ]);
 });
 
-test('deliveries stand in it with their header, their answers and without a Bearer token', async () => {
+test('deliveries are described with their header and answers, and without a Bearer token', async () => {
   const gateway = await startGateway();
   const { paths } = (await (await gateway.fetch('/openapi-merged.json')).json()) as {
     paths: Record<string, { post: Record<string, unknown> }>;

@@ -9,7 +9,7 @@ import { tempDir } from '../../support/daemon.ts';
 
 const key = (event: string) => ({ namespaceId: 'default', pluginId: 'p', event, instanceId: '' });
 
-test('a process that was told nothing sees at its next look who was resumed, also when another was paused meanwhile', async () => {
+test('a process without a notification sees a resume at its next check, also when another webhook was paused meanwhile', async () => {
   const clock = manualClock();
   const store = await sqliteGatewayStore({ dataDir: await tempDir(), clock, logger: silentLogger });
   onTestFinished(() => store.close());

@@ -48,7 +48,7 @@ const secretFor = (provider: Provider): string => makeSecret(authOf(provider), s
 
 const bodies = fc.json().map((text) => text);
 
-describe('signed by the senders own libraries', () => {
+describe("signed by the senders' own libraries", () => {
   test('github', async () => {
     await fc.assert(
       fc.asyncProperty(bodies, fc.string({ minLength: 1 }), async (body, secret) => {
@@ -76,7 +76,7 @@ describe('signed by the senders own libraries', () => {
     );
   });
 
-  test('standardwebhooks and svix, with the secret that we make', () => {
+  test('standardwebhooks and svix, with a generated secret', () => {
     const secret = secretFor('standard-webhooks');
     fc.assert(
       fc.property(bodies, fc.uuid(), (body, id) => {
@@ -120,7 +120,7 @@ describe('signed by the senders own libraries', () => {
     );
   });
 
-  test('what we sign, their libraries take', async () => {
+  test('their libraries accept our signatures', async () => {
     const body = '{"a":1}';
     const key = verificationKey(secretFor('standard-webhooks'));
     const standard = schemeOf(authOf('standard-webhooks')).sign(key, Buffer.from(body), {
@@ -136,7 +136,7 @@ describe('signed by the senders own libraries', () => {
   });
 });
 
-test.each(PROVIDERS)('%s: what we sign is valid, one changed byte is not, nor another secret', (provider) => {
+test.each(PROVIDERS)('%s: our signature is valid; a changed byte or another secret is not', (provider) => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 1, maxLength: 200 }), fc.nat(), (bytes, at) => {
       const body = Buffer.from(bytes);
@@ -180,7 +180,7 @@ test.each([
   '0x70dbd880',
   ' 1893456000',
   '99999999999999',
-])('a timestamp spelled %j is refused, however it is signed', (timestamp) => {
+])('a timestamp spelled %j is refused, even with a valid signature', (timestamp) => {
   const hex = createHmac('sha256', 's').update(`${timestamp}.{}`).digest('hex');
   const slack = createHmac('sha256', 's').update(`v0:${timestamp}:{}`).digest('hex');
   expect(
@@ -198,7 +198,7 @@ test.each([
     );
 });
 
-test('of several signatures in one header one must be right and all well-formed', () => {
+test('of several signatures in one header one must match and all be well-formed', () => {
   const hex = (secret: string) => createHmac('sha256', secret).update(`${SECONDS}.{}`).digest('hex');
   const stripe = (fields: string) =>
     faultOf('stripe', { 'stripe-signature': `t=${SECONDS},${fields}` }, '{}', keysOf('right'));
@@ -233,7 +233,7 @@ test('of several signatures in one header one must be right and all well-formed'
   expect(standard(signature, { 'webhook-id': '' })).toBe('header_missing');
 });
 
-test('nothing a stranger sends passes by chance or crashes the check', () => {
+test('no random input passes the check or crashes it', () => {
   const names = [
     'stripe-signature',
     'x-slack-signature',
@@ -267,7 +267,7 @@ test('nothing a stranger sends passes by chance or crashes the check', () => {
   );
 });
 
-test('provisioning makes a secret that the sender takes, and takes the one that the sender made, without echoing it', async () => {
+test('provisioning makes a valid secret for the sender, and accepts one of the sender without echoing it', async () => {
   const gateway = await startGateway({ projectDir: SENDERS });
   const call = (body: object) =>
     gateway.call(provisionWebhook, { body: { pluginId: 'senders', ...body } as never });

@@ -5,7 +5,7 @@ import { tempDir } from '../../support/daemon.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { greeter, pluginFolder, startMarketplace } from '../marketplace/support.ts';
 
-test('webhooks come and go with their plugins, also where the marketplace cannot tell the gateway', async () => {
+test('webhooks are added and removed with their plugins, also when the marketplace cannot reach the gateway', async () => {
   const projectDir = await tempDir();
   const options = { projectDir, dataDir: join(projectDir, '.svc') };
   const marketplace = await startMarketplace(options);

@@ -26,7 +26,7 @@ const contexts = (gateway: TestGateway) =>
     .filter((line) => line.message === 'handled')
     .map((line) => (line.meta as { context: Record<string, unknown> }).context);
 
-test('a sync handler gets the headers, the method, the path and the query, but nothing that authenticates', async () => {
+test('a sync handler gets headers, method, path and query, but no credentials', async () => {
   const gateway = await startGateway();
   const { secret } = await gateway.call(provisionWebhook, {
     body: { pluginId: '@acme/orders', event: 'plain', namespaceInUrl: true } as never,
@@ -78,7 +78,7 @@ test('an async handler gets them too, after a restart and in a replay', async ()
     expect(contexts(second)[0]!.headers).not.toHaveProperty(name);
 });
 
-test('a validator gets every header as it came, and its handler none that holds the secret, whatever its name', async () => {
+test('a validator gets every header unchanged, and its handler none that contains the secret, whatever its name', async () => {
   const gateway = await startGateway();
   const secret = await provision(gateway, 'checked');
   const { status, body } = await deliver(gateway, {
@@ -98,7 +98,7 @@ test('a validator gets every header as it came, and its handler none that holds 
   for (const name of ['x-custom', 'x-custom-b']) expect(body.result.context.headers).not.toHaveProperty(name);
 });
 
-test('the record of a refused request keeps short values of harmless headers alone', async () => {
+test('the record of a refused request keeps only short values of harmless headers', async () => {
   const gateway = await startGateway();
   await provision(gateway, 'plain');
   const { headers } = await deliver(gateway, {

@@ -7,7 +7,7 @@ const provision = (gateway: TestGateway, event: string, more: object = {}) =>
   gateway.call(provisionWebhook, { body: { pluginId: 'senders', event, ...more } as never });
 
 test.each(['stripe', 'slack', 'shopify'])(
-  'a secret that %s made is replaced by one of its own, or by one of ours on demand',
+  'a secret made by %s is replaced by another of the sender, or by a generated one on demand',
   async (event) => {
     const gateway = await startSenders();
     const given = { secret: 'made-by-the-provider' };
@@ -24,7 +24,7 @@ test.each(['stripe', 'slack', 'shopify'])(
   },
 );
 
-test('the first secret, and those of senders that take ours, need no flag; the reply tells the limit', async () => {
+test('the first secret, and those of senders that accept ours, need no flag; the reply states the limit', async () => {
   const gateway = await startSenders();
   expect(await provision(gateway, 'stripe')).toMatchObject({ rotated: false, requestsPerMinute: 100_000 });
   expect((await provision(gateway, 'github')).rotated).toBe(false);

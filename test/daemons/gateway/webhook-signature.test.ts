@@ -69,7 +69,7 @@ test('one changed byte of the body or of the signature is refused', () => {
   );
 });
 
-test('no header value at all passes by chance or crashes the check', () => {
+test('no random header value passes the check or crashes it', () => {
   fc.assert(
     fc.property(
       fc.oneof(
@@ -112,14 +112,14 @@ test.each<[string, string[], string]>([
   expect(verifySharedSecret(github, rawHeaders, body, keysOf('now'), NOW)).toEqual({ valid: false, fault });
 });
 
-test('a header whose value is the word "repeated" is a value like any other', () => {
+test('a header whose value is the word "repeated" is an ordinary value', () => {
   expect(verifySharedSecret(plain, ['x-token', 'repeated'], body, keysOf('repeated'), NOW)).toEqual({
     valid: true,
     secret: 'current',
   });
 });
 
-test('base64 must be the canonical one', () => {
+test('base64 must be canonical', () => {
   const signature = hmac('now', body, 'base64');
   for (const other of [
     signature.replace(/=+$/, ''),
@@ -131,7 +131,7 @@ test('base64 must be the canonical one', () => {
   }
 });
 
-test('the previous secret is accepted while it lasts, and nothing when there is none at all', () => {
+test('the previous secret is accepted until it expires, and none is accepted without any secret', () => {
   const header = ['x-hub-signature-256', `sha256=${hmac('before', body)}`];
   expect(verifySharedSecret(github, header, body, keysOf('now', 'before'), NOW)).toEqual({
     valid: true,
@@ -151,7 +151,7 @@ test('the previous secret is accepted while it lasts, and nothing when there is 
 });
 
 test.each(['SERVICE_UNAVAILABLE', 'HOST_UNAVAILABLE'] as const)(
-  'a validator that could not run (%s) has not said no: the delivery is unavailable, not unauthentic',
+  'a validator that could not run (%s) makes the delivery unavailable, not unauthentic',
   async (code) => {
     const unavailable = new PlatformError(code, 'no room');
     const { verify } = createWebhookVerifier(() => Promise.reject(unavailable), systemClock, silentLogger);

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { takeUnread } from '../../../src/daemons/group/hand-over.ts';
 
-test('what came is taken along, what comes stays unread for the next process', async () => {
+test('received bytes are handed over, and later bytes stay unread for the next process', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');

@@ -47,7 +47,7 @@ function group(siblings: number): { clock: ManualClock; create: CreateLimiter[];
 
 const allowed = async (limiter: SharedLimiter, limit: number) => (await limiter.take('key', limit)).allowed;
 
-test('whoever asks, in whatever order and together or apart, exactly the limit gets through', async () => {
+test('exactly the limit is granted, in whatever order and concurrency processes call', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 400 }),
@@ -80,7 +80,7 @@ test('whoever asks, in whatever order and together or apart, exactly the limit g
   );
 });
 
-test('what was borrowed ahead is called back before anybody is refused', async () => {
+test('borrowed permits are recalled before a call is refused', async () => {
   const { create } = group(2);
   const [primary, one, two] = create.map((make) => make('test', { windowMs: MINUTE }));
   for (const sibling of [one!, two!]) expect(await allowed(sibling, 1000)).toBe(true);
@@ -90,7 +90,7 @@ test('what was borrowed ahead is called back before anybody is refused', async (
   expect(await allowed(one!, 1000)).toBe(false);
 });
 
-test('most calls of a sibling cost no question, and a flood of refused ones next to none', async () => {
+test('most calls of a sibling process need no query, and a flood of refused ones hardly any', async () => {
   const { create, frames } = group(1);
   const sibling = create[1]!('test', { windowMs: MINUTE });
   for (let i = 0; i < 10_000; i++) await sibling.take('key', 10_000);
@@ -100,7 +100,7 @@ test('most calls of a sibling cost no question, and a flood of refused ones next
   expect(frames() - before).toBeLessThan(10);
 });
 
-test('a new window begins for all at once', async () => {
+test('a new window begins for all processes at once', async () => {
   const { create, clock } = group(1);
   const [primary, sibling] = create.map((make) => make('test', { windowMs: MINUTE }));
   for (let i = 0; i < 10; i++) expect(await allowed(i % 2 === 0 ? primary! : sibling!, 10)).toBe(true);
@@ -109,7 +109,7 @@ test('a new window begins for all at once', async () => {
   expect([await allowed(sibling!, 10), await allowed(primary!, 10)]).toEqual([true, true]);
 });
 
-test('borrowed calls that lapse unused are given back, and no window has more calls than the limit', async () => {
+test('unused borrowed permits are returned, and no window exceeds the limit', async () => {
   const { create, clock } = group(1);
   const [primary, sibling] = create.map((make) => make('test', { windowMs: MINUTE }));
   for (let i = 0; i < 20; i++) {
@@ -121,7 +121,7 @@ test('borrowed calls that lapse unused are given back, and no window has more ca
   expect([await allowed(primary!, 20), await allowed(primary!, 20)]).toEqual([true, false]);
 });
 
-test('an exact limit that is reached is known to all, for a look without a question', async () => {
+test('an exhausted exact limit is known to all processes, without a query', async () => {
   const { create, frames } = group(2);
   const [primary, one, two] = create.map((make) => make('test', { windowMs: MINUTE, exact: true }));
   for (let i = 0; i < 3; i++) await one!.take('key', 3);
@@ -132,7 +132,7 @@ test('an exact limit that is reached is known to all, for a look without a quest
   expect(frames()).toBe(before);
 });
 
-test('a call that is given back may be made by another process', async () => {
+test('a returned permit may be used by another process', async () => {
   const { create, clock } = group(1);
   const [primary, sibling] = create.map((make) => make('test', { windowMs: MINUTE, exact: true }));
   expect(await allowed(sibling!, 1)).toBe(true);

@@ -115,7 +115,7 @@ test.each<[name: string, entries: Entry[], message: RegExp]>([
   });
 });
 
-test('a file that is not an archive is refused', async () => {
+test('a file that is no archive is refused', async () => {
   await expect(unpack(Buffer.from('hello'))).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
   await expect(unpack(gzipSync('hello '.repeat(500)))).rejects.toMatchObject({
     message: expect.stringMatching(/damaged or not a tar archive|malformed/),
@@ -124,7 +124,7 @@ test('a file that is not an archive is refused', async () => {
   await expect(unpack(cut.subarray(0, 40))).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
 });
 
-test('a bomb of many files is refused at its limit', async () => {
+test('an archive bomb of many files is refused at its limit', async () => {
   const one = tarOf([{ name: 'package/f/', type: '5' }]).subarray(0, 512);
   const many = Buffer.concat(Array.from({ length: 50_001 }, () => one));
   await expect(unpack(gzipSync(many))).rejects.toMatchObject({
@@ -169,7 +169,7 @@ test.each([
   ['https://user:s3cret@example.com/a.tgz', 'https://example.com/a.tgz'],
   ['git+ssh://git:s3cret@example.com/a.git', 'ssh://example.com/a.git'],
 ])(
-  '%s is refused, since what is installed is listed and logged; its secret is not repeated',
+  '%s is refused, since installed sources are listed and logged; its secret is not repeated',
   (text, shown) => {
     let error: PlatformError | undefined;
     try {
@@ -183,7 +183,7 @@ test.each([
   },
 );
 
-test('an archive that goes while it is read fails its installation alone', async () => {
+test('an archive deleted while it is read fails only its own installation', async () => {
   await expect(unpackTarball(join(await tempDir(), 'gone.tgz'), '/nowhere', new Set())).rejects.toMatchObject(
     {
       code: 'VALIDATION_ERROR',

@@ -82,7 +82,7 @@ describe.each([
 ])('%s', (_name, useNpm) => {
   beforeEach(useNpm);
 
-  test('a dependency of a dependency from git is refused, and nothing of it runs', SLOW, async () => {
+  test('a transitive dependency from git is refused, and none of its code runs', SLOW, async () => {
     await publish('one', { dependencies: { evil: `git+file://${repository}` } });
     await publish('two', { dependencies: { one: '^1.0.0' } });
     await expect(install({ two: '^1.0.0' })).rejects.toMatchObject({
@@ -92,7 +92,7 @@ describe.each([
     expect(existsSync(witness)).toBe(false);
   });
 
-  test('an optional one is left out', SLOW, async () => {
+  test('an optional one is omitted', SLOW, async () => {
     await publish('one', { optionalDependencies: { evil: `git+file://${repository}` } });
     const { root, status } = await install({ one: '1.0.0' });
     expect([status, await readdir(join(root, 'node_modules'))]).toEqual(['loaded', ['one']]);
@@ -108,7 +108,7 @@ describe.each([
   });
 
   test.each(['a dependency', "the plugin's overrides", "the plugin's lock file"])(
-    'a package of another place that %s names is refused',
+    'a package from another source named by %s is refused',
     SLOW,
     async (where) => {
       const address = `${registry.url.replace('127.0.0.1', 'localhost')}/good-1.0.0.tgz`;
@@ -133,7 +133,7 @@ describe.each([
     },
   );
 
-  test('what only its author needs is not asked for', SLOW, async () => {
+  test('dev and peer dependencies are not fetched', SLOW, async () => {
     const manifest = {
       devDependencies: { 'not-published': '^1.0.0', local: 'file:../local' },
       peerDependencies: { 'not-published-either': '^1.0.0' },
@@ -143,7 +143,7 @@ describe.each([
     expect(JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))).toMatchObject(manifest);
   });
 
-  test('what a lock file pins is kept, where it is of the registry', SLOW, async () => {
+  test('versions pinned by a lock file are kept if they are from the registry', SLOW, async () => {
     await registry.publish('good', '1.1.0', { 'package.json': { name: 'good', version: '1.1.0' } });
     const dependencies = { good: '^1.0.0' };
     const lock = lockFile(dependencies, {

@@ -33,7 +33,7 @@ const lockOf = async ({ dataDir }: TestMarketplace) =>
   LockFile.parse(JSON.parse(await readFile(join(dataDir, 'marketplace.lock.json'), 'utf8')));
 const installedFolders = async ({ dataDir }: TestMarketplace) => readdir(join(dataDir, 'plugins'));
 
-test('an archive is installed, written down with its integrity, and gone after its removal', async () => {
+test('an archive is installed, recorded with its integrity, and deleted on removal', async () => {
   const daemon = await startMarketplace();
   const source = await pluginArchive();
   const plugin = await install(daemon, source);
@@ -64,7 +64,7 @@ test('an archive is installed, written down with its integrity, and gone after i
   await expect(daemon.call(uninstallPlugin, { params })).rejects.toMatchObject({ code: 'PLUGIN_NOT_FOUND' });
 });
 
-test('a folder is copied: what changes there afterwards changes nothing here', async () => {
+test('a folder is copied: later changes to the source have no effect', async () => {
   const daemon = await startMarketplace();
   const folder = await pluginFolder(greeter('1.0.0', {}, { 'node_modules/junk/a.js': '', '.git/HEAD': 'x' }));
   const { root } = await install(daemon, folder);
@@ -115,7 +115,7 @@ test.each([
   });
 });
 
-test('a plugin of the project is no plugin that is not there: an update says what it is', async () => {
+test('updating a plugin of the project is refused, with its kind as the reason', async () => {
   const projectDir = await tempDir();
   await writeFiles(join(projectDir, 'plugins', 'greeter'), greeter());
   const daemon = await startMarketplace({ projectDir, dataDir: join(projectDir, '.svc') });
@@ -125,7 +125,7 @@ test('a plugin of the project is no plugin that is not there: an update says wha
   });
 });
 
-test('an update shows what changes before it happens, and refuses what was not shown', async () => {
+test('an update shows its changes before applying them, and refuses changes that were not shown', async () => {
   const daemon = await startMarketplace();
   const folder = await pluginFolder(greeter('1.0.0', { permissions: { network: ['a.example'] } }));
   await install(daemon, folder);
@@ -175,7 +175,7 @@ test('an update shows what changes before it happens, and refuses what was not s
   await expect.poll(() => installedFolders(daemon)).toHaveLength(1);
 });
 
-test('disabled is written into the lock file; enabled again it loads', async () => {
+test('disabling is recorded in the lock file; after enabling the plugin loads', async () => {
   const projectDir = await tempDir();
   await writeFiles(join(projectDir, 'plugins/local'), greeter('3.0.0', { id: 'local' }));
   const daemon = await startMarketplace({ projectDir, dataDir: join(projectDir, '.svc') });
@@ -198,7 +198,7 @@ test('disabled is written into the lock file; enabled again it loads', async () 
   });
 });
 
-test('a linked folder is used where it is, changes and all', async () => {
+test('a linked folder is used in place, with its changes', async () => {
   const daemon = await startMarketplace();
   const folder = await pluginFolder();
   expect(await daemon.call(linkPlugin, { body: { folder } })).toMatchObject({
@@ -229,7 +229,7 @@ test.each<[name: string, manifest: object, code: string]>([
     { commands: [{ id: 'taken', handler: 'h.js#greet' }] },
     'PLUGIN_CONFLICT',
   ],
-])('%s is refused, and nothing is left behind', async (_name, manifest, code) => {
+])('%s is refused, and leaves no files', async (_name, manifest, code) => {
   const projectDir = await tempDir();
   const owner = greeter('1.0.0', { id: 'owner', commands: [{ id: 'taken', handler: 'h.js#greet' }] });
   await writeFiles(join(projectDir, 'plugins/owner'), owner);
@@ -241,7 +241,7 @@ test.each<[name: string, manifest: object, code: string]>([
   expect((await daemon.call(listPlugins)).items.map(({ id }) => id)).toEqual(['owner']);
 });
 
-test('a plugin that others need stays', async () => {
+test('a plugin with dependents is not removed', async () => {
   const daemon = await startMarketplace();
   await install(daemon, await pluginFolder());
   await install(
@@ -258,7 +258,7 @@ test('a plugin that others need stays', async () => {
   });
 });
 
-test('installations at once happen one after the other', async () => {
+test('concurrent installations run one after the other', async () => {
   const daemon = await startMarketplace();
   const ids = ['one', 'two', 'three'];
   const folders = await Promise.all(ids.map((id) => pluginFolder(greeter('1.0.0', { id }))));
@@ -271,7 +271,7 @@ test('installations at once happen one after the other', async () => {
   expect((await lockOf(daemon)).revision).toBe(3);
 });
 
-test('what an interrupted installation left is swept away, and the old state holds', async () => {
+test('leftovers of an interrupted installation are removed, and the previous state is kept', async () => {
   const daemon = await startMarketplace();
   await install(daemon, await pluginFolder());
   const [folder] = await installedFolders(daemon);
@@ -284,7 +284,7 @@ test('what an interrupted installation left is swept away, and the old state hol
   expect(await again.call(getPlugin, { params })).toMatchObject({ version: '1.0.0', status: 'loaded' });
 });
 
-test('only operators change what is installed', async () => {
+test('only operators change installed plugins', async () => {
   const daemon = await startMarketplace();
   const source = await pluginFolder();
   const as = (hostId: string) => ({
@@ -309,7 +309,7 @@ test('only operators change what is installed', async () => {
   expect(await client.call(installPlugin, { body: { source } }, as('operator'))).toMatchObject({ id: ID });
 });
 
-test('a damaged lock file is told, not overwritten', async () => {
+test('a damaged lock file is reported, not overwritten', async () => {
   const daemon = await startMarketplace();
   await install(daemon, await pluginFolder());
   const file = join(daemon.dataDir, 'marketplace.lock.json');
@@ -319,7 +319,7 @@ test('a damaged lock file is told, not overwritten', async () => {
   expect(await readFile(file, 'utf8')).toBe('{"version":1,');
 });
 
-test('lifecycle hooks are told why; one that fails changes nothing', async () => {
+test('lifecycle hooks get the reason; a failing hook changes nothing', async () => {
   const daemon = await startMarketplace();
   const folder = await pluginFolder(
     greeter(
@@ -354,7 +354,7 @@ test('lifecycle hooks are told why; one that fails changes nothing', async () =>
   expect((await daemon.call(listPlugins)).items).toEqual([]);
 });
 
-test('installing what was tampered with again mends it', async () => {
+test('reinstalling a modified plugin repairs it', async () => {
   const daemon = await startMarketplace();
   const folder = await pluginFolder();
   const { root } = await install(daemon, folder);
@@ -366,7 +366,7 @@ test('installing what was tampered with again mends it', async () => {
   expect(await readFile(join(mended.root, 'h.js'), 'utf8')).not.toContain('evil');
 });
 
-test('a platform that stops ends what npm is doing, and what npm started', async () => {
+test('a stopping platform ends npm and its child processes', async () => {
   const daemon = await startMarketplace();
   const bin = await tempDir();
   const pids = join(bin, 'pids');
@@ -405,7 +405,7 @@ const weak = { config: { execution: { worker: { sandbox: 'permission' } } } };
 const hasRun = ({ logs }: TestMarketplace, what: string) =>
   JSON.stringify(logs.lines).includes(`the ${what} ran`);
 
-test('without bubblewrap a manifest that is code runs only once the operator said so', async () => {
+test('without bubblewrap a manifest module runs only after the consent of the operator', async () => {
   const daemon = await startMarketplace(weak);
   const source = await pluginArchive(telltale());
   for (const endpoint of [planPlugin, installPlugin]) {
@@ -440,7 +440,7 @@ test('without bubblewrap the code of a plugin is not run to plan its installatio
   await expect.poll(() => hasRun(daemon, 'handler')).toBe(true);
 });
 
-test('a manifest that is code and says something else than was agreed to keeps the plugin from loading', async () => {
+test('a manifest module that differs from the approved plan keeps the plugin from loading', async () => {
   const daemon = await startMarketplace();
   const source = await pluginArchive(telltale("!import.meta.url.includes('.staging-')"));
   const plan = await daemon.call(planPlugin, { body: { source, runManifest: true } });
@@ -454,7 +454,7 @@ test('a manifest that is code and says something else than was agreed to keeps t
   });
 });
 
-test('the plan says what a plugin with sockets reaches while the services take calls without a token', async () => {
+test('the plan shows the reach of a plugin with sockets while the services accept calls without a token', async () => {
   const source = await pluginArchive(greeter('1.0.0', { permissions: { network: ['*'] } }));
   const warningsIn = async (mode: string) => {
     const daemon = await startMarketplace({ config: { auth: { mode } } });

@@ -9,7 +9,7 @@ import { greeter, writeFiles } from './support.ts';
 
 const PROJECT = join(import.meta.dirname, '../../fixtures/projects/rest');
 
-test('installed plugins are listed by id, broken ones with what is wrong', async () => {
+test('installed plugins are listed by id, broken ones with their fault', async () => {
   const daemon = await startTestDaemon(marketplace, { projectDir: PROJECT });
   const { items, nextCursor } = await daemon.call(listPlugins);
   expect(nextCursor).toBeNull();
@@ -39,7 +39,7 @@ test('installed plugins are listed by id, broken ones with what is wrong', async
   ]);
 });
 
-test('one plugin with what it brings along', async () => {
+test('a plugin is shown with its contributions', async () => {
   const daemon = await startTestDaemon(marketplace, { projectDir: PROJECT });
   const shop = await daemon.call(getPlugin, { params: { pluginId: '@acme/shop' as never } });
   expect(shop).toMatchObject({
@@ -62,7 +62,7 @@ test('one plugin with what it brings along', async () => {
   });
 });
 
-test('the list is what is on disk now', async () => {
+test('the list shows the current state on disk', async () => {
   const projectDir = await tempDir();
   await cp(PROJECT, projectDir, { recursive: true });
   const daemon = await startTestDaemon(marketplace, { projectDir });
@@ -71,7 +71,7 @@ test('the list is what is on disk now', async () => {
   expect((await daemon.call(listPlugins)).items.map(({ id }) => id)).toEqual(['@acme/shop', 'broken']);
 });
 
-test('a plugin that broke and runs on says so, under its own id and with what still runs', async () => {
+test('a broken plugin whose previous version runs is listed under its id with that version', async () => {
   const projectDir = await tempDir();
   await cp(PROJECT, projectDir, { recursive: true });
   const daemon = await startTestDaemon(marketplace, { projectDir });
@@ -85,7 +85,7 @@ test('a plugin that broke and runs on says so, under its own id and with what st
   expect(shop.faults).toEqual([expect.objectContaining({ code: 'INVALID_MANIFEST' })]);
 });
 
-test('of two that clash the one that runs stays, and the newcomer is told to be broken', async () => {
+test('when two plugins clash, the running one stays and the new one is reported as broken', async () => {
   const projectDir = await tempDir();
   const command = { commands: [{ id: 'greet', handler: 'h.js#greet' }] };
   const folder = (name: string) => join(projectDir, 'plugins', name);
@@ -99,7 +99,7 @@ test('of two that clash the one that runs stays, and the newcomer is told to be 
   ]);
 });
 
-test('it is alive, guarded and describes itself', async () => {
+test('the service is alive, guarded, and describes itself', async () => {
   const daemon = await startTestDaemon(marketplace, {
     projectDir: PROJECT,
     config: { auth: { mode: 'required' } },

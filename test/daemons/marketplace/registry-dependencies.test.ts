@@ -42,7 +42,7 @@ const PLUGINS = [
 ];
 
 test.skipIf(unreachable)(
-  'plugins with dependencies of the npm registry install and run, each with its own copies',
+  'plugins with npm dependencies install and run, each with its own copies',
   async () => {
     const daemon = await startMarketplace();
     for (const { id, dependency, code } of PLUGINS) {
@@ -84,7 +84,7 @@ test.skipIf(unreachable)(
 );
 
 test.skipIf(unreachable)(
-  'a package of the registry that is no plugin is refused for want of a manifest',
+  'a package of the registry without a manifest is refused',
   async () => {
     const daemon = await startMarketplace();
     await expect(daemon.call(installPlugin, { body: { source: 'is-number@7.0.0' } })).rejects.toMatchObject({
@@ -113,7 +113,7 @@ test.each([
   ['git address', 'evil/evil'],
   ['git address', 'github:evil/evil#semver:1'],
   ['address', 'https://files.example/evil.tgz'],
-])('a dependency by %s (%s) is not taken', async (way, range) => {
+])('a dependency by %s (%s) is refused', async (way, range) => {
   const daemon = await startMarketplace();
   const source = await astray({ dependencies: { secrets: range } });
   await expect(daemon.call(installPlugin, { body: { source } })).rejects.toMatchObject({
@@ -122,7 +122,7 @@ test.each([
   });
 });
 
-test.each(['{', 'null', '[]'])('a package.json that holds %s is told', async (text) => {
+test.each(['{', 'null', '[]'])('a package.json with %s is reported', async (text) => {
   const daemon = await startMarketplace();
   const source = await pluginFolder(greeter('1.0.0', {}, { 'package.json': text }));
   await expect(daemon.call(installPlugin, { body: { source } })).rejects.toMatchObject({
@@ -131,7 +131,7 @@ test.each(['{', 'null', '[]'])('a package.json that holds %s is told', async (te
   });
 });
 
-test('a lock file that leads npm to git runs nothing that lies there', async () => {
+test('no code of a git dependency in a lock file is run', async () => {
   const daemon = await startMarketplace();
   const place = await tempDir();
   const witness = join(place, 'ran');

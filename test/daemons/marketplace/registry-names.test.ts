@@ -36,7 +36,7 @@ test('a plugin is installed by name, range and tag; an update follows its range'
   });
 }, 120_000);
 
-test('an archive that is not what the registry announced is refused', async () => {
+test('an archive that differs from the registry metadata is refused', async () => {
   const registry = await startRegistry();
   await registry.publish(NAME, '1.0.0', greeter());
   await registry.forge(NAME, '1.0.0', greeter('1.0.0', { display: { name: 'forged' } }));

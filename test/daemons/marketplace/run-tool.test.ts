@@ -33,7 +33,7 @@ test.each([
   ['the program and what it called', `trap '' TERM\n${SLEEPER} &\nprintf "$!\\n$$\\n" > pids\nwait; wait`],
   ['what it called alone', `${SLEEPER} &\nprintf "$!\\n$$\\n" > pids\nwait`],
   ['what it called, with no word to us', `${SLEEPER} >/dev/null 2>&1 &\nprintf "$!\\n$$\\n" > pids\nwait`],
-])('whoever does not end when asked is ended: %s', async (_who, script) => {
+])('a process that ignores SIGTERM is killed: %s', async (_who, script) => {
   const { run, pids, stop } = await asGit(script);
   expect(pids.map(isAlive)).toEqual([true, true]);
   stop();
@@ -41,7 +41,7 @@ test.each([
   await expect.poll(() => pids.map(isAlive), { interval: 20 }).toEqual([false, false]);
 });
 
-test('one that left the group holds up nobody', async () => {
+test('a process that left the group blocks no caller', async () => {
   const left = "setsid sh -c 'echo $$ >> pids; exec sleep 600'";
   const { run, stop } = await asGit(`${left} &\necho $$ >> pids\nwait`);
   stop();

@@ -45,7 +45,7 @@ const SELF_STARTING = [
   ['hook', 'onDisable', 'when it is disabled, unlinked or uninstalled'],
 ];
 
-test('the consent to an installation and `plugins show` list all that runs by itself', async () => {
+test('the consent to an installation and `plugins show` list all automatic triggers', async () => {
   const daemon = await startMarketplace();
   const source = await pluginFolder(greeter('1.0.0', MANIFEST));
   const plan = await daemon.call(planPlugin, { body: { source } });
@@ -75,7 +75,7 @@ test('the consent to an installation and `plugins show` list all that runs by it
   expect(shown).toContain('nightly, coded');
 });
 
-test('a workflow that is refused is listed as such, and starts nothing', () => {
+test('a refused workflow is listed as such, and starts no run', () => {
   const workflows = [{ id: 'faulty', jobs: {}, on: { schedule: [{ cron: '* * * * *' }] } }, { jobs: {} }];
   const manifest = ManifestV3.parse({ schema: 'svc.plugin/3', id: 'one', version: '1.0.0', workflows });
   expect(workflowBriefs(manifest)).toEqual([
@@ -85,7 +85,7 @@ test('a workflow that is refused is listed as such, and starts nothing', () => {
   expect(selfStarting(manifest)).toEqual([]);
 });
 
-test('an update that adds a schedule has to be agreed to', async () => {
+test('an update that adds a schedule needs consent', async () => {
   const daemon = await startMarketplace();
   await daemon.call(installPlugin, { body: { source: await pluginFolder(greeter('1.0.0')) } });
   const { workflows, schedules } = MANIFEST;

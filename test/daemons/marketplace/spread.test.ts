@@ -106,7 +106,7 @@ const GONE = {
   workflows: [],
 };
 
-test('when a change is confirmed, every service has it: the next call need not wait', async () => {
+test('after a confirmed change every service has it: the next call need not wait', async () => {
   const { marketplace, seen } = await platform();
   expect(await seen()).toEqual(GONE);
 
@@ -134,7 +134,7 @@ test('when a change is confirmed, every service has it: the next call need not w
   expect(await seen()).toEqual(GONE);
 }, 60_000);
 
-test('the first delivery to a webhook that was linked starts its workflow', async () => {
+test('the first delivery to a newly linked webhook starts its workflow', async () => {
   const { marketplace, gateway, workflow } = await platform();
   // The gateway has just asked which webhooks start workflows, and would not ask again for two seconds.
   const before = clockPlugin('1.0.0');
@@ -175,7 +175,7 @@ test('each process of a gateway has it', { timeout: 60_000 }, async () => {
   expect(await statuses()).toEqual([404, 404]);
 });
 
-test('a service that cannot be reached holds up nobody, and the log tells of it', async () => {
+test('an unreachable service delays no change, and is logged', async () => {
   const peers = createPeers({ rest: 'http://127.0.0.1:1' });
   const marketplace = await startMarketplace({ peers });
   const folder = await pluginFolder(clockPlugin('1.0.0'));
@@ -185,7 +185,7 @@ test('a service that cannot be reached holds up nobody, and the log tells of it'
   );
 });
 
-test('only the platform itself has plugins read: a stranger costs nothing', async () => {
+test('only the platform itself triggers a reload: unauthenticated requests cause no work', async () => {
   const { gateway } = await platform();
   const rest = await startRest();
   for (const service of [gateway, rest]) {

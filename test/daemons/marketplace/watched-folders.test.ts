@@ -57,7 +57,7 @@ async function platform() {
   };
 }
 
-test('a new plugin of the project is known to every service without a command', async () => {
+test('a new plugin of the project is loaded by every service without a command', async () => {
   const { folder, tell, webhooks } = await platform();
   expect([await tell(), await webhooks()]).toEqual([404, []]);
   await writeFiles(folder, clockPlugin('1.0.0'));
@@ -67,7 +67,7 @@ test('a new plugin of the project is known to every service without a command', 
   await expect.poll(tell, { timeout: 20_000 }).toBe(404);
 });
 
-test('what the list shows as loaded, every service runs: the next call need not wait', async () => {
+test('a plugin listed as loaded runs in every service: the next call need not wait', async () => {
   const { folder, tell, list, webhooks } = await platform();
   await writeFiles(folder, clockPlugin('1.0.0'));
   expect(await list()).toMatchObject([{ id: 'clock', status: 'loaded', version: '1.0.0' }]);
@@ -139,7 +139,7 @@ test.each([
   expect(await tell()).toBe('1.0.1');
 });
 
-test('a linked folder is watched as well; linking it is one change', async () => {
+test('a linked folder is watched too; linking it is one change', async () => {
   const { marketplace, tell, list, revision } = await platform();
   const folder = await pluginFolder(clockPlugin('1.0.0'));
   await marketplace.call(linkPlugin, { body: { folder } });
@@ -180,7 +180,7 @@ test.each([
     }),
   ],
   ['a manifest that is a module', asModule(clockPlugin('1.0.0', OWN_WRITE))],
-])('files that %s may write, hidden files and dependencies are no changes', async (_what, files) => {
+])('files that %s may write, hidden files and dependencies trigger no reload', async (_what, files) => {
   const { folder, list, revision } = await platform();
   await writeFiles(folder, files);
   expect(await list()).toMatchObject([{ status: 'loaded' }]);

@@ -27,7 +27,7 @@ async function startBefore(onRequest: (socket: Socket, number: number) => void) 
   return { gateway, heads };
 }
 
-describe('an upstream that closes a kept connection as it is asked', () => {
+describe('a kept connection that the upstream closes as the request is sent', () => {
   const ask = async (method: string, body?: string) => {
     const { gateway, heads } = await startBefore((socket, number) => {
       if (number === 2) socket.destroy();
@@ -42,7 +42,7 @@ describe('an upstream that closes a kept connection as it is asked', () => {
     return { status: response.status, heads: heads.slice(1) };
   };
 
-  test('is asked again for a GET', async () => {
+  test('is retried for a GET', async () => {
     expect(await ask('GET')).toEqual({ status: 200, heads: ['GET /api/v1/2', 'GET /api/v1/2'] });
   });
 
@@ -52,12 +52,12 @@ describe('an upstream that closes a kept connection as it is asked', () => {
     ['POST', 'x'.repeat(100_000)],
     ['PUT', '{}'],
     ['DELETE', undefined],
-  ])('is never asked twice for a %s', async (method, body) => {
+  ])('is never retried for a %s', async (method, body) => {
     expect(await ask(method, body)).toEqual({ status: 502, heads: [`${method} /api/v1/2`] });
   });
 });
 
-test('what an upstream says on a kept connection before it is asked is nobody’s answer', async () => {
+test('bytes that an upstream sends on an idle connection belong to no answer', async () => {
   const { gateway } = await startBefore((socket, number) => {
     socket.write(OK);
     if (number === 1) setTimeout(() => socket.write(OK.replace('ok', 'no')), 20);
@@ -75,30 +75,27 @@ const UNREAD = {
   'ends without reading the body': (socket: Socket) => socket.destroy(),
 };
 
-describe.each(Object.entries(UNREAD))(
-  'an upstream that %s costs the client no call after it',
-  (_what, act) => {
-    test.each([
-      ['announced', (text: string) => `content-length: ${text.length}\r\n\r\n${text}`],
-      [
-        'in chunks',
-        (text: string) =>
-          `transfer-encoding: chunked\r\n\r\n${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`,
-      ],
-    ])('%s', async (_how, body) => {
-      const { gateway } = await startBefore((socket) => {
-        socket.pause();
-        // Once its connection takes no more.
-        setTimeout(() => act(socket), 300);
-      });
-      const start = (method: string) =>
-        `${method} /api/v1/x HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${CI_TOKEN}\r\n`;
-      const both = `${start('POST')}${body('x'.repeat(8_000_000))}${start('GET')}\r\n`;
-      const answer = await exchangeBytes(gateway, both, 1000);
-      expect(answer.match(/HTTP\/1\.1 (?:413|502)/g)).toHaveLength(2);
+describe.each(Object.entries(UNREAD))('an upstream that %s fails no later call', (_what, act) => {
+  test.each([
+    ['announced', (text: string) => `content-length: ${text.length}\r\n\r\n${text}`],
+    [
+      'in chunks',
+      (text: string) =>
+        `transfer-encoding: chunked\r\n\r\n${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`,
+    ],
+  ])('%s', async (_how, body) => {
+    const { gateway } = await startBefore((socket) => {
+      socket.pause();
+      // Once its connection takes no more.
+      setTimeout(() => act(socket), 300);
     });
-  },
-);
+    const start = (method: string) =>
+      `${method} /api/v1/x HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${CI_TOKEN}\r\n`;
+    const both = `${start('POST')}${body('x'.repeat(8_000_000))}${start('GET')}\r\n`;
+    const answer = await exchangeBytes(gateway, both, 1000);
+    expect(answer.match(/HTTP\/1\.1 (?:413|502)/g)).toHaveLength(2);
+  });
+});
 
 test('bodies of every size arrive whole, in one piece or in many', async () => {
   const gateway = await startGateway();
@@ -120,7 +117,7 @@ test('bodies of every size arrive whole, in one piece or in many', async () => {
   await expect.poll(() => gateway.upstream.seen.at(-1)?.body).toBe('abcd');
 });
 
-test('a client that is to be left reads an answer that came before it had sent its body', async () => {
+test('a client about to be disconnected reads an answer that came before its body was sent', async () => {
   const { gateway } = await startBefore((socket) => socket.write(OK));
   const head = `POST /api/v1/x HTTP/1.1\r\nauthorization: Bearer ${CI_TOKEN}\r\nconnection: close\r\n`;
   const { answer, failed } = await answerWhileSending(gateway, head);

@@ -53,7 +53,7 @@ function chunked(text: string, sizes: number[]): string {
   return `${out}0\r\nTrailer: dropped\r\n\r\n`;
 }
 
-test('wherever the network cuts an answer, it reads the same', () => {
+test('an answer split at any byte parses the same', () => {
   fc.assert(
     fc.property(body, cuts, fc.array(fc.nat(50), { maxLength: 10 }), (text, at, sizes) => {
       const expected = { status: 200, body: text, ended: 1, reusable: true };
@@ -73,7 +73,7 @@ test('wherever the network cuts an answer, it reads the same', () => {
   );
 });
 
-test('an answer cut off anywhere before its end is an error, not a shorter answer', () => {
+test('an answer cut off before its end is an error, not a shorter answer', () => {
   const whole = [
     `${head('content-length: 5\r\n')}hello`,
     head('transfer-encoding: chunked\r\n') + chunked('hello', [1]),
@@ -85,7 +85,7 @@ test('an answer cut off anywhere before its end is an error, not a shorter answe
   }
 });
 
-test('whatever bytes come, it ends or throws, and never ends twice', () => {
+test('the parser ends or throws on any bytes, and never ends twice', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), cuts, (bytes, at) => {
       const text = head('transfer-encoding: chunked\r\n') + Buffer.from(bytes).toString('latin1');
@@ -107,7 +107,7 @@ test.each(['Connection: close', 'Connection: x, Close'])('"%s" spends the connec
   });
 });
 
-test('HEAD, 204 and 304 have no body, whatever they announce', () => {
+test('HEAD, 204 and 304 have no body, whatever their headers announce', () => {
   expect(read([Buffer.from(head('content-length: 9\r\n'))], 'HEAD')).toMatchObject({ ended: 1, body: '' });
   for (const status of [204, 304]) {
     const text = `HTTP/1.1 ${status} X\r\ntransfer-encoding: chunked\r\n\r\n`;

@@ -23,7 +23,7 @@ async function withFarUpstream(
   });
 }
 
-test('gets the same request and its answer comes back the same way, below its base path', async () => {
+test('gets the same request and returns the same answer, below its base path', async () => {
   const gateway = await withFarUpstream((req, res, body) => {
     res.writeHead(201, {
       'X-Request-ID': 'theirs',
@@ -47,7 +47,7 @@ test('gets the same request and its answer comes back the same way, below its ba
   expect(gateway.upstream.seen[0]?.headers.authorization).toBeUndefined();
 });
 
-test('bodies in chunks arrive whole; too large ones are 413', async () => {
+test('chunked bodies arrive complete; too large ones are 413', async () => {
   const gateway = await withFarUpstream(undefined, { bodyLimitBytes: 100 });
   const head = `POST /api/v1/x HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${CI_TOKEN}\r\ntransfer-encoding: chunked\r\n\r\n`;
   expect(await exchangeBytes(gateway, `${head}3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n`)).toMatch(/^HTTP\/1\.1 200/);
@@ -68,7 +68,7 @@ test('HEAD, 204 and an empty body', async () => {
   expect(await rawGet(gateway, '/api/v1/x', [CI_PAIR])).toMatchObject({ status: 200, body: '' });
 });
 
-test('a slow reader holds the upstream back', async () => {
+test('a slow reader applies back-pressure to the upstream', async () => {
   const megabyte = Buffer.alloc(1024 * 1024, 'x');
   let written = 0;
   const gateway = await withFarUpstream(async (_req, res) => {
@@ -86,7 +86,7 @@ test('a slow reader holds the upstream back', async () => {
   expect(read).toBe(64 * megabyte.length);
 });
 
-test('silent: 504; gone: 502; a client that leaves ends the call', async () => {
+test('silent: 504; unreachable: 502; a client that disconnects ends the call', async () => {
   const silent = await withFarUpstream(() => {}, { upstreamTimeoutMs: 1000 });
   expect((await silent.fetch('/api/v1/x', { headers: CI_HEADERS })).status).toBe(504);
   const gone = await startGateway({
