@@ -122,12 +122,12 @@ function faultsOf(stderr: string): string[] {
     );
 }
 
-test.skipIf(!hasPromtool)('config/prometheus.yml is one that Prometheus takes', () => {
+test.skipIf(!hasPromtool)('config/prometheus.yml is accepted by Prometheus', () => {
   const out = execFileSync('promtool', ['check', 'config', join(packageRoot, 'config/prometheus.yml')]);
   expect(out.toString()).toContain('SUCCESS');
 });
 
-test('a label that callers make up stays bounded', () => {
+test('a label set by callers has bounded cardinality', () => {
   const label = boundedLabel(2);
   expect(['a', 'b', 'c', 'a', 'd'].map(label)).toEqual(['a', 'b', '(others)', 'a', '(others)']);
 });

@@ -118,7 +118,7 @@ test.each(KINDS)(
   },
 );
 
-test('a gateway that is shown each of them, wherever a client can put one, tells nobody', {
+test('the gateway reveals no secret, wherever a client sends one', {
   timeout: 60_000,
 }, async () => {
   const receiver = await startOtlpReceiver();

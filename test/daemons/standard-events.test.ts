@@ -47,7 +47,7 @@ export const hanging = (ctx) => new Promise((_, reject) => ctx.signal.addEventLi
 const eventsOf = ({ logs }: Pick<TestWorkflow, 'logs'>, type: string) =>
   logs.lines.filter((line) => line.type === type);
 
-test('a run that ended is an event with exactly the fields of the specification, by how it ended', async () => {
+test('an ended run is an event with exactly the fields of the specification, by its outcome', async () => {
   const it = await startWorkflow();
   const run = async (jobs: Record<string, unknown>, status: string) => {
     const id = await it.start({ id: 'counted', jobs }, { tenant: 'default' });
@@ -91,7 +91,7 @@ test('a cancelled run ends without an event, and one that timed out has failed',
   expect(eventsOf(it, 'workflow.run.failed')).toMatchObject([{ runId: late, ctx: { status: 'timed_out' } }]);
 });
 
-test('a background job is no run to the events, however it ends', async () => {
+test('a background job yields no run event, however it ends', async () => {
   const it = await startWithJobs();
   const jobs = await Promise.all(
     ['fine', 'broken', 'hanging'].map(async (name) => {
@@ -107,7 +107,7 @@ test('a background job is no run to the events, however it ends', async () => {
   await expect.poll(() => eventsOf(it, 'plugin.command.completed').length).toBe(1);
 });
 
-test('each change of what is installed is an event of its own', async () => {
+test('each change of an installation is its own event', async () => {
   const daemon = await startMarketplace();
   const params = { pluginId: '@acme/greeter' as never };
   const archive = async (version: string) => ({ body: { source: await pluginArchive(greeter(version)) } });

@@ -95,7 +95,7 @@ test('a failed handler is a failed span', async () => {
   expect(receiver.spans.map(({ status }) => status)).toEqual(Array(3).fill({ code: 2 }));
 });
 
-test('a collector that refuses is told of once, and nothing else suffers', async () => {
+test('a collector that refuses is logged once, and has no other effect', async () => {
   const { receiver, clock, api, call } = await start({ answer: 503 });
   for (let n = 0; n < 3; n++) {
     expect((await call('/api/v1/plugins/teller/remember')).status).toBe(200);
@@ -107,7 +107,7 @@ test('a collector that refuses is told of once, and nothing else suffers', async
     .toMatchObject([{ level: 'warn', outcome: 'degraded', evidence: { endpoint: receiver.endpoint } }]);
 });
 
-test('what is left is sent when a daemon ends', async () => {
+test('pending spans are sent when a daemon ends', async () => {
   const { receiver, api, call } = await start();
   await call('/api/v1/plugins/teller/remember');
   await api.close();

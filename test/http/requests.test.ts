@@ -253,7 +253,7 @@ describe('methods', () => {
     }
   });
 
-  test('HEAD is GET without its body', async () => {
+  test('HEAD is GET without the body', async () => {
     const daemon = await sample();
     for (const path of ['/health', '/items/1', '/metrics', '/openapi.json', '/docs']) {
       const [head, get] = [await daemon.fetch(path, { method: 'HEAD' }), await daemon.fetch(path)];

@@ -11,14 +11,14 @@ function matcherOf(...routes: Array<[string, string]>) {
   };
 }
 
-test('words win over parameters, and a dead end goes back to the parameter', () => {
+test('literal segments win over parameters, and a dead end falls back to the parameter', () => {
   const find = matcherOf(['GET', '/a/:x'], ['GET', '/a/new'], ['GET', '/a/new/z'], ['GET', '/a/:x/:y']);
   expect(find('GET', '/a/new')).toEqual(['GET /a/new', {}]);
   expect(find('GET', '/a/old')).toEqual(['GET /a/:x', { x: 'old' }]);
   expect(find('GET', '/a/new/q')).toEqual(['GET /a/:x/:y', { x: 'new', y: 'q' }]);
 });
 
-test('another method at the path is told, also where words and parameters differ', () => {
+test('another method at the path is reported, also where literals and parameters differ', () => {
   const find = matcherOf(['GET', '/a/:x'], ['POST', '/a/new'], ['PUT', '/b']);
   expect(find('GET', '/a/new')).toEqual(['GET /a/:x', { x: 'new' }]);
   expect(find('DELETE', '/a/new')).toEqual(['GET', 'POST']);
@@ -44,7 +44,7 @@ test('a second pattern for the same requests is refused', () => {
   expect(matcher.find('GET', '/a/7')).toMatchObject({ target: 1, params: { x: '7' } });
 });
 
-test('any segment put into a parameter comes out of it', () => {
+test('any segment encoded into a parameter is decoded unchanged', () => {
   const find = matcherOf(['GET', '/a/:x/b/:y']);
   const segment = fc.string({ minLength: 1, unit: 'grapheme' });
   fc.assert(

@@ -32,11 +32,11 @@ test.each([
   ['webhook', { event: 'closed' }, 'closed'],
   ['cli', { command: 'first' }, 'first'],
   ['cli', { command: 'second' }, 'second'],
-] as const)('a handler that several share is called by its call: %s %o', (host, hostContext, name) => {
+] as const)('a handler shared by several calls is named by its call: %s %o', (host, hostContext, name) => {
   expect(createHandlerNames()(MANIFEST, { handler: shared, host, hostContext })).toBe(name);
 });
 
-test('a handler of one is called by it, one of none by its reference', () => {
+test('a handler of a single call is named by that call, one without a call by its reference', () => {
   const nameOf = createHandlerNames();
   const called = { host: 'rest' as const, hostContext: { method: 'GET', path: '/api/v1/plugins/x/own' } };
   expect(nameOf(MANIFEST, { ...called, handler: 'h.js#own' })).toBe('GET /own');

@@ -15,7 +15,7 @@ async function watch(textNow: () => string) {
   return { changes, watched };
 }
 
-test('files that change without end are announced at growing intervals', async () => {
+test('files that change continuously are announced at growing intervals', async () => {
   let writes = 0;
   const { changes } = await watch(() => String(writes++));
   await eventually(() => expect(changes.length).toBeGreaterThanOrEqual(4));
@@ -24,7 +24,7 @@ test('files that change without end are announced at growing intervals', async (
     expect(waits[index]!).toBeGreaterThanOrEqual(least - 5);
 });
 
-test('a change that is asked for is announced at once, however recent the one before it', async () => {
+test('a requested change is announced at once, however recent the previous one', async () => {
   let text = 'a';
   const { changes, watched } = await watch(() => text);
   for (const next of ['b', 'c', 'd', 'e', 'f']) {

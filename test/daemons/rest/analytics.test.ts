@@ -18,7 +18,7 @@ async function start(): Promise<TestRest> {
 
 const eventsOf = (rest: TestRest, type: string) => rest.logs.lines.filter((line) => line.type === type);
 
-test('a handler that ended is an event of the platform, with the fields of the spec', async () => {
+test('an ended handler is a platform event with the fields of the spec', async () => {
   const rest = await start();
   const headers = { ...asCaller('host_1', 'acme'), 'x-request-id': 'req-1', 'x-trace-id': 'trace-1' };
   await send(rest, 'POST', `${PATH}/tell`, { headers, body: { name: 'x' } });
@@ -42,7 +42,7 @@ test('a handler that ended is an event of the platform, with the fields of the s
   expect(AnalyticsEvent.safeParse({ ...event, ingestTs: event!.ts }).success).toBe(true);
 });
 
-test('one that failed or threw says so, with its code', async () => {
+test('a failed or throwing handler is an event with its code', async () => {
   const rest = await start();
   const headers = asCaller('ada');
   expect((await send(rest, 'POST', `${PATH}/fail`, { headers })).status).toBe(409);
@@ -73,7 +73,7 @@ test("a plugin's own event has the plugin as its source; secrets in it are maske
   ]);
 });
 
-test('a bad name fails the handler; too large a payload is a line in the log; a flood is dropped and told', async () => {
+test('an invalid name fails the handler; an oversized payload is logged; a flood is dropped and reported', async () => {
   const rest = await start();
   const tell = (body: object) => send(rest, 'POST', `${PATH}/tell`, { headers: asCaller('ci'), body });
   expect((await tell({ name: 'no spaces' })).status).toBe(500);
@@ -94,7 +94,7 @@ const told = (rest: TestRest, type: string) =>
   eventsOf(rest, type).map(({ payload, ctx }) => ({ payload, ctx }));
 const CACHE = 'plugin:@acme/teller:cache';
 
-test('each read of the cache is an event of its execution, with namespace and duration', async () => {
+test('each cache read is an event of its execution, with namespace and duration', async () => {
   const rest = await start();
   const headers = { ...asCaller('ci', 'acme'), 'x-request-id': 'req-1', 'x-trace-id': 'trace-1' };
   await send(rest, 'GET', `${PATH}/cached`, { headers });
@@ -104,7 +104,7 @@ test('each read of the cache is an event of its execution, with namespace and du
   expect(told(rest, 'cache.miss')).toEqual([each]);
 });
 
-test('of reads beyond the rate one event is told for many, with their exact number', async () => {
+test('reads beyond the rate are combined in one event with their exact number', async () => {
   const rest = await start();
   const READS = 1100;
   const reads = { headers: asCaller('ci', 'acme'), body: { times: READS } };

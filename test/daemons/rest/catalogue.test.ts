@@ -9,7 +9,7 @@ interface Document {
 const read = async (daemon: Awaited<ReturnType<typeof startRest>>, path: string): Promise<Document> =>
   (await daemon.fetch(path)).json() as Promise<Document>;
 
-test('the REST API is alive under its prefix alone', async () => {
+test('the REST API answers health only under its prefix', async () => {
   const daemon = await startRest();
   expect((await send(daemon, 'GET', '/api/v1/health')).body).toMatchObject({ status: 'ok', service: 'rest' });
   expect((await send(daemon, 'GET', '/health')).status).toBe(404);
@@ -23,7 +23,7 @@ test('the REST API is alive under its prefix alone', async () => {
   expect((await daemon.fetch('/docs')).status).toBe(200);
 });
 
-test('its description is sound, and has the rows of the spec', async () => {
+test('its description is valid, and has the rows of the spec', async () => {
   const daemon = await startRest();
   const document = await read(daemon, '/openapi.json');
   expect(await openApiFaults(document)).toEqual([]);
@@ -126,7 +126,7 @@ test('plugin routes are described from their manifests and schema files', async 
   });
 });
 
-test('/api/v1/routes has everything, described or not', async () => {
+test('/api/v1/routes lists every route, described or not', async () => {
   const daemon = await startRest();
   const { items } = (await send(daemon, 'GET', '/api/v1/routes')).body as {
     items: Array<Record<string, unknown>>;

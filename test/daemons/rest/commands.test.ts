@@ -19,7 +19,7 @@ const run = async (pluginId: string, commandId: string, input: unknown, hostId =
     { headers: asCaller(hostId, 'acme') },
   );
 
-test('commands are listed, and each tells its schemas', async () => {
+test('commands are listed with their schemas', async () => {
   await started();
   const { items } = await rest.call(listCommands);
   expect(items).toContainEqual({ pluginId: 'greeter', id: 'greet', description: 'Greet somebody' });
@@ -51,7 +51,7 @@ test('a command runs under the cli host, checked by its schemas', async () => {
   await expect(run('greeter', 'webhook', {})).rejects.toMatchObject({ code: 'HOST_MISMATCH' });
 });
 
-test('what is not there is named; only operators run commands', async () => {
+test('an unknown plugin or command is named; only operators run commands', async () => {
   await started();
   await expect(run('greeter', 'gret', {})).rejects.toMatchObject({
     code: 'NOT_FOUND',
@@ -94,7 +94,7 @@ test('ctx.invoke runs another plugin for the same tenant and user, by permission
   });
 });
 
-test('plugins that invoke each other in a circle come to an end', async () => {
+test('a cycle of plugins that invoke each other ends', async () => {
   await started();
   rest.clock.advance(0);
   const running = run('greeter', 'again', {});

@@ -13,7 +13,7 @@ async function startedWith(config: Record<string, unknown> = {}) {
   return { daemon, statusOf };
 }
 
-test('a plugin route refuses what browsers mark as made by another site, also without an Origin', async () => {
+test('a plugin route refuses cross-site browser requests, also without an Origin', async () => {
   const { daemon, statusOf } = await startedWith();
   for (const site of ['cross-site', 'same-site']) {
     expect(await statusOf({ 'sec-fetch-site': site, 'sec-fetch-dest': 'image' }), site).toBe(403);
@@ -23,7 +23,7 @@ test('a plugin route refuses what browsers mark as made by another site, also wi
   expect(refused).toHaveLength(4);
 });
 
-test('programs, the address bar, own pages and other services are served', async () => {
+test('programs, the address bar, same-origin pages and other services are served', async () => {
   const { statusOf } = await startedWith();
   expect(await statusOf({})).toBe(200);
   for (const site of ['none', 'same-origin']) expect(await statusOf({ 'sec-fetch-site': site })).toBe(200);

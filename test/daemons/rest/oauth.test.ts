@@ -29,7 +29,7 @@ test.each(['optional', 'required'])(
   },
 );
 
-test("what is not the issuer's own is 401", async () => {
+test('a token not valid for the issuer is 401', async () => {
   const { rest, issuer } = await startWithIssuer();
   for (const [name, token] of Object.entries(await badTokens(issuer))) {
     const { status, body } = await call(rest, '/for-oauth', token);
@@ -39,7 +39,7 @@ test("what is not the issuer's own is 401", async () => {
   }
 });
 
-test("other ways stay what they were, and the gateway's word needs no token", async () => {
+test('other authentication methods are unchanged, and gateway identity headers need no token', async () => {
   const { rest, sign } = await startWithIssuer();
   expect((await call(rest, '/open', await sign())).body).toMatchObject({ user: null });
   expect((await call(rest, '/for-tokens', await sign())).status).toBe(401);
@@ -51,7 +51,7 @@ test("other ways stay what they were, and the gateway's word needs no token", as
   expect((await by('oauth:ada')).status).toBe(200);
 });
 
-test('whom the gateway calls nobody gets to routes that list `none` alone', async () => {
+test('a caller marked anonymous by the gateway reaches only routes that list `none`', async () => {
   const { rest } = await startWithIssuer();
   const by = (path: string) =>
     send(rest, 'GET', `/api/v1/plugins/shop${path}`, { headers: asCaller('anonymous') });
@@ -59,7 +59,7 @@ test('whom the gateway calls nobody gets to routes that list `none` alone', asyn
   for (const path of ['/orders', '/for-tokens', '/for-both']) expect((await by(path)).status).toBe(401);
 });
 
-test('an issuer that cannot be asked is 502, not 401', async () => {
+test('an unreachable issuer is 502, not 401', async () => {
   const { rest, sign, issuer } = await startWithIssuer();
   await issuer.close();
   expect(await call(rest, '/for-oauth', await sign())).toMatchObject({

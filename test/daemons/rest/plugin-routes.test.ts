@@ -47,7 +47,7 @@ test('a route of the path "/" is at the base path, with and without the slash', 
   );
 });
 
-test('an input that its schema refuses is 400 with every fault, and the handler does not run', async () => {
+test('an input that fails its schema is 400 with every fault, and the handler does not run', async () => {
   const daemon = await startRest();
   const { status, body } = await send(daemon, 'POST', `${SHOP}/orders`, {
     body: { sku: 'a', quantity: 0, x: 1 },
@@ -104,7 +104,7 @@ test('an undeclared code is 500 with its own body, and a warning names the plugi
 });
 
 test.each(['throw', 'throw-platform', 'exit', 'throw-later', 'reject-unseen'])(
-  'a handler that fails otherwise is an opaque 500: %s',
+  'other handler failures are an opaque 500: %s',
   async (kind) => {
     const daemon = await startRest();
     const { status, body } = await send(daemon, 'POST', `${SHOP}/answers/${kind}`);
@@ -154,7 +154,7 @@ describe('timeouts', () => {
   const settle = () => new Promise((resolve) => setTimeout(() => resolve('pending'), 100));
 });
 
-test('a caller that leaves aborts the handler', async () => {
+test('a caller that disconnects aborts the handler', async () => {
   const daemon = await startRest();
   await send(daemon, 'POST', `${SHOP}/answers/text`);
   const call = httpRequest(`${daemon.url}${SHOP}/hang`, { method: 'POST' });
@@ -167,7 +167,7 @@ test('a caller that leaves aborts the handler', async () => {
   await until(() => lines(daemon, `POST ${SHOP}/hang 499`).length > 0);
 });
 
-test('a handler for another host, or for another method, fails and says what was expected', async () => {
+test('a handler for another host or method fails with the expected one', async () => {
   const daemon = await startRest();
   const kind = await send(daemon, 'GET', `${SHOP}/wrong-kind`);
   expect(kind).toMatchObject({
@@ -219,7 +219,7 @@ describe('security', () => {
     ['/for-oauth', 401, 403, 403],
     ['/for-both', 401, 200, 200],
     ['/orders', 200, 200, 200],
-  ])('%s: nobody %i, a client %i, a container %i', async (path, nobody, client, fromContainer) => {
+  ])('%s: anonymous %i, a client %i, a container %i', async (path, nobody, client, fromContainer) => {
     daemon = await startRest();
     expect([
       await status(path, anonymous),
@@ -228,7 +228,7 @@ describe('security', () => {
     ]).toEqual([nobody, client, fromContainer]);
   });
 
-  test('the handler sees the user and the tenant; nobody is null', async () => {
+  test('the handler sees the user and the tenant; an anonymous user is null', async () => {
     daemon = await startRest();
     const known = await send(daemon, 'GET', `${SHOP}/for-users`, { headers: asCaller('ci', 'acme') });
     expect(known.body).toMatchObject({ user: { hostId: 'ci', namespaceId: 'acme' }, tenantId: 'acme' });
@@ -236,7 +236,7 @@ describe('security', () => {
     expect(unknown.body).toMatchObject({ user: null, tenantId: 'default' });
   });
 
-  test('a claim to be somebody does not count without the service key', async () => {
+  test('identity headers are ignored without the service key', async () => {
     daemon = await startRest();
     expect(await status('/for-users', { 'x-svc-host-id': 'ci' })).toBe(401);
     expect(await status('/for-users', { 'x-svc-host-id': 'ci', 'x-svc-service-key': 'guess' })).toBe(401);
@@ -296,7 +296,7 @@ describe('paths', () => {
     }
   });
 
-  test('a method that no route has is 405 with those there are', async () => {
+  test('a method without a route is 405 with the allowed methods', async () => {
     const daemon = await startRest();
     const { status, headers, body } = await send(daemon, 'DELETE', `${SHOP}/orders`);
     expect([status, headers.get('allow')]).toEqual([405, 'GET, POST']);
@@ -305,7 +305,7 @@ describe('paths', () => {
     });
   });
 
-  test('HEAD is GET without its body', async () => {
+  test('HEAD is GET without the body', async () => {
     const daemon = await startRest();
     const response = await daemon.fetch(`${SHOP}/open`, { method: 'HEAD' });
     expect(response.status).toBe(200);
@@ -313,7 +313,7 @@ describe('paths', () => {
     expect(await response.text()).toBe('');
   });
 
-  test("a plugin cannot lay its routes over another's; they stay reachable under its own id", async () => {
+  test('a plugin cannot override routes of another; its routes stay reachable under its own id', async () => {
     const daemon = await startRest();
     expect((await send(daemon, 'GET', `${SHOP}/orders/stolen`)).status).toBe(405);
     expect((await send(daemon, 'GET', '/api/v1/plugins/squatter/stolen')).body).toEqual({ stolen: true });
@@ -356,7 +356,7 @@ test('a broken plugin is reported and left out, the others run', async () => {
 test.each([
   ['container', 500, 'SANDBOX_ERROR', null],
   ['host', 503, 'HOST_UNAVAILABLE', '5'],
-])('a plugin that is to run in a %s does not run elsewhere', async (backend, status, code, retryAfter) => {
+])('a plugin configured for a %s runs on no other backend', async (backend, status, code, retryAfter) => {
   const daemon = await startRest({ config: { execution: { plugins: { '@acme/shop': { backend } } } } });
   const { body, ...answer } = await send(daemon, 'GET', `${SHOP}/open`);
   expect([answer.status, answer.headers.get('retry-after'), body]).toEqual([

@@ -29,7 +29,7 @@ const describeIn = async (files: Record<string, unknown>, $ref: string) => {
   return (await schemas.ofHandler(manifest.commands[0]!)).input;
 };
 
-test("zod schemas and a definition's own are told by the plugin; one that contains itself stays sound", async () => {
+test('zod schemas and inline definitions are described by the plugin; a recursive one stays valid', async () => {
   const manifest = manifestWith({ output: { zod: './s.js#Tree' } });
   const schemas = new PluginSchemas({
     manifest,
@@ -50,7 +50,7 @@ test("zod schemas and a definition's own are told by the plugin; one that contai
   });
 });
 
-test('a schema is brought along with all it refers to, in its file and in others', async () => {
+test('a schema is included with all its references, in its own file and others', async () => {
   const files = {
     'schemas/order.json': {
       $id: 'https://example.com/order',
@@ -77,11 +77,11 @@ test.each([
   ['gone.json', /no file gone\.json/],
   ['a.json#/$defs/none', /a\.json#\/\$defs\/none does not exist/],
   ['https://example.com/x.json', /not a file of the plugin/],
-])('%s is described as anything, with the reason', async (ref, reason) => {
+])('%s is described as any value, with the reason', async (ref, reason) => {
   expect(await describeIn({ 'a.json': {} }, ref)).toEqual({ description: expect.stringMatching(reason) });
 });
 
-test('two definitions of one name stay apart', async () => {
+test('two definitions of one name are kept apart', async () => {
   const files = {
     'a.json': { $defs: { x: { anyOf: [{ $ref: 'b.json#/$defs/x' }] } } },
     'b.json': { $defs: { x: { type: 'string' } } },
@@ -92,7 +92,7 @@ test('two definitions of one name stay apart', async () => {
   });
 });
 
-test('a schema that grows without bounds when it is written out is told to be too large', async () => {
+test('a schema that grows without bounds when expanded is reported as too large', async () => {
   const pointers = Array.from({ length: 200 }, (_, depth) => `#/chain${'/p'.repeat(depth)}`);
   const chain = pointers.reduce<object>((inner) => ({ p: inner }), { description: 'x'.repeat(100_000) });
   const files = { 's.json': { chain, $defs: { all: { anyOf: pointers.map(($ref) => ({ $ref })) } } } };
@@ -102,7 +102,7 @@ test('a schema that grows without bounds when it is written out is told to be to
   });
 });
 
-test('of a plugin whose routes describe themselves without end the first schemas are shown', async () => {
+test('of a plugin with endless route schemas, the first ones are shown', async () => {
   const route = (path: string) => ({ method: 'POST', path, handler: 'h.js#h', input: { $ref: 's.json' } });
   const routes = Array.from({ length: 200 }, (_, index) => route(`/${index}`));
   const manifest = ManifestV3.parse({
@@ -127,7 +127,7 @@ test('of a plugin whose routes describe themselves without end the first schemas
   expect([reads, bodies.length, left.length]).toEqual([1, 200, 200 - 41]);
 });
 
-test('tens of thousands of definitions of one name are numbered in a moment', {
+test('tens of thousands of definitions of one name are numbered quickly', {
   timeout: 30_000,
 }, async () => {
   const count = 25_000;
@@ -142,7 +142,7 @@ test('tens of thousands of definitions of one name are numbered in a moment', {
   expect(Object.keys(components.schemas)).toHaveLength(count);
 });
 
-test('code that cannot be asked is asked again after a minute, and not by everybody who wants the description', async () => {
+test('a failed schema query is repeated after a minute, not by each request for the description', async () => {
   const manifest = manifestWith({ input: { zod: './hangs.js#S' } });
   const clock = manualClock();
   let questions = 0;

@@ -30,7 +30,7 @@ async function startNarrow(manifest: object, config: Record<string, unknown> = {
   return startRest({ projectDir, dataDir: join(projectDir, '.svc'), config });
 }
 
-test('beyond the calls that may run and wait, 503 says when to come again', async () => {
+test('beyond the limits of running and queued calls, 503 has Retry-After', async () => {
   const rest = await startNarrow(
     { permissions: { quotas: { queue: 1 } } },
     { execution: { worker: { maxProcesses: 1 } } },
@@ -47,7 +47,7 @@ test('beyond the calls that may run and wait, 503 says when to come again', asyn
   expect((await Promise.all([running, waiting])).map(({ body }) => body)).toEqual(['done', 'done']);
 });
 
-test('calls that a plugin lets share a process run at once', async () => {
+test('calls that a plugin allows to share a process run concurrently', async () => {
   const rest = await startNarrow(
     { permissions: { quotas: { concurrency: 4, queue: 0 } } },
     { execution: { worker: { maxProcesses: 1 } } },

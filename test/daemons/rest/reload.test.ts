@@ -56,7 +56,7 @@ const get = async (rest: TestRest, path = '') =>
 
 const NOT_FOUND = { error: expect.objectContaining({ code: 'PLUGIN_NOT_FOUND' }) };
 
-test('plugins come, change and go without a restart; a call under way finishes on its code', async () => {
+test('plugins are added, changed and removed without a restart; a call in flight finishes on its code', async () => {
   const { marketplace, rest } = await platform();
   expect((await send(rest, 'GET', '/api/v1/plugins/clock')).status).toBe(404);
   await marketplace.call(installPlugin, { body: { source: await pluginFolder(clockPlugin('1.0.0')) } });
@@ -75,7 +75,7 @@ test('plugins come, change and go without a restart; a call under way finishes o
   expect(await get(rest)).toEqual(NOT_FOUND);
 });
 
-test('a linked folder is read anew when asked; one that broke leaves what ran in place', async () => {
+test('a linked folder is reloaded on request; a broken one leaves the running version in place', async () => {
   const { marketplace, rest } = await platform();
   const folder = await pluginFolder(clockPlugin('1.0.0'));
   await marketplace.call(linkPlugin, { body: { folder } });
@@ -103,7 +103,7 @@ test('a linked folder is read anew when asked; one that broke leaves what ran in
   expect(await get(rest)).toBe('1.2.0');
 });
 
-test('a broken folder does not hold back the others', async () => {
+test('a broken folder does not block the others', async () => {
   const { marketplace, rest } = await platform();
   const folder = await pluginFolder(clockPlugin('1.0.0'));
   await marketplace.call(linkPlugin, { body: { folder } });
@@ -128,7 +128,7 @@ test('a broken folder does not hold back the others', async () => {
   expect(await get(rest)).toBe('1.0.0');
 });
 
-test('an installed plugin that was tampered with goes, though it ran', async () => {
+test('an installed plugin that was modified is unloaded, although it ran', async () => {
   const { marketplace, rest, projectDir } = await platform();
   const { root } = await marketplace.call(installPlugin, {
     body: { source: await pluginFolder(clockPlugin('1.0.0')) },

@@ -38,13 +38,13 @@ test('a route path without a leading slash is the same path', async () => {
   ]);
 });
 
-test('a path with and without the slash is declared twice', async () => {
+test('a path with and without the trailing slash is a duplicate', async () => {
   const daemon = await startWith({ basePath: '/v1/plugins/routes', routes: [get('items'), get('/items')] });
   const { broken } = daemon.services.plugins.registry;
   expect(broken[0]?.faults).toMatchObject([{ code: 'INVALID_MANIFEST', path: 'rest.routes[1].path' }]);
 });
 
-test('rest.defaults.security holds for routes that name none', async () => {
+test('rest.defaults.security applies to routes without their own', async () => {
   const routes = [get('/default'), get('/open', ['none'])];
   const defaults = { security: ['user'], timeoutMs: 5000 };
   const daemon = await startWith({ basePath: '/v1/plugins/routes', defaults, security: ['none'], routes });

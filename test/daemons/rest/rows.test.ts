@@ -55,7 +55,7 @@ test('an idempotency key in the header starts a run once through the REST API to
   );
 });
 
-test('what its owner serves is answered by it, for the caller and under the ids of the request', async () => {
+test('rows of another service are answered by that service, for the caller and with the request ids', async () => {
   const { rest, marketplace } = await startWithOwners();
   const headers = { ...asCaller('ci', 'acme'), 'x-request-id': 'req-7', 'x-trace-id': 'trace-7' };
   const list = await send(rest, 'GET', '/api/v1/marketplace/plugins', { headers });
@@ -79,13 +79,13 @@ test('what its owner serves is answered by it, for the caller and under the ids 
   );
 });
 
-test('a fault in the request is answered without asking the owner', async () => {
+test('an invalid request is answered without a call to the owning service', async () => {
   const rest = await startRest();
   const { status, body } = await send(rest, 'POST', '/api/v1/jobs', { body: { handler: 'x', when: 1 } });
   expect([status, body]).toEqual([400, { error: expect.objectContaining({ code: 'VALIDATION_ERROR' }) }]);
 });
 
-test('an owner that is not there is 502', async () => {
+test('an unreachable owning service is 502', async () => {
   const rest = await startRest();
   const gone = await send(rest, 'GET', '/api/v1/workflows/runs');
   expect([gone.status, gone.body]).toEqual([

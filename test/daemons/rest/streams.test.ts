@@ -100,7 +100,7 @@ const open = (rest: TestRest, path: string, init?: RequestInit) =>
   rest.fetch(`/api/v1/plugins/streamer/${path}`, init);
 const textOf = (value: Uint8Array | undefined) => Buffer.from(value ?? []).toString();
 
-test('events arrive as they are made, and cannot forge fields', async () => {
+test('events arrive as they are sent, and cannot forge fields', async () => {
   const rest = await start();
   const response = await open(rest, 'events');
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
@@ -120,7 +120,7 @@ test('events arrive as they are made, and cannot forge fields', async () => {
   );
 });
 
-test('bytes are sent as they are; a HEAD learns the headers', async () => {
+test('bytes are sent unchanged; a HEAD gets the headers', async () => {
   const rest = await start();
   const response = await open(rest, 'bytes');
   expect(response.headers.get('content-type')).toBe('image/x-test');
@@ -133,7 +133,7 @@ test('bytes are sent as they are; a HEAD learns the headers', async () => {
   ]);
 });
 
-test('a slow reader slows the handler; one that leaves ends it', async () => {
+test('a slow reader slows the handler; one that disconnects ends it', async () => {
   const rest = await start();
   const leaving = new AbortController();
   const response = await open(rest, 'much', { signal: leaving.signal });
@@ -147,7 +147,7 @@ test('a slow reader slows the handler; one that leaves ends it', async () => {
   expect((closed()!.meta as { produced: number }).produced).toBeLessThan(1000);
 });
 
-test('everything arrives, in order, whatever it takes', async () => {
+test('all events arrive in order, whatever their size and timing', async () => {
   const rest = await start();
   const response = await open(rest, 'plenty');
   let bytes = 0;
@@ -158,7 +158,7 @@ test('everything arrives, in order, whatever it takes', async () => {
   expect(bytes).toBe(400 * 64 * 1024);
 });
 
-test('pieces that do not fill the window evenly wait for their turn, however slow the reader', async () => {
+test('pieces that do not divide the window evenly wait for room, however slow the reader', async () => {
   const rest = await start();
   const response = await open(rest, 'uneven');
   // Nothing is read until every buffer on the way is full.
@@ -168,7 +168,7 @@ test('pieces that do not fill the window evenly wait for their turn, however slo
   expect(bytes.every((byte, at) => byte === Math.floor(at / 100_000))).toBe(true);
 });
 
-test('a stream that fails is cut, so that nobody takes it for whole', async () => {
+test('a failed stream is cut, so that clients do not take it for complete', async () => {
   const rest = await start();
   const response = await open(rest, 'breaks');
   expect(response.status).toBe(200);
@@ -178,7 +178,7 @@ test('a stream that fails is cut, so that nobody takes it for whole', async () =
   );
 });
 
-test('a stream on which nothing moves for the timeout is cut', async () => {
+test('a stream without progress for the timeout is cut', async () => {
   const rest = await start();
   const response = await open(rest, 'stalls');
   const reader = response.body!.getReader();
@@ -197,7 +197,7 @@ test.each(['odd-type', 'odd-piece'])('%s fails without harm', async (path) => {
   expect((await open(rest, 'bytes')).status).toBe(200);
 });
 
-test('what is no source is an error like any other, while the answer can be one', async () => {
+test('an invalid source is an ordinary error while the answer can still be one', async () => {
   const rest = await start();
   const response = await open(rest, 'no-source');
   expect([response.status, await response.json()]).toMatchObject([
@@ -209,7 +209,7 @@ test('what is no source is an error like any other, while the answer can be one'
   );
 });
 
-test('a process that sends more than it was asked for is ended', async () => {
+test('a process that sends more than was requested is ended', async () => {
   const rest = await start();
   const response = await open(rest, 'floods');
   await expect(response.text()).rejects.toThrow();
@@ -219,7 +219,7 @@ test('a process that sends more than it was asked for is ended', async () => {
   expect((await open(rest, 'bytes')).status).toBe(200);
 });
 
-test('who takes no stream is told so', async () => {
+test('a caller without stream support gets an error that says so', async () => {
   const rest = await start();
   await expect(
     createClient({ url: rest.url, peer: 'rest' }).call(

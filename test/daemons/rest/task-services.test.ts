@@ -142,7 +142,7 @@ test('faults of a call keep their codes', async () => {
   expect(await failed('jobs', 'get', 'job_nothing')).toBe('JOB_NOT_FOUND');
 });
 
-test('a call is made for its own tenant: another one sees nothing', async () => {
+test('a call is made for its own tenant: another tenant sees no trace of it', async () => {
   const { ask } = await platform();
   const run = await ask('tasks', ['workflows', 'start', 'hold', {}, { idempotencyKey: 'k' }]);
   const job = await ask('tasks', ['jobs', 'submit', 'work']);
@@ -158,7 +158,7 @@ test('a call is made for its own tenant: another one sees nothing', async () => 
   expect(theirs.id).not.toBe(run.id);
 });
 
-test('jobs: the own ones, and those that permissions.invoke lists', async () => {
+test("jobs: the plugin's own, and those listed in permissions.invoke", async () => {
   const { ask } = await platform();
   const job = await ask('tasks', ['jobs', 'submit', 'work', { a: 1 }]);
   await expect
@@ -178,7 +178,7 @@ test('jobs: the own ones, and those that permissions.invoke lists', async () => 
   expect(await ask('other', ['jobs', 'cancel', theirs.id])).toMatchObject({ cancelled: true });
 });
 
-test('the same idempotency key may be used by two plugins, and for two things', async () => {
+test('two plugins, or two kinds of call, may use the same idempotency key', async () => {
   const { ask } = await platform();
   const options = { idempotencyKey: 'daily', runAt: 4e12 };
   const ours = await ask('tasks', ['jobs', 'submit', 'work', {}, options]);
@@ -191,7 +191,7 @@ test('the same idempotency key may be used by two plugins, and for two things', 
   expect(new Set([ours.id, theirs.id, listed.id, run.id]).size).toBe(4);
 });
 
-test('webhooks: the own ones, with their addresses and without secrets', async () => {
+test("webhooks: the plugin's own, with their addresses and without secrets", async () => {
   const { ask, gateway } = await platform();
   const body = { pluginId: 'tasks' as never, event: 'shop' as never, instanceId: 'berlin' as never };
   const { url, secret } = await gateway.call(provisionWebhook, { body });
@@ -224,17 +224,14 @@ test('the list for other services is not for clients', async () => {
   expect((await gateway.fetch(path, { headers })).status).toBe(401);
 });
 
-test.each(['workflows', 'jobs', 'webhooks'])(
-  'ctx.%s has to be asked for in the manifest',
-  async (service) => {
-    const { ask } = await platform();
-    const method = { workflows: 'start', jobs: 'submit', webhooks: 'list' }[service]!;
-    expect(await ask('listed', [service, method, 'work'])).toMatchObject({
-      failed: 'PERMISSION_DENIED',
-      details: { permission: `permissions.platform.${service}` },
-    });
-  },
-);
+test.each(['workflows', 'jobs', 'webhooks'])('ctx.%s must be requested in the manifest', async (service) => {
+  const { ask } = await platform();
+  const method = { workflows: 'start', jobs: 'submit', webhooks: 'list' }[service]!;
+  expect(await ask('listed', [service, method, 'work'])).toMatchObject({
+    failed: 'PERMISSION_DENIED',
+    details: { permission: `permissions.platform.${service}` },
+  });
+});
 
 test('the same on a host', async () => {
   const { ask, gateway, workflow } = await platform({ plugins: { tasks: { backend: 'host' } } });

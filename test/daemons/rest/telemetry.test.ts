@@ -38,7 +38,7 @@ test('logs are filtered, and paged by position', async () => {
   await expect(query({ from: 'yesterday' })).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
 });
 
-test('callers see their own namespace, administrators all and what belongs to none', async () => {
+test('callers see their own namespace, administrators all namespaces and records without one', async () => {
   const { rest, store } = await start();
   await append(
     store,
@@ -109,7 +109,7 @@ async function read(response: Response, count: number): Promise<ReadEvent[]> {
   return events;
 }
 
-test('follow streams the latest records and each new one, and goes on where a lost connection was', async () => {
+test('follow streams the latest and each new record, and resumes where a lost connection ended', async () => {
   const { rest, store } = await start();
   const follow = (query: string, headers: Record<string, string> = {}) =>
     rest.fetch(`/api/v1/logs?follow=1${query}`, { headers: { ...asCaller('ci', 'acme'), ...headers } });
@@ -158,7 +158,7 @@ test('events are followed likewise, filtered by type', async () => {
   expect(resumed.map(({ id }) => id)).toEqual(events.slice(1).map(({ id }) => id));
 });
 
-test('a stream ends with the daemon, and does not hold it up', async () => {
+test('a stream ends with the daemon, and does not delay it', async () => {
   const { rest, store } = await start();
   await append(store, [logRecord({ message: 'a', tenantId: 'acme' })]);
   const response = await rest.fetch('/api/v1/logs?follow=1', { headers: asCaller('ci', 'acme') });
@@ -170,7 +170,7 @@ test('a stream ends with the daemon, and does not hold it up', async () => {
   expect(await reading).toHaveLength(1);
 });
 
-test('what was kept and dropped is a metric', async () => {
+test('kept and dropped records are counted in a metric', async () => {
   const { rest, store } = await start();
   await store.append({ logs: [], events: [], counts: { 'logs.kept': 3, 'logs.dropped': 2 } });
   const text = await (await rest.fetch('/metrics')).text();
@@ -178,7 +178,7 @@ test('what was kept and dropped is a metric', async () => {
   expect(text).toContain('svc_telemetry_records_total{service="rest",kind="logs",outcome="kept"} 3');
 });
 
-test('a result says how many records of the caller were not kept', async () => {
+test('a result states how many records of the caller were dropped', async () => {
   const { rest, store } = await start();
   const dropped = { kind: 'logs', service: 'rest', minute: NOON, count: 4 } as const;
   await store.append({ logs: [], events: [], counts: {}, dropped: [{ ...dropped, tenantId: 'acme' }] });

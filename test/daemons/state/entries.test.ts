@@ -38,7 +38,7 @@ test('an entry is written, read, replaced and deleted', async () => {
   });
 });
 
-test('a value is kept to the letter, whatever its names', async () => {
+test('a value is stored exactly, whatever its property names', async () => {
   const daemon = await startTestDaemon(state);
   const value = '{"__proto__":{"a":1},"constructor":[null,1e+300,"\\u0000"],"":{}}';
   const headers = { ...serviceHeaders(TEST_KEYS.internalSecret, {}), 'content-type': 'application/json' };
@@ -48,7 +48,7 @@ test('a value is kept to the letter, whatever its names', async () => {
   );
 });
 
-test('entries outlive a restart of the daemon, and their file is owned by one daemon at a time', async () => {
+test('entries survive a daemon restart, and one daemon at a time owns their file', async () => {
   const first = await startTestDaemon(state);
   await first.call(putState, { ...at('k'), body: { value: 1 } });
   const ownership = { file: join(first.dataDir, 'state.db'), label: 'second', waitMs: 0 };
@@ -60,7 +60,7 @@ test('entries outlive a restart of the daemon, and their file is owned by one da
   (await acquireOwnerLock(ownership)).release();
 });
 
-test('a start that fails leaves the file to the next one', async () => {
+test('a failed start releases the file for the next one', async () => {
   const dataDir = await tempDir();
   await writeFile(join(dataDir, 'state.db'), 'no database at all, '.repeat(500));
   await expect(startTestDaemon(state, { dataDir })).rejects.toMatchObject({ code: 'STORE_ERROR' });
@@ -89,7 +89,7 @@ test('tenants and namespaces do not see each other', async () => {
   expect((await daemon.call(getState, at('k', 'a'), 'acme')).value).toBe('mine');
 });
 
-test('an entry with a time to live is gone when it ends', async () => {
+test('an entry with a TTL is gone when it expires', async () => {
   const daemon = await startTestDaemon(state);
   await daemon.call(putState, { ...at('k'), body: { value: 1, ttlMs: 1000 } });
   const expiresAt = daemon.clock.now() + 1000;
@@ -98,7 +98,7 @@ test('an entry with a time to live is gone when it ends', async () => {
   await expect(daemon.call(getState, at('k'))).rejects.toMatchObject({ code: 'NOT_FOUND' });
 });
 
-test('of racing writers with ifAbsent one writes', async () => {
+test('of racing writers with ifAbsent exactly one writes', async () => {
   const daemon = await startTestDaemon(state);
   const put = (value: number) => daemon.call(putState, { ...at('lock'), body: { value, ifAbsent: true } });
   const results = await Promise.all(Array.from({ length: 20 }, (_, i) => put(i)));
@@ -107,7 +107,7 @@ test('of racing writers with ifAbsent one writes', async () => {
   expect((await daemon.call(getState, at('lock'))).value).toBe(winner);
 });
 
-test('counters count every caller, within their window', async () => {
+test('counters count calls of all callers within their window', async () => {
   const daemon = await startTestDaemon(state);
   const hit = () => daemon.call(incrementState, { ...at('hits'), body: { windowMs: minutes(1) } });
   const resetsAt = daemon.clock.now() + minutes(1);
@@ -143,7 +143,7 @@ test('lists by prefix, in order, page by page', async () => {
   expect((await list({ limit: 5 })).nextCursor).toBe('b/\u{1F600}');
 });
 
-test('a page of large values ends early and goes on behind its cursor', async () => {
+test('a page of large values ends early and continues after its cursor', async () => {
   const daemon = await startTestDaemon(state);
   const value = 'x'.repeat(200_000);
   const keys = Array.from({ length: 80 }, (_, i) => `k${String(i).padStart(2, '0')}`);
@@ -183,7 +183,7 @@ test('a value may take 256 KiB of JSON and no byte more', async () => {
   expect(((await daemon.call(getState, at('k'))).value as string).length).toBe(longest);
 });
 
-test('what is not an entry is refused with the place of each fault', async () => {
+test('an invalid entry is refused with the path of each fault', async () => {
   const daemon = await startTestDaemon(state);
   const send = async (method: string, path: string, body: unknown) => {
     const headers = { ...serviceHeaders(TEST_KEYS.internalSecret, {}), 'content-type': 'application/json' };
@@ -207,7 +207,7 @@ test('what is not an entry is refused with the place of each fault', async () =>
   expect((await daemon.fetch('/api/v1/state/github', { headers })).status).toBe(200);
 });
 
-test('has the standard routes, and takes nobody but daemons when authentication is required', async () => {
+test('has the standard routes, and accepts only daemons when authentication is required', async () => {
   const daemon = await startTestDaemon(state, { config: { auth: { mode: 'required' } } });
   for (const path of ['/health', '/api/v1/health']) {
     expect(await (await daemon.fetch(path)).json()).toMatchObject({ status: 'ok', service: 'state' });

@@ -37,7 +37,7 @@ test('36 MB do not fit into a cache: 16 MiB of one plugin and one tenant do', as
   await daemon.call(putState, { ...at('again'), body });
 });
 
-test('writes made at once do not pass the quota together', async () => {
+test('concurrent writes do not exceed the quota together', async () => {
   const daemon = await startSmall({ maxBytes: 1000 });
   const value = 'x'.repeat(300);
   const writes = Array.from({ length: 20 }, (_, n) =>

@@ -14,7 +14,7 @@ async function startStore() {
   return { clock, entries: store.entries };
 }
 
-test('every minute all that has expired goes, in steps, and the rest stays', async () => {
+test('every minute expired entries are deleted in steps, and the others stay', async () => {
   const { clock, entries } = await startStore();
   const swept: number[] = [];
   const store = {
@@ -35,7 +35,7 @@ test('every minute all that has expired goes, in steps, and the rest stays', asy
   expect(await entries.get('s', 'kept')).toBeDefined();
 });
 
-test('stops between two steps, and does not begin again', async () => {
+test('stops between two steps, and does not start again', async () => {
   const { clock, entries } = await startStore();
   const sweeping = startSweeping({ store: entries, clock, logger: silentLogger });
   await Promise.all(Array.from({ length: 2500 }, (_, i) => entries.set('s', `k${i}`, i, 1000)));
@@ -46,7 +46,7 @@ test('stops between two steps, and does not begin again', async () => {
   expect(await entries.sweep(5000)).toBe(1500);
 });
 
-test('a failure is told and the next minute tries again', async () => {
+test('a failure is logged, and the next minute retries', async () => {
   const { clock, entries } = await startStore();
   const told: string[] = [];
   let failures = 1;

@@ -3,7 +3,7 @@ import { serviceHeaders } from '../../../src/http/index.ts';
 import { TEST_KEYS } from '../../support/daemon.ts';
 import { startWorkflow } from './support/workflow.ts';
 
-test('in development the port takes calls of programs and of pages of this machine, and of no other page', async () => {
+test('in development the port accepts calls of programs and local pages, and of no other page', async () => {
   const it = await startWorkflow();
   const cancel = async (headers: Record<string, string>) => {
     // Without a body it needs no leave of the browser.
@@ -26,7 +26,7 @@ test('in development the port takes calls of programs and of pages of this machi
   expect(it.logs.lines.filter(({ reasonCode }) => reasonCode === 'FOREIGN_ORIGIN')).toHaveLength(3);
 });
 
-test('where identity is required, nobody starts anything without the service key', async () => {
+test('where identity is required, starting a run needs the service key', async () => {
   const it = await startWorkflow({ config: { auth: { mode: 'required' } } });
   const body = JSON.stringify({ definition: { id: 'd', jobs: { main: { steps: [{ uses: 'set' }] } } } });
   const start = async (headers: Record<string, string>) =>

@@ -6,7 +6,7 @@ import { openEngine } from './support/engine.ts';
 import { LEDGER_CONFIG, startLedger } from './support/ledger.ts';
 import { cel, startWorkflow } from './support/workflow.ts';
 
-describe('times that no clock reaches', () => {
+describe('times beyond the range of the clock', () => {
   test.each([
     ['wait', { ms: 1e300 }, /"ms" must be a number of milliseconds/],
     ['wait', { until: 1e300 }, /"until" must be/],
@@ -31,7 +31,7 @@ describe('times that no clock reaches', () => {
     await it.until(id, 'succeeded');
   });
 
-  test('a server that asks for a pause of a thousand years gets a day', async () => {
+  test('a Retry-After of a thousand years is limited to a day', async () => {
     const ledger = await startLedger();
     ledger.answer('busy', (_, response) =>
       response.writeHead(503, { 'retry-after': '99999999999999999999' }).end(),
@@ -45,8 +45,8 @@ describe('times that no clock reaches', () => {
   });
 });
 
-describe('what a small definition or a caller can make large', () => {
-  test('a definition of more than a million characters is refused, whoever brings it', async () => {
+describe('large values made by a small definition or a caller', () => {
+  test('a definition of more than a million characters is refused, whatever its source', async () => {
     const it = await startWorkflow();
     const large = (v: string) => ({ id: 'large', jobs: { main: { steps: [{ uses: 'set', with: { v } }] } } });
     const tooLarge = large('x'.repeat(1024 * 1024));
@@ -73,7 +73,7 @@ describe('what a small definition or a caller can make large', () => {
     await it.until(ids[0]!, 'succeeded');
   });
 
-  test('a matrix that unfolds to more steps than a run may have fails its job', async () => {
+  test('a matrix that expands to more steps than the limit of a run fails its job', async () => {
     const it = await startWorkflow();
     const steps = Array.from({ length: 200 }, () => ({ uses: 'set' }));
     const matrix = { v: Array.from({ length: 200 }, (_, i) => i) };
@@ -101,7 +101,7 @@ describe('what a small definition or a caller can make large', () => {
     );
   });
 
-  test('what all steps of a run hand on is limited too', async () => {
+  test('the total size of step outputs of a run is limited', async () => {
     const it = await startWorkflow();
     const steps = Array.from({ length: 40 }, (_, i) => ({
       id: `s${i}`,
@@ -116,7 +116,7 @@ describe('what a small definition or a caller can make large', () => {
     });
   });
 
-  test('a run takes a thousand signals that nobody waits for, and approvals beside them', async () => {
+  test('a run accepts a thousand signals without a waiter, and approvals in addition', async () => {
     const it = await startWorkflow();
     const id = await it.start({ steps: [{ id: 'ok', uses: 'approval' }] });
     await it.until(id, 'waiting');
@@ -134,7 +134,7 @@ describe('what a small definition or a caller can make large', () => {
     await it.until(id, 'succeeded');
   });
 
-  test('a run keeps ten thousand lines, and says that there were more', async () => {
+  test('a run keeps ten thousand log lines, and reports that there were more', async () => {
     const chatty = {
       name: 'chatty',
       mode: 'effect',
@@ -159,7 +159,7 @@ describe('what a small definition or a caller can make large', () => {
   });
 });
 
-test('following the lines of one step passes over pages that hold none of it', async () => {
+test('following the lines of one step skips pages without any', async () => {
   const it = await startWorkflow();
   // Each failing expression is a line.
   const fails = (id: string) => ({ id, uses: 'set', with: { v: cel('1 / 0') }, continueOnError: true });

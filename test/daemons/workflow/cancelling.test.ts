@@ -7,7 +7,7 @@ import { type BareEngine, openEngine } from './support/engine.ts';
 const POLL = { timeout: 20_000, interval: 20 };
 const WAITS = [{ id: 'go', uses: 'signal', with: { name: 'go' } }];
 
-test('a child that cannot be cancelled at first is cancelled later, and its parent ends after it', async () => {
+test('cancelling a child is retried after a failure, and its parent ends after it', async () => {
   let failures = 0;
   const wrap = (store: WorkflowStore): WorkflowStore => ({
     ...store,

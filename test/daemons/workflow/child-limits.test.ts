@@ -48,7 +48,7 @@ async function pass(it: TestWorkflow, ms: number): Promise<void> {
   await it.services.engine.tick();
 }
 
-test('the time of a step that runs a workflow is that of its child, which is cancelled and cleans up', async () => {
+test('the time limit of a step that runs a workflow applies to its child, which is cancelled and cleans up', async () => {
   const { it, ledger } = await start();
   const answers: Array<() => void> = [];
   ledger.answer('undo', (_, response) => answers.push(() => response.end()));
@@ -81,7 +81,7 @@ test('the time of a step that runs a workflow is that of its child, which is can
   expect(run.error).toMatchObject({ code: 'STEP_FAILED' });
 });
 
-test('it goes on over a restart, and is over if it passed meanwhile', async () => {
+test('continues over a restart, and expires if its end passed meanwhile', async () => {
   const { it: first, ledger, projectDir } = await start();
   const ids = [await first.start({ steps: [step()] }), await first.start({ steps: [step()] })];
   for (const id of ids) await first.until(id, 'waiting');
@@ -102,7 +102,7 @@ test('it goes on over a restart, and is over if it passed meanwhile', async () =
   expect(ledger.count('undo')).toBe(1);
 });
 
-test('each attempt has its own time and its own child; what the child found in time counts', async () => {
+test('each attempt has its own time limit and child; a result of the child in time counts', async () => {
   const { it, ledger } = await start();
   const retry = { maxAttempts: 2, initialMs: 1000, jitter: 'none', on: ['timeout'] };
   const id = await it.start({ steps: [step({ retry })] });
@@ -123,7 +123,7 @@ test('each attempt has its own time and its own child; what the child found in t
   expect((await it.step(id, 'main.c')).output).toEqual({ was: 'signalled' });
 });
 
-test('a step without a limit waits for its child as long as that takes', async () => {
+test('a step without a limit waits for its child indefinitely', async () => {
   const { it } = await start();
   const id = await it.start({ steps: [step({ timeoutMs: undefined })] });
   await it.until(id, 'waiting');

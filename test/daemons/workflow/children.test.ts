@@ -44,7 +44,7 @@ async function moveUntil(it: TestWorkflow, id: string, ...statuses: string[]) {
 const RETRY = { maxAttempts: 3, initialMs: 1000, jitter: 'none' };
 
 describe('retry of a step that runs a workflow', () => {
-  test('starts another child after each one that failed', async () => {
+  test('starts another child after each failed one', async () => {
     const { it, ledger } = await startWithChild();
     ledger.answer('child', (_, response, nth) => response.writeHead(nth < 3 ? 500 : 200).end('fine'));
     const id = await it.start({
@@ -63,7 +63,7 @@ describe('retry of a step that runs a workflow', () => {
     expect(ledger.count('child')).toBe(3);
   });
 
-  test('ends with the policy, is not made without one, and not for a child that was cancelled', async () => {
+  test('ends with the policy, and is not done without one or for a cancelled child', async () => {
     const { it, ledger } = await startWithChild();
     ledger.answer('child', (_, response) => response.writeHead(500).end());
     const step = { id: 'c', uses: 'workflow', with: { id: 'asking' } };
@@ -104,7 +104,7 @@ describe('retry of a step that runs a workflow', () => {
     expect((await it.steps(id))[0]).toMatchObject({ attempts: 3 });
   });
 
-  test('finds the child that it started, after a crash before the next attempt was noted', async () => {
+  test('finds its started child after a crash before the next attempt was recorded', async () => {
     const ledger = await startLedger();
     const dataDir = await tempDir();
     await mkdir(join(dataDir, 'workflows'));

@@ -50,7 +50,7 @@ describe('the limit of the clean-up of a job', () => {
     expect(await jobs(it, id)).toContain('timed timed_out');
   });
 
-  test('keeps what is left of it over a restart; the time without a service does not count', async () => {
+  test('keeps its remaining time over a restart; time without a service does not count', async () => {
     const dataDir = await tempDir();
     const first = await startWorkflow({ dataDir });
     const id = await first.start(definition);
@@ -67,7 +67,7 @@ describe('the limit of the clean-up of a job', () => {
   });
 });
 
-test('the limit of the clean-up of a run keeps what is left of it over a restart', async () => {
+test('the clean-up limit of a run keeps its remaining time over a restart', async () => {
   const dataDir = await tempDir();
   const first = await startWorkflow({ dataDir });
   const id = await first.start({ steps: [signal('go'), signal('undo', ALWAYS)] });
@@ -87,7 +87,7 @@ test('the limit of the clean-up of a run keeps what is left of it over a restart
   });
 });
 
-test('a cancelled run stays one when its own time is up while it cleans up', async () => {
+test('a cancelled run stays cancelled when its own time limit expires during clean-up', async () => {
   const it = await startWorkflow();
   const id = await it.start({ timeoutMs: 5000, steps: [signal('go'), signal('undo', ALWAYS)] });
   await it.until(id, 'waiting');
@@ -99,7 +99,7 @@ test('a cancelled run stays one when its own time is up while it cleans up', asy
   expect((await it.until(id, 'cancelled', 'timed_out')).status).toBe('cancelled');
 });
 
-describe('a run with children that is cancelled', () => {
+describe('a cancelled run with children', () => {
   /** A run whose first steps wait for a child; the clean-up of the child waits for `undone`. */
   async function startParent(definition: Record<string, unknown>) {
     const projectDir = await tempDir();
@@ -113,7 +113,7 @@ describe('a run with children that is cancelled', () => {
   const childOf = async (it: TestWorkflow, id: string) =>
     (await it.step(id, 'main.child')).waitingFor!.runId!;
 
-  test('has all of its own time once its children have cleaned up', async () => {
+  test('has its whole clean-up time once its children have cleaned up', async () => {
     const ledger = await startLedger();
     ledger.answer('own', () => {});
     const own = { id: 'own', uses: 'http', with: { url: `${ledger.url}/own` }, ...ALWAYS };
@@ -137,7 +137,7 @@ describe('a run with children that is cancelled', () => {
     });
   });
 
-  test('ends after them also when it is parked and has nothing to clean up itself', async () => {
+  test('ends after its children, also when it is parked and has no clean-up itself', async () => {
     const { it, id } = await startParent({ steps: [CHILD, signal('never')] });
     await it.until(id, 'waiting');
     const child = await childOf(it, id);
@@ -154,7 +154,7 @@ describe('a run with children that is cancelled', () => {
     expect((await it.run(child)).finishedAt).toBeLessThanOrEqual(finishedAt!);
   });
 
-  test('ends after those that its clean-up has started, when that has taken all of its time', async () => {
+  test('ends after the children that its clean-up started, when that used up its time', async () => {
     const { it, id } = await startParent({ steps: [signal('never'), { ...CHILD, ...ALWAYS }] });
     await it.until(id, 'waiting');
     await cancel(it, id);
@@ -174,7 +174,7 @@ describe('a run with children that is cancelled', () => {
   });
 });
 
-test('a clean-up that waits for a slot loses none of its time', async () => {
+test('a clean-up that waits for a slot loses no time', async () => {
   const ledger = await startLedger();
   let release = () => {};
   ledger.answer('busy', (_, response) => {

@@ -48,7 +48,7 @@ function age(file: Sqlite.Database, ms: number): void {
   file.prepare('update run set wake_at = wake_at - :ms').run({ ms });
 }
 
-test('after kill -9 the clean-up of a job has what was left of its time', async () => {
+test('after kill -9 the clean-up of a job has its remaining time', async () => {
   const { at, killed, step } = await setUp();
   const id = await at().start({
     jobs: { a: { timeoutMs: 1, steps: [signal('go'), signal('undo', ALWAYS)] } },
@@ -61,7 +61,7 @@ test('after kill -9 the clean-up of a job has what was left of its time', async 
   await expect.poll(async () => (await at().run(id)).jobs[0]?.status, POLL).toBe('timed_out');
 }, 90_000);
 
-test('after kill -9 the clean-up of a job waits for a decision, which takes none of its time', async () => {
+test('after kill -9 the clean-up of a job waits for a decision, which does not count towards its time', async () => {
   const { at, killed, step } = await setUp();
   const ledger = await startLedger();
   ledger.answer('undo', (_, response, nth) => {
@@ -83,7 +83,7 @@ test('after kill -9 the clean-up of a job waits for a decision, which takes none
   expect((await step(id, 'a.undo')).status).toBe('succeeded');
 }, 90_000);
 
-test('after kill -9 a run waits for the clean-up of its child, and has all of its own time then', async () => {
+test('after kill -9 a run waits for the clean-up of its child, then has its whole time', async () => {
   const { at, killed, step, status, cancel, send } = await setUp();
   const ledger = await startLedger();
   const own = { id: 'own', uses: 'http', with: { url: `${ledger.url}/own` }, ...ALWAYS };
@@ -128,7 +128,7 @@ test('after kill -9 a run without a clean-up of its own ends after its child', a
   expect(await status(child)).toBe('cancelled');
 }, 90_000);
 
-test('a child that a kill -9 kept its parent from noting is cancelled with it, and ends before it', async () => {
+test('a child not recorded by its parent before a kill -9 is cancelled with the parent, and ends first', async () => {
   const { at, killed, step, status, send } = await setUp();
   const id = await at().start({ steps: [CHILD] });
   await expect.poll(() => status(id), POLL).toBe('waiting');
@@ -152,7 +152,7 @@ test('a child that a kill -9 kept its parent from noting is cancelled with it, a
   expect(items.map((run) => run.status)).toEqual(['cancelled']);
 }, 90_000);
 
-test('after kill -9 a clean-up waits for its plugin, which takes none of its time', async () => {
+test('after kill -9 a clean-up waits for its plugin, which does not count towards its time', async () => {
   const { dataDir, at, killed, status, step, cancel } = await setUp();
   const folder = join(dataDir, 'plugins/tool');
   await mkdir(folder, { recursive: true });

@@ -37,7 +37,7 @@ async function setUp() {
   return { ledger, it, call, hold, statuses, jobs, cancel, wakeAfter };
 }
 
-describe('a run that is cancelled', () => {
+describe('a cancelled run', () => {
   test('runs the steps and jobs whose `if` holds then, and is `cancelling` until they have ended', async () => {
     const { ledger, it, call, hold, statuses, jobs, cancel } = await setUp();
     hold('work');
@@ -107,7 +107,7 @@ describe('a run that is cancelled', () => {
     expect(await statuses(id)).toEqual(['main.go cancelled', 'main.pause succeeded', 'main.undo succeeded']);
   });
 
-  test('lets a step finish that would run anyway', async () => {
+  test('lets a step with always() finish', async () => {
     const { ledger, it, call, hold, statuses, cancel } = await setUp();
     const release = hold('always');
     const id = await it.start({ steps: [call('always', { if: 'always()' }), call('after')] });
@@ -119,7 +119,7 @@ describe('a run that is cancelled', () => {
     expect(await statuses(id)).toEqual(['main.always succeeded', 'main.after cancelled']);
   });
 
-  test('ends once its clean-up has taken its time, and says so', async () => {
+  test('ends when its clean-up time limit expires, and says so', async () => {
     const { ledger, it, call, hold, jobs, cancel, wakeAfter } = await setUp();
     hold('undo');
     hold('work');
@@ -143,7 +143,7 @@ describe('a run that is cancelled', () => {
     expect((await it.until(long, 'cancelled')).error).toMatchObject({ code: 'EXECUTION_TIMEOUT' });
   });
 
-  test('tells what failed in its clean-up', async () => {
+  test('reports failures of its clean-up', async () => {
     const { ledger, it, call, cancel } = await setUp();
     ledger.answer('undo', (_, response) => response.writeHead(400).end());
     const wait = { id: 'go', uses: 'signal', with: { name: 'go' } };
@@ -189,7 +189,7 @@ describe('a run that is cancelled', () => {
   });
 });
 
-describe('a run whose time is up', () => {
+describe('a run that exceeds its time limit', () => {
   test('cleans up and is timed out; a cancel meanwhile changes nothing', async () => {
     const { ledger, it, call, hold, statuses, cancel, wakeAfter } = await setUp();
     hold('work');
@@ -214,7 +214,7 @@ describe('a run whose time is up', () => {
   });
 });
 
-test('a job whose time is up, or whose sibling failed, cleans up too, within the same limit', async () => {
+test('a job that exceeds its time limit, or whose sibling failed, cleans up within the same limit', async () => {
   const { ledger, it, call, hold, statuses, wakeAfter } = await setUp();
   hold('slow');
   hold('stuck');
@@ -251,7 +251,7 @@ test('a job whose time is up, or whose sibling failed, cleans up too, within the
 
 const POLL = { timeout: 20_000, interval: 20 };
 
-test('after kill -9 a clean-up goes on where it was', async () => {
+test('after kill -9 a clean-up continues where it was', async () => {
   const ledger = await startLedger();
   const dataDir = await tempDir();
   const start = () => startProcess(dataDir, LEDGER_CONFIG);

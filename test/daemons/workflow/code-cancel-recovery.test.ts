@@ -50,7 +50,7 @@ async function setUp() {
   return { ledger, dataDir };
 }
 
-test('a compensation that is killed goes on where it was; the run is `cancelling` until it has ended', async () => {
+test('a killed compensation resumes; the run is `cancelling` until it has ended', async () => {
   const { ledger, dataDir } = await setUp();
   ledger.answer('release-1', (_, response, nth) => {
     if (nth > 1) response.end('{}');

@@ -25,8 +25,8 @@ async function start(body: string, manifest: Record<string, unknown> = {}) {
   };
 }
 
-describe('a function whose run is cancelled', () => {
-  test('is told at its await, and its catch and finally run steps', async () => {
+describe('a function of a cancelled run', () => {
+  test('gets a CancelledError at its await, and its catch and finally run steps', async () => {
     const it = await start(`
       await ctx.step('reserve', () => 1);
       try {
@@ -58,7 +58,7 @@ describe('a function whose run is cancelled', () => {
     ]);
   });
 
-  test('gets what a step found that ended well all the same, and is told at the next', async () => {
+  test('gets the result of a step that still succeeds, and the CancelledError at the next', async () => {
     const it = await start(`
       const undo = [];
       try {
@@ -73,7 +73,7 @@ describe('a function whose run is cancelled', () => {
     expect(states).toEqual(['charge succeeded', 'never cancelled', 'refund succeeded']);
   });
 
-  test('is told in each branch, and once in what waits for them', async () => {
+  test('gets the error in each branch, and once in the call that joins them', async () => {
     const it = await start(`
       const told = [];
       const watch = (name, work) => async () => { try { await work(); } catch (error) { told.push(name); throw error; } };
@@ -105,7 +105,7 @@ describe('a function whose run is cancelled', () => {
     );
   });
 
-  test('is told in the trunk too where a branch kept it to itself', async () => {
+  test('gets the error in the trunk too when a branch swallowed it', async () => {
     const it = await start(`
       const [found] = await ctx.all([async () => { try { await ctx.sleep(60_000); } catch { return ctx.step('undo', () => 'kept'); } }]);
       try {
@@ -118,7 +118,7 @@ describe('a function whose run is cancelled', () => {
     expect(states).toEqual(['sleep@1-0 cancelled', 'undo@1-0 succeeded', 'on cancelled']);
   });
 
-  test('is not disturbed in what it declares as not to be cancelled', async () => {
+  test('runs a nonCancellable section to its end', async () => {
     const it = await start(`
       try {
         await ctx.step('bad', () => { throw new Error('boom'); });
@@ -140,7 +140,7 @@ describe('a function whose run is cancelled', () => {
     ]);
   });
 
-  test('has succeeded when it had no step left to be told by', async () => {
+  test('succeeds when no step is left to throw the error', async () => {
     const it = await start("return ctx.step('last', () => pause(500).then(() => 'done'));");
     expect((await it.cancelAt('last running', 'succeeded')).run.output).toBe('done');
   });
@@ -208,7 +208,7 @@ describe('a function whose run is cancelled', () => {
     ]);
   });
 
-  test('is told after its child has undone its own', async () => {
+  test('gets the error after its child has compensated', async () => {
     const it = await startCode(
       `
       export const child = defineWorkflow({ id: 'child', run: async (ctx) => {
@@ -232,7 +232,7 @@ describe('a function whose run is cancelled', () => {
   });
 });
 
-test('a function whose time is up is told why, and cleans up', async () => {
+test('a function that exceeds its time limit gets the reason, and cleans up', async () => {
   const it = await start(
     `
     try {

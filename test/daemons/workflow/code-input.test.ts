@@ -29,7 +29,7 @@ const LAUNCHER = {
 const wrong = { items: [{ sku: 7, count: '2' }], to: 'me' };
 const faults = [{ path: 'input.items[0].sku', message: expect.stringContaining('must be a string') }];
 
-test('a start with an input that the schema in the code refuses is 400 with every place, and no run', async () => {
+test('starting with an input that fails the schema in code is 400 with every path, and creates no run', async () => {
   const it = await startCode(SOURCE);
   const post = async (input: unknown) => {
     const response = await it.fetch('/api/v1/workflows/runs', {
@@ -50,14 +50,14 @@ test('a start with an input that the schema in the code refuses is 400 with ever
   expect((await it.services.runs.list('default', { limit: 9 })).items).toEqual([]);
 });
 
-test('what the schema makes of an input is for the function alone: coerced, filled in, transformed', async () => {
+test('only the function sees the parsed input: coerced, defaulted, transformed', async () => {
   const it = await startCode(SOURCE);
   const input = { items: [{ sku: 'a', count: '2' }], to: 'door' };
   const run = await it.until(await it.begin('order', input), 'succeeded', 'failed');
   expect(run).toMatchObject({ input, output: { items: [{ count: 2 }], from: 'shelf', to: 4 } });
 });
 
-test('the command line, plugins and parents are told the same', async () => {
+test('the command line, plugins and parents get the same error', async () => {
   const peers = createPeers();
   const it = await startCode(SOURCE, LAUNCHER, {}, { peers });
   peers.set({ workflow: it.url });
@@ -87,7 +87,7 @@ test('the command line, plugins and parents are told the same', async () => {
   });
 });
 
-test('a function without a schema costs no process for the check, and one that is read anew is asked anew', async () => {
+test('a function without a schema needs no process for the check, and a reloaded one is queried again', async () => {
   const plain = "export const flow = defineWorkflow({ id: 'flow', run: () => 1 });";
   const it = await startCode(plain);
   const { describer } = it.services.plugins;
@@ -105,7 +105,7 @@ test('a function without a schema costs no process for the check, and one that i
   await expect(it.begin('flow', { n: 'any' })).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
 });
 
-test('a schema that throws leaves the verdict to the run; one that does not come to an end is 400', async () => {
+test('a schema that throws leaves validation to the run; one that never ends is 400', async () => {
   const it = await startCode(
     `export const slow = defineWorkflow({ id: 'slow', input: z.any().refine(() => new Promise(() => {})), run: () => 1 });
      export const odd = defineWorkflow({ id: 'odd', input: z.any().refine(() => { throw new Error('a fault of ours'); }), run: () => 1 });`,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { startCode } from './support/code.ts';
 
-describe('a replay tells completions in the order in which they came', () => {
-  test('of steps that ran side by side: a saga undoes what it did, and goes on in its undoing', async () => {
+describe('a replay delivers completions in their original order', () => {
+  test('steps run in parallel: a saga compensates completed ones, and resumes its compensation', async () => {
     const it = await startCode(`
       const pause = (ms) => new Promise((done) => setTimeout(done, ms));
       export const saga = defineWorkflow({
@@ -29,7 +29,7 @@ describe('a replay tells completions in the order in which they came', () => {
     expect(run.output).toEqual({ why: 'declined', undo: ['slow', 'fast', 'faster'] });
   });
 
-  test('of signals, sleeps and children: what came first is first in every pass', async () => {
+  test('signals, sleeps and children complete in the same order in every replay', async () => {
     const it = await startCode(
       `
       export const child = defineWorkflow({ id: 'child', run: async (ctx, { name }) => { await ctx.waitForSignal('end'); return name; } });
@@ -69,7 +69,7 @@ describe('a replay tells completions in the order in which they came', () => {
     expect(run.output).toEqual(['second', 'sleep', 'first', 'child']);
   });
 
-  test('also where a branch does other work between two steps', async () => {
+  test('the order also holds where a branch does other work between two steps', async () => {
     const it = await startCode(`
       const digest = (text) => crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
       export const hashes = defineWorkflow({
@@ -93,7 +93,7 @@ describe('a replay tells completions in the order in which they came', () => {
   });
 });
 
-describe('code that no longer comes to a step that had ended', () => {
+describe('code that no longer reaches an ended step', () => {
   const flow = (first: string) => `
     export const flow = defineWorkflow({
       id: 'flow',
@@ -106,7 +106,7 @@ describe('code that no longer comes to a step that had ended', () => {
       },
     });`;
 
-  test('fails before anything new is begun', async () => {
+  test('fails before any new step starts', async () => {
     const it = await startCode(flow("await ctx.step('removed', () => 1);"));
     const id = await it.begin('flow');
     await it.until(id, 'waiting');

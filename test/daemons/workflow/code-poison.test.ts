@@ -40,7 +40,7 @@ async function boot(dataDir: string): Promise<Boot> {
   return { ...it, called, marked };
 }
 
-test('of functions in the air at three crashes those are to blame whose handler had begun, not queued ones', async () => {
+test('of functions in flight at three crashes, only those whose handler had begun are suspects, not queued ones', async () => {
   const dataDir = await tempDir();
   const who = { tenantId: 'default', hostId: 'test', requestId: 'r', traceId: 't' };
   let it = await boot(dataDir);

@@ -28,7 +28,7 @@ const statusOf = async (daemon: DaemonProcess, id: string) => (await daemon.run(
 const POLL = { timeout: 20_000, interval: 20 };
 
 describe('after kill -9, a workflow in code', () => {
-  test('does not run finished steps again; one in flight is, under its key, unless it says once', async () => {
+  test('does not repeat finished steps; a step in flight is repeated under its key, unless it runs at most once', async () => {
     const { ledger, start } = await setUp(
       () => `
       export const flow = defineWorkflow({
@@ -104,7 +104,7 @@ describe('after kill -9, a workflow in code', () => {
   }, 60_000);
 });
 
-test('a run whose service is killed between the writes after a sleep still goes on', async () => {
+test('a run whose service is killed between the writes after a sleep resumes', async () => {
   const { dataDir, start } = await setUp(
     () => `
     export const flow = defineWorkflow({
@@ -135,7 +135,7 @@ test('a run whose service is killed between the writes after a sleep still goes 
   expect((await daemon.run(id)).output).toBe('woken');
 }, 60_000);
 
-test('SIGTERM lets the step in the air finish and begins no other; the run goes on later as if nothing had been', async () => {
+test('SIGTERM lets the step in flight finish and starts no other; the run resumes later', async () => {
   const { ledger, start } = await setUp(
     () => `
     export const flow = defineWorkflow({
@@ -159,7 +159,7 @@ test('SIGTERM lets the step in the air finish and begins no other; the run goes 
 }, 60_000);
 
 test(
-  `under random deaths workflows in code end with every finished step run once, and every effect under one key (seed ${SEED})`,
+  `under random kills code workflows end with each finished step run once and each effect under one key (seed ${SEED})`,
   async () => {
     const { ledger, dataDir } = await setUp(
       () => `

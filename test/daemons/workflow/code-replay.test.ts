@@ -82,7 +82,7 @@ async function sendSignals(client: PatientClient, runs: readonly WorkflowRun[]):
 }
 
 test(
-  `random functions with branches, races, children and signals replay alike under random deaths (seed ${SEED})`,
+  `random functions with branches, races, children and signals replay identically under random kills (seed ${SEED})`,
   async () => {
     const random = playRandom();
     const plans = Array.from(
@@ -115,7 +115,7 @@ test(
 );
 
 test(
-  `a saga that reserves side by side and undoes what it reserved runs to its end under random deaths (seed ${SEED})`,
+  `a saga that reserves in parallel and compensates ends under random kills (seed ${SEED})`,
   async () => {
     const random = playRandom();
     const ledger = await startLedger();

@@ -5,7 +5,7 @@ import { startCode } from './support/code.ts';
 import { cel } from './support/workflow.ts';
 
 describe('a workflow in code', () => {
-  test('runs its steps in order, and what it returns is the output of the run', async () => {
+  test('runs its steps in order, and its return value is the output of the run', async () => {
     const it = await startCode(`
       export const order = defineWorkflow({
         id: 'order',
@@ -29,7 +29,7 @@ describe('a workflow in code', () => {
     );
   });
 
-  test('waits without a process, and goes on from its first line with what it knows', async () => {
+  test('waits without a process, and replays from its first line with recorded results', async () => {
     const it = await startCode(`
       export const waits = defineWorkflow({
         id: 'waits',
@@ -96,7 +96,7 @@ describe('a workflow in code', () => {
 });
 
 describe('ctx.all', () => {
-  test('runs steps and branches side by side; a branch that may go on does not wait for the others', async () => {
+  test('runs steps and branches in parallel; a ready branch does not wait for the others', async () => {
     const it = await startCode(`
       export const wide = defineWorkflow({
         id: 'wide',
@@ -154,7 +154,7 @@ describe('ctx.all', () => {
     expect(await it.states(id)).toContain('late@1-2 succeeded');
   });
 
-  test('takes more branches than calls may be under way at a time', async () => {
+  test('accepts more branches than the limit of concurrent calls', async () => {
     const it = await startCode(`
       export const many = defineWorkflow({
         id: 'many',
@@ -199,7 +199,7 @@ describe('a step that fails', () => {
     });
   });
 
-  test('is tried again by its class; uncaught it fails the run in the words of any step', async () => {
+  test('is retried by its error class; uncaught it fails the run like any step', async () => {
     const it = await startCode(`
       let tries = 0;
       export const flaky = defineWorkflow({
@@ -231,7 +231,7 @@ describe('a step that fails', () => {
     expect((await it.step(id, 'main.own')).history).toMatchObject([{ errorClass: 'code' }]);
   });
 
-  test('may be caught, and is remembered as failed', async () => {
+  test('may be caught, and is recorded as failed', async () => {
     const it = await startCode(`
       export const saga = defineWorkflow({
         id: 'saga',
@@ -253,7 +253,7 @@ describe('a step that fails', () => {
     expect((await it.step(id, 'main.charge')).attempts).toBe(1);
   });
 
-  test('by its time limit ends with its process if it does not listen, and others of the run are remembered', async () => {
+  test('by its time limit ends the process if the signal is ignored, and other results of the run are kept', async () => {
     const it = await startCode(`
       export const slow = defineWorkflow({
         id: 'slow',
@@ -273,7 +273,7 @@ describe('a step that fails', () => {
     expect((await it.step(id, 'main.before')).attempts).toBe(1);
   });
 
-  test('when its process dies under it fails alone; the function is told', async () => {
+  test('fails alone when its process dies; the function gets the error', async () => {
     const it = await startCode(`
       export const dies = defineWorkflow({
         id: 'dies',
@@ -290,7 +290,7 @@ describe('a step that fails', () => {
   });
 });
 
-describe('what a function may not do is told', () => {
+describe('forbidden calls of a function are reported', () => {
   const cases: Array<[what: string, body: string, message: RegExp]> = [
     ['a step in a step', "await ctx.step('a', () => ctx.step('b', () => 1))", /inside the step "a"/],
     ['a step nobody awaits', "ctx.step('lost', () => 1)", /"lost" was created but never awaited/],
@@ -506,7 +506,7 @@ describe('cancelling', () => {
   const source = (body: string) => `
     export const flow = defineWorkflow({ id: 'flow', run: async (ctx) => { ${body} } });`;
 
-  test('tells the step by its signal, and ends a process that does not listen', async () => {
+  test('aborts the signal of the step, and ends a process that ignores it', async () => {
     const it = await startCode(
       source(`
         await ctx.all([
@@ -546,7 +546,7 @@ describe('cancelling', () => {
   });
 });
 
-test('is registered from manifests alone; what is wrong with an entry, and with what starts it, is told', async () => {
+test('is registered from manifests only; faults of an entry and of its triggers are reported', async () => {
   const handler = 'flows.js#flow';
   const started = (webhook: object) => ({
     id: 'w',
@@ -580,7 +580,7 @@ test('is registered from manifests alone; what is wrong with an entry, and with 
   });
 });
 
-test('a process of an earlier pass can write nothing', async () => {
+test('a process of an earlier replay cannot write', async () => {
   const it = await startCode(`
     export const flow = defineWorkflow({ id: 'flow', run: async (ctx) => ctx.step('a', () => new Promise((done) => setTimeout(done, 300, 1))) });`);
   const id = await it.begin('flow');

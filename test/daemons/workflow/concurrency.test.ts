@@ -30,7 +30,7 @@ test('runs of one key wait for each other, other keys do not', async () => {
   await it.until(c, 'waiting');
 });
 
-test('may refuse, replace what is queued, or cancel what runs', async () => {
+test('may refuse, replace queued runs, or cancel the running one', async () => {
   const it = await startWorkflow();
   const first = await it.start(keyed('reject'), prod);
   await expect(it.start(keyed('reject'), prod)).rejects.toMatchObject({
@@ -46,7 +46,7 @@ test('may refuse, replace what is queued, or cancel what runs', async () => {
   await it.until(winner, 'waiting');
 });
 
-describe('a planned run whose key is taken when its time comes', () => {
+describe('a scheduled run whose key is held at its time', () => {
   const IN_A_MINUTE = 60_000;
 
   /** One run that waits with the key, and what `plan` makes of it a minute later. */
@@ -64,7 +64,7 @@ describe('a planned run whose key is taken when its time comes', () => {
     await services.engine.tick();
   };
 
-  test('fails with `reject`, and says why', async () => {
+  test('fails with `reject` and its reason', async () => {
     const it = await setUp();
     const planned = await it.plan('reject');
     expect((await it.run(planned)).status).toBe('queued');
@@ -91,7 +91,7 @@ describe('a planned run whose key is taken when its time comes', () => {
     await it.until(next, 'waiting');
   });
 
-  test('takes the place of the one that runs with `cancel-running`', async () => {
+  test('replaces the running one with `cancel-running`', async () => {
     const it = await setUp();
     const queued = await it.start(keyed('queue'), prod);
     const planned = await it.plan('cancel-running');
@@ -100,7 +100,7 @@ describe('a planned run whose key is taken when its time comes', () => {
     await it.until(planned, 'waiting');
   });
 
-  test('takes the place of those that wait with `replace-queued`', async () => {
+  test('replaces queued ones with `replace-queued`', async () => {
     const it = await setUp();
     const queued = await it.start(keyed('queue'), prod);
     const planned = await it.plan('replace-queued');
@@ -127,7 +127,7 @@ describe('a planned run whose key is taken when its time comes', () => {
     await it.until(planned, 'waiting');
   });
 
-  test('has the key when that is free at its time', async () => {
+  test('gets the key when it is free at that time', async () => {
     const it = await setUp();
     const [first, second] = [await it.plan('queue'), await it.plan('reject')];
     await it.services.runs.cancel('default', it.holder);

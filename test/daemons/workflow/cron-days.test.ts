@@ -59,7 +59,7 @@ const lines = fc
   )
   .map(([date, month, weekday]) => `0 0 ${date} ${month} ${weekday}`);
 
-test('says of any line what croner finds from any time on', () => {
+test('agrees with croner for any line and start time', () => {
   const times = ['2026-11-22T00:00:00Z', '2096-03-01T00:00:00Z', '2199-12-31T23:59:59Z'];
   fc.assert(
     fc.property(lines, oneOf(...times), (line, from) => {

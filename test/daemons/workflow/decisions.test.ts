@@ -34,7 +34,7 @@ test('a service stops after its drainMs, whatever is in flight', async () => {
   expect((await setUp()).stopMs).toBeLessThan(FORCED_MS);
 }, 30_000);
 
-test('many runs that wait for a decision are found apart from sleepers, and decided on at once', async () => {
+test('many runs that wait for a decision are listed apart from sleepers, and decided at once', async () => {
   const { it, paying, sleeper } = await setUp();
   const [a, b, c, d] = paying as [string, string, string, string];
   const list = async (query: object) =>
@@ -58,7 +58,7 @@ test('many runs that wait for a decision are found apart from sleepers, and deci
   for (const id of [c, d]) await it.until(id, 'failed');
 }, 30_000);
 
-test('the command line lists them first, and decides on all of a workflow', async () => {
+test('the command line lists them first, and decides for all runs of a workflow', async () => {
   const { it, paying, sleeper } = await setUp();
   const svc = (...args: string[]): Promise<string> =>
     new Promise((resolve) => {

@@ -17,7 +17,7 @@ function faultsOf(definition: object): string[] {
   }
 }
 
-describe('of a definition with a hundred thousand faults a hundred are told, in short', () => {
+describe('of a definition with a hundred thousand faults a hundred are reported, shortened', () => {
   const longIds = Array.from({ length: 200 }, (_, n) => ({ id: `s${n}`.padEnd(64, 'x'), uses: 'set' }));
   const wrongNames = cel(`[${Array(300).fill('steps.no').join(',')}]`);
   test.each<[string, object]>([
@@ -44,7 +44,7 @@ describe('of a definition with a hundred thousand faults a hundred are told, in 
   });
 });
 
-test('a definition with more expressions than are compiled in a moment is refused before', () => {
+test('a definition with too many expressions is refused before they are compiled', () => {
   expect(faultsOf(withValue(cel('1').repeat(10_001)))).toEqual([
     'have more than 10000 expressions; hand large data on as input',
   ]);

@@ -8,7 +8,7 @@ const faultsOf = (...lines: string[]) =>
     ({ line, column, path, message }) => `${line}:${column} ${path}: ${message}`,
   );
 
-test('faults of shape, times, steps and expressions are all told at once, each with line and column', () => {
+test('faults of shape, times, steps and expressions are all reported, each with line and column', () => {
   const faults = faultsOf(
     'id: ship',
     'on:',
@@ -51,7 +51,7 @@ test('a job that another fault takes out is not missed by those that need it', (
   ).toEqual(['3:10 jobs.build: must be an object, not a number']);
 });
 
-test('every syntax error of the text is told, with the line itself', () => {
+test('every syntax error of the text is reported with its line', () => {
   const { faults } = checkDefinition('id: "ship\njobs: [\n', checkingKinds());
   expect(faults.length).toBeGreaterThan(0);
   for (const { line, column } of faults) expect([typeof line, typeof column]).toEqual(['number', 'number']);
@@ -59,7 +59,7 @@ test('every syntax error of the text is told, with the line itself', () => {
   expect(fault).toMatchObject({ line: 3, column: 6, text: 'x: }' });
 });
 
-test('a definition that holds is compiled', () => {
+test('a valid definition is compiled', () => {
   const checked = checkDefinition(
     '{"id": "ship", "jobs": {"a": {"steps": [{"uses": "set"}]}}}',
     checkingKinds(),

@@ -33,7 +33,7 @@ function fill(folder: string): () => void {
   return () => unlinkSync(file);
 }
 
-test('on a full disk nothing is acknowledged that is not kept, and what was at work goes on when there is room', async ({
+test('on a full disk only stored writes are acknowledged, and work continues when there is room', async ({
   skip,
 }) => {
   const disk = process.getuid?.() === 0 ? smallDisk() : undefined;

@@ -43,7 +43,7 @@ async function stopBetweenWrites(child: ChildProcess, dataDir: string): Promise<
   }
 }
 
-test('an engine that stood still beyond its lease is fenced: another one has its run, and it does nothing more', async () => {
+test('an engine stalled beyond its lease is fenced: another one takes over its run, and it writes no more', async () => {
   const dataDir = await tempDir();
   const first = startEngine(dataDir, '600', '12');
   await expect.poll(() => first.lines.length, { timeout: 10_000 }).toBeGreaterThan(3);
@@ -73,7 +73,7 @@ test('an engine that stood still beyond its lease is fenced: another one has its
   );
 }, 40_000);
 
-test('many queued runs do not fill memory at boot, and all tenants get on', async () => {
+test('many queued runs do not fill memory at boot, and all tenants make progress', async () => {
   const dataDir = await tempDir();
   const writer = await openEngine({ dataDir, kinds: [] });
   const many = Number(process.env.SVC_TEST_QUEUED ?? 20_000);
@@ -134,7 +134,7 @@ test('queued runs that fill a page of the store, and have places, are taken up a
   await expect.poll(last).toBe('succeeded');
 });
 
-test('disk trouble is waited out: what happened is written once there is room again', async () => {
+test('disk errors are retried: pending writes are stored once there is room again', async () => {
   const dataDir = await tempDir();
   const it = await openEngine({ dataDir, kinds: [workStep('work', async () => {})] });
   onTestFinished(() => it.close());
@@ -156,7 +156,7 @@ test('disk trouble is waited out: what happened is written once there is room ag
     .toBe('succeeded');
 });
 
-test('a definition that cannot be read for a moment is read again; one that is gone fails its run', async () => {
+test('a definition that is temporarily unreadable is read again; a deleted one fails its run', async () => {
   const dataDir = await tempDir();
   const before = await openEngine({ dataDir, kinds: [] });
   const id = await before.begin([{ uses: 'set' }]);
@@ -183,7 +183,7 @@ test('a definition that cannot be read for a moment is read again; one that is g
   });
 });
 
-test('a signal that comes while its run is being read is not lost, and is used once', async () => {
+test('a signal received while its run is being read is kept and used once', async () => {
   const dataDir = await tempDir();
   const gate = Promise.withResolvers<void>();
   const kinds = [signalStep, waitStep, workStep('work', () => gate.promise)];
@@ -233,7 +233,7 @@ test('a signal that comes while its run is being read is not lost, and is used o
   await expect.poll(() => statusIn(it, id)).toBe('succeeded');
 });
 
-test('an effect that depends on an output begins only once that output is durable', async () => {
+test('an effect that depends on an output starts only when that output is durable', async () => {
   const dataDir = await tempDir();
   const clock = manualClock();
   const keys: string[] = [];
@@ -283,7 +283,7 @@ test('an effect that depends on an output begins only once that output is durabl
   expect(keys).toEqual(['2']);
 });
 
-test('a run is cancelled at once while a thread works on an expression of it', async () => {
+test('a run is cancelled at once while a thread evaluates one of its expressions', async () => {
   const asked = Promise.withResolvers<void>();
   const it = await openEngine({
     dataDir: await tempDir(),

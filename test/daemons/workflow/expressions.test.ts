@@ -59,8 +59,8 @@ async function isAlive(it: TestWorkflow): Promise<void> {
   );
 }
 
-describe('an expression that would take all time or memory fails its step', () => {
-  test('whatever it makes large', { timeout: 120_000 }, async () => {
+describe('an expression that exceeds its limits of time or memory fails its step', () => {
+  test('whatever value it makes large', { timeout: 120_000 }, async () => {
     const it = await startWorkflow();
     const runs = await Promise.all(
       Object.entries(ATTACKS).map(async ([name, text]) => {
@@ -121,7 +121,7 @@ describe('an expression that would take all time or memory fails its step', () =
     await isAlive(it);
   });
 
-  test('in the filter of a webhook the delivery starts nothing, and says why', async () => {
+  test('in the filter of a webhook the delivery starts no run, and reports the reason', async () => {
     const it = await startWorkflow();
     const definition = {
       id: 'filtered',
@@ -145,7 +145,7 @@ describe('an expression that would take all time or memory fails its step', () =
     expect(refused).toMatchObject([{ workflowId: 'filtered', code: 'EXPRESSION_LIMIT_EXCEEDED' }]);
   });
 
-  test('and others keep their turn: one tenant fills every thread, another one gets its value', async () => {
+  test('while one tenant fills every thread, another still gets its value', async () => {
     const it = await startWorkflow();
     const bad = { steps: [{ uses: 'set', with: { v: cel(ENDLESS_PATTERN) } }] };
     const ids = await Promise.all(
@@ -199,7 +199,7 @@ describe('an expression within its limits gives its value, wherever it is evalua
   });
 });
 
-describe('a schema of inputs that cannot be used is refused with the definition', () => {
+describe('an unusable input schema is refused with the definition', () => {
   test.each([
     { $ref: '#' },
     { allOf: [{ $ref: '#' }] },
@@ -240,7 +240,7 @@ describe('a schema of inputs that cannot be used is refused with the definition'
   });
 });
 
-describe('what is evaluated in place costs no more than its budget', () => {
+describe('evaluation in place costs no more than its budget', () => {
   /** A template, and the scope's input that makes it large. */
   const LARGE: Record<string, [template: JsonValue, input: JsonValue]> = {
     'keys that are joined texts': [

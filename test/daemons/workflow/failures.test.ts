@@ -23,7 +23,7 @@ async function moveUntil(it: TestWorkflow, id: string, stepMs: number, ...status
 const RETRY = { maxAttempts: 4, initialMs: 1000, factor: 2, jitter: 'none' };
 
 describe('retries', () => {
-  test('wait longer each time, as rows, and each attempt is on record', async () => {
+  test('have growing backoffs, stored as rows, and each attempt is recorded', async () => {
     const { it, ledger } = await setUp();
     ledger.answer('flaky', (_, response, nth) => response.writeHead(nth < 3 ? 503 : 200).end());
     const id = await it.start({
@@ -257,7 +257,7 @@ describe('time limits', () => {
     ]);
   });
 
-  test('of a job and of a run end what is in the air and what waits', async () => {
+  test('of a job and of a run end work in flight and queued work', async () => {
     const { it, ledger } = await setUp();
     ledger.answer('slow', () => {});
     const job = await it.start({
@@ -292,7 +292,7 @@ describe('time limits', () => {
 });
 
 describe('cancelling', () => {
-  test('aborts what is in the air; nothing starts afterwards; the second time is 409', async () => {
+  test('aborts work in flight; no work starts afterwards; the second cancel is 409', async () => {
     const { it, ledger } = await setUp();
     let left = false;
     ledger.answer('slow', (_, response) => response.on('close', () => (left = true)));
@@ -334,7 +334,7 @@ describe('cancelling', () => {
     expect((await it.fetch('/workflows/runs/run_nobody/cancel', { method: 'POST' })).status).toBe(404);
   });
 
-  test('what waits, and what is queued, is cancelled at once', async () => {
+  test('waiting and queued work is cancelled at once', async () => {
     const { it } = await setUp();
     const waiting = await it.start({ steps: [{ uses: 'signal', with: { name: 'go' } }] });
     const planned = await it.start({ steps: [{ uses: 'set' }] }, { runAt: it.clock.now() + 5000 });
@@ -379,7 +379,7 @@ describe('cancelling', () => {
   });
 });
 
-test('running again takes over what had succeeded before the step', async () => {
+test('rerunning from a step keeps the results of earlier ones', async () => {
   const { it, ledger } = await setUp();
   ledger.answer('breaks', (_, response, nth) => response.writeHead(nth === 1 ? 400 : 200).end());
   const call = (id: string) => ({ id, uses: 'http', with: { url: `${ledger.url}/${id}` } });
@@ -426,7 +426,7 @@ test('running again takes over what had succeeded before the step', async () => 
   ).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
 });
 
-test('steps that call something are limited, and tenants take turns for the slots', async () => {
+test('concurrent calls of steps are limited, and tenants take turns for the slots', async () => {
   const [it, ledger] = [
     await startWorkflow({ config: { workflow: { ...LEDGER_CONFIG.workflow, maxRunningSteps: 2 } } }),
     await startLedger(),

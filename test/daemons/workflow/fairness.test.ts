@@ -87,7 +87,7 @@ describe('a tenant with many long runs', () => {
   });
 });
 
-test('a tenant keeps to its share after a crash: another one gets through', async () => {
+test('a tenant is limited to its share after a crash: another one makes progress', async () => {
   const [dataDir, ledger] = [await tempDir(), await startLedger()];
   const config = { workflow: { ...LEDGER_CONFIG.workflow, maxRunningRuns: 8, maxRunningSteps: 8 } };
   ledger.answer('stuck', () => {});

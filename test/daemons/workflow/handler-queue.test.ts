@@ -39,7 +39,7 @@ async function begun(it: TestWorkflow, id: string): Promise<void> {
   await expect.poll(startedAt, { timeout: 20_000 }).not.toBeNull();
 }
 
-test('a step that waits for a process of its plugin is queued: neither its time nor a full queue fails it', async () => {
+test('a step that waits for a process of its plugin is queued: neither its timeout nor a full queue fails it', async () => {
   const it = await startNarrow();
   const blocker = await it.start({ steps: [{ id: 's', uses: 'narrow/hang', timeoutMs: minutes(600) }] });
   const step = (id: string) => it.step(id, 'main.s');

@@ -160,7 +160,7 @@ describe('plugin handlers', () => {
     });
   });
 
-  test('learn of a cancel by their signal', async () => {
+  test('get a cancel by their signal', async () => {
     const it = await startWithTools();
     const id = await it.start({ steps: [{ id: 's', uses: '@acme/tools/hang' }] });
     await expect.poll(async () => (await it.step(id, 'main.s')).status).toBe('running');

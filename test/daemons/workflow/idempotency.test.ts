@@ -48,8 +48,8 @@ const inputs = (properties: object, required: string[] = []) => ({
   inputs: { type: 'object', properties, required },
 });
 
-describe('a key that was sent before a deploy', () => {
-  test('finds its run after it, and is 409 for another input, time, priority or workflow', async () => {
+describe('an idempotency key sent before a deploy', () => {
+  test('finds its run after the deploy, and is 409 for another input, time, priority or workflow', async () => {
     const project = await startProject();
     await project.deploy({
       ...order('1'),
@@ -71,7 +71,7 @@ describe('a key that was sent before a deploy', () => {
       });
   });
 
-  test('finds it whatever became of the schema of its input, and when the workflow is gone', async () => {
+  test('finds its run after changes of the input schema, and when the workflow was removed', async () => {
     const project = await startProject();
     await project.deploy(order('1', inputs({ id: { type: 'number' } })));
     const body = { workflowId: 'order', input: { id: 7 }, idempotencyKey: 'k' };
@@ -142,7 +142,7 @@ test("a job's retry and time limits do not count, its handler, input, time and p
   expect(await project.submit(body)).toBe(first);
 });
 
-test('a key is free again seven days later, also before housekeeping has come by', async () => {
+test('a key is free again after seven days, also before it is pruned', async () => {
   const project = await startProject();
   await project.deploy(order('1'));
   const body = { workflowId: 'order', input: {}, idempotencyKey: 'k' };

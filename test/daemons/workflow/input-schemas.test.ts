@@ -37,7 +37,7 @@ const ATTACKS: Record<string, [schema: object, input: unknown]> = {
   'a large constant': [{ type: 'array', items: { const: 'x'.repeat(100_000) } }, Array(500).fill('none')],
 };
 
-describe('what a check of an input costs is known before it is done', () => {
+describe('the cost of an input check is computed before it is done', () => {
   test.each(Object.entries(ATTACKS))('%s: not on the main thread', (_, [schema, input]) => {
     const { spendOnCheck } = compileInputSchema(schema);
     expect(() => spendOnCheck(input as never, new Budget(5000, false))).toThrow(OverBudget);
@@ -74,7 +74,7 @@ describe('what a check of an input costs is known before it is done', () => {
     });
   });
 
-  test('of many faults a hundred are told, and defaults make no input of megabytes', () => {
+  test('of many faults a hundred are reported, and defaults do not inflate an input to megabytes', () => {
     const numbers = compileInputSchema({ type: 'array', items: { type: 'number' } });
     expect(numbers.check(Array(5000).fill('no'))).toMatchObject({ issues: { length: 100 } });
     const [schema, input] = ATTACKS['a large default']!;

@@ -50,7 +50,7 @@ const step = (name: string, more: object = {}) => ({
   steps: [{ id: 's', uses: `shared/${name}`, timeoutMs: minutes(600), ...more }],
 });
 
-test('a lost process interrupts the steps beside the one at fault: they run again, or ask for a decision', async () => {
+test('a lost process interrupts the steps beside the faulty one: they run again, or ask for a decision', async () => {
   const it = await startShared();
   const safe = await it.start(step('safe'));
   const keyed = await it.start(step('unsafe', { idempotencyKey: 'once' }));

@@ -61,7 +61,7 @@ function oracle(jobs: JobModel[]) {
   return { run: isFailed ? 'failed' : 'succeeded', jobs: seen, steps };
 }
 
-test('random graphs of jobs end as the rules say, whether steps are done in place or in the air', async () => {
+test('random graphs of jobs end as the rules say, whether steps run in place or asynchronously', async () => {
   const failing: StepKind = {
     ...workStep('fails', async () => {}),
     run: () => Promise.reject(new StepFailure('code', { code: 'STEP_FAILED', message: 'no', details: {} })),

@@ -72,7 +72,7 @@ async function wake(it: TestWorkflow, ms = 1000): Promise<void> {
 const waitingForTool = { status: 'waiting', waitingReason: 'plugin' };
 const diagnostics = (it: TestWorkflow, event: string) => it.logs.lines.filter((line) => line.event === event);
 
-test('a run that wakes while its plugin is away waits, warns, and goes on when the plugins are read anew', async () => {
+test('a run that wakes while its plugin is absent waits, warns, and resumes when the plugins are reloaded', async () => {
   const { it, take, giveBack } = await setUp();
   const id = await it.start({
     outputs: { sum: cel('jobs.main.outputs.sum') },
@@ -103,7 +103,7 @@ test('a run that wakes while its plugin is away waits, warns, and goes on when t
   expect(await (await it.fetch('/metrics')).text()).toContain(`${gauge} 0`);
 }, 60_000);
 
-test('a broken edit of code that runs costs no run: the version before goes on', async () => {
+test('a broken edit of running code fails no run: the previous version continues', async () => {
   const { it, folder } = await setUp();
   const id = await it.start({ steps: [NAP, ADD] });
   await it.until(id, 'waiting');
@@ -113,7 +113,7 @@ test('a broken edit of code that runs costs no run: the version before goes on',
   expect((await it.until(id, 'succeeded', 'failed')).error).toBeNull();
 });
 
-test('code that does not load holds its runs back until it is mended', async () => {
+test('code that fails to load suspends its runs until it is repaired', async () => {
   const { it, folder } = await setUp({}, BROKEN_CODE);
   const id = await it.start({ steps: [NAP, ADD] });
   await it.until(id, 'waiting');
@@ -131,7 +131,7 @@ test('code that does not load holds its runs back until it is mended', async () 
   expect((await it.until(id, 'succeeded', 'failed')).error).toBeNull();
 }, 60_000);
 
-test('a plugin that stays away is an error in the log after workflow.pluginAlertMs, and again', async () => {
+test('a plugin that stays absent is an error in the log after workflow.pluginAlertMs, and again', async () => {
   const { it, take } = await setUp({ workflow: { pluginAlertMs: minutes(2) } });
   await take();
   const ids = await Promise.all([it.start({ steps: [ADD] }), it.start({ steps: [ADD] })]);
@@ -183,7 +183,7 @@ test('a workflow in code waits for its plugin between two passes', async () => {
   expect(await it.until(id, 'succeeded', 'failed')).toMatchObject({ status: 'succeeded', output: 'done' });
 }, 60_000);
 
-describe('a clean-up whose plugin is away', () => {
+describe('a clean-up whose plugin is absent', () => {
   const UNDO = {
     steps: [
       { id: 'go', uses: 'signal', with: { name: 'go' } },
@@ -195,7 +195,7 @@ describe('a clean-up whose plugin is away', () => {
   const timesTakenUp = async (it: TestWorkflow, id: string) =>
     (await it.eventTypes(id)).filter((type) => type === 'run.continued').length;
 
-  test('waits for it without being looked at, which takes none of its time', async () => {
+  test('waits for it without polling, which does not count towards its time', async () => {
     const { it, take, giveBack } = await setUp();
     const id = await it.start(UNDO);
     await it.until(id, 'waiting');

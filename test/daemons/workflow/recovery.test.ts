@@ -46,7 +46,7 @@ async function statusOf(daemon: DaemonProcess, id: string): Promise<string> {
 }
 
 describe('after kill -9', { timeout: 90_000 }, () => {
-  test('finished steps are not run again, and a keyed one in the air is', async () => {
+  test('finished steps are not repeated, and a keyed one in flight is', async () => {
     const { ledger, start } = await setUp();
     ledger.answer('two', (_, response, nth) => {
       if (nth > 1) response.end();
@@ -77,7 +77,7 @@ describe('after kill -9', { timeout: 90_000 }, () => {
     ['retry', 'succeeded', 2],
     ['succeed', 'succeeded', 1],
     ['fail', 'failed', 1],
-  ] as const)('one that may have had its effect waits for a decision: %s', async (action, outcome, calls) => {
+  ] as const)('a step with a possible effect waits for a decision: %s', async (action, outcome, calls) => {
     const { ledger, start } = await setUp();
     ledger.answer('pay', (_, response, nth) => {
       if (nth > 1) response.end();
@@ -139,7 +139,7 @@ describe('after kill -9', { timeout: 90_000 }, () => {
     expect((await job(second, plain)).waitingFor).toBeNull();
   });
 
-  test('cancelled stays cancelled, and nothing of it starts', async () => {
+  test('a cancelled run stays cancelled, and starts no step', async () => {
     const { ledger, start } = await setUp();
     ledger.answer('slow', () => {});
     const first = await start();
@@ -259,7 +259,7 @@ describe('after kill -9', { timeout: 90_000 }, () => {
     expect(ledger.count(`kills/${id}`)).toBe(calls);
   });
 
-  test('what was taken up again goes before what is new', async () => {
+  test('resumed runs go before new ones', async () => {
     const { ledger, start } = await setUp({ workflow: { ...LEDGER_CONFIG.workflow, maxRunningRuns: 1 } });
     let hold = true;
     ledger.answer('old', (_, response) => {
@@ -318,7 +318,7 @@ test('a limit of two is kept from both sides through kills: never more at work, 
   expect(most).toBe(2);
 }, 120_000);
 
-test('SIGTERM lets steps in the air finish and starts no others; the rest goes on later', async () => {
+test('SIGTERM lets steps in flight finish and starts no others; the rest resumes later', async () => {
   const { ledger, start } = await setUp();
   ledger.answer('a', (_, response) => setTimeout(() => response.end(), 300));
   const first = await start();

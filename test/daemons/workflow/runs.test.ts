@@ -348,7 +348,7 @@ describe('a definition', () => {
 describe('starting', () => {
   const hold = { steps: [{ uses: 'signal', with: { name: 'go' } }] };
 
-  test('twice with one key is starting once; with another body it is a conflict', async () => {
+  test('starting twice with one key starts once; with another body it is a conflict', async () => {
     const it = await startWorkflow();
     const [first, second] = await Promise.all([
       it.start(hold, { idempotencyKey: 'k', input: { a: 1 } }),
@@ -396,7 +396,7 @@ describe('starting', () => {
     expect(await it.start(hold, { idempotencyKey: 'in-body' })).toBe(both.body.run!.id);
   });
 
-  test('an unknown workflow is 404, and nobody sees the run of another tenant', async () => {
+  test('an unknown workflow is 404, and a run of another tenant is invisible', async () => {
     const it = await startWorkflow();
     await expect(it.call(startRun, { body: { workflowId: 'nope' } as never })).rejects.toMatchObject({
       code: 'WORKFLOW_NOT_FOUND',
@@ -443,7 +443,7 @@ describe('starting', () => {
       });
   });
 
-  test('a tenant may have so many unfinished runs, and start so many a day and a month', async () => {
+  test('unfinished runs, and starts a day and a month, are limited per tenant', async () => {
     const it = await startWorkflow({
       config: { tenants: { small: { concurrentRuns: 2 }, daily: { runsPerDay: 2, runsPerMonth: 3 } } },
     });
@@ -532,7 +532,7 @@ test('with room for one run, higher priority goes first and tenants take turns',
   expect(ledger.entries.map(({ name }) => name)).toEqual(['block', 'a-urgent', 'b1', 'a1', 'a2', 'a3']);
 });
 
-test('what is due is not starved by what is ready', async () => {
+test('due runs are not starved by ready ones', async () => {
   const [it, ledger] = [
     await startWorkflow({ config: { workflow: { ...LEDGER_CONFIG.workflow, maxRunningRuns: 1 } } }),
     await startLedger(),

@@ -142,7 +142,7 @@ test('after two crashes the runs that were in flight begin one at a time, beside
   expect(next.filter((id) => ids.includes(id))).toHaveLength(1);
 }, 90_000);
 
-test('an orderly stop with steps in flight counts for nothing', async () => {
+test('an orderly stop with steps in flight counts as no crash', async () => {
   const dataDir = await tempDir();
   const first = start(dataDir, { steps: 1 });
   const ids = await first.saw('begun', 1);

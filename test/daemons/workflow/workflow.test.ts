@@ -4,7 +4,7 @@ import { serviceHeaders } from '../../../src/http/index.ts';
 import { startTestDaemon, TEST_KEYS } from '../../support/daemon.ts';
 import { openApiFaults } from '../../support/openapi.ts';
 
-test('where identity is required, nobody without one is answered', async () => {
+test('where identity is required, calls without one are refused', async () => {
   const daemon = await startTestDaemon(workflow, { config: { auth: { mode: 'required' } } });
   const path = '/api/v1/workflows/runs';
   expect((await daemon.fetch(path)).status).toBe(401);

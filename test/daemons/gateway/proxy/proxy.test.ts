@@ -26,8 +26,8 @@ async function listening(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-describe('what the upstream sees', () => {
-  test('identity is the gateway’s to say, in whatever spelling a client tries', async () => {
+describe('requests to the upstream', () => {
+  test('identity headers come only from the gateway, in whatever spelling a client tries', async () => {
     const gateway = await startGateway();
     await rawGet(gateway, '/api/v1/x', [
       CI_PAIR,
@@ -54,7 +54,7 @@ describe('what the upstream sees', () => {
     expect(headers['x-internal-secret']).toBeUndefined();
   });
 
-  test('hop-by-hop headers end here, named ones and a named identity header included', async () => {
+  test('hop-by-hop headers are removed, also those named in Connection, identity headers included', async () => {
     const gateway = await startGateway();
     await rawGet(gateway, '/api/v1/x', [
       CI_PAIR,
@@ -71,13 +71,13 @@ describe('what the upstream sees', () => {
     expect(headers).toMatchObject({ 'x-kept': 'yes', 'x-tenant-id': 'acme' });
   });
 
-  test('a trusted proxy’s word on the client’s address counts', async () => {
+  test('the client address comes from a trusted proxy', async () => {
     const gateway = await startGateway({ gateway: { trustedProxies: ['127.0.0.1'] } });
     await rawGet(gateway, '/api/v1/x', [CI_PAIR, ['X-Forwarded-For', '203.0.113.7']]);
     expect(gateway.upstream.seen[0]?.headers['x-forwarded-for']).toBe('203.0.113.7');
   });
 
-  test('ids are kept when sane, made otherwise, and come back', async () => {
+  test('valid ids are kept, others generated, and both are returned', async () => {
     const gateway = await startGateway();
     const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
     const traceparent = `00-${trace}-00f067aa0ba902b7-01`;
@@ -118,7 +118,7 @@ describe('what the upstream sees', () => {
     expect(gateway.upstream.seen[0]?.url).toBe(path);
   });
 
-  test('bodies of known and of unknown length, and the methods', async () => {
+  test('bodies of known and unknown length, and the methods', async () => {
     const gateway = await startGateway();
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
       const response = await gateway.fetch('/api/v1/x', {
@@ -160,7 +160,7 @@ describe('what the upstream sees', () => {
   });
 });
 
-describe('what the client sees', () => {
+describe('responses to the client', () => {
   test('status, headers and body of the upstream, hop-by-hop and foreign CORS headers left out', async () => {
     const upstream = await startUpstream((_req, res) => {
       res.writeHead(418, {
@@ -185,7 +185,7 @@ describe('what the client sees', () => {
     ['HEAD', 200, 'content-length: 7'],
     ['GET', 204, ''],
     ['GET', 304, ''],
-  ])('%s %i has no body, and the connection goes on', async (method, status, header) => {
+  ])('%s %i has no body, and the connection stays open', async (method, status, header) => {
     const upstream = await startUpstream((_req, res) => {
       res.writeHead(status, status === 200 ? { 'content-length': '7' } : { etag: '"x"' }).end();
     });
@@ -198,7 +198,7 @@ describe('what the client sees', () => {
     expect(answer.split('\r\n\r\n')[1]).toMatch(/^HTTP|^$/);
   });
 
-  test('a stream as it comes, whole, with the upstream held back by a slow reader', async () => {
+  test('a stream is forwarded unchanged and complete, and a slow reader applies back-pressure to the upstream', async () => {
     const megabyte = Buffer.alloc(1024 * 1024, 'x');
     let written = 0;
     const upstream = await startUpstream(async (_req, res) => {
@@ -217,7 +217,7 @@ describe('what the client sees', () => {
     expect(read).toBe(64 * megabyte.length);
   });
 
-  test('events one by one, not gathered', async () => {
+  test('events are forwarded one by one, not buffered', async () => {
     const upstream = await startUpstream((_req, res) => {
       res.writeHead(200, { 'content-type': 'text/event-stream' });
       res.write('data: 1\n\n');
@@ -230,7 +230,7 @@ describe('what the client sees', () => {
     await reader.cancel();
   });
 
-  test('an upstream that is gone: 502; one that is silent: 504', async () => {
+  test('an unreachable upstream: 502; a silent one: 504', async () => {
     const gone = await startGateway({
       peers: createPeers({ rest: 'http://127.0.0.1:1', workflow: 'http://127.0.0.1:1' }),
     });
@@ -254,7 +254,7 @@ describe('what the client sees', () => {
     );
   });
 
-  test('an upstream nobody knows yet: 502 that says so', async () => {
+  test('an upstream without a known address: 502 that says so', async () => {
     const gateway = await startGateway({ peers: createPeers() });
     const response = await gateway.fetch('/api/v1/x', { headers: CI_HEADERS });
     expect(response.status).toBe(502);
@@ -273,7 +273,7 @@ describe('what the client sees', () => {
     await expect(response.text()).rejects.toThrow();
   });
 
-  test('a client that leaves ends the upstream call', async () => {
+  test('a client that disconnects ends the upstream call', async () => {
     let closed: () => void;
     const left = new Promise<void>((resolve) => {
       closed = resolve;
@@ -291,7 +291,7 @@ describe('what the client sees', () => {
     await expect.poll(async () => (await gateway.fetch('/metrics')).text()).toContain('status="499"');
   });
 
-  test('a client that leaves in the middle of its body ends the upstream call', async () => {
+  test('a client that disconnects within its body ends the upstream call', async () => {
     const [begun, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const server = createServer((req) => {
       begun.resolve();
@@ -308,8 +308,8 @@ describe('what the client sees', () => {
   });
 });
 
-describe('a kept-alive connection that the upstream just closed', () => {
-  test('costs no call: a GET is sent again', async () => {
+describe('a kept-alive connection that the upstream has just closed', () => {
+  test('fails no call: a GET is sent again', async () => {
     let connections = 0;
     const upstream = await startUpstream((_req, res) => res.end('ok'));
     upstream.server.on('connection', () => {
@@ -324,7 +324,7 @@ describe('a kept-alive connection that the upstream just closed', () => {
   });
 });
 
-describe('what is refused before it gets anywhere', () => {
+describe('requests refused before they are forwarded', () => {
   test.each([
     ['/api/v1/../../health', 'a dot segment'],
     ['/api/v1/%2e%2e/secret', 'an encoded one'],
@@ -410,14 +410,16 @@ describe('what is refused before it gets anywhere', () => {
   });
 });
 
-test('a client that dawdles over its headers is told so and cut off', { timeout: 30_000 }, async () => {
+test('a client that sends its headers too slowly gets 408 and is disconnected', {
+  timeout: 30_000,
+}, async () => {
   const gateway = await startGateway();
   const answer = await exchangeBytes(gateway, 'GET /api/v1/x HTTP/1.1\r\nhost: loc');
   expect(answer).toMatch(/^HTTP\/1\.1 408[\s\S]*connection: close[\s\S]*REQUEST_TIMEOUT/);
 });
 
 describe('corners of HTTP', () => {
-  test('100-continue comes after authentication, and not to those who fail it', async () => {
+  test('100 Continue is sent after authentication, and not when it fails', async () => {
     const gateway = await startGateway();
     const asked = await send(gateway, 'POST /api/v1/x', 'expect: 100-continue\r\ncontent-length: 2\r\n\r\n');
     expect(asked).toBe('HTTP/1.1 100 Continue\r\n\r\n');
@@ -433,7 +435,7 @@ describe('corners of HTTP', () => {
     expect(own).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 400/);
   });
 
-  test('the absolute form means its path, and its authority is the host', async () => {
+  test('the absolute form is routed by its path, and its authority is the host', async () => {
     const gateway = await startGateway();
     const { port } = new URL(gateway.url);
     expect(await send(gateway, `GET http://localhost:${port}/api/v1/x?y=1`, '\r\n')).toMatch(
@@ -443,7 +445,7 @@ describe('corners of HTTP', () => {
     expect(await send(gateway, 'GET http://evil.example/api/v1/x', '\r\n')).toMatch(/^HTTP\/1\.1 403/);
   });
 
-  test('OPTIONS * asks about the server', async () => {
+  test('OPTIONS * is answered for the server', async () => {
     const gateway = await startGateway();
     const answer = await exchangeBytes(gateway, 'OPTIONS * HTTP/1.1\r\nhost: localhost\r\n\r\n');
     expect(answer).toMatch(/^HTTP\/1\.1 204[\s\S]*allow: GET/);
@@ -460,7 +462,7 @@ describe('corners of HTTP', () => {
     expect(answer.indexOf('/api/v1/1')).toBeLessThan(answer.indexOf('/api/v1/2'));
   });
 
-  test('HTTP/1.0 gets an answer it understands', async () => {
+  test('an upstream that violates HTTP', async () => {
     const upstream = await startUpstream((_req, res) => {
       res.write('a');
       res.end('b');
@@ -505,7 +507,7 @@ describe('an upstream that breaks the rules', () => {
     expect(response.status).toBe(502);
   });
 
-  test('an answer byte by byte, after an interim one, is understood', async () => {
+  test('an answer sent byte by byte, after an interim one, is parsed', async () => {
     const text =
       'HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\nHTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nt: x\r\n\r\n';
     const gateway = await withUpstreamBytes([...text]);
@@ -514,7 +516,7 @@ describe('an upstream that breaks the rules', () => {
     expect(response.headers.get('t')).toBeNull();
   });
 
-  test('bytes beyond its answer reach nobody', async () => {
+  test('bytes beyond the answer are discarded', async () => {
     const gateway = await withUpstreamBytes(
       'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\npoison',
     );
@@ -528,7 +530,7 @@ describe('an upstream that breaks the rules', () => {
 /** As many as a loaded machine accepts within the drain: client, gateway and upstream share this event loop. */
 const IN_FLIGHT = 250;
 
-test('requests in flight and in the backlog when the gateway is told to stop are all answered', async () => {
+test('a stopping gateway answers all requests in flight and in the backlog', async () => {
   const random = printedRandom();
   const upstream = await startUpstream((_req, res) => {
     setTimeout(() => res.end('ok'), random() * 200);
