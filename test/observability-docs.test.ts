@@ -31,8 +31,8 @@ const COMPUTED: Record<string, () => string[]> = {
     [...read('daemons/gateway/routes/internal-dispatch.ts').matchAll(/refuse\(request, '([A-Z_]+)'/g)].map(
       ([, c]) => c!,
     ),
-  'http/identity.ts: reasonCode': () =>
-    [...read('http/identity.ts').matchAll(/reportRefused\(logger, request, '([A-Z_]+)'/g)].map(([, c]) => c!),
+  'http/upstream-identity.ts: reasonCode': () =>
+    [...read('http/upstream-identity.ts').matchAll(/reportRefused\(logger, request, '([A-Z_]+)'/g)].map(([, c]) => c!),
   'daemons/workflow/domain/starts/schedules.ts: reasonCode': () =>
     [...read('daemons/workflow/domain/starts/schedules.ts').matchAll(/note\([^']*'([A-Z_]+)'/g)].map(
       ([, c]) => c!,

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { CommandResult, Envelope } from '../contracts/index.ts';
+import type { CommandResult } from '../contracts/index.ts';
 import type { Streams } from './command-description.ts';
 import type { CommandContext } from './context.ts';
 import type { RecordShape } from './json-records.ts';
@@ -56,8 +56,3 @@ export function streamed(exitCode: number): CommandResult<never> {
 }
 
 export const STREAMED = 'streamed';
-
-/** @spec Errors: Shapes */
-export function successEnvelope({ result, meta }: CommandResult): Envelope {
-  return { ok: true, ...(result === undefined ? {} : { result }), ...(meta ? { meta } : {}) };
-}

@@ -1,8 +1,9 @@
-import type { CommandResult, Envelope } from '../contracts/index.ts';
+import type { CommandResult } from '../contracts/index.ts';
 import { isRecord } from '../kit/data/is-record.ts';
-import { PlatformError, toPlatformError } from '../kit/errors/errors.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
 import { harmless, harmlessData, harmlessLines, jsonText } from '../kit/security/harmless.ts';
-import { type AnyCommand, STREAMED, successEnvelope } from './define-command.ts';
+import { type AnyCommand, STREAMED } from './define-command.ts';
+import { declaredFailure, successEnvelope } from './envelope.ts';
 import { completeRecords } from './json-records.ts';
 import { shellWord } from './shell-word.ts';
 import { pairs, type Style, table } from './style.ts';
@@ -33,22 +34,6 @@ export function renderResult(
 /** Renders help, which may contain untrusted text of a plugin's command. */
 export function renderHelp(help: string, json: boolean): string {
   return json ? jsonText({ ok: true, result: { help } }) : harmlessData(help);
-}
-
-/** @spec Errors: Shapes */
-export function failureEnvelope(thrown: unknown): Envelope {
-  const { code, message, details } = toPlatformError(thrown);
-  return { ok: false, error: { code, message, details }, result: null, meta: {} };
-}
-
-/** Envelope of a failure returned as a result: by a plugin's command, or by the exit code. */
-function declaredFailure({ exitCode, error, result, meta }: CommandResult): Envelope {
-  const {
-    code = 'EXECUTION_ERROR',
-    message = `The command failed with exit code ${exitCode}.`,
-    details = {},
-  } = error ?? {};
-  return { ok: false, error: { code, message, details }, result: result ?? null, meta: meta ?? {} };
 }
 
 /** Renders a failure declared by a command result as readable text. */

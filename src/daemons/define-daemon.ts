@@ -53,7 +53,7 @@ export interface Resources {
 
 /** Optional parts common to every service. */
 export interface DaemonServices {
-  /** Authenticates callers; default: the upstream rule of `http/identity.ts`. */
+  /** Authenticates callers; default: the upstream rule of `http/upstream-identity.ts`. */
   authenticate?: Authenticate;
   /** Degraded parts, for the health endpoint. */
   degradations?: () => readonly Degradation[];

@@ -4,12 +4,10 @@ export { type ClientSide, type ClientSideOf, createClientSide } from './client-s
 export * from './cors.ts';
 export { LISTEN_BACKLOG } from './drain.ts';
 export * from './encodings.ts';
-export * from './error-body.ts';
 export * from './event-streams.ts';
 export * from './expectations.ts';
 export * from './host-check.ts';
 export * from './http-kit.ts';
-export * from './identity.ts';
 export { keepProtocolAlone, SERVER_LIMITS } from './keep-protocol.ts';
 export * from './linger.ts';
 export * from './mount.ts';
@@ -26,3 +24,5 @@ export * from './response-order.ts';
 export { methodNotAllowed } from './route-table.ts';
 export * from './server.ts';
 export * from './standard-routes.ts';
+export * from './to-http-error.ts';
+export * from './upstream-identity.ts';

@@ -2,9 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { HEADERS } from '../contracts/index.ts';
 import { errorBody, type PlatformError } from '../kit/errors/errors.ts';
 import type { Logger } from '../kit/telemetry/logger.ts';
-import { toHttpError } from './error-body.ts';
 import { sendRawError } from './raw-error.ts';
 import { pathOf } from './request-path.ts';
+import { toHttpError } from './to-http-error.ts';
 
 /** Headers set by `sendRawError`. */
 const RAW_HEADERS = new Set<string>([

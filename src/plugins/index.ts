@@ -25,6 +25,7 @@ export { lockFileStamp, pluginsFolder, readLockFile, writeLockFile } from './loc
 export { readPackageJson } from './package-json.ts';
 export { packFolder, unpackFolder } from './package-stream.ts';
 export { permissionSets } from './permission-sets.ts';
+export { relate } from './registry/conflicts-and-dependencies.ts';
 export { findFolders } from './registry/folders.ts';
 export { zodRefs } from './registry/handler-files.ts';
 export { type Kept, keepRunning } from './registry/keep-running.ts';
@@ -38,7 +39,6 @@ export {
   type PluginFault,
   type PluginRegistry,
 } from './registry/registry.ts';
-export { relate } from './registry/relations.ts';
 export { adaptersAskedFor } from './required-adapters.ts';
 export { resolveDependencies } from './sandbox/dependencies.ts';
 export {

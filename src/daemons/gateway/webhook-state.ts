@@ -3,12 +3,12 @@ import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import { WebhookListing } from './domain/webhooks/admin/listing.ts';
 import { WebhookPauses } from './domain/webhooks/admin/pauses.ts';
-import { createWebhookUrl } from './domain/webhooks/admin/webhook-url.ts';
 import { BacklogSignal } from './domain/webhooks/dispatch/backlog-signal.ts';
 import { NeededServices } from './domain/webhooks/dispatch/needed-services.ts';
 import { ServiceUse } from './domain/webhooks/dispatch/service-use.ts';
 import { RefusalSamples } from './domain/webhooks/receive/refusal-samples.ts';
 import { WebhookTargets } from './domain/webhooks/receive/targets.ts';
+import { createWebhookUrl } from './domain/webhooks/receive/webhook-url.ts';
 import { WebhookSecrets } from './domain/webhooks/verify/secrets.ts';
 import { unrecordedCounter } from './metrics.ts';
 

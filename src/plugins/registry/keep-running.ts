@@ -1,5 +1,5 @@
+import { relate } from './conflicts-and-dependencies.ts';
 import { createRegistry } from './registry.ts';
-import { relate } from './relations.ts';
 import type { BrokenPlugin, LoadedPlugin, PluginRegistry } from './types.ts';
 
 export interface Kept {

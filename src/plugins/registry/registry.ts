@@ -4,12 +4,12 @@ import { PlatformError } from '../../kit/errors/errors.ts';
 import { type IntegrityOf, integrityOf, manifestDigest } from '../integrity.ts';
 import { readLockFile } from '../lock-file.ts';
 import { grantFaults } from '../sandbox/index.ts';
+import { relate } from './conflicts-and-dependencies.ts';
 import { findFolders } from './folders.ts';
 import { checkHandlerFiles } from './handler-files.ts';
 import { folderOf, openLocked } from './locked.ts';
 import { readManifest } from './manifest-file.ts';
 import { type EvaluateManifest, manifestCodeOf } from './manifest-module.ts';
-import { relate } from './relations.ts';
 import type { BrokenPlugin, DisabledPlugin, LoadedPlugin, PluginFault, PluginRegistry } from './types.ts';
 
 export type {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { mergeOpenApi } from '../../../src/daemons/gateway/domain/merge-openapi.ts';
+import { mergeOpenApi } from '../../../src/daemons/gateway/domain/merge-documents.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
 import { rest } from '../../../src/daemons/rest/index.ts';
 import { workflow } from '../../../src/daemons/workflow/index.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { markerKey } from '../../../src/daemons/gateway/domain/webhooks/receive/delivery-id.ts';
 import { endpointName } from '../../../src/daemons/gateway/domain/webhooks/receive/endpoint-name.ts';
-import { markerKey } from '../../../src/daemons/gateway/domain/webhooks/receive/payload.ts';
 
 /** Few values, so that neighbours differ in one part or in none. */
 const part = fc.constantFrom('', 'a', 'b', '"', 'a","b');

@@ -2,7 +2,7 @@ import type { OpenApiDocument } from '../../../http/index.ts';
 import type { Logger } from '../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
 import { seconds } from '../../../kit/time/duration.ts';
-import { type DescribedService, mergeOpenApi } from './merge-openapi.ts';
+import { type DescribedService, mergeOpenApi } from './merge-documents.ts';
 
 /** Source of a service's description. */
 export interface DescriptionSource {

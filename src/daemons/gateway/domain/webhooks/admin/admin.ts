@@ -5,10 +5,10 @@ import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { SecretKey } from '../../../../../store/ports/index.ts';
 import { describeEndpoint } from '../receive/endpoint-name.ts';
 import type { DeclaredWebhook, WebhookTargets } from '../receive/targets.ts';
+import type { WebhookUrl } from '../receive/webhook-url.ts';
 import { checkGivenSecret, makeSecret } from '../verify/new-secret.ts';
 import type { WebhookSecrets } from '../verify/secrets.ts';
 import type { WebhookPauses } from './pauses.ts';
-import type { WebhookUrl } from './webhook-url.ts';
 
 export interface ProvisionOptions {
   /** Undefined: unchanged. */

@@ -3,9 +3,9 @@ import type { SecretRecord } from '../../../../../store/ports/index.ts';
 import { endpointName } from '../receive/endpoint-name.ts';
 import type { RefusalSamples } from '../receive/refusal-samples.ts';
 import type { WebhookTargets } from '../receive/targets.ts';
+import type { WebhookUrl } from '../receive/webhook-url.ts';
 import type { WebhookSecrets } from '../verify/secrets.ts';
 import type { WebhookPauses } from './pauses.ts';
-import type { WebhookUrl } from './webhook-url.ts';
 
 export interface WebhookListingDeps {
   targets: WebhookTargets;

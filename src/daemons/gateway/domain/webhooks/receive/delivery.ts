@@ -16,13 +16,15 @@ import type { WebhookSecrets } from '../verify/secrets.ts';
 import type { WebhookVerifier } from '../verify/verifier.ts';
 import { Acceptance } from './acceptance.ts';
 import { Admission } from './admission.ts';
+import { answerChallenge } from './challenge.ts';
 import {
   type DeliveryContext,
   deliveryOf,
   type IncomingDelivery,
   newDeliveryContext,
 } from './delivery-context.ts';
-import { answerChallenge, deliveryIdOf, markerKey, parseOnce } from './payload.ts';
+import { deliveryIdOf, markerKey } from './delivery-id.ts';
+import { parseOnce } from './payload.ts';
 import type { RefusalSamples } from './refusal-samples.ts';
 import { mark } from './steps.ts';
 import type { DeclaredWebhook, WebhookTargets } from './targets.ts';

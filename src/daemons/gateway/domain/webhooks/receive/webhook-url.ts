@@ -1,6 +1,6 @@
 import type { SecretKey } from '../../../../../store/ports/index.ts';
 import type { ListenAddress } from '../../../../listen-address.ts';
-import { deliveryPath } from '../receive/delivery-path.ts';
+import { deliveryPath } from './delivery-path.ts';
 
 /** Builds the URL to which a sender delivers. */
 export type WebhookUrl = (key: SecretKey, namespaceInUrl: boolean) => string;

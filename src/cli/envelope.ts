@@ -1,0 +1,23 @@
+import type { CommandResult, Envelope } from '../contracts/index.ts';
+import { toPlatformError } from '../kit/errors/errors.ts';
+
+// The JSON document that `--json` prints. @spec Errors: Shapes
+
+export function successEnvelope({ result, meta }: CommandResult): Envelope {
+  return { ok: true, ...(result === undefined ? {} : { result }), ...(meta ? { meta } : {}) };
+}
+
+export function failureEnvelope(thrown: unknown): Envelope {
+  const { code, message, details } = toPlatformError(thrown);
+  return { ok: false, error: { code, message, details }, result: null, meta: {} };
+}
+
+/** Envelope of a failure returned as a result: by a plugin's command, or by the exit code. */
+export function declaredFailure({ exitCode, error, result, meta }: CommandResult): Envelope {
+  const {
+    code = 'EXECUTION_ERROR',
+    message = `The command failed with exit code ${exitCode}.`,
+    details = {},
+  } = error ?? {};
+  return { ok: false, error: { code, message, details }, result: result ?? null, meta: meta ?? {} };
+}
