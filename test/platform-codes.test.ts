@@ -219,6 +219,6 @@ test.each(TABLE)('%s', async (code) => {
   expect(await CASES[code]()).toEqual({ code, status: PLATFORM_CODES[code] });
 });
 
-test('every code of the table has its case', () => {
+test('every code of the table has its test case', () => {
   expect(Object.keys(CASES).sort()).toEqual([...TABLE].sort());
 });

@@ -121,7 +121,7 @@ describe('bodies', () => {
     expect([status, body.error.code]).toEqual([400, 'VALIDATION_ERROR']);
   });
 
-  test('512 levels are taken, and braces in texts do not count', async () => {
+  test('512 levels are accepted, and braces in strings do not count', async () => {
     const daemon = await sample();
     for (const text of [
       '['.repeat(512) + ']'.repeat(512),
@@ -163,17 +163,20 @@ describe('bodies', () => {
     ['POST /small', '', '413 [^]*PAYLOAD_TOO_LARGE'],
     ['POST /nothing', '', '404 [^]*NOT_FOUND'],
     ['POST /items', 'content-encoding: gzip', '415 [^]*UNSUPPORTED_MEDIA_TYPE'],
-  ])('whoever sends on while it is refused gets to read why: %s %s', async (start, header, answered) => {
-    const own = header === '' ? '' : `${header}\r\n`;
-    const head = `${start} HTTP/1.1\r\ncontent-type: application/json\r\nconnection: close\r\n${own}`;
-    const { answer, failed } = await answerWhileSending(await sample(), head);
-    expect(failed).toBeUndefined();
-    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${answered}`));
-    expect(answer).toMatch(/^connection: close\r$/im);
-    expect(answer.match(/^x-request-id: /gim)).toHaveLength(1);
-  });
+  ])(
+    'a client that keeps sending while refused can read the reason: %s %s',
+    async (start, header, answered) => {
+      const own = header === '' ? '' : `${header}\r\n`;
+      const head = `${start} HTTP/1.1\r\ncontent-type: application/json\r\nconnection: close\r\n${own}`;
+      const { answer, failed } = await answerWhileSending(await sample(), head);
+      expect(failed).toBeUndefined();
+      expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${answered}`));
+      expect(answer).toMatch(/^connection: close\r$/im);
+      expect(answer.match(/^x-request-id: /gim)).toHaveLength(1);
+    },
+  );
 
-  test('unknown routes are 404 whatever is sent to them', async () => {
+  test('unknown routes are 404, whatever the request body', async () => {
     const daemon = await sample();
     for (const type of ['application/json', 'text/plain']) {
       const { status, body } = await post(daemon, '/nothing', '{', { 'content-type': type });
@@ -189,7 +192,7 @@ describe('bodies', () => {
     },
   );
 
-  test('a charset is taken; no body where one is needed is 400', async () => {
+  test('a charset is accepted; a missing required body is 400', async () => {
     const daemon = await sample();
     const { status } = await post(daemon, '/items', '{"name":"ab","count":1}', {
       'content-type': 'application/json; charset=utf-8',
@@ -233,7 +236,7 @@ describe('bodies that are encoded', () => {
 });
 
 describe('methods', () => {
-  test('a known path with another method is 405 with those it takes', async () => {
+  test('a known path with another method is 405 with the allowed methods', async () => {
     const daemon = await sample();
     for (const [method, path, allow] of [
       ['DELETE', '/items/1', 'GET, HEAD'],
@@ -268,7 +271,7 @@ describe('methods', () => {
   });
 });
 
-describe('what is no sound request is answered in the error shape', () => {
+describe('a malformed request is answered in the error shape', () => {
   test.each([
     [
       'an unknown path',
@@ -352,7 +355,7 @@ describe('what is no sound request is answered in the error shape', () => {
   });
 });
 
-test('what a handler throws by mistake is an opaque 500 whose text stands in the log alone', async () => {
+test('an unexpected throw in a handler is an opaque 500, whose text is only in the log', async () => {
   const daemon = await sample();
   const response = await daemon.fetch('/boom', { headers: { [HEADERS.requestId]: 'req-9' } });
   expect(response.status).toBe(500);
@@ -371,7 +374,7 @@ test('what a handler throws by mistake is an opaque 500 whose text stands in the
   );
 });
 
-test('a sane request id is kept, any other is made', async () => {
+test('a valid request id is kept, any other is replaced', async () => {
   const daemon = await sample();
   const idFor = async (sent: string) =>
     (await daemon.fetch('/health', { headers: { [HEADERS.requestId]: sent } })).headers.get(
@@ -381,7 +384,7 @@ test('a sane request id is kept, any other is made', async () => {
   for (const odd of ['', 'two words', 'x'.repeat(129)]) expect(await idFor(odd)).toMatch(/^[0-9a-f-]{36}$/);
 });
 
-describe('what router, authentication and logs must not read in two ways', () => {
+describe('requests that router, authentication and logs could read differently', () => {
   test.each(['/items/../boom', '/./items/1', '/items/%2e%2e', '/items\\1', '/items/%zz', '/items/..'])(
     '%s is 400',
     async (path) => {

@@ -189,7 +189,7 @@ describe.each(CONTAINER_ENGINES)('in a container of %s', { timeout: 120_000 }, (
     expect(containersLeft()).toEqual([]);
   });
 
-  test('symbolic links that leave the plugin keep its container from being made', async () => {
+  test('symbolic links that leave the plugin prevent its container from being created', async () => {
     const base = await tempDir();
     const root = join(base, 'plugin');
     await mkdir(join(root, 'deep'), { recursive: true });

@@ -6,7 +6,7 @@ import { failureOf, requestFor } from './support.ts';
 const callOf = (tenantId: string) => createCall(requestFor('h.js#h', { tenantId }), {});
 const callBy = (signal?: AbortSignal) => createCall(requestFor('h.js#h'), signal ? { signal } : {});
 
-test('who waits for a container gets the place in turn; who leaves the queue holds up nobody', async () => {
+test('containers are assigned in turn; a caller that leaves the queue blocks no other', async () => {
   const places = new Slots(1);
   const leaveFirst = await places.enter(callBy());
   const leaving = new AbortController();
@@ -21,7 +21,7 @@ test('who waits for a container gets the place in turn; who leaves the queue hol
   await idle;
 });
 
-test('a line that is full, and one that is closed, turn away what has not begun', async () => {
+test('a full queue, and a closed one, reject calls that have not begun', async () => {
   const places = new Slots(1);
   const leave = await places.enter(callBy());
   const tenants = ['a', 'b', 'c', 'd', 'e'].flatMap((tenantId) => Array<string>(13).fill(tenantId));

@@ -67,7 +67,7 @@ describe.each(CONTAINER_ENGINES)('a container of %s', { timeout: 60_000 }, (name
     expect(await call('echo', 1)).toBe(1);
   });
 
-  test('too much memory ends it, and it alone', async () => {
+  test('exceeding the memory limit ends only that container', async () => {
     const { call } = await startContainers();
     const error = await failureOf(call('memory'));
     expect(error.code).toBe('EXECUTION_ERROR');
@@ -144,7 +144,7 @@ describe.each(CONTAINER_ENGINES)('a container of %s', { timeout: 60_000 }, (name
     engine.removeAll();
   });
 
-  test('no more of them run at a time than are allowed', async () => {
+  test('the number of concurrent containers is limited', async () => {
     const { call } = await startContainers({ config: { maxContainers: 2 } });
     let most = 0;
     const timer = setInterval(() => {
@@ -157,7 +157,7 @@ describe.each(CONTAINER_ENGINES)('a container of %s', { timeout: 60_000 }, (name
     expect(most).toBeLessThanOrEqual(4);
   });
 
-  test('a missing image is told with the command that mends it', async () => {
+  test('a missing image is reported with the command to build it', async () => {
     const { call } = await startContainers({ config: { image: 'not-there' } });
     const error = await failureOf(call('echo'));
     expect([error.code, error.message]).toEqual([
@@ -203,7 +203,7 @@ describe.skipIf(missing('podman without root') !== undefined)(
       },
     );
 
-    test('a network it does not have is told in its own words', async () => {
+    test('a network it does not have is reported in its own words', async () => {
       const { call } = await startContainers({
         config: { requireLimits: false, network: 'no-such-network' },
       });

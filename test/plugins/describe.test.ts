@@ -206,7 +206,7 @@ test('zod schemas print themselves; what cannot says why', async () => {
   ]);
 });
 
-test('validation tells every fault of the code with its place', async () => {
+test('validation reports every fault of the code with its place', async () => {
   const folder = await folderOf({
     'package.json': PACKAGE,
     'h.js': `

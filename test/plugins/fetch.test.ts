@@ -292,7 +292,7 @@ test('a response beyond the limit is refused, counted after it was unpacked', as
   }
 });
 
-test('a server that does not answer, or is not there, is told apart', async () => {
+test('a server that does not answer is told apart from one that is unreachable', async () => {
   const { url } = await serve(() => {});
   expect((await failureOf(fetcher(['127.0.0.1'], { timeoutMs: 100 })(url))).code).toBe('UPSTREAM_TIMEOUT');
   expect((await failureOf(fetcher(['127.0.0.1'])('http://127.0.0.1:1/'))).code).toBe('UPSTREAM_UNAVAILABLE');

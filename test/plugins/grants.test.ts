@@ -26,7 +26,7 @@ const grants = (fs: { read?: string[]; write?: string[] }, dataDir = join(projec
   resolveGrants({ root: join(project, 'plugin'), permissions: Permissions.parse({ fs }), dataDir });
 const opensData = { code: 'SANDBOX_ERROR', message: expect.stringContaining('would expose the platform') };
 
-describe("the platform's data folder is granted by no name", () => {
+describe("the platform's data folder is granted under no name", () => {
   test.each([
     ['itself', '../.svc'],
     ['a folder above', '..'],
@@ -87,7 +87,7 @@ test('a star in a granted path, which Node would read as any name, is refused', 
   });
 });
 
-describe('files with secrets of the platform are granted by no name', () => {
+describe('files with secrets of the platform are granted under no name', () => {
   const secretsOf = (configFile: string | null) =>
     projectSecrets({
       projectDir: project,

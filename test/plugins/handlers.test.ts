@@ -43,7 +43,7 @@ test('a handler receives its context and input; what it returns is the result of
   });
 });
 
-test('CommandResults pass as they are, anything else becomes the result', async () => {
+test('CommandResults are returned unchanged, any other value becomes the result', async () => {
   const { backend } = await shared();
   const run = (handler: string, options: CallOptions = {}) =>
     backend.run(requestFor(`handlers.ts#${handler}`, good(options)));

@@ -27,7 +27,7 @@ test.each<[what: string, change: (root: string) => Promise<unknown>]>([
   expect(await cached(root)).toBe(await integrityOf(root));
 });
 
-test('a change that puts size and time back is seen all the same', async () => {
+test('a change that restores size and time is still detected', async () => {
   const root = await folder();
   const file = join(root, 'a.js');
   const cached = createIntegrityCache(later);

@@ -78,7 +78,7 @@ describe.each(SANDBOXES)('under the sandbox "%s", only the call itself fails', (
     await expectFailure(await start(), attack);
   });
 
-  test('what a handler throws or answers wrongly is told as that, one after the other', async () => {
+  test('a throw or an invalid answer of a handler is reported as such, one after the other', async () => {
     const platform = await start();
     const attacks: Attack[] = [
       ['throws', undefined, 'EXECUTION_ERROR', /^thrown on purpose$/],
@@ -96,12 +96,12 @@ describe.each(SANDBOXES)('under the sandbox "%s", only the call itself fails', (
     for (const attack of attacks) await expectFailure(platform, attack);
   });
 
-  test.each(['hangs', 'blocks', 'floodsFrames'])('%s is ended when its time is up', async (name) => {
+  test.each(['hangs', 'blocks', 'floodsFrames'])('%s is ended at its timeout', async (name) => {
     const error = await expectContained(await start(), `attacks.js#${name}`, { timeoutMs: 400 });
     expect([error.code, error.details]).toEqual(['EXECUTION_TIMEOUT', { timeoutMs: 400 }]);
   });
 
-  test.each(['heap', 'buffers'])('running out of memory (%s) is told as such', async (name) => {
+  test.each(['heap', 'buffers'])('running out of memory (%s) is reported as such', async (name) => {
     const error = await expectContained(await fresh({ memoryMb: 128 }), `attacks.js#${name}`, {
       timeoutMs: 20_000,
     });

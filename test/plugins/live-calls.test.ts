@@ -17,7 +17,7 @@ function silentState() {
 }
 
 test.each(['returns', 'throws'])(
-  'a platform call whose handler %s without waiting is called off',
+  'a platform call whose handler %s without waiting is cancelled',
   async (how) => {
     const { services, signals } = silentState();
     const { backend, logs } = await startBackend({ services });
@@ -34,7 +34,7 @@ test.each(['returns', 'throws'])(
   },
 );
 
-test('a platform call under way is called off at the timeout, and by a caller that leaves', async () => {
+test('a platform call in flight is cancelled at the timeout, and when the caller disconnects', async () => {
   const clock = manualClock();
   const { services, signals } = silentState();
   const { backend } = await startBackend({ services, clock });
@@ -105,7 +105,7 @@ test('a reader that stalls is given up also once the handler is done; one that r
 test.each([
   [{ kind: 'memory' as const, usedMb: 300, limitMb: 256 }, [expect.stringMatching(/used 300 MB of memory/)]],
   [{ kind: 'idle' as const }, []],
-])('a process that ends between calls is told of when it filled its memory (%o)', (ended, told) => {
+])('a process that ends between calls is reported when it filled its memory (%o)', (ended, told) => {
   const logs = captureLogs();
   const clock = manualClock();
   const calls = new LiveCalls({

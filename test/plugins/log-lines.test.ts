@@ -11,7 +11,7 @@ function counted({ logs }: TestBackend) {
   };
 }
 
-test('a burst within the budget is kept whole and in order', async () => {
+test('a burst within the budget is kept complete and in order', async () => {
   const platform = await startBackend();
   await platform.call('attacks.js#logs', { input: 790 });
   await expect.poll(() => counted(platform).numbered.length).toBe(790);
@@ -19,13 +19,13 @@ test('a burst within the budget is kept whole and in order', async () => {
   expect(counted(platform).dropped).toBe(0);
 });
 
-test('a burst of many calls and processes is kept whole', async () => {
+test('a burst of many calls and processes is kept complete', async () => {
   const platform = await startBackend({ config: { maxProcesses: 2 } });
   await Promise.all(Array.from({ length: 200 }, () => platform.call('attacks.js#logs', { input: 2 })));
   await expect.poll(() => counted(platform).numbered.length).toBe(400);
 });
 
-test('what is beyond the budget is counted: nothing is lost without a word', async () => {
+test('lines beyond the budget are counted: none is lost silently', async () => {
   const platform = await startBackend();
   await platform.call('attacks.js#logs', { input: 3000 });
   await expect.poll(() => counted(platform).numbered.length + counted(platform).dropped).toBe(3000);

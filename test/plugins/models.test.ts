@@ -173,7 +173,7 @@ test('a stream that breaks off, is malformed or tells an error fails; one refuse
   expect(server.requests).toHaveLength(5);
 });
 
-test('whoever leaves a stream ends the call of the endpoint', async () => {
+test('a caller that leaves a stream ends the call of the endpoint', async () => {
   const server = await startModelServer();
   server.next({ pieces: streamOf(...'abcdefghij'), gapMs: 20 });
   const stream = modelOf(server).stream(ask(), never);
@@ -232,7 +232,7 @@ test.each([
   ],
   ['500', { status: 500, text: 'oops' }, 2, 0],
   ['409', { status: 409, json: {} }, 2, 0],
-])('%s is tried again after as long as it says', async (_, answer, requests, waitMs) => {
+])('%s is retried after the delay it names', async (_, answer, requests, waitMs) => {
   const server = await startModelServer();
   server.next(answer);
   const clock = manualClock();
@@ -251,7 +251,7 @@ test.each([
   ['404', 404, 'VALIDATION_ERROR', 'refused'],
   ['401', 401, 'UPSTREAM_UNAVAILABLE', 'auth'],
   ['403', 403, 'UPSTREAM_UNAVAILABLE', 'auth'],
-])('%s is not tried again, and is %s', async (_, status, code, errorClass) => {
+])('%s is not retried, and is %s', async (_, status, code, errorClass) => {
   const server = await startModelServer();
   server.next({ status, json: { error: { message: `Incorrect API key provided: ${KEY}` } } });
   const failure = await failureOf(modelOf(server).chat(ask(), never));
@@ -263,7 +263,7 @@ test.each([
   }
 });
 
-test('a rate limit that lasts longer than a handler is told at once', async () => {
+test('a rate limit that lasts longer than a handler is reported at once', async () => {
   const server = await startModelServer();
   server.next({ status: 429, headers: { 'retry-after': '3600' }, json: { error: { message: 'quota' } } });
   expect(await failureOf(modelOf(server).chat(ask(), never))).toMatchObject({
@@ -272,7 +272,7 @@ test('a rate limit that lasts longer than a handler is told at once', async () =
   });
 });
 
-test('all tries failed: the last failure, and how many there were', async () => {
+test('when all attempts fail, the last failure and the number of attempts are reported', async () => {
   const server = await startModelServer();
   server.next(...Array.from({ length: 3 }, () => ({ status: 502, text: '<html>' })));
   expect(await failureOf(modelOf(server).chat(ask(), never))).toMatchObject({
@@ -287,7 +287,7 @@ test('all tries failed: the last failure, and how many there were', async () => 
   });
 });
 
-test('an endpoint that says nothing is UPSTREAM_TIMEOUT, of a whole answer and between two pieces', async () => {
+test('a silent endpoint is UPSTREAM_TIMEOUT, for a whole answer and between two pieces', async () => {
   const server = await startModelServer();
   server.next({ silent: true });
   const model = modelOf(server, { timeoutMs: 100, maxAttempts: 1 });

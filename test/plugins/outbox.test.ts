@@ -127,7 +127,7 @@ test('what is withdrawn does not arrive, and the other side is told to forget it
   expect(outbox.backlog).toBe(0);
 });
 
-test('a frame larger than may be is not sent at all', () => {
+test('a frame above the size limit is not sent at all', () => {
   const { wire, arrived, leave } = slowWire();
   const outbox = new Outbox(wire, 2 * partChars);
   expect(send(outbox, 0, 'a', 2 * partChars)).toBe(false);

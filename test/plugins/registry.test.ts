@@ -60,7 +60,7 @@ test('plugins are found by globs and by name; defaults are filled in', async () 
   expect(idsOf(named)).toEqual(['good']);
 });
 
-test('unknown plugins and events name what was likely meant', async () => {
+test('unknown plugins and events come with a suggestion', async () => {
   const registry = await loadPlugins({ projectDir: FIXTURES, patterns: ['good'] });
   const thrownBy = (run: () => unknown) => {
     try {
@@ -108,7 +108,7 @@ test('what fits none of several forms is told with the key of each', async () =>
   ]);
 });
 
-test('every fault of a manifest is told with its path, and the other plugins load', async () => {
+test('every fault of a manifest is reported with its path, and the other plugins load', async () => {
   const registry = await load({
     fine: {},
     faulty: {
@@ -270,7 +270,7 @@ test('handler and schema files must exist inside the plugin', async () => {
   );
 });
 
-test('of two plugins that clash the first stays', async () => {
+test('when two plugins clash, the first stays', async () => {
   const commands = [{ id: 'same', handler: 'h.js#h' }];
   const registry = await load({
     a: { commands },
@@ -322,7 +322,7 @@ test('dependencies come first; missing, broken, outdated and circular ones leave
   });
 });
 
-test('folders without a plugin: passed over by a wildcard, told when named', async () => {
+test('folders without a plugin are skipped by a wildcard, and reported when named', async () => {
   const projectDir = await project({
     'plugins/readme/README.md': 'nothing',
     'plugins/notes.txt': 'nothing',
@@ -352,7 +352,7 @@ test('a linked folder counts once, by its real path', async () => {
   expect(registry.plugins.map(({ root }) => root)).toEqual([join(projectDir, 'elsewhere/p')]);
 });
 
-test('loading runs nothing of a plugin', async () => {
+test('loading runs no code of a plugin', async () => {
   const projectDir = await project({
     'p/svc.plugin.json': { ...MANIFEST, id: 'p', commands: [{ id: 'c', handler: 'h.js#h' }] },
     'p/h.js': 'process.svcPluginRan = true; throw new Error("executed");',
@@ -361,7 +361,7 @@ test('loading runs nothing of a plugin', async () => {
   expect(process).not.toHaveProperty('svcPluginRan');
 });
 
-test('a handler that its module does not export is told when the plugin is loaded', async () => {
+test('a handler that its module does not export is reported when the plugin is loaded', async () => {
   const files = (name: string, code: string, file = 'h.js') => ({
     [`plugins/${name}/svc.plugin.json`]: {
       ...MANIFEST,
@@ -414,7 +414,7 @@ test('a bundle is read once, however many handlers of it a manifest names', asyn
   expect(await cpuMsOf(400)).toBeLessThan(10 * one + 150);
 });
 
-describe('a manifest with faults without end', () => {
+describe('a manifest with an endless number of faults', () => {
   const many = <Item>(count: number, make: (n: number) => Item) =>
     Array.from({ length: count }, (_, n) => make(n));
 

@@ -13,7 +13,7 @@ beforeAll(() => {
   process.env.PATH = '/nowhere';
 });
 
-test('without bubblewrap the permission model is in force, and the reason is told', async () => {
+test('without bubblewrap the permission model is in force, and the reason is reported', async () => {
   expect(await probeBwrap()).toEqual({
     works: false,
     undecided: false,

@@ -78,7 +78,7 @@ describe('tenants', () => {
     expect(backend.stats()[0]?.processes).toBeLessThanOrEqual(2);
   });
 
-  test('who waits is served, however many tenants and calls there are', async () => {
+  test('every waiting call is served, however many tenants and calls there are', async () => {
     const { call, backend } = await startBackend({ config: { maxProcesses: 2, isolation: 'tenant' } });
     const tenants = Array.from({ length: 24 }, (_, index) => `tenant-${index % 6}`);
     const seen = await Promise.all(tenants.map((tenant) => remember(call, tenant)));
@@ -88,7 +88,7 @@ describe('tenants', () => {
   });
 });
 
-test('a full queue answers SERVICE_UNAVAILABLE with Retry-After; what waits is served', async () => {
+test('a full queue answers SERVICE_UNAVAILABLE with Retry-After; queued calls are served', async () => {
   const { call, backend } = await startBackend({ config: { maxProcesses: 1 }, maxQueue: 2 });
   await call('handlers.ts#nothing', { plugin: 'good' });
   const slow = call('handlers.ts#slowly', { plugin: 'good', input: 300 });
@@ -124,7 +124,7 @@ test("the timeout is the daemon's: ctx.signal first, then the process; the clock
   expect((await stubborn).details).toEqual({ timeoutMs: 500 });
 });
 
-test('a caller that leaves cancels its call, waiting or running', async () => {
+test('a caller that disconnects cancels its call, queued or running', async () => {
   const { call, backend } = await startBackend({ config: { maxProcesses: 1 } });
   await call('attacks.js#ok');
   const leaving = new AbortController();
@@ -138,7 +138,7 @@ test('a caller that leaves cancels its call, waiting or running', async () => {
   expect(await call('attacks.js#ok')).toMatchObject({ ok: true });
 });
 
-test('a plugin that dies whenever it is loaded is left alone for a while', async () => {
+test('a plugin that crashes on every load is not started for a while', async () => {
   const clock = manualClock();
   const { call } = await startBackend({ clock });
   const load = () => failureOf(call('dies-at-load.js#ok'));
@@ -154,7 +154,7 @@ test('a plugin that dies whenever it is loaded is left alone for a while', async
   expect((await load()).message).toMatch(/exited with code 9/);
 });
 
-test('an execution id that is running already is refused', async () => {
+test('an execution id that is already running is refused', async () => {
   const permissions = { quotas: { concurrency: 2 } };
   const { call, backend } = await startBackend({ config: { maxProcesses: 1 } });
   await call('attacks.js#ok', { permissions });
@@ -179,7 +179,7 @@ test('a plugin whose folder is gone, or whose sandbox cannot be had, is SANDBOX_
   ]);
 });
 
-test('what a process wrote before it failed to start is for the log, not for callers', () => {
+test('output of a process before a failed start is logged, not sent to callers', () => {
   const stderr = '    at load (/srv/private/runner.js:1:1)';
   const exit = { code: 1, signal: null, ended: null, fatal: null, stderr, memoryMb: 64, hadLoaded: false };
   const { code, message, details, cause } = lostProcess({ ...exit, wasReady: false }, 'p');

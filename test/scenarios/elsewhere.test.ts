@@ -70,7 +70,7 @@ describe.each(['host', ...(engineMissing === undefined ? (['container'] as const
       expect(digest.digest('hex')).toBe(createHash('sha256').update(expected).digest('hex'));
     });
 
-    test('events arrive as they are made', async () => {
+    test('events arrive as they are sent', async () => {
       const { gateway } = await start(backend);
       const reply = await call(gateway, 'events');
       expect(reply.headers.get('content-type')).toBe('text/event-stream');
@@ -82,7 +82,7 @@ describe.each(['host', ...(engineMissing === undefined ? (['container'] as const
       expect((await reader.read()).done).toBe(true);
     });
 
-    test('a client that leaves ends the handler', async () => {
+    test('a client that disconnects ends the handler', async () => {
       const { gateway } = await start(backend);
       const leaving = new AbortController();
       const reply = await call(gateway, 'bytes?megabytes=400', { signal: leaving.signal });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { crashRun } from '../../bench/support/crash-run.ts';
 
 /** The benchmark `webhook-crashes` in short. */
-test('through two kill -9 of the gateway nothing accepted is lost, and what ran twice was cut off by a crash', async () => {
+test('through two kill -9 of the gateway no accepted delivery is lost, and only interrupted ones run twice', async () => {
   const report = await crashRun({
     deliveries: 2700,
     duplicates: 1 / 9,

@@ -47,7 +47,7 @@ test('the environment wins over the file, and the file stays as it is', async ()
   expect(await readFile(data.keys, 'utf8')).toBe(before);
 });
 
-test('a master key that is none is refused before anything is sealed with it', async () => {
+test('an invalid master key is refused before it seals any value', async () => {
   const data = await folder();
   expect(() => loadSecrets(data, { SVC_MASTER_KEY: 'short' }, random)).toThrow(/32 bytes in base64url/);
 });

@@ -43,7 +43,7 @@ test('a byte stream is cut at line ends only, wherever its chunks end', () => {
   expect(blocks).toEqual(['{"a":1}\n', '{"b":"ü"}\n', 'rest\n']);
 });
 
-test('the tail keeps the latest lines and finds the last complaint, a fatal one first', () => {
+test('the tail keeps the latest lines and finds the last error, a fatal one first', () => {
   const tail = createLogTail();
   const line = (level: string, message: string) => Buffer.from(`${JSON.stringify({ level, message })}\n`);
   for (let i = 0; i < 50; i++) tail.push(line('info', `line ${i}`));

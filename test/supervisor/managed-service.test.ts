@@ -95,7 +95,7 @@ test('a service in a crash loop is started again after growing pauses, and the s
   expect(await crash({ signal: 'SIGKILL' })).toMatchObject({ type: 'crashed', retryInMs: 250 });
 });
 
-test('a stop calls off the start that is due', async () => {
+test('a stop cancels the scheduled start', async () => {
   const { service, clock, crash } = await startFake();
   await crash({ code: 1 });
   expect(service.status().nextStartAt).not.toBeNull();
@@ -115,7 +115,7 @@ test('a process that does not drain in time is killed', async () => {
   expect(events.at(-1)).toMatchObject({ type: 'stopped', reason: 'signal SIGKILL', killed: true });
 });
 
-test('a start that hangs fails after 30 seconds, and the next process learns of the fault', async () => {
+test('a start that hangs fails after 30 seconds, and the next process gets the fault', async () => {
   const processes = fakeProcesses({ hangs: 1 });
   const { service, clock } = manage('state', '/nowhere', processes);
   const failure = expect(service.start()).rejects.toMatchObject({ code: 'UPSTREAM_TIMEOUT' });

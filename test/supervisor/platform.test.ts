@@ -59,7 +59,7 @@ describe('the first start', () => {
     up = await platform.svc('up', '-d');
   }, 60_000);
 
-  test('up -d returns when all five are ready; status tells of each', SLOW, async () => {
+  test('up -d returns when all five are ready; status shows each', SLOW, async () => {
     const { svc, dataDir } = platform;
     expect([up.code, up.json.ok, up.json.result.firstStart]).toEqual([0, true, true]);
     expect(up.stderr).toContain('webhooks provision');
@@ -110,7 +110,7 @@ describe('the first start', () => {
     }
   });
 
-  test('a killed daemon comes back on its port, and the others learn nothing of it', SLOW, async () => {
+  test('a killed daemon is restarted on its port, and the others are not affected', SLOW, async () => {
     const { service } = platform;
     const before = await service('gateway');
     const results = await requestsDuring(async () => {
@@ -128,7 +128,7 @@ describe('the first start', () => {
     expect((await service('state')).restarts).toBe(0);
   });
 
-  test('restart takes up changed secrets in new processes; the port stays open: who connects waits, and is answered', {
+  test('restart applies changed secrets in new processes; the port stays open, and waiting clients are answered', {
     timeout: 90_000,
   }, async () => {
     const { svc, dataDir } = platform;
@@ -202,7 +202,7 @@ describe('the start after a kill of the supervisor', () => {
     expect(up.json.result.brokenPlugins).toHaveLength(1);
   });
 
-  test('down ends them all; logs chooses by level, request, age and words, from the store and from the files alike', {
+  test('down ends them all; logs filters by level, request, age and words, from the store and from the files alike', {
     timeout: 60_000,
   }, async () => {
     const { svc, start, service, dataDir } = platform;

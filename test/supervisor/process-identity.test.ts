@@ -9,7 +9,7 @@ test('a process that had ended when it was looked at is nobody, whoever has its 
   expect(isRunning({ pid: process.pid, startedAt: 'another' })).toBe(false);
 });
 
-test('only the process that is meant is ended by force', async () => {
+test('only the intended process is killed', async () => {
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
   const meant = identify(child.pid!);
   killProcess({ pid: meant.pid, startedAt: 'another' });

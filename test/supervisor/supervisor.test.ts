@@ -78,7 +78,7 @@ test('a disk that takes no note of a new process ends none', SLOW, async () => {
   expect((await svc('status')).json.result.pid).toBe(pid);
 });
 
-test('restarts of one service at once follow each other', SLOW, async () => {
+test('concurrent restarts of one service run one after the other', SLOW, async () => {
   const replies = await Promise.all([
     svc('restart', 'state'),
     svc('restart', 'state'),
@@ -89,7 +89,7 @@ test('restarts of one service at once follow each other', SLOW, async () => {
   expect(pids.filter(isAlive)).toEqual([(await service('state')).pid]);
 });
 
-test('a crash loop is stopped with its reason and last lines, and restart mends it', SLOW, async () => {
+test('a crash loop is stopped with its reason and last lines, and restart recovers it', SLOW, async () => {
   const { url } = await service('state');
   for (let crashes = 0; crashes < 5; crashes++) {
     const { pid } = await service('state');
@@ -164,7 +164,7 @@ describe('with a changed config', () => {
   });
 });
 
-test('two starts at once make one platform; a third in the foreground is refused', SLOW, async () => {
+test('two concurrent starts create one platform; a third in the foreground is refused', SLOW, async () => {
   const { svc, start, dataDir } = await testPlatform(...withStandIns());
   const both = await Promise.all([svc('up', '-d'), svc('up', '-d')]);
   expect(both.map(({ code }) => code)).toEqual([0, 0]);
@@ -185,7 +185,7 @@ test('two starts at once make one platform; a third in the foreground is refused
 });
 
 test(
-  'a port that is taken is told with its owner and the flag that mends it; nothing is left running',
+  'a port in use is reported with its owner and the flag to set; no process is left running',
   SLOW,
   async () => {
     const { svc } = await testPlatform(...withStandIns({ real: ['rest'] }));
@@ -202,7 +202,7 @@ test(
   },
 );
 
-test('a start that is called off leaves nothing behind', SLOW, async () => {
+test('a cancelled start leaves no processes or files', SLOW, async () => {
   // The others are ready while this one still starts.
   const { start, svc } = await testPlatform(...withStandIns({ real: ['workflow'] }));
   const up = start('up', '-d');

@@ -189,7 +189,7 @@ const SHIPPING = {
     });`,
 };
 
-describe('a run that waits for somebody', () => {
+describe('a run that waits for a signal or an approval', () => {
   test('gets its signal and its approval, and settles where it waits next', async () => {
     const shipping = await host({ plugin: await writeFiles(await tempDir(), SHIPPING) });
     const run = await shipping.workflow('ship');

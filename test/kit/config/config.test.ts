@@ -169,7 +169,7 @@ test('the profile comes from --profile, SVC_PROFILE, NODE_ENV, in this order', a
   expect(load(folder).profile).toBe('development');
 });
 
-test('a profile that the file lacks is CONFIG_NOT_RESOLVED, development and production excepted', async () => {
+test('a profile missing in the file is CONFIG_NOT_RESOLVED, except development and production', async () => {
   const folder = await project({ profiles: { staging: {} } });
   expect(load(folder, { profile: 'production' }).profile).toBe('production');
   const error = failure(() => load(folder, { env: { NODE_ENV: 'test' } }));
@@ -268,7 +268,7 @@ test('two daemons cannot have one port; any number of them may take a free one',
   expect(load(free).config.rest.port).toBe(0);
 });
 
-test('a store that this version does not have is refused, not replaced by another', async () => {
+test('an unsupported store is refused, not replaced by another', async () => {
   const folder = await project({ store: { url: 'postgres://db/svc' }, cache: { url: 'redis://cache' } });
   expect(problems(folder)).toEqual([
     { path: 'store.url', message: 'must be "sqlite:<folder>"; this version has no other store' },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createNumbering } from '../../../src/kit/data/numbering.ts';
 
-test('a name that is wanted often is numbered without trying all numbers anew', () => {
+test('a frequently used name is numbered without trying all numbers again', () => {
   const taken = new Set(['order2']);
   let questions = 0;
   const next = createNumbering((name) => {

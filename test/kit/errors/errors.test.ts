@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { PlatformError, toPlatformError, toRemoteError } from '../../../src/kit/errors/errors.ts';
 
-test('what is no PlatformError becomes opaque, and keeps its cause for the log', () => {
+test('any other error becomes opaque, and keeps its cause for the log', () => {
   const thrown = new TypeError('x of undefined at /home/me/secret.ts');
   const error = toPlatformError(thrown);
   expect([error.code, error.status, error.cause]).toEqual(['INTERNAL_ERROR', 500, thrown]);
@@ -16,13 +16,13 @@ test('a store failure names its file to the log, not to callers over the network
   expect([shown.code, shown.cause]).toEqual(['STORE_ERROR', failure]);
 });
 
-test('any other PlatformError is for the caller as it is', () => {
+test('any other PlatformError is sent to the caller unchanged', () => {
   const error = new PlatformError('CONFLICT', 'taken', { details: { by: 'you' } });
   expect(toRemoteError(error)).toBe(error);
 });
 
 test.each(['HOST_UNAVAILABLE', 'SERVICE_UNAVAILABLE', 'STORE_ERROR'] as const)(
-  '%s says when to come again',
+  '%s has a Retry-After',
   (code) => {
     const told = (headers?: Record<string, string>) =>
       new PlatformError(code, 'away', headers ? { headers } : {}).headers;
@@ -33,6 +33,6 @@ test.each(['HOST_UNAVAILABLE', 'SERVICE_UNAVAILABLE', 'STORE_ERROR'] as const)(
   },
 );
 
-test('what is not over by itself says nothing of coming again', () => {
+test('a lasting error has no Retry-After', () => {
   expect(new PlatformError('HOST_NOT_FOUND', 'no such host').headers).toEqual({});
 });

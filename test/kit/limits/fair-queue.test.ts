@@ -25,7 +25,7 @@ test('tenants take turns, and each one has its own in the order they came', () =
   expect(turns.size).toBe(0);
 });
 
-test('who is not accepted keeps its turn and holds up nobody', () => {
+test('a tenant that is not accepted keeps its turn and blocks no other', () => {
   const turns = filled(['a', 'a1'], ['b', 'b1'], ['c', 'c1']);
   expect(turns.next((tenantId) => tenantId !== 'a')).toBe('b1');
   expect(turns.sizeOf((tenantId) => tenantId !== 'a')).toBe(1);

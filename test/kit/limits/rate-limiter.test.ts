@@ -15,7 +15,7 @@ test('allows the limit within a window that begins with the first call, and says
   expect(limiter.take('a', 2)).toEqual({ allowed: true, remaining: 1, resetMs: 60_000 });
 });
 
-test('whoever waits as long as told is let in, whatever came before', () => {
+test('a caller that waits for the Retry-After is accepted, whatever came before', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 90_000 }), { maxLength: 60 }), (pauses) => {
       const clock = manualClock(0);
@@ -54,7 +54,7 @@ test('in no window, wherever it begins, there are more than the limit, and no ca
   );
 });
 
-test('a burst at the end of one minute leaves nothing for the begin of the next', () => {
+test('a burst at the end of one minute uses up the start of the next', () => {
   const clock = manualClock(0);
   const limiter = createRateLimiter(clock, 60_000);
   expect(limiter.take('a', 60).allowed).toBe(true);
@@ -65,7 +65,7 @@ test('a burst at the end of one minute leaves nothing for the begin of the next'
   expect(limiter.peek('a', 60)).toEqual({ allowed: false, remaining: 0, resetMs: 59_000 });
 });
 
-test('beyond its number of keys a limiter has one count for all others', () => {
+test('beyond its maximum of keys a limiter has one count for all others', () => {
   const limiter = createRateLimiter(manualClock(0), 60_000, 2);
   const take = (key: string) => limiter.take(key, 1).allowed;
   expect(['a', 'b', 'c', 'd', 'a', 'e'].map(take)).toEqual([true, true, true, false, false, false]);

@@ -25,6 +25,6 @@ test.each([1, 2, 3, 7, 1000])('events are the same however the stream is cut: %i
   ]);
 });
 
-test('an event without an end is not gathered for ever', async () => {
+test('an event without an end is not buffered forever', async () => {
   await expect(read(cut(`data: ${'x'.repeat(1000)}`, 100), 500)).rejects.toThrow(RangeError);
 });

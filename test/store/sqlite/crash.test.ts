@@ -15,7 +15,7 @@ async function contents(dataDir: string): Promise<{ keys: Set<string>; counted: 
   return { keys: new Set(entries.map(({ key }) => key)), counted: (counter?.value as number) ?? 0 };
 }
 
-test('what was acknowledged is there after kill -9, time and again', async () => {
+test('acknowledged writes survive repeated kill -9', async () => {
   const dataDir = await tempDir();
   const acknowledged: string[] = [];
   for (const round of ['a', 'b', 'c']) {
@@ -44,7 +44,7 @@ test('two processes write to one file, and a third reads and writes too', async 
 });
 
 test.skipIf(process.platform !== 'linux')(
-  'a log that cannot be brought to the disk ends the process before anything is acknowledged',
+  'a log that cannot be synced ends the process before any acknowledgement',
   async () => {
     const writer = startProgram('lose-log', join(await tempDir(), 'lines.db'));
     expect(await writer.ended).toBe(1);

@@ -69,7 +69,7 @@ test('migrates step by step and keeps the data', async () => {
   ]);
 });
 
-test('a step that fails leaves the schema of the step before', async () => {
+test('a failed migration step leaves the schema of the previous step', async () => {
   const file = await newFile();
   const broken = [FIRST, `${SECOND}; insert into nowhere values (1)`];
   await expect(openDatabase({ file, migrations: broken })).rejects.toThrow('nowhere');
@@ -77,7 +77,7 @@ test('a step that fails leaves the schema of the step before', async () => {
   expect(await db.read(() => db.prepare('select * from note').all())).toEqual([]);
 });
 
-test('many may open and create one file at once', async () => {
+test('several processes may open and create one file at once', async () => {
   const file = await newFile();
   const all = await Promise.all(
     Array.from({ length: 5 }, () => opened({ file, migrations: [FIRST, SECOND] })),

@@ -89,7 +89,7 @@ test('with a sync beside it a commit settles behind that, while the next batch g
   expect(settled).toEqual(['a', 'b', 'c', 'd']);
 });
 
-test('whoever sees a commit at the first moment waits for its sync too', async () => {
+test('a reader that sees a commit early waits for its sync too', async () => {
   const sqlite = new Sqlite(':memory:');
   sqlite.exec(MIGRATIONS[0]!);
   const insert = sqlite.prepare<[string]>('insert into line (text) values (?)');
@@ -116,7 +116,7 @@ test('whoever sees a commit at the first moment waits for its sync too', async (
   await expect.poll(() => read).toBe('told');
 });
 
-test('a write settles when others can see it', async () => {
+test('a write settles when other connections can see it', async () => {
   const { add, file } = await openLines();
   const count = neighbour(file).prepare<[], number>('select count(*) from line').pluck();
   const before = add('x');
@@ -125,7 +125,7 @@ test('a write settles when others can see it', async () => {
   expect(count.get()).toBe(1);
 });
 
-test('a failing write fails alone: what it did is undone, what others did stands', async () => {
+test('a failing write fails alone: its changes are rolled back, those of others are kept', async () => {
   const { db, add, all } = await openLines();
   const insert = db.prepare<[string]>('insert into line (text) values (?)');
   const results = await Promise.allSettled([
@@ -162,7 +162,7 @@ test('a lone failing write leaves the next ones well', async () => {
   expect(await all()).toEqual(['a']);
 });
 
-test('a write made while another settles is not forgotten', async () => {
+test('a write made while another settles is not lost', async () => {
   const { add, all } = await openLines();
   await add('a')
     .then(() => add('b'))

@@ -9,7 +9,7 @@ async function dataFile(): Promise<string> {
   return join(await tempDir(), 'svc.db');
 }
 
-test('a file has one owner, and the second is told which', async () => {
+test('a file has one owner, and the second process is told which', async () => {
   const file = await dataFile();
   const owner = startProgram('own', file, 'gateway');
   await owner.printed(1);
@@ -23,7 +23,7 @@ test('a file has one owner, and the second is told which', async () => {
   );
 });
 
-test('kill -9 frees it at once, and the note of the dead is not believed', async () => {
+test('kill -9 frees the lock at once, and the stale note is ignored', async () => {
   const file = await dataFile();
   const owner = startProgram('own', file, 'gateway');
   await owner.printed(1);
@@ -51,7 +51,7 @@ test('waits for a predecessor on its way out, as long as it is told to', async (
   next.release();
 });
 
-test('of processes that start together one gets it', async () => {
+test('of processes that start together exactly one gets the lock', async () => {
   const file = await dataFile();
   const racers = ['a', 'b', 'c'].map((label) => startProgram('own', file, label));
   await Promise.all(racers.map((racer) => racer.printed(1)));

@@ -22,7 +22,7 @@ export function describeClients(name: string, open: OpenDriver<ClientStore>): vo
       expect(await (await reopen()).find('client_1')).toEqual(CLIENT);
     });
 
-    test('a client id is taken once', async () => {
+    test('a client id can be used only once', async () => {
       const { port } = await openFresh(open);
       const results = await Promise.allSettled(
         Array.from({ length: 10 }, (_, i) => port.create({ ...CLIENT, name: `n${i}` })),

@@ -27,7 +27,7 @@ export function describeKeyValue(name: string, open: OpenDriver<KeyValueStore>):
       expect(read).toEqual(values.map((value, i) => ({ key: `k${i}`, value, expiresAt: null })));
     });
 
-    test('a value named like a prototype member is a value', async () => {
+    test('a value named like a prototype member is an ordinary value', async () => {
       const { port } = await openFresh(open);
       await port.set('s', '__proto__', JSON.parse('{"__proto__": 1}'));
       expect(JSON.stringify(await port.get('s', '__proto__'))).toContain('{"__proto__":1}');
@@ -71,7 +71,7 @@ export function describeKeyValue(name: string, open: OpenDriver<KeyValueStore>):
       expect((await port.get('s', 'k'))?.expiresAt).toBe(Number.MAX_SAFE_INTEGER);
     });
 
-    test('of a hundred racing setIfAbsent one wins, and its value stays', async () => {
+    test('of a hundred racing setIfAbsent one wins, and its value is kept', async () => {
       const { port, second } = await openFresh(open);
       const other = await second();
       const wrote = await times(100, (i) => (i % 2 ? port : other).setIfAbsent('s', 'k', i));
@@ -89,7 +89,7 @@ export function describeKeyValue(name: string, open: OpenDriver<KeyValueStore>):
       expect((await port.get('s', 'k'))?.value).toBe(3);
     });
 
-    test('delete tells whether there was something', async () => {
+    test('delete reports whether the entry existed', async () => {
       const { port } = await openFresh(open);
       await port.set('s', 'k', 1);
       expect(await times(10, () => port.delete('s', 'k')).then((all) => all.filter(Boolean))).toHaveLength(1);

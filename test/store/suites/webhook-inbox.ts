@@ -100,7 +100,7 @@ export function describeWebhookInbox(
       });
     });
 
-    test('whoever finds the marker taken learns its state and writes nothing', async () => {
+    test('a delivery that finds the marker taken gets its state and writes nothing', async () => {
       const { port, clock, delivery, lease } = await openInbox();
       await port.begin(delivery(), { key: 'p', expiresAt: lease() });
       await port.accept(delivery(), { key: 'd', expiresAt: clock.now() + days(7) }, '[]');
@@ -278,7 +278,7 @@ export function describeWebhookInbox(
       expect(await inbox.latest()).toBeGreaterThan(before);
     });
 
-    test('a delivery that waits for another attempt is unfinished, with the time it waits for', async () => {
+    test('a delivery that waits for a retry is unfinished, with the time of the retry', async () => {
       const { port, clock, delivery } = await openInbox();
       const retried = delivery({ mode: 'async', orderKey: 'customer-1' });
       await port.accept(retried, undefined, '');
@@ -298,7 +298,7 @@ export function describeWebhookInbox(
       expect(await port.find(retried.webhookId)).toMatchObject({ attempts: 2, nextAttemptAt: null });
     });
 
-    test('what a crash left running is interrupted, once, and its id is free for the redelivery', async () => {
+    test('a delivery left running by a crash is interrupted, once, and its id is free for the redelivery', async () => {
       const { port, clock, delivery, lease, reopen } = await openInbox();
       const crashed = delivery();
       const waiting = delivery({ mode: 'async' });

@@ -50,7 +50,7 @@ export function describeWebhookSecrets(name: string, open: OpenDriver<WebhookSec
       });
     });
 
-    test('whether the URL may name the namespace stays as it was unless it is said', async () => {
+    test('whether the URL may name the namespace is unchanged unless specified', async () => {
       const { port } = await openFresh(open);
       const said: Array<boolean | undefined> = [undefined, true, undefined, false, undefined];
       const kept: boolean[] = [];

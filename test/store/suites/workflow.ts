@@ -126,7 +126,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect(await again.definition('h1')).toEqual(OPTIONS.definition);
     });
 
-    test('of racing starts with one key one run comes, and another digest is told', async () => {
+    test('of racing starts with one key one run is created, and another digest is reported', async () => {
       const { port } = await openFresh(open);
       const idempotency = { key: 'k', digest: 'd', expiresAt: 1e15 };
       const results = await times(10, () => port.runs.start(newRun(), { ...OPTIONS, idempotency }));
@@ -316,7 +316,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect(await port.runs.openChildren(one.id)).toEqual([]);
     });
 
-    test('a started run that nobody holds begins its clean-up; any other does not', async () => {
+    test('an orphaned started run begins its clean-up; any other does not', async () => {
       const { port } = await openFresh(open);
       const [fresh, held, parked] = [await started(port), await started(port), await started(port)];
       const fence = await boot(port);
@@ -594,7 +594,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       for (const run of runs.slice(3)) expect((await port.runs.find('acme', run.id))?.input).toBe(run.input);
     });
 
-    test('idempotency keys are forgotten once they are over, however many runs there are to look at', async () => {
+    test('expired idempotency keys are pruned, however many runs are scanned', async () => {
       const { port } = await openFresh(open);
       const keyed = (key: string, expiresAt: number) =>
         port.runs.start(newRun({ createdAt: 10 }), {

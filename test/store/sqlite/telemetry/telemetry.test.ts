@@ -27,7 +27,7 @@ const messages = async (store: TelemetryStore, filter: Parameters<TelemetryStore
   (await store.logs(filter, { limit: 100, offset: 0 })).items.map(({ message }) => message);
 
 describe('log records', () => {
-  test('a record comes back as it was written', async () => {
+  test('a record is read as it was written', async () => {
     const store = await open();
     const record = log({
       level: 'error',
@@ -116,7 +116,7 @@ describe('log records', () => {
 });
 
 describe('analytics events', () => {
-  test('an event comes back as it was written', async () => {
+  test('an event is read as it was written', async () => {
     const store = await open();
     await append(store, [], [event(NOON, { actor: 'ada' })]);
     expect(await store.events({}, { limit: 10, offset: 0 })).toEqual({
@@ -289,7 +289,7 @@ describe('ingest', () => {
     expect(counts).toEqual({ 'events.kept': 5, 'events.counted': 2 });
   });
 
-  test('what no service uses of the shared rate is there for any', () => {
+  test('unused shares of the common rate are available to any service', () => {
     const { clock, ingest } = start(undefined, { perSecond: 100, atOnce: 20 });
     for (let n = 0; n < 40; n++) ingest.take('gateway', line('info', 'noise'));
     expect(ingest.batch()!.counts).toEqual({ 'logs.kept': 25, 'logs.dropped': 15 });

@@ -19,7 +19,7 @@ import {
 } from '../journalled-store.ts';
 import { databaseOf, journalBytes } from './journal-bytes.ts';
 
-test('a journal with a hole is applied up to it, and kept aside for whoever can make sense of the rest', async () => {
+test('a journal with a gap is applied up to it, and kept for inspection', async () => {
   const dataDir = await tempDir();
   const told: string[] = [];
   for (const aside of ['inbox-damaged', 'inbox-damaged-2']) {

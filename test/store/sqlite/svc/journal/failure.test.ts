@@ -18,7 +18,7 @@ import {
   refuseRows,
 } from '../journalled-store.ts';
 
-test('while the database takes nothing, deliveries are accepted and none is lost; who reads is told why he cannot', async () => {
+test('while the database refuses writes, deliveries are accepted and kept; readers get the reason', async () => {
   const dataDir = await tempDir();
   const told: string[] = [];
   const store = await openStore(dataDir, errorsInto(told));
@@ -36,7 +36,7 @@ test('while the database takes nothing, deliveries are accepted and none is lost
   expect((await store.inbox.find(accepted[1]!.webhookId))!.body).toEqual(Buffer.alloc(100_000, 1));
 });
 
-test('a database that takes nothing until the end keeps the journal for the next start', async () => {
+test('a database that refuses writes until the end keeps the journal for the next start', async () => {
   const dataDir = await tempDir();
   const store = await openStore(dataDir);
   const giveWay = refuseRows(dataDir);
@@ -70,7 +70,7 @@ test.runIf(process.platform === 'linux')(
   },
 );
 
-test('when there is no room in the journal and the database takes nothing, a delivery is refused', async () => {
+test('without room in the journal and with a database that refuses writes, a delivery is refused', async () => {
   const dataDir = await tempDir();
   const segments = { segmentBytes: 1000, maxSegments: 1, spareSegments: 0 };
   const store = await openStore(dataDir, silentLogger, { segments });
@@ -87,7 +87,7 @@ test('when there is no room in the journal and the database takes nothing, a del
   expect((await records(store)).size).toBe(2);
 });
 
-test('whoever reads after the end is refused, and not kept waiting, when the database took nothing until then', async () => {
+test('a read after close is refused at once when the database refused writes until then', async () => {
   const dataDir = await tempDir();
   const store = await openStore(dataDir);
   refuseRows(dataDir);
@@ -138,7 +138,7 @@ test('with the database locked by another process, closing is quick and says wha
   expect((await records(await openStore(dataDir))).get(one.webhookId)).toBe('accepted');
 });
 
-test('what takes long to file is left for the next start when the gateway closes', async () => {
+test('a slow filing is left for the next start when the gateway closes', async () => {
   const dataDir = await tempDir();
   const told: string[] = [];
   const diagnostic: Logger['diagnostic'] = ({ message }) => void told.push(message);
@@ -157,7 +157,7 @@ test('what takes long to file is left for the next start when the gateway closes
   expect((await records(await openStore(dataDir))).size).toBe(60);
 });
 
-test('a lock of a second keeps nobody from his answer', async () => {
+test('a lock of a second delays no answer', async () => {
   const dataDir = await tempDir();
   const told: string[] = [];
   const store = await openStore(dataDir, errorsInto(told));

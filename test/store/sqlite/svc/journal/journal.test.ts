@@ -102,7 +102,7 @@ test('what is kept for the next burst goes with the next start, and into no back
   expect(told).toEqual([]);
 });
 
-test('what has ended is nothing to do, also before the database knows', async () => {
+test('an ended delivery is not pending, also before the database has it', async () => {
   const dataDir = await tempDir();
   const store = await openStore(dataDir);
   const [ended, open] = [delivery(), delivery()];
@@ -115,7 +115,7 @@ test('what has ended is nothing to do, also before the database knows', async ()
   giveWay();
 });
 
-test('what is tried again is to do again, and says when, also before the database knows', async () => {
+test('a retried delivery is pending with its time, also before the database has it', async () => {
   const store = await openStore(await tempDir());
   const [failing, other] = [delivery(), delivery()];
   for (const one of [failing, other]) await store.inbox.accept(one, undefined, '');

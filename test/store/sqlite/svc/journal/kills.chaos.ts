@@ -38,7 +38,7 @@ test('acknowledged deliveries survive each of seven kill -9, whether or not the 
   expect(leftAny).toBeGreaterThan(0);
 });
 
-test('a start that is killed at any point loses nothing for the next', async () => {
+test('a start killed at any point loses no data for the next', async () => {
   const dataDir = await formerFolder();
   const opened = await timeOf(startProgram('end', await formerFolder(), 'leave').printed(1));
   for (let n = 1; n <= 10; n++) {

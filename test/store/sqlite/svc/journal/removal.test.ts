@@ -72,7 +72,7 @@ test('files kept for the next burst that somebody removes are done without', asy
   expect((await records(store)).size).toBe(6);
 });
 
-test('what somebody puts in the place of a kept file is neither used nor removed', async () => {
+test('a file put in the place of a kept one is neither used nor removed', async () => {
   const dataDir = await tempDir();
   const store = await openStore(dataDir, silentLogger, { segments });
   const files = await burst(store, dataDir);

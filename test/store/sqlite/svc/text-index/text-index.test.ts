@@ -95,7 +95,7 @@ const SEARCHES: DeliveryFilter[] = [
   { search: '99' },
 ];
 
-test('a search answers the same with the index and without, whatever else is asked for', {
+test('a search gives the same result with and without the index, whatever the other filters', {
   timeout: 120_000,
 }, async () => {
   const dataDir = await filled();
