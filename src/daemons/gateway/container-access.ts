@@ -8,7 +8,7 @@ export interface ContainerAccessDeps {
   sockets: ContainerSockets;
 }
 
-/** Gives the container of one execution its credentials and its socket to the gateway. */
+/** Creates the credentials and the gateway socket for the container of one execution. */
 export async function issueContainerAccess(
   { credentials, sockets }: ContainerAccessDeps,
   request: ExecutionRequest,

@@ -11,15 +11,15 @@ import type { Logger } from '../../kit/telemetry/logger.ts';
 import { saneId } from '../../kit/telemetry/trace.ts';
 import { requireCallbackRight } from './domain/hosts/callback-rights.ts';
 
-/** Length limit of a Unix socket's address, including the closing zero: 108 on Linux, 104 on macOS. */
+/** Maximum length of a Unix socket address, including the terminating NUL byte: 104 on macOS, 108 on Linux. */
 const MAX_ADDRESS_BYTES = 104;
 const MAX_CONNECTIONS = 32;
 const HEALTH = new Set(['/health', '/api/v1/health']);
 
 export interface ContainerSocket {
-  /** The socket's path on this machine. */
+  /** Path of the socket on this machine. */
   path: string;
-  /** Closes every connection and removes the file. */
+  /** Closes all connections and removes the socket file. */
   close(): void;
 }
 
@@ -30,9 +30,9 @@ export interface ContainerSocketsDeps {
 }
 
 /**
- * A Unix socket per container, mounted into it: the gateway's loopback port is unreachable from another
- * network namespace. Each accepts only the token of its own execution. @spec Authentication 7; Container
- * execution JWT
+ * Creates a Unix socket for each container, because containers cannot reach the gateway's loopback port. A socket
+ * accepts only the token of its own execution.
+ * @spec Authentication 7; Container execution JWT
  */
 export class ContainerSockets {
   readonly #deps: ContainerSocketsDeps;
@@ -44,7 +44,7 @@ export class ContainerSockets {
     this.#deps = deps;
   }
 
-  /** Sets the server that receives requests after the checks. */
+  /** Sets the server that handles requests after the token check. */
   forwardTo(gateway: Server): void {
     this.#gateway = gateway;
   }
@@ -62,7 +62,7 @@ export class ContainerSockets {
       server.once('error', reject);
       server.listen(path, resolve);
     });
-    // Containers run as another user. The folder's mode keeps other users of this machine out.
+    // Containers run as another user, so all users may write. The folder's mode keeps other users of this machine out.
     chmodSync(path, 0o666);
     return {
       path,
@@ -120,7 +120,7 @@ export class ContainerSockets {
   }
 }
 
-/** A folder private to the gateway's user, cleared of an earlier gateway's sockets. */
+/** Creates a folder that only the gateway's user can open, and removes sockets of an earlier gateway from it. */
 function makeFolder(dataDir: string): string {
   const preferred = join(dataDir, 'run', 'containers');
   if (Buffer.byteLength(preferred) + '/1234567890'.length >= MAX_ADDRESS_BYTES)

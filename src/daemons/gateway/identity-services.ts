@@ -15,7 +15,7 @@ import type { signingKeys } from './domain/identity/signing-secrets.ts';
 import { storedStaticTokens, syncStaticTokens } from './domain/identity/static-tokens.ts';
 import { TokenExchange } from './domain/identity/token-exchange.ts';
 
-/** Identity: tokens, clients, hosts and revocations. */
+/** Builds the services for tokens, clients, hosts and revocations. */
 export async function identityServices(
   resources: Resources,
   { store, signing }: { store: GatewayStore; signing: ReturnType<typeof signingKeys> },

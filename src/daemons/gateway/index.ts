@@ -19,7 +19,7 @@ import { webhookDeliveriesRoutes } from './routes/webhook-deliveries.ts';
 import { webhookStreamRoutes } from './routes/webhook-stream.ts';
 import { type GatewayServices, gatewayServices } from './services.ts';
 
-/** The single entry point for clients. @spec What the service does */
+/** The gateway service, the single entry point for clients. @spec What the service does */
 export const gateway = defineDaemon({
   name: 'gateway',
   defaultPort: 4000,
@@ -63,13 +63,14 @@ function containerSocketRoutes(
   containerSockets.forwardTo(server);
 }
 
-/** Headers that proxies add. */
+/** Matches headers that proxies add. */
 const PROXY_HEADER =
   /^(?:forwarded|via|x-forwarded(?:-.*)?|x-original-.*|x-real-ip|x-client-ip|x-cluster-client-ip|x-proxyuser-ip|x-envoy-.*|true-client-ip|client-ip|cf-.*|fastly-client-ip|fly-client-ip|x-appengine-.*|x-azure-.*|x-amzn-.*|x-arr-.*|x-nginx-proxy|x-varnish)$/;
 
 /**
- * Restricts metrics to this machine and to callers with a token. Calls of a local proxy also come from loopback; they
- * are recognised by their headers. @spec docs/security.md "Boundaries"
+ * Restricts metrics to clients on this machine and to callers with a token. A local proxy also connects from loopback,
+ * so requests with proxy headers need a token.
+ * @spec docs/security.md "Boundaries"
  */
 async function guardMetrics(request: FastifyRequest): Promise<void> {
   const isForwarded = Object.keys(request.headers).some((name) => PROXY_HEADER.test(name));

@@ -2,10 +2,10 @@ import { Counter, Gauge } from 'prom-client';
 import { seriesBy } from '../../kit/telemetry/metric-series.ts';
 import type { Metrics } from '../../kit/telemetry/metrics.ts';
 
-/** `status` is the upstream's, or `error` without a response. */
+/** Counts a request to an upstream. `status` is the response status, or `error` if there was no response. */
 export type CountUpstreamRequest = (upstream: string, status: number | 'error') => void;
 
-/** @spec Metrics: svc_gateway_upstream_requests_total */
+/** Creates the counter of upstream requests. @spec Metrics: svc_gateway_upstream_requests_total */
 export function upstreamRequestCounter(metrics: Metrics): CountUpstreamRequest {
   const counter = new Counter({
     name: 'svc_gateway_upstream_requests_total',
@@ -19,7 +19,10 @@ export function upstreamRequestCounter(metrics: Metrics): CountUpstreamRequest {
 
 export type CountDelivery = (pluginId: string, event: string, status: string) => void;
 
-/** Labels come from declared webhooks; names invented by clients count as `(unknown)`. */
+/**
+ * Creates the counter of deliveries. Labels are names of declared webhooks; other names in requests count as
+ * `(unknown)`.
+ */
 export function deliveryCounter(metrics: Metrics): CountDelivery {
   const counter = new Counter({
     name: 'svc_gateway_webhook_deliveries_total',
@@ -33,7 +36,7 @@ export function deliveryCounter(metrics: Metrics): CountDelivery {
   return (...labels) => series(...labels).inc();
 }
 
-/** Requests without a handler run that exceeded the record limit. */
+/** Creates the counter of webhook requests that ran no handler and were not recorded, because of the record limit. */
 export function unrecordedCounter(metrics: Metrics): CountDelivery {
   const counter = new Counter({
     name: 'svc_gateway_webhook_unrecorded_total',
@@ -47,7 +50,7 @@ export function unrecordedCounter(metrics: Metrics): CountDelivery {
   return (...labels) => series(...labels).inc();
 }
 
-/** Gauge values, read at each scrape. */
+/** Functions that return the values of gauges; they are called at each scrape. */
 export interface GatewayLoad {
   deliveries: () => { waiting: number; running: number };
   inboxBytes: () => number;

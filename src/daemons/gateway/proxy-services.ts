@@ -19,7 +19,7 @@ import { upstreamDescriptions } from './proxy/upstream-descriptions.ts';
 import { createUpstreams } from './proxy/upstreams.ts';
 import { subjectOf } from './routes/subject.ts';
 
-/** Proxied calls, and the rules for all calls of clients: authentication, limits and origins. */
+/** Builds the services for proxied calls, and those for authentication, rate limits and CORS of all client calls. */
 export function proxyServices(
   { config, metrics, peers, keys, clock, logger, createLimiter }: Resources,
   { identity, routes }: { identity: IdentityServices; routes: PluginRouteLookup },
@@ -61,10 +61,7 @@ export function proxyServices(
   };
 }
 
-/**
- * Authenticates callers of the gateway's own endpoints, with the same rate limits and headers as proxied
- * calls.
- */
+/** Authenticates callers of the gateway's own endpoints, with the same rate limits and headers as proxied calls. */
 function limited(
   { authenticator, admins }: Pick<IdentityServices, 'authenticator' | 'admins'>,
   limitRequests: LimitRequests | null,
@@ -78,10 +75,7 @@ function limited(
   };
 }
 
-/**
- * A plugin's container may call the services behind the gateway, but not administer secrets, tokens and
- * hosts.
- */
+/** Rejects containers of plugins. They may call other services, but not administer secrets, tokens and hosts. */
 function refuseContainers({ kind }: Principal): void {
   if (kind !== 'container') return;
   throw new PlatformError(

@@ -18,7 +18,7 @@ import { clearStaleSessions, HostSessions } from './domain/hosts/sessions.ts';
 import type { IdentityServices } from './identity-services.ts';
 import { answerRelayed, relayedBackends } from './remote-relay.ts';
 
-/** Opens what executions on hosts and in containers need, before the plugins that run there. */
+/** Opens the services for executions on hosts and in containers. Plugins that run there need them at their start. */
 export async function remoteExecution(
   resources: Resources,
   { store, identity }: { store: GatewayStore; identity: IdentityServices },
@@ -33,7 +33,7 @@ export async function remoteExecution(
     internalSecret: keys.internalSecret,
   });
   if (group.role !== 'sibling') {
-    // Before the first call: containers of a killed gateway must lose access.
+    // Before the first call, because containers of a killed gateway must lose access.
     await credentials.revokeOrphans();
     await clearStaleSessions(store.hosts, clock.now());
   }
@@ -46,7 +46,7 @@ export async function remoteExecution(
   };
 }
 
-/** Remote backends exist only in the primary; siblings use them through it. */
+/** Returns the remote backends. They exist only in the primary process; siblings call them through it. */
 function backendsOf(
   resources: Resources,
   sessions: HostSessions,

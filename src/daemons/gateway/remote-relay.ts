@@ -7,15 +7,15 @@ import type { RemoteBackends } from '../plugin-runtime/backends.ts';
 
 const RUN = 'remote.run';
 const CANCEL = 'remote.cancel';
-/** Primary to sibling: the handler returned a stream. */
+/** Message from primary to sibling: the handler returned a stream. */
 const STREAM = 'remote.stream';
-/** Primary to sibling: a chunk of it; the reply means that its reader has taken it. */
-const CHUNK = 'remote.chunk';
 /**
- * The backend enforces the handler's timeout and may fetch a plugin first; it counts as hung this much later.
+ * Message from primary to sibling with a chunk of a stream. The sibling replies after the reader has taken the chunk.
  */
+const CHUNK = 'remote.chunk';
+/** Added to the handler's timeout, which the backend enforces: the backend may have to fetch the plugin first. */
 const GRACE_MS = seconds(90);
-/** Backends end a stream after an hour. */
+/** Maximum duration of a stream, enforced by the backends. */
 const MAX_STREAM_MS = hours(1);
 
 interface RunQuestion {
@@ -32,11 +32,14 @@ interface StreamNews {
 
 interface ChunkNews {
   executionId: string;
-  /** Base64. */
+  /** Base64 text. */
   data: string;
 }
 
-/** Backends of a sibling: hosts' sockets and containers belong to the primary, which runs the executions. */
+/**
+ * Returns the backends of a sibling process. The primary runs the executions, because it owns the sockets of hosts and
+ * the containers.
+ */
 export function relayedBackends({
   primary,
   answer,
@@ -80,7 +83,7 @@ export function relayedBackends({
   return { host: relayed('host'), container: relayed('container') };
 }
 
-/** Sends a stream to the requesting process, which reports when its reader has room. */
+/** Returns a sink that sends a stream to the requesting process. The process replies when its reader has room. */
 function sinkAt(from: Member, { executionId, timeoutMs }: ExecutionRequest): StreamSink {
   return {
     start: (contentType) => from.ask(STREAM, { executionId, contentType } satisfies StreamNews, () => {}),
@@ -91,7 +94,7 @@ function sinkAt(from: Member, { executionId, timeoutMs }: ExecutionRequest): Str
   };
 }
 
-/** The primary's side of the relay. */
+/** Runs executions that sibling processes request from the primary. */
 export function answerRelayed(
   group: Pick<PrimaryProcess, 'answer' | 'onLost'>,
   backends: RemoteBackends,
@@ -112,7 +115,7 @@ export function answerRelayed(
     }
   });
   group.answer(CANCEL, (executionId) => running.get(executionId as string)?.abort.abort());
-  // The requesting process has ended, and its callers' connections with it.
+  // The requesting process has ended, so its executions have no caller any more.
   group.onLost((member) => {
     for (const { from, abort } of running.values()) if (from === member) abort.abort();
   });

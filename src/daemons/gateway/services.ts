@@ -18,10 +18,10 @@ import { openWebhookState } from './webhook-state.ts';
 
 export type GatewayServices = Awaited<ReturnType<typeof gatewayServices>>;
 
-/** Opens `svc.db`, which the gateway owns exclusively, and builds the gateway's parts. */
+/** Opens `svc.db`, which the gateway owns exclusively, and builds the gateway's services. */
 export async function gatewayServices(resources: Resources, stack: AsyncDisposableStack) {
   const { config, profile, keys, logger, group, metrics } = resources;
-  // First, because it may refuse the start while nothing is open yet.
+  // First, because a missing or weak secret must stop the start before anything is open.
   const signing = signingKeys(keys, profile, logger);
   const store = await openStore(resources, stack);
   const { inbox } = store;
@@ -59,7 +59,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
   };
 }
 
-/** Locks and opens the store. Only the primary recovers and prunes it. */
+/** Locks and opens the store. Only the primary process recovers and prunes it. */
 async function openStore(resources: Resources, stack: AsyncDisposableStack): Promise<GatewayStore> {
   const { config, dataDir, clock, logger, group } = resources;
   const owns = group.role !== 'sibling';

@@ -6,9 +6,9 @@ import type { RunOnProvision } from './domain/webhooks/admin/admin.ts';
 import type { DeclaredWebhook } from './domain/webhooks/receive/targets.ts';
 import type { RunValidator } from './domain/webhooks/verify/verifier.ts';
 
-/** Time limit of validators and `onProvision` handlers: a sender or an administrator waits for them. */
+/** Time limit of validators and `onProvision` handlers. A sender or an administrator waits for the response. */
 const TIMEOUT_MS = 10_000;
-/** Host context of an `onProvision` handler, which has no delivery. */
+/** Host context for `onProvision` handlers, which are called without a delivery. */
 const NO_REQUEST = { source: 'platform', method: 'POST', path: '', query: {}, headers: {} };
 
 interface SideCall {
@@ -20,11 +20,11 @@ interface SideCall {
   requestId: string;
   traceId: string;
   webhookId: string;
-  /** Request fields for the handler's host context. */
+  /** Request fields that are added to the handler's host context. */
   fields: Partial<ValidatorHostContext>;
 }
 
-/** Calls the handlers of a webhook other than its own: validators and `onProvision`. */
+/** Calls validators and `onProvision` handlers of webhooks. */
 export class SideCalls {
   readonly #plugins: Pick<PluginRuntime, 'execute'>;
   readonly #random: Random;

@@ -5,14 +5,14 @@ import { acquireOwnerLock, type OwnerLock } from '../../store/sqlite/index.ts';
 import type { ProcessGroup } from '../group/process-group.ts';
 
 const FILE = 'svc.db';
-/** Lock files of siblings. */
+/** Matches the names of siblings' lock files. */
 const SIBLING = /^(svc\.db\.process-\d+)\.lock$/;
-/** A restarted gateway may find its predecessor finishing its last writes. */
+/** Time to wait for the previous gateway process, which may still be finishing its last writes. */
 const WAIT_MS = seconds(5);
 
 /**
- * Takes the write lock of `svc.db`. The primary holds it for all; each sibling has its own lock, so that a
- * new primary starts recovery only after all siblings of the previous one have ended. Throws CONFLICT.
+ * Takes the write lock of `svc.db`. The primary holds it, and each sibling has its own lock. A new primary starts
+ * recovery only when all siblings of the previous one have ended. Throws CONFLICT.
  */
 export async function lockStore(dataDir: string, group: ProcessGroup): Promise<OwnerLock> {
   if (group.role === 'sibling') {
@@ -33,7 +33,7 @@ function take(file: string, label: string): Promise<OwnerLock> {
   return acquireOwnerLock({ file, waitMs: WAIT_MS, label });
 }
 
-/** All siblings that ever existed: the number of processes may have changed. */
+/** Returns all siblings that have a lock file, because the previous gateway may have had more processes. */
 function siblingsOf(dataDir: string): string[] {
   return readdirSync(dataDir).flatMap((name) => SIBLING.exec(name)?.[1] ?? []);
 }

@@ -18,11 +18,11 @@ export interface WebhookDispatchDeps {
   store: GatewayStore;
   plugins: PluginRuntime;
   state: WebhookState;
-  /** Counts finished deliveries. */
+  /** Called for each finished delivery, to count it. */
   observe: WebhookDispatcherDeps['observe'];
 }
 
-/** Builds what runs the handlers of accepted deliveries. */
+/** Builds the dispatcher, which runs the handlers of accepted deliveries. */
 export function webhookDispatch(
   { resources, store, plugins, state, observe }: WebhookDispatchDeps,
   stack: AsyncDisposableStack,
@@ -40,7 +40,7 @@ export function webhookDispatch(
   const { call: callWithWorkflows, forgetTriggers } = withWorkflows(callHandler, resources, store);
   const call: CallHandler = async (accepted, target, payload, deliveryId) => {
     const handled = await callWithWorkflows(accepted, target, payload, deliveryId);
-    // Only the primary sees calls of handlers that run remotely.
+    // In siblings, calls of remote handlers are unknown: only the primary sees them.
     if (handled.succeeded && group.role !== 'sibling') use.noteRun(target.plugin.id);
     return handled;
   };
@@ -48,7 +48,7 @@ export function webhookDispatch(
     createDispatcher(group, {
       ...{ services, call, inbox: store.inbox, targets, pauses },
       ...{ clock, random, logger, observe },
-      // Enough to fill the processes of several busy plugins; more deliveries would only queue up in memory.
+      // This is enough for the processes of several busy plugins. More deliveries would only wait in memory.
       concurrency: config.execution.worker.maxProcesses * 4,
     }),
     (made) => made.close(),
@@ -57,7 +57,7 @@ export function webhookDispatch(
   return { call, dispatcher, forgetTriggers };
 }
 
-/** Only the primary runs accepted deliveries. */
+/** Returns the dispatcher of this process. Only the primary runs accepted deliveries. */
 function createDispatcher(group: ProcessGroup, deps: WebhookDispatcherDeps): WebhookDispatcher {
   if (group.role === 'sibling') return createSiblingDispatcher(group);
   const dispatcher = new InboxDispatcher(deps);

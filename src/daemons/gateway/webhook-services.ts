@@ -16,10 +16,7 @@ import { SideCalls } from './side-calls.ts';
 import { webhookDispatch } from './webhook-dispatch.ts';
 import type { WebhookState } from './webhook-state.ts';
 
-/**
- * Builds the webhook parts on the gateway's store and plugins. Throws INVALID_MANIFEST for a webhook without
- * `auth`.
- */
+/** Builds the services for webhooks. Throws INVALID_MANIFEST for a webhook without `auth`. */
 export async function webhookServices(
   resources: Resources,
   { store, plugins, state }: { store: GatewayStore; plugins: PluginRuntime; state: WebhookState },
@@ -61,7 +58,7 @@ export async function webhookServices(
   };
 }
 
-/** Keeps the declared webhooks up to date, and runs deliveries that waited for their plugin. */
+/** Updates the declared webhooks after each plugin reload, and then runs deliveries that waited for their plugin. */
 function followPlugins(plugins: PluginRuntime, { targets, use, backlog }: WebhookState): void {
   targets.replace(plugins.registry.plugins);
   plugins.onReload((registry) => {
@@ -71,7 +68,10 @@ function followPlugins(plugins: PluginRuntime, { targets, use, backlog }: Webhoo
   });
 }
 
-/** An endpoint without sender authentication must not run by accident. @spec Webhook declaration: auth */
+/**
+ * Throws for webhooks without `auth`, so that no endpoint runs without sender authentication by mistake.
+ * @spec Webhook declaration: auth
+ */
 function refuseUnauthenticatedWebhooks({ registry }: PluginRuntime): void {
   const faults = registry.broken.flatMap(({ id, folder, faults }) =>
     faults

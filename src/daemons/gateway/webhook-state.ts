@@ -12,7 +12,7 @@ import { createWebhookUrl } from './domain/webhooks/receive/webhook-url.ts';
 import { WebhookSecrets } from './domain/webhooks/verify/secrets.ts';
 import { unrecordedCounter } from './metrics.ts';
 
-/** State of webhooks that needs no plugin code, so that plugins can list their webhooks from their start. */
+/** Webhook services that need no plugin code. They open before the plugins, which may list their webhooks at start. */
 export type WebhookState = Awaited<ReturnType<typeof openWebhookState>>;
 
 export async function openWebhookState(

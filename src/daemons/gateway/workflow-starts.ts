@@ -17,7 +17,7 @@ export interface StartingCall {
   forgetTriggers: () => Promise<void>;
 }
 
-/** Starts the workflows registered for a delivery after its handler. */
+/** Wraps the handler call so that the workflows registered for a webhook start after its handler. */
 export function withWorkflows(
   call: CallHandler,
   { peers, keys, clock, logger }: Resources,

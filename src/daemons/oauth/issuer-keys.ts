@@ -4,13 +4,15 @@ import type { Logger } from '../../kit/telemetry/logger.ts';
 import type { Clock } from '../../kit/time/clock.ts';
 import { minutes, seconds } from '../../kit/time/duration.ts';
 
-/** Older keys are fetched again in the background, so that calls do not wait for the issuer. */
+/** Keys older than this are fetched again in the background, so that calls do not wait for the issuer. */
 const REFRESH_MS = minutes(9);
-/** Older keys serve only while the issuer does not answer: some may have been withdrawn during an hour without calls. */
+/**
+ * Keys older than this are used only while the issuer cannot be reached, because it may have withdrawn some of them.
+ */
 const MAX_AGE_MS = minutes(10);
-/** Older keys serve no longer, even if the issuer does not answer. */
+/** Keys older than this are never used, even while the issuer cannot be reached. */
 const MAX_STALE_MS = minutes(70);
-/** Between two fetches for tokens that name unknown keys. */
+/** Minimum time between two fetches that are caused by tokens with an unknown key id. */
 const UNKNOWN_KEY_COOLDOWN_MS = seconds(30);
 const FAILURE_COOLDOWN_MS = seconds(5);
 const TIMEOUT_MS = seconds(5);
@@ -26,8 +28,8 @@ export interface IssuerKeysDeps {
 type RemoteKeySet = ReturnType<typeof createRemoteJWKSet>;
 
 /**
- * Published keys of an issuer, for `jwtVerify`. jose fetches and selects them; when to fetch is decided by `KeyRefresh`,
- * as jose has no keys while an issuer is down and reads the wall clock. Throws UPSTREAM_UNAVAILABLE while no keys are known.
+ * Returns the key lookup of an issuer for `jwtVerify`. `KeyRefresh` decides when jose fetches the keys, because jose
+ * alone has none while the issuer is down. Throws UPSTREAM_UNAVAILABLE while no keys are known.
  */
 export async function createIssuerKeys(deps: IssuerKeysDeps): Promise<JWTVerifyGetKey> {
   const { createRemoteJWKSet, customFetch, errors } = await import('jose');
@@ -49,7 +51,7 @@ export async function createIssuerKeys(deps: IssuerKeysDeps): Promise<JWTVerifyG
   };
 }
 
-/** Fetches keys once at a time, seldom, and reports failures, whatever tokens callers send. */
+/** Decides when the keys are fetched: one fetch at a time, and rarely, whatever tokens callers send. */
 class KeyRefresh {
   readonly #keys: RemoteKeySet;
   readonly #deps: IssuerKeysDeps;
@@ -63,7 +65,7 @@ class KeyRefresh {
     this.#deps = deps;
   }
 
-  /** Throws UPSTREAM_UNAVAILABLE without keys that may be used. */
+  /** Fetches keys that are missing or too old. Throws UPSTREAM_UNAVAILABLE if there are still none that may be used. */
   async beforeUse(): Promise<void> {
     const ageMs = this.#ageMs();
     if (ageMs >= MAX_STALE_MS) {
@@ -73,7 +75,9 @@ class KeyRefresh {
     else if (ageMs >= REFRESH_MS && this.#hasCooled(FAILURE_COOLDOWN_MS)) void this.#fetch();
   }
 
-  /** Returns whether the keys were fetched again: the issuer may have begun to use a new one. */
+  /**
+   * Fetches the keys again after an unknown key id, unless they were fetched recently. Returns whether this succeeded.
+   */
   async forUnknownKey(): Promise<boolean> {
     if (!this.#fetching && !this.#hasCooled(UNKNOWN_KEY_COOLDOWN_MS)) return false;
     await this.#fetch();
@@ -117,7 +121,7 @@ class KeyRefresh {
   }
 }
 
-/** Follows no redirect, and reads no more than a key set takes; jose has a limit of time alone. */
+/** Rejects redirects and limits the response size, because jose only limits the time. */
 async function fetchKeySet(url: string, init: RequestInit): Promise<Response> {
   const response = await fetch(url, { ...init, redirect: 'error' });
   if (!response.ok) throw new Error(`it answered ${response.status}`);

@@ -12,13 +12,13 @@ import type { Logger } from '../../kit/telemetry/logger.ts';
 import type { Clock } from '../../kit/time/clock.ts';
 import { createIssuerKeys } from './issuer-keys.ts';
 
-/** The caller of an issuer's token, with the host id `oauth:<subject>`. */
+/** Caller with a token of the issuer. Its host id is `oauth:<subject>`. */
 export interface OAuthBearer extends Caller {
   /** Expiry in epoch ms. */
   expiresAt: number;
 }
 
-/** Why a token was rejected; the `reasonCode` of the diagnostic. */
+/** Reason for rejecting a token, logged as the `reasonCode` of a diagnostic event. */
 export type OAuthFault =
   | 'UNKNOWN_TOKEN'
   | 'JWT_SIGNATURE_INVALID'
@@ -27,7 +27,7 @@ export type OAuthFault =
   | 'JWT_NOT_ACTIVE'
   | 'JWT_CLAIMS_INVALID';
 
-/** A rejected token; the message says why. */
+/** Thrown for a rejected token. The message contains the reason. */
 export class OAuthRefusal extends PlatformError {
   readonly fault: OAuthFault;
 
@@ -40,7 +40,10 @@ export class OAuthRefusal extends PlatformError {
   }
 }
 
-/** Throws OAuthRefusal, or UPSTREAM_UNAVAILABLE while the issuer's keys are unknown. */
+/**
+ * Verifies an access token. Throws OAuthRefusal for an invalid token, and UPSTREAM_UNAVAILABLE while the issuer's keys
+ * are unknown.
+ */
 export type VerifyOAuth = (token: string) => Promise<OAuthBearer>;
 
 export interface OAuthVerifierDeps {
@@ -52,8 +55,8 @@ export interface OAuthVerifierDeps {
 const ALGORITHMS = ['RS256', 'ES256'];
 
 /**
- * Verifies access tokens of one issuer by its published keys. Issuer and algorithm are checked before keys are
- * fetched, to avoid requests for unrelated tokens; verification checks everything again.
+ * Creates a verifier for access tokens of one issuer. Issuer and algorithm are checked before keys are fetched, to
+ * avoid requests for unrelated tokens. The verification checks them again.
  * @spec Plugin routes 8; docs/plugins.md "Routes"
  */
 export function createOAuthVerifier(issuer: OAuthIssuer, deps: OAuthVerifierDeps): VerifyOAuth {

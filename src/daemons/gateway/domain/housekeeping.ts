@@ -5,22 +5,22 @@ import { days, minutes } from '../../../kit/time/duration.ts';
 import type { GatewayStore } from '../../../store/ports/index.ts';
 
 const EVERY_MS = minutes(1);
-/** Maximum rows deleted per write, so that a sweep does not delay commits of deliveries. */
+/** Maximum rows deleted per write, so that commits of deliveries do not wait long. */
 const CHUNK = 500;
 
 export interface HousekeepingDeps {
   store: GatewayStore;
   /** Retention of finished deliveries in days. */
   deliveriesDays: number;
-  /** Maximum size of svc.db; deliveries are pruned to fit, their bodies first. */
+  /** Maximum size of svc.db. Above it, old deliveries are pruned, bodies first. */
   deliveriesMaxBytes: number;
   clock: Clock;
   logger: Logger;
 }
 
 /**
- * Deletes expired data in small writes until the returned function is called; its promise settles when the
- * last write is done.
+ * Deletes expired data regularly, in small writes. The returned function stops this and resolves when the last write is
+ * done.
  */
 export function startHousekeeping({
   store,
@@ -51,7 +51,7 @@ export function startHousekeeping({
   }
 
   const stop = every(clock, EVERY_MS, () => {
-    // A slow sweep must not queue up others.
+    // If a sweep takes longer than the interval, no second one starts.
     sweeping ??= sweep().finally(() => {
       sweeping = undefined;
     });

@@ -4,9 +4,9 @@ import type { Clock } from '../../../kit/time/clock.ts';
 import { seconds } from '../../../kit/time/duration.ts';
 import { type DescribedService, mergeOpenApi } from './merge-documents.ts';
 
-/** Source of a service's description. */
+/** Fetches the OpenAPI description of one service. */
 export interface DescriptionSource {
-  /** Name in `x-svc-unavailable`. */
+  /** Name of the service, used in `x-svc-unavailable`. */
   name: string;
   fetch(): Promise<OpenApiDocument>;
   isRouted(path: string): boolean;
@@ -22,10 +22,10 @@ export interface MergedDescriptionDeps {
 
 export type MergedDescription = (own: OpenApiDocument) => Promise<OpenApiDocument>;
 
-/** Cache TTL: unauthenticated clients may request it, so upstreams are queried at most this often. */
+/** Cache TTL. It bounds the requests to upstreams, because clients need no token to request the description. */
 const FRESH_MS = seconds(5);
 
-/** The merged description; services that do not answer are omitted and listed. */
+/** Returns the merged description. Services that do not answer are left out and listed in `x-svc-unavailable`. */
 export function createMergedDescription({
   sources,
   version,
@@ -55,7 +55,7 @@ export function createMergedDescription({
     const now = clock.monotonic();
     if (!last || now - last.at >= FRESH_MS) last = { at: now, fetched: fetchAll() };
     const { services, unavailable } = await last.fetched;
-    // Failed services are queried again at the next request.
+    // If a service failed, the next request queries all services again.
     if (unavailable.length > 0) last = undefined;
     const gateway = { name: 'gateway', document: own, isRouted: () => true, tokens: 'as said' as const };
     const info = { title: 'svc', version, description: 'Everything that clients reach through the gateway.' };

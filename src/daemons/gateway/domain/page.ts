@@ -1,4 +1,4 @@
-/** Builds a page from rows read with `limit + 1`: the extra row shows that there are more. */
+/** Builds a page from rows that were read with `limit + 1`. An extra row means that there is a next page. */
 export function pageOf<Row, Item>(
   rows: readonly Row[],
   limit: number,

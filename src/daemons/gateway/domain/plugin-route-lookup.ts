@@ -5,15 +5,15 @@ import {
   type RoutedPlugin,
 } from '../../plugin-routes/route-table.ts';
 
-/** The loaded plugins, with reload notifications. */
+/** The loaded plugins, with a notification after each reload. */
 export interface LoadedPlugins {
   readonly registry: { readonly plugins: Iterable<RoutedPlugin> };
   onReload(listener: (registry: LoadedPlugins['registry']) => void): unknown;
 }
 
-/** Finds plugin routes with the same table as the REST API. */
+/** Finds plugin routes with the same route table as the REST API. */
 export interface PluginRouteLookup {
-  /** `path` is raw, with or without the query. */
+  /** `path` is not decoded; it may contain the query. */
   find(method: string, path: string): PluginRoute | undefined;
 }
 

@@ -1,11 +1,12 @@
 import type { PluginRouteLookup } from './plugin-route-lookup.ts';
 
-/** Whether a call of this route needs no token. `path` is raw, without the query. */
+/** Returns whether calls of this route need no token. `path` is not decoded and has no query. */
 export type IsPublicRoute = (method: string, path: string) => boolean;
 
 /**
- * Plugin routes with `security: none`. The REST API checks it again: while the two have loaded different versions of
- * a plugin, the stricter one applies. @spec docs/gateway.md "Routes without a token"
+ * Finds plugin routes with `security: none`. The REST API checks this again. After a reload it may have another version
+ * of the plugin than the gateway, and the stricter one applies.
+ * @spec docs/gateway.md "Routes without a token"
  */
 export function createPublicRoutes(lookup: PluginRouteLookup): IsPublicRoute {
   return (method, path) => lookup.find(method, path)?.security?.includes('none') === true;

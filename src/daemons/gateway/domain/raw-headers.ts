@@ -2,8 +2,8 @@
 export const REPEATED = Symbol('repeated');
 
 /**
- * A header's value from Node's flat list of names and values. Repeated headers are never joined, since it is
- * unclear which one counts.
+ * Returns a header's value from Node's flat list of names and values. Values of a repeated header are not joined,
+ * because it is unclear which one is valid.
  */
 export function singleHeader(
   rawHeaders: readonly string[],

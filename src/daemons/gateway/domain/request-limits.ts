@@ -6,23 +6,24 @@ import type { CreateLimiter, RateVerdict, SharedLimiter } from '../../../kit/lim
 import { minutes } from '../../../kit/time/duration.ts';
 import { tokenText } from './identity/bearer.ts';
 
-/** Identities that a request counts against. */
+/** The token, namespace and address that a request is counted for. */
 export interface Counted {
-  /** The token as sent; for a public route without one, a key derived from the address. */
+  /** The token as sent. For public routes without a token, a key derived from the client's address. */
   token: string;
   namespaceId: string;
   ip: string;
 }
 
-/** `RateLimit-*` headers of the tightest limit; flat names and values. */
+/** `RateLimit-*` headers for the limit that is closest to its maximum, as flat pairs. */
 export type LimitHeaders = string[];
 
 /**
- * Counts one request; null without limits. Throws RATE_LIMIT_EXCEEDED; asynchronous with several processes.
+ * Counts one request. Returns null without limits, and a promise if several processes share the counts. Throws
+ * RATE_LIMIT_EXCEEDED.
  */
 export type LimitRequests = (request: Counted) => LimitHeaders | null | Promise<LimitHeaders | null>;
 
-/** Returns the limits that an authenticated request from the address `ip` counts against. */
+/** Returns the keys to count a request for: its token, its namespace and the address `ip`. */
 export function countedOf(
   { authorization }: IncomingHttpHeaders,
   { namespaceId }: Caller,
@@ -35,13 +36,14 @@ export function countedOf(
 interface Rule {
   limiter: SharedLimiter;
   keyOf(request: Counted): string;
-  /** Requests per minute; null: unlimited. */
+  /** Maximum requests per minute; null without a limit. */
   limitOf(request: Counted): number | null;
 }
 
 /**
- * Limits per token, tenant and address; off by default. A tenant's `requestsPerMinute` overrides the common
- * limit. @spec Limits: gateway-wide limits
+ * Creates limits per token, tenant and address, which are off by default. A tenant's own `requestsPerMinute` replaces
+ * the common tenant limit.
+ * @spec Limits: gateway-wide limits
  */
 export function createRequestLimits(
   { gateway, tenants }: Pick<PlatformConfig, 'gateway' | 'tenants'>,
@@ -69,7 +71,7 @@ export function createRequestLimits(
   return rules.length === 0 ? null : (request) => count(rules, request);
 }
 
-/** The limit with the fewest remaining requests so far. */
+/** Of the limits checked so far, the one with the fewest remaining requests. */
 type Tightest = { limit: number; remaining: number; resetMs: number } | undefined;
 
 function count(

@@ -1,12 +1,15 @@
 import type { PluginRouteLookup } from './plugin-route-lookup.ts';
 
-/** A route's timeout starts when its plugin's process runs; this covers starting one or waiting for one. */
+/** Added to a route's timeout, which starts only when a plugin process is available. */
 const MARGIN_MS = 30_000;
 
-/** Response timeout for a method and raw path, in ms. */
+/** Returns the response timeout for a method and an undecoded path, in ms. */
 export type TimeoutFor = (method: string, path: string) => number;
 
-/** The gateway's timeout, or a plugin route's if that is longer. @spec Limits: Route timeout */
+/**
+ * Creates the timeout lookup: the gateway's timeout, or that of the plugin route if it is longer.
+ * @spec Limits: Route timeout
+ */
 export function createRouteTimeouts(
   lookup: PluginRouteLookup,
   { upstreamTimeoutMs, routeTimeoutMs }: { upstreamTimeoutMs: number; routeTimeoutMs: number },

@@ -4,8 +4,8 @@ import { PlatformError } from '../../../../kit/errors/errors.ts';
 type Right = 'workflows' | 'dispatch';
 
 /**
- * The permission under `permissions.platform` that each part of the API requires of a container. Jobs require
- * `dispatch`, because the API, unlike `ctx.jobs`, submits jobs of any plugin.
+ * Path prefixes of the API with the permission under `permissions.platform` that they require of a container. Jobs
+ * require `dispatch`, because the API, unlike `ctx.jobs`, submits jobs of any plugin.
  */
 const AREAS: ReadonlyArray<[prefix: string, right: Right]> = [
   ['/api/v1/workflows', 'workflows'],
@@ -15,7 +15,7 @@ const AREAS: ReadonlyArray<[prefix: string, right: Right]> = [
   ['/internal/dispatch', 'dispatch'],
 ];
 
-/** Throws PERMISSION_DENIED for a path that the manifest does not permit to the plugin's containers. */
+/** Throws PERMISSION_DENIED if the plugin's manifest does not permit its containers to call the path. */
 export function requireCallbackRight(target: string, permissions: Permissions): void {
   const path = target.split('?', 1)[0]!;
   const area = AREAS.find(([prefix]) => path === prefix || path.startsWith(`${prefix}/`));

@@ -8,17 +8,17 @@ import type { Jwts } from '../identity/jwt.ts';
 import type { Revocations } from '../identity/revocations.ts';
 import { PLATFORM_SCOPE } from '../identity/static-tokens.ts';
 
-/** Added to the execution's time limit: the token must outlive the container's last call. */
+/** Added to the execution's time limit, so that the token is valid for the container's last call. */
 const EXTRA_SECONDS = 60;
-/** Prefix of active tokens in the platform cache. */
+/** Key prefix of active tokens in the cache. */
 const KEY_PREFIX = 'container-pass:';
 const PAGE = 100;
 
-/** Credentials that a container of one execution calls the platform with. */
+/** Credentials that the container of one execution uses to call the platform. */
 export interface ContainerCredential {
   /** The container execution JWT. */
   token: string;
-  /** For `X-Internal-Secret`; valid only for this execution and together with the token. */
+  /** Value for `X-Internal-Secret`. It is valid only for this execution and together with the token. */
   internalSecret: string;
   /** Revokes the credentials. */
   end(): Promise<void>;
@@ -26,16 +26,16 @@ export interface ContainerCredential {
 
 export interface ContainerCredentials {
   issue(request: ExecutionRequest): Promise<ContainerCredential>;
-  /** Revokes tokens left active by a killed gateway; returns their number. */
+  /** Revokes tokens that a killed gateway left active. Returns their number. */
   revokeOrphans(): Promise<number>;
-  /** Whether the secret was issued with the token of this execution. */
+  /** Returns whether the secret was issued together with the token of this execution. */
   isOwn(internalSecret: string, executionId: string): boolean;
 }
 
 export interface ContainerCredentialsDeps {
   jwts: Jwts;
   revocations: Revocations;
-  /** Stores active tokens, so that the next gateway can revoke those of a crashed one. */
+  /** Stores active tokens. After a crash, the next gateway revokes them. */
   cache: KeyValueStore;
   internalSecret: string;
   clock: Clock;
@@ -43,8 +43,8 @@ export interface ContainerCredentialsDeps {
 }
 
 /**
- * Issues credentials for plugin containers. Their internal secret is derived from the platform's secret and the
- * execution: with the real one, a container that omits its token could dispatch for any namespace.
+ * Issues credentials for plugin containers. Their internal secret is derived from the platform's and the execution id:
+ * with the platform's own secret, a container could omit its token and dispatch for any namespace.
  * @spec Authentication 6, 7; docs/decisions/0040
  */
 export function createContainerCredentials(deps: ContainerCredentialsDeps): ContainerCredentials {
@@ -53,7 +53,7 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
   const secretOf = (executionId: string): string =>
     createHmac('sha256', key).update(executionId).digest('base64url');
 
-  /** Deletes the entry only after the revocation took effect. */
+  /** Revokes a token, and then deletes its cache entry. After a crash in between, the next gateway revokes it again. */
   async function revoke(jti: string, refusedUntil: number): Promise<void> {
     await revocations.revokeToken(jti, refusedUntil);
     await cache.delete(PLATFORM_SCOPE, KEY_PREFIX + jti);
@@ -69,7 +69,7 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
         ttlSeconds: Math.ceil(timeoutMs / 1000) + EXTRA_SECONDS,
       });
       const refusedUntil = expiresAt + LIMITS.jwtClockToleranceSeconds * 1000;
-      // The token must be on disk before the container gets it.
+      // The token must be on disk before the container gets it, so that it can be revoked after a crash.
       await cache.set(PLATFORM_SCOPE, KEY_PREFIX + jti, { refusedUntil }, refusedUntil - clock.now());
       return {
         token,
@@ -99,7 +99,7 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
   };
 }
 
-/** The execution id within a container's host id. */
+/** Returns the execution id that the host id of a container contains. */
 export function executionOf({ hostId }: { hostId: string }): string {
   return hostId.slice(CONTAINER_HOST_PREFIX.length);
 }

@@ -5,11 +5,11 @@ import { declaredPermissions, type RunOptions, requireDeclaredHost } from '../..
 import type { PluginRuntime } from '../../../plugin-runtime/runtime.ts';
 import type { ExecutionClaims } from './execution-claims.ts';
 
-/** The caller of a dispatch: a service for any tenant, or a container for its own. */
+/** The caller of a dispatch: a service, which may act for any tenant, or a container, which acts only for its own. */
 export interface Dispatcher {
-  /** The namespace that the caller may dispatch for; null: any. */
+  /** The namespace that the caller may dispatch for; null for any. */
   namespaceId: string | null;
-  /** Whether the caller is a service that records events, metrics and spans of its executions itself. */
+  /** Whether the caller itself records events, metrics and spans of its executions. */
   records: boolean;
 }
 
@@ -18,12 +18,12 @@ export interface DispatchDeps {
   claims: ExecutionClaims;
 }
 
-/** A request whose missing ids were generated. */
+/** A dispatch request whose missing ids have been generated. */
 export type NamedRequest = DispatchRequest &
   Record<'executionId' | 'requestId' | 'traceId' | 'spanId', string>;
 
 export interface Dispatch {
-  /** Throws CONFLICT for a running execution id, and errors of the execution. */
+  /** Runs an execution. Throws CONFLICT if its id is already running, and the errors of the execution. */
   run(
     request: NamedRequest,
     by: Dispatcher,
@@ -32,8 +32,9 @@ export interface Dispatch {
 }
 
 /**
- * Runs executions for other services and containers. The request names a declared handler and its input; the
- * plugin's folder, config and permissions come from the registry. @spec Internal dispatch
+ * Runs executions for other services and containers. The request names a handler and its input; the plugin's folder,
+ * config and permissions come from the registry.
+ * @spec Internal dispatch
  */
 export function createDispatch({ plugins, claims }: DispatchDeps): Dispatch {
   return {
@@ -89,14 +90,14 @@ function namespaceOf({ tenantId }: DispatchRequest, { namespaceId }: Dispatcher)
   );
 }
 
-/** A container must not act for a user. */
+/** Returns the user of the request; null for containers, which must not act for a user. */
 function userOf({ user }: DispatchRequest, { namespaceId }: Dispatcher): DispatchRequest['user'] {
   return namespaceId === null ? user : null;
 }
 
 /**
- * The permissions that the manifest declares for the handler. If it declares several sets, the request must
- * name one of them; otherwise the call is rejected.
+ * Returns the permissions that the manifest declares for the handler. If it declares several sets, the request must
+ * contain one of them. Throws PERMISSION_DENIED otherwise.
  */
 function permissionsOf(manifest: ManifestV3, { handler, host, permissions }: DispatchRequest): Permissions {
   requireDeclaredHost(manifest, handler, host);

@@ -23,11 +23,11 @@ export interface EnrolmentsDeps {
 export type Enrolments = ReturnType<typeof createEnrolments>;
 
 /**
- * Single-use tokens that let a machine register itself in one namespace within 15 minutes.
+ * Creates and redeems single-use tokens. Each registers one machine in one namespace within 15 minutes.
  * @spec docs/operations.md "Agents"
  */
 export function createEnrolments({ cache, clock, random }: EnrolmentsDeps) {
-  // Stores only a digest, so that read access to the database does not allow enrolment.
+  // The cache contains only digests, so that read access to the database does not allow enrolment.
   const keyOf = (token: string): string =>
     `enrolment:${createHash('sha256').update(token).digest('base64url')}`;
   return {
@@ -38,7 +38,10 @@ export function createEnrolments({ cache, clock, random }: EnrolmentsDeps) {
       return { token, namespaceId, expiresAt };
     },
     looksLikeOne: (token: string): boolean => token.startsWith(PREFIX),
-    /** Spends the token and returns its namespace, or undefined. One of several racing callers succeeds. */
+    /**
+     * Redeems the token and returns its namespace; undefined if it is invalid. Only one of several concurrent calls
+     * succeeds.
+     */
     async redeem(token: string): Promise<string | undefined> {
       const entry = await cache.get(PLATFORM_SCOPE, keyOf(token));
       if (!entry || !(await cache.delete(PLATFORM_SCOPE, keyOf(token)))) return undefined;

@@ -4,13 +4,13 @@ import type { Member, PrimaryProcess, ProcessGroup, SiblingProcess } from '../..
 const CLAIM = 'execution.claim';
 const RELEASE = 'execution.release';
 
-/** Running executions over all gateway processes: an id runs once at a time. */
+/** Claims on execution ids in all gateway processes, so that an id runs only once at a time. */
 export interface ExecutionClaims {
   /** Returns a function that releases the claim. Throws CONFLICT while the id is claimed. */
   take(executionId: string): Promise<() => void>;
 }
 
-/** The primary process keeps all claims; those of a dead process are released. */
+/** Creates the claims. The primary process keeps them all, and releases those of a process that has ended. */
 export function createExecutionClaims(group: ProcessGroup): ExecutionClaims {
   return group.role === 'sibling' ? claimsOfSibling(group) : ownClaims(group);
 }

@@ -22,25 +22,25 @@ import {
 import { reported } from './failures.ts';
 import type { AgentFrameOf } from './frames.ts';
 
-/** The agent enforces the handler's timeout; the gateway gives up this much later. */
+/** Added to the handler's timeout, which the agent enforces, before the gateway gives up. */
 const GRACE_MS = seconds(2);
-/** Additional time to fetch a missing plugin and to start a process. */
+/** Additional time for the agent to fetch a missing plugin and to start a process. */
 const PREPARE_MS = seconds(60);
-/** Maximum wait in the host's queue, for callers that wait for the start of the handler. */
+/** Maximum time in the host's queue, if the caller is notified when the handler starts. */
 const QUEUE_MS = days(1);
-/** Assumed minimum transfer rate, in bytes per ms; extends the timeouts of large inputs and results. */
+/** Assumed minimum transfer rate in bytes per ms. It extends the timeouts of large inputs and results. */
 const MIN_BYTES_PER_MS = 256;
 
-/** The connection to the agent, as an execution uses it. */
+/** The connection to an agent, with the methods that executions use. */
 export interface HostLink {
   readonly hostId: string;
-  /** Bytes sent but not yet flushed. */
+  /** Number of bytes that were sent but not yet flushed. */
   readonly backlog: number;
-  /** Returns false when the frame is too large; frames of one execution stay in order. */
+  /** Sends a frame; returns false if it is too large. Frames with the same execution id stay in order. */
   send(frame: GatewayFrame, executionId?: string): boolean;
   /** Discards unsent frames of an execution. */
   withdraw(executionId: string): void;
-  /** Called on a protocol violation of the agent: the socket must be closed. */
+  /** Called when the agent violates the protocol. It must close the socket. */
   refuse(why: string): void;
 }
 
@@ -51,14 +51,14 @@ export interface HostExecutionDeps {
   logger: Logger;
 }
 
-/** Frames that belong to an execution. */
+/** Agent frames that belong to an execution. */
 export type ExecutionFrame = AgentFrameOf<
   'progress' | 'begun' | 'log' | 'call' | 'stream' | 'chunk' | 'result' | 'error'
 >;
 
 type ReplyOutcome = Extract<GatewayFrame, { type: 'reply' }>['outcome'];
 
-/** One execution in flight on a host. It settles once. */
+/** An execution in flight on a host. It settles exactly once. */
 export class HostExecution {
   readonly request: ExecutionRequest;
   readonly #deps: HostExecutionDeps;
@@ -67,7 +67,7 @@ export class HostExecution {
   readonly #settled = Promise.withResolvers<CommandResult>();
   readonly #abort = new AbortController();
   readonly #calls: CallRouter;
-  /** Called when the handler starts, then undefined. */
+  /** Called when the handler starts; undefined afterwards. */
   #onBegun: (() => void) | undefined;
   /** Set once the handler has returned a stream. */
   #stream: OpenStream | undefined;
@@ -77,7 +77,7 @@ export class HostExecution {
   #stopTimer: () => void = () => {};
   #isOver = false;
 
-  /** `onSettled` is called once, before the result is known. */
+  /** Calls `onSettled` once, before the result is delivered. */
   constructor(
     request: ExecutionRequest,
     { stream, onBegun }: Pick<RunOptions, 'stream' | 'onBegun'>,
@@ -100,7 +100,7 @@ export class HostExecution {
     return this.#settled.promise;
   }
 
-  /** Sends the request. Returns false when it is too large. */
+  /** Sends the request to the agent. Returns false if it is too large. */
   send(frame: GatewayFrame): boolean {
     const { link } = this.#deps;
     const queueMs = this.#onBegun ? QUEUE_MS : 0;
@@ -121,7 +121,7 @@ export class HostExecution {
     else this.reject(reported(frame.error, this.#deps.link.hostId));
   }
 
-  /** A long frame, possibly the result, is being received: extends the timeout. */
+  /** Extends the timeout when a long frame, which may be the result, begins to arrive. */
   expectLong(): void {
     // Once only: an agent could otherwise delay the timeout forever.
     if (this.#stream || this.#hasLongFrame) return;
@@ -135,7 +135,7 @@ export class HostExecution {
     this.#abort.abort();
   }
 
-  /** Rejects and sends a cancel frame to the agent. */
+  /** Rejects the execution and sends a cancel frame to the agent. */
   giveUp(error: PlatformError, reason: string): void {
     const { link } = this.#deps;
     const { executionId } = this.request;
@@ -150,7 +150,7 @@ export class HostExecution {
     this.#abort.abort();
   }
 
-  /** Returns false if it is settled already. */
+  /** Marks the execution as settled. Returns false if it already was. */
   #settle(): boolean {
     if (this.#isOver) return false;
     this.#isOver = true;
@@ -183,15 +183,14 @@ export class HostExecution {
   }
 
   #noteProgress({ state }: AgentFrameOf<'progress'>): void {
-    // Each state extends the time once, so that an agent cannot delay the timeout forever. A stream has its
-    // own timeout.
+    // Each state extends the timeout once, so that an agent cannot postpone it forever. Streams have their own timeout.
     if (this.#progress === 'running' || this.#progress === state || this.#stream) return;
     this.#progress = state;
     if (this.#onBegun) return;
     this.#armTimer(this.request.timeoutMs + (state === 'preparing' ? PREPARE_MS : GRACE_MS));
   }
 
-  /** Starts the handler's time limit; a second frame does not extend it. */
+  /** Starts the handler's timeout at the first `begun` frame. Later ones do not extend it. */
   #begin(): void {
     const onBegun = this.#onBegun;
     this.#onBegun = undefined;
@@ -229,7 +228,7 @@ export class HostExecution {
       const result = readResult({ result: frame.result });
       // Agents of earlier releases send no `begun` frame.
       this.#onBegun?.();
-      // Resolves after the reader took the last chunk.
+      // Resolves when the reader has taken the last chunk.
       const taken = this.#stream?.drained;
       if (!taken) this.#resolve(result);
       else

@@ -5,17 +5,17 @@ import { type ExecutionFrame, HostExecution, type HostExecutionDeps, writeLog } 
 import { alreadySent, lost, tooLarge } from './failures.ts';
 import { createLateReports, type ReportLate } from './late-answers.ts';
 
-/** Recently ended executions: a result for one of them is late, any other unknown id is invalid. */
+/** Maximum remembered executions that have ended. A result for one of them is late; other unknown ids are invalid. */
 const MAX_ENDED = 1024;
 
 /**
- * Executions of one session. Each settles once: by result, error, timeout, cancellation, or the end of the
- * session.
+ * Executions of one session. Each settles exactly once: by its result, an error, a timeout, a cancellation, or the end
+ * of the session.
  */
 export class HostExecutions {
   readonly #deps: HostExecutionDeps;
   readonly #live = new Map<string, HostExecution>();
-  /** Requests of ended executions, for late frames; without large fields. */
+  /** Requests of ended executions without their large fields, to handle late frames. */
   readonly #ended = createBoundedCache<ExecutionRequest>(MAX_ENDED);
   readonly #reportLate: ReportLate;
 
@@ -62,14 +62,14 @@ export class HostExecutions {
     else this.#takeLate(frame);
   }
 
-  /** A long frame of that execution, possibly its result, is being received: extends its timeout. */
+  /** Extends the timeout of an execution when a long frame, which may be its result, begins to arrive. */
   expectLong(executionId: string): void {
     this.#live.get(executionId)?.expectLong();
   }
 
   /**
-   * Rejects in-flight executions with HOST_UNAVAILABLE. They are not retried elsewhere, since their progress
-   * is unknown.
+   * Rejects in-flight executions with HOST_UNAVAILABLE. They are not retried on another host, because it is unknown how
+   * far they got.
    */
   failAll(why: string): void {
     for (const execution of [...this.#live.values()])
@@ -82,7 +82,7 @@ export class HostExecutions {
     this.#ended.set(executionId, { ...request, input: undefined, hostContext: {}, params: {} });
   }
 
-  /** Handles frames of ended executions; a late result is reported, since its work was lost. */
+  /** Handles frames of executions that have ended. A late result is reported, because its work is lost. */
   #takeLate(frame: ExecutionFrame): void {
     const { services, link } = this.#deps;
     const request = this.#ended.get(frame.executionId);

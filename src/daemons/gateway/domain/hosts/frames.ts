@@ -13,28 +13,30 @@ import type { Clock } from '../../../../kit/time/clock.ts';
 import { createFrameJoiner, parseUntrusted } from '../../../../plugins/index.ts';
 
 export type AgentFrameOf<Type extends AgentFrameType> = z.infer<(typeof AGENT_FRAMES)[Type]>;
-/** A complete frame, reassembled if it came in parts. */
+/** A complete frame, possibly reassembled from part frames. */
 export type WholeFrame = Exclude<AgentFrame, PartFrame>;
 
 export interface FrameReaderDeps {
   clock: Clock;
   onFrame(frame: WholeFrame): void;
-  /** Called with the first part of a frame, and its execution if it has one. */
+  /** Called with the execution id, if any, when the first part of a split frame arrives. */
   onBegun(executionId: string | undefined): void;
-  /** Called for an unknown frame type of a newer agent. */
+  /** Called for an unknown frame type, which a newer agent may send. */
   onUnknown(type: string): void;
-  /** Called for an unreadable message; close the socket with that code. */
+  /** Called for an unreadable message. It must close the socket with this code. */
   onFault(code: number, why: string): void;
 }
 
 export interface FrameReader {
-  /** When the latest part of an incomplete frame arrived; null without one. */
+  /**
+   * Time at which the latest part of an incomplete frame arrived, on the monotonic clock; null if none is incomplete.
+   */
   readonly latestPartAt: number | null;
-  /** Reads one text message of an agent. Never throws. */
+  /** Reads one text message of the agent. Never throws. */
   read(text: string): void;
 }
 
-/** Reads the frames of one agent, which are untrusted. */
+/** Creates a reader for the frames of one agent. Frames are untrusted input. */
 export function createFrameReader({
   clock,
   onFrame,
@@ -70,7 +72,10 @@ export function createFrameReader({
   };
 }
 
-/** Input size that limits of JSON complexity assume: webhook bodies, which results may repeat, have 1 MB by default. */
+/**
+ * Input size from which the complexity limit of JSON results is derived. Results may repeat a webhook body, by default
+ * up to 1 MB.
+ */
 const MAX_INPUT_CHARS = 1024 * 1024;
 
 type ReadFrame =

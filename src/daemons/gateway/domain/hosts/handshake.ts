@@ -5,7 +5,7 @@ import type { AgentFrameOf } from './frames.ts';
 
 type Hello = AgentFrameOf<'hello'>;
 
-/** Close code and reason of a refused hello. */
+/** Close code and reason for a refused `hello` frame. */
 export interface HelloFault {
   code: number;
   reason: string;
@@ -19,7 +19,7 @@ export function protocolFault({ protocol }: Hello): HelloFault | undefined {
   };
 }
 
-/** Checks the registered host behind a hello, and its proof of the host's private key. */
+/** Checks that the sender of a `hello` frame is a registered host and has proved that it has the host's private key. */
 export function identityFault(
   { proof }: Hello,
   found: HostRecord,

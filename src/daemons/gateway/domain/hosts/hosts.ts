@@ -23,9 +23,9 @@ export interface HostsDeps {
 
 export type Hosts = ReturnType<typeof createHosts>;
 
-/** Machines that run plugin handlers. @spec Host agent registration; Host record */
+/** Creates the registry of machines that run plugin handlers. @spec Host agent registration; Host record */
 export function createHosts({ store, clients, revocations, admins, clock, random, logger }: HostsDeps) {
-  /** Hosts of other tenants appear not to exist. */
+  /** Throws HOST_NOT_FOUND for hosts of other tenants too, so that callers cannot find out which exist. */
   async function find(caller: Caller, hostId: string): Promise<HostRecord> {
     const host = await store.find(hostId);
     if (host && (host.namespaceId === caller.namespaceId || admins.is(caller))) return host;
@@ -66,7 +66,7 @@ export function createHosts({ store, clients, revocations, admins, clock, random
       return pageOf(records, limit, ({ hostId }) => hostId, hostOf);
     },
     get: async (caller: Caller, hostId: string): Promise<Host> => hostOf(await find(caller, hostId)),
-    /** When this settles, the host's client, tokens and sockets are rejected. */
+    /** Revokes a host. Its client, tokens and sockets are rejected once the promise settles. */
     async revoke(caller: Caller, hostId: string): Promise<void> {
       admins.require(caller);
       const { name, namespaceId } = await find(caller, hostId);

@@ -2,12 +2,10 @@ import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { createTokenBucket } from '../../../../plugins/index.ts';
 
-/**
- * Rate limit of one session's diagnostics: a hostile agent may answer a thousand unknown executions a second.
- */
+/** Rate limit of diagnostics per session, because a hostile agent could send thousands of unknown results a second. */
 const RATE = { perSecond: 1, atOnce: 20 };
 
-/** Reports a result for an execution that has ended (`late`) or was never sent to the host. */
+/** Reports a result for an execution that has ended (`late`) or that was never sent to the host. */
 export type ReportLate = (type: string, executionId: string, late: boolean) => void;
 
 export function createLateReports(hostId: string, clock: Clock, logger: Logger): ReportLate {

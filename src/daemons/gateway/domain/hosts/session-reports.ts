@@ -1,13 +1,13 @@
 import { HOST_CLOSE } from '../../../../contracts/index.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 
-/** Diagnostics of one session. */
+/** Logs the diagnostics of one session. */
 export interface SessionReports {
   connected(host: { name: string; namespaceId: string; agentVersion: string }): void;
-  /** The gateway closes the socket. */
+  /** Called when the gateway closes the socket. */
   closed(code: number, reason: string, wasOpen: boolean): void;
   connectionLost(): void;
-  /** Reports only the first call: a newer agent must not fill the log. */
+  /** Logs only the first call, so that a newer agent does not fill the log. */
   unknownFrame(type: string): void;
   notAuthenticated(error: unknown): void;
   notWritten(error: unknown): void;

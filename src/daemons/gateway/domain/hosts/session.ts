@@ -12,19 +12,19 @@ import { type AgentFrameOf, createFrameReader, type FrameReader, type WholeFrame
 import { type HelloFault, identityFault, protocolFault } from './handshake.ts';
 import { createSessionReports, type SessionReports } from './session-reports.ts';
 
-/** Unsent bytes above which the agent counts as dead. */
+/** Above this many unsent bytes, the agent is considered dead. */
 const MAX_BACKLOG_BYTES = 128 * 1024 * 1024;
-/** Unsent bytes above which the agent gets no new executions. */
+/** Above this many unsent bytes, the agent gets no new executions. */
 const BUSY_BACKLOG_BYTES = 32 * 1024 * 1024;
 const SILENT_MS = HOST_SOCKET.heartbeatMs * HOST_SOCKET.maxMissedHeartbeats;
-/** Interval for storing `lastSeenAt`: five thousand agents must not write a row per heartbeat. */
+/** Interval for storing `lastSeenAt`. Writing a row per heartbeat would be too much with five thousand agents. */
 const SEEN_EVERY_MS = minutes(1);
 /** Maximum characters of a close reason. */
 const MAX_REASON_CHARS = 120;
 
-/** The socket of one agent. */
+/** The socket of an agent. */
 export interface Wire extends OutboxWire {
-  /** Sends the close reason and closes the connection, by force after a second. */
+  /** Sends the close reason and closes the connection. After a second the connection is destroyed. */
   close(code: number, reason: string): void;
 }
 
@@ -40,13 +40,13 @@ export interface HostSessionDeps {
   /** Resolves with the token's principal; rejects for an invalid token. */
   authenticate(accessToken: string): Promise<Principal>;
   isRevoked(principal: Principal): boolean;
-  /** Called when the agent has proved its identity; the session may get executions from now on. */
+  /** Called when the agent has proved its identity. The session may get executions from then on. */
   onOpen(session: HostSession): void;
   /** Called once, before the session's executions fail. */
   onClosed(session: HostSession): void;
 }
 
-/** One connection of a host, from its upgrade on. @spec Gateway: `/hosts/connect`; docs/decisions/0023 */
+/** A connection of a host agent, starting with its upgrade. @spec Gateway: `/hosts/connect`; docs/decisions/0023 */
 export class HostSession {
   readonly hostId: string;
   readonly namespaceId: string;
@@ -104,7 +104,7 @@ export class HostSession {
     return this.#deps.sessionId;
   }
 
-  /** Set once the session is open. */
+  /** The host; undefined until the session is open. */
   get host(): HostRecord | undefined {
     return this.#host;
   }
@@ -113,12 +113,12 @@ export class HostSession {
     return this.#capabilities;
   }
 
-  /** Whether the host may get executions: authenticated and not draining. */
+  /** Whether the session may get executions: its agent is authenticated and not draining. */
   get isOpen(): boolean {
     return this.#phase === 'open' && !this.#isDraining;
   }
 
-  /** Whether the socket has too much unsent data for more executions. */
+  /** Whether too many bytes are unsent for the session to get more executions. */
   get isBusy(): boolean {
     return this.#outbox.backlog > BUSY_BACKLOG_BYTES;
   }
@@ -135,12 +135,12 @@ export class HostSession {
     this.#reader.read(text);
   }
 
-  /** Closes the session if a time limit passed: hello, heartbeat, token. */
+  /** Closes the session if a time limit has passed (hello, heartbeat, token), or if the host was revoked. */
   tick(): void {
     const { clock, isRevoked } = this.#deps;
     const now = clock.monotonic();
     if (this.#isOver) return;
-    // Checked in every phase, so that a revoked host does not stay connected until its hello times out.
+    // Checked before authentication too, so that a revoked host is disconnected before its `hello` times out.
     if (isRevoked(this.#principal)) this.close(HOST_CLOSE.revoked, 'revoked');
     else if (clock.now() >= this.#principal.expiresAt)
       this.close(HOST_CLOSE.unauthenticated, 'the token has expired');
@@ -158,7 +158,7 @@ export class HostSession {
     this.#leave(reason);
   }
 
-  /** Called when the socket was closed. */
+  /** Called after the socket has closed. */
   ended(): void {
     if (this.#isOver) return;
     this.#reports.connectionLost();
@@ -230,7 +230,7 @@ export class HostSession {
     if (fault) return this.#refuse(fault);
     this.#challenge = undefined;
     this.#host = found;
-    // Uses the registered capabilities, which an administrator can see; an agent's own claim could attract
+    // Uses the registered capabilities, which administrators can see: an agent that claims more could attract
     // executions.
     this.#capabilities = new Set(found.capabilities);
     await store.connect(this.hostId, this.sessionId, clock.now());

@@ -13,20 +13,20 @@ import type { HostStore } from '../../../../store/ports/index.ts';
 import type { HostSession } from './session.ts';
 
 /**
- * Interval for checking the time limits of all sessions; one timer per session would cost more at five
- * thousand.
+ * Interval for checking the time limits of all sessions. One timer per session would cost more with five thousand
+ * hosts.
  */
 const SWEEP_MS = seconds(1);
-/** Time for in-flight executions to finish when the gateway stops. */
+/** Maximum time for in-flight executions to finish when the gateway stops. */
 const DRAIN_MS = seconds(5);
 const DRAIN_POLL_MS = 50;
 
-/** Hosts connected to this process. @spec docs/operations.md "Agents" */
+/** Sessions of the hosts that are connected to this process. @spec docs/operations.md "Agents" */
 export class HostSessions {
-  /** Sockets that are not authenticated yet. */
+  /** Sessions that are not authenticated yet. */
   readonly #greeting = new Set<HostSession>();
   readonly #byHost = new Map<string, HostSession>();
-  /** Order of the latest executions, for round robin between equally loaded sessions. */
+  /** Sequence number of each session's latest execution, for round robin between equally loaded sessions. */
   readonly #lastGiven = new WeakMap<HostSession, number>();
   #given = 0;
   #isDraining = false;
@@ -36,24 +36,24 @@ export class HostSessions {
     this.#stopSweeping = every(clock, SWEEP_MS, () => this.checkLimits());
   }
 
-  /** Sessions that may get executions. */
+  /** Number of sessions that are authenticated. */
   get connected(): number {
     return this.#byHost.size;
   }
 
-  /** Executions in flight. */
+  /** Number of executions in flight. */
   get running(): number {
     let sum = 0;
     for (const { executions } of this.#byHost.values()) sum += executions.size;
     return sum;
   }
 
-  /** Registers a socket that has not been authenticated yet; its time limits start now. */
+  /** Adds a session that is not authenticated yet. Its time limits start now. */
   greet(session: HostSession): void {
     this.#greeting.add(session);
   }
 
-  /** Makes the session its host's current one; closes the previous one with 4409. */
+  /** Makes this session the current one of its host. The host's previous session is closed with 4409. */
   adopt(session: HostSession): void {
     this.#greeting.delete(session);
     const former = this.#byHost.get(session.hostId);
@@ -63,13 +63,13 @@ export class HostSessions {
 
   remove(session: HostSession): void {
     this.#greeting.delete(session);
-    // A late close of a replaced session must not unregister its successor.
+    // A late close of a replaced session must not remove its successor.
     if (this.#byHost.get(session.hostId) === session) this.#byHost.delete(session.hostId);
   }
 
   /**
-   * Runs on the least loaded matching host of the namespace. Throws HOST_UNAVAILABLE without one, or when the
-   * connection is lost: an execution is sent only once. Throws SERVICE_UNAVAILABLE when all are busy.
+   * Runs an execution on the least loaded matching host of the namespace. Throws HOST_UNAVAILABLE without a host or if
+   * the connection is lost, as executions are sent only once; SERVICE_UNAVAILABLE if all hosts are busy.
    */
   async run(
     request: ExecutionRequest,
@@ -82,17 +82,15 @@ export class HostSessions {
     return session.executions.run(request, plugin, options);
   }
 
-  /** Closes sessions whose host or token is revoked, or whose time limit passed. */
+  /** Closes sessions whose host or token was revoked, or one of whose time limits has passed. */
   checkLimits(): void {
     for (const session of this.#all()) session.tick();
   }
 
-  /**
-   * Accepts no more executions, waits a moment for running ones, then tells the agents to reconnect later.
-   */
+  /** Accepts no more executions, waits a few seconds for running ones, then tells the agents to reconnect later. */
   async drain(): Promise<void> {
     this.#isDraining = true;
-    // Real time even under a test clock, since it waits for other machines.
+    // Uses real time even with a test clock, because it waits for other machines.
     const until = systemClock.monotonic() + DRAIN_MS;
     while (this.running > 0 && systemClock.monotonic() < until)
       await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
@@ -149,7 +147,7 @@ function unavailable({ plugin, tenantId }: ExecutionRequest, target: HostTarget)
   );
 }
 
-/** The execution was never sent, so it is safe to retry. */
+/** Returns the error for an execution that was not sent because all hosts are busy. Retries are safe. */
 function allBusy({ plugin }: ExecutionRequest, hosts: number): PlatformError {
   return new PlatformError(
     'SERVICE_UNAVAILABLE',
@@ -158,7 +156,7 @@ function allBusy({ plugin }: ExecutionRequest, hosts: number): PlatformError {
   );
 }
 
-/** A killed gateway could not store that its sockets were closed. */
+/** Marks all hosts as disconnected, because a killed gateway could not do this. */
 export async function clearStaleSessions(store: HostStore, now: number): Promise<void> {
   const limit = 1000;
   for (let after: string | undefined; ; ) {

@@ -3,7 +3,10 @@ import { type Caller, HEADERS, NamespaceId } from '../../../../contracts/index.t
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { Admins } from './admins.ts';
 
-/** The caller as it acts: an administrator may name another namespace in `x-svc-namespace`; for others that is 403. */
+/**
+ * Returns the caller with the namespace it acts for. Administrators may name another one in `x-svc-namespace`; for
+ * other callers this is 403.
+ */
 export function actingNamespace<Who extends Caller>(
   headers: IncomingHttpHeaders,
   caller: Who,

@@ -1,17 +1,17 @@
 import { type Caller, ChosenHostId } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 
-/** Callers that may act beyond their own namespace. @spec docs/decisions/0035 */
+/** Decides which callers may act outside their own namespace. @spec docs/decisions/0035 */
 export interface Admins {
   is(caller: Caller): boolean;
-  /** Throws FORBIDDEN. */
+  /** Throws FORBIDDEN unless the caller is an administrator. */
   require(caller: Caller): void;
   /**
-   * The namespace that a call acts on: the caller's own, or any for administrators. Throws FORBIDDEN for
-   * another one.
+   * Returns the namespace that a call acts on: `asked`, or by default the caller's own. Throws FORBIDDEN if a caller
+   * who is not an administrator asks for another one.
    */
   scope(caller: Caller, asked: string | undefined): string;
-  /** Like `scope`, for lists: administrators who name no namespace see all. */
+  /** Like `scope`, for lists. Returns undefined, which means all namespaces, if an administrator asks for none. */
   listScope(caller: Caller, asked: string | undefined): string | undefined;
 }
 

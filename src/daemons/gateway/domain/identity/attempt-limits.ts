@@ -4,24 +4,23 @@ import type { CreateLimiter } from '../../../../kit/limits/rate-limiter.ts';
 import { minutes } from '../../../../kit/time/duration.ts';
 
 /**
- * Failed attempts per minute. An address may be shared by an office; a client at an address is one
- * misconfigured program.
+ * Maximum failed attempts per minute. The limit per address is higher, because a whole office may share one address.
  */
 const PER_ADDRESS = 30;
 const PER_CLIENT_AND_ADDRESS = 10;
-/** Per address: as many as there are scrypt threads. */
+/** Maximum concurrent attempts per address, equal to the number of scrypt threads. */
 const MAX_CONCURRENT_ATTEMPTS = 4;
 
 export interface AttemptLimits {
   /**
-   * Runs a login attempt. Failures count against the address, and against the client at that address, so that
-   * others cannot lock a client out. Throws RATE_LIMIT_EXCEEDED above the limit, without trying.
+   * Runs a login attempt. Failures count for the address, and for the client at this address, so that others cannot
+   * lock a client out. Throws RATE_LIMIT_EXCEEDED without an attempt if a limit is reached.
    */
   guard<T>(ip: string, clientId: string | null, attempt: () => Promise<T>): Promise<T>;
 }
 
 /**
- * Brute-force protection: bounds guesses and the scrypt work of unauthenticated clients.
+ * Creates limits that slow down guessing and bound the CPU time that unauthenticated clients spend on scrypt.
  * @spec docs/security.md "Guessing"
  */
 export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits {
@@ -33,7 +32,7 @@ export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits
     const giveBack = (): void => {
       for (const key of taken) failures.giveBack(key);
     };
-    // Counted before the attempt, so that a thousand concurrent attempts do not all see a count of zero.
+    // Counted before the attempt: otherwise a thousand concurrent attempts would all see a count of zero.
     for (const [key, limit] of keys) {
       const { allowed, resetMs } = await failures.take(key, limit);
       if (!allowed) {
@@ -49,7 +48,7 @@ export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits
 
   return {
     guard(ip, clientId, attempt) {
-      // The client's limit first, so that one misconfigured program does not use up the limit of its whole
+      // The client's limit is checked first, so that one misconfigured program does not exhaust the limit of its whole
       // office.
       const keys: Array<[string, number]> = [[ip, PER_ADDRESS]];
       if (clientId !== null) keys.unshift([`${ip} ${clientId}`, PER_CLIENT_AND_ADDRESS]);
@@ -59,8 +58,8 @@ export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits
 }
 
 /**
- * Runs attempts of each key in order, with limited concurrency. In-flight attempts count as failures until
- * they succeed, so that fifty agents that log in at once would otherwise exceed the limit.
+ * Limits concurrent attempts per key; further ones wait. In-flight attempts count as failures until they succeed, so
+ * fifty agents that log in at once would otherwise exceed the failure limit.
  */
 class ConcurrencyPerKey {
   readonly #keys = new Map<string, { limit: LimitFunction; users: number }>();

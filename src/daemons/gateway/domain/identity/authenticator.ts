@@ -11,18 +11,18 @@ import { type AuthFault, authorizationOf, bearerToken, isCanonicalJwt } from './
 import type { Claims, Jwts } from './jwt.ts';
 import type { StaticTokens } from './static-tokens.ts';
 
-/** An authenticated caller and its token. */
+/** An authenticated caller, with data of its token. */
 export interface Principal extends Caller {
   kind: 'static' | 'access' | 'container' | 'oauth';
-  /** The JWT's id, if it has one. */
+  /** Id of the JWT, if it has one. */
   jti: string | null;
-  /** The login that an access token belongs to, if any. */
+  /** Id of the login that an access token belongs to, if any. */
   sid?: string | undefined;
   /** Expiry in epoch ms; infinite for static tokens. */
   expiresAt: number;
 }
 
-/** The parts of a request that authentication uses. */
+/** The request data that authentication uses. */
 export interface Subject {
   rawHeaders: readonly string[];
   requestId: string;
@@ -32,11 +32,10 @@ export interface Subject {
 
 export interface Authenticator {
   /**
-   * Authenticates the caller; synchronous for a cached token. Throws or rejects with UNAUTHORIZED, and logs
-   * the reason.
+   * Authenticates the caller; synchronous for a cached token. Throws or rejects with UNAUTHORIZED, and logs the reason.
    */
   authenticate(subject: Subject): Principal | Promise<Principal>;
-  /** Clears the cache: the next call of each token is verified again. */
+  /** Clears the cache, so that each token is verified again at its next use. */
   clearCache(): void;
 }
 
@@ -56,14 +55,14 @@ const RECHECK_MS: Partial<Record<Principal['kind'], number>> = { static: seconds
 
 interface Remembered {
   principal: Principal;
-  /** When to verify again, on the monotonic clock. */
+  /** Time at which the token is verified again, on the monotonic clock. */
   recheckAt: number;
 }
 
 /**
- * Resolves callers by static token or JWT. Verified tokens are cached by their whole header value, so a
- * proxied call costs a map lookup instead of a signature check. Each hit checks the expiry; a revocation
- * clears the cache. @spec Authentication 1
+ * Resolves callers by static token or JWT. Verified tokens are cached by their header value, so that proxied calls need
+ * no signature check. Each hit checks the expiry; revocations clear the cache.
+ * @spec Authentication 1
  */
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   const { staticTokens, jwts, revocations, verifyOAuth, clock, logger } = deps;
@@ -83,7 +82,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     if (token === undefined) throw refused('MALFORMED_AUTHORIZATION', subject);
     const principal = await resolve(token);
     if (typeof principal === 'string') throw refused(principal, subject);
-    // No await between this check and caching: a revocation cannot slip in between.
+    // No `await` may separate this check and the caching: a revocation in between would be missed.
     if (revocations.isRevoked(principal)) throw refused('TOKEN_REVOKED', subject, principal);
     const recheckMs = RECHECK_MS[principal.kind];
     const recheckAt = recheckMs === undefined ? Number.POSITIVE_INFINITY : clock.monotonic() + recheckMs;
@@ -114,7 +113,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   };
 }
 
-/** Message for the caller. The exact fault is only logged, so that it does not help an attacker. */
+/** The response is the same for most faults, so that it does not help attackers. The exact fault is only logged. */
 const INVALID = 'The token is not valid; get a new one with POST /auth/token or `svc login`.';
 const MESSAGES: Record<AuthFault, string> = {
   MISSING_AUTHORIZATION: 'This request needs a token; send it as "Authorization: Bearer <token>".',
@@ -130,7 +129,9 @@ const MESSAGES: Record<AuthFault, string> = {
   TOKEN_REVOKED: INVALID,
 };
 
-/** The verifier's messages name issuer and claims and are only logged. */
+/**
+ * Verifies a token of the OAuth issuer. The verifier's messages contain the issuer and claims, so they are only logged.
+ */
 async function resolveOAuth(verifyOAuth: VerifyOAuth, token: string): Promise<Principal | AuthFault> {
   try {
     return { ...(await verifyOAuth(token)), kind: 'oauth', jti: null };
@@ -145,7 +146,7 @@ function principalOf({ hostId, namespaceId, typ, exp, jti, sid }: Claims): Princ
   return { hostId, namespaceId, kind: typ, jti: jti ?? null, sid, expiresAt };
 }
 
-/** @spec Authentication 13: each failure is logged as a diagnostic event */
+/** Logs a failed authentication as a diagnostic event. @spec Authentication 13 */
 function report(
   logger: Logger,
   fault: AuthFault,

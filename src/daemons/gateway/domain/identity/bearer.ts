@@ -1,7 +1,7 @@
 import { LIMITS } from '../../../../contracts/index.ts';
 import { type REPEATED, singleHeader } from '../raw-headers.ts';
 
-/** Why authentication failed; the `reasonCode` of the diagnostic. @spec Authentication 13 */
+/** Reason for a failed authentication, logged as the `reasonCode` of a diagnostic event. @spec Authentication 13 */
 export type AuthFault =
   | 'MISSING_AUTHORIZATION'
   | 'DUPLICATE_AUTHORIZATION'
@@ -17,29 +17,29 @@ export type AuthFault =
 const SCHEME = 'bearer ';
 
 /**
- * The value of the only Authorization header. Repeated headers are an error: if two parties read different
- * ones, a request could bypass a check (Node keeps the first and hides the others).
+ * Returns the value of the Authorization header. Repeated headers are an error: the gateway and another server could
+ * read different ones, and Node hides all but the first.
  */
 export function authorizationOf(rawHeaders: readonly string[]): string | undefined | typeof REPEATED {
   return singleHeader(rawHeaders, 'authorization');
 }
 
 /**
- * The token in one spelling, whatever the case of its scheme, so that per-token limits cannot be evaded by
- * varying `bearer`.
+ * Returns the token without its scheme. Limits per token cannot be evaded by spelling the scheme differently, as in
+ * `bearer`.
  */
 export function tokenText(authorization: string): string {
   return authorization.slice(SCHEME.length);
 }
 
-/** Whether each part is canonical base64url: otherwise one token could be sent in several spellings. */
+/** Whether all parts are canonical base64url. Otherwise one token would have several valid spellings. */
 export function isCanonicalJwt(token: string): boolean {
   return token.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part);
 }
 
 /**
- * The token of `Bearer <token>`; undefined when malformed. Exactly one space separates the scheme, so leading
- * blanks are rejected; inner blanks belong to the token.
+ * Returns the token of `Bearer <token>`; undefined if malformed. Exactly one space follows the scheme. Spaces within
+ * the token belong to it.
  */
 export function bearerToken(authorization: string): string | undefined {
   if (authorization.length > LIMITS.tokenChars + SCHEME.length) return undefined;
@@ -48,7 +48,9 @@ export function bearerToken(authorization: string): string | undefined {
   return token === '' || hasOuterBlank(token) ? undefined : token;
 }
 
-/** Only HTTP's blanks: the last UTF-8 byte of a letter may equal a Unicode blank. */
+/**
+ * Only spaces and tabs count: in Latin-1 header text, the last byte of a UTF-8 letter may look like Unicode whitespace.
+ */
 export function hasOuterBlank(token: string): boolean {
   return /^[ \t]|[ \t]$/.test(token);
 }

@@ -16,7 +16,7 @@ export interface ClientRegistryDeps {
 
 export type ClientRegistry = ReturnType<typeof createClientRegistry>;
 
-/** Clients that exchange a secret for tokens. @spec Client credentials and token pair */
+/** Creates the registry of clients, which exchange a secret for tokens. @spec Client credentials and token pair */
 export function createClientRegistry({ store, clock, random }: ClientRegistryDeps) {
   async function revokeOthers({
     hostId,
@@ -28,7 +28,7 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
     }
   }
 
-  /** Verifies a client's secret; on a match, an outdated hash is replaced. */
+  /** Verifies a client's secret. If it matches, replaces a hash of the outdated scheme. */
   async function matches(client: ClientRecord | undefined, clientSecret: string): Promise<boolean> {
     if (!(await verifySecret(clientSecret, client?.secretHash)) || !client) return false;
     const { clientId, secretHash } = client;
@@ -37,7 +37,7 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
   }
 
   return {
-    /** Creates a client without storing it; the secret is returned only here. */
+    /** Creates a client without storing it. Its secret is not returned again later. */
     async draft(identity: Pick<ClientRecord, 'hostId' | 'namespaceId' | 'name'>) {
       const clientSecret = `svcs_${random.secret(32)}`;
       const secretHash = await hashSecret(clientSecret);
@@ -52,8 +52,8 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
       return { client, clientSecret };
     },
     /**
-     * Stores the operator's current credentials and revokes previous ones, which may have leaked. Hashes only
-     * on a change, since scrypt costs 30 ms per start.
+     * Stores the operator's client and revokes previous ones, whose secrets may have leaked. The secret is hashed only
+     * if it changed, because scrypt would add 30 ms to each start.
      */
     async adopt(client: Credentials & { hostId: string; namespaceId: string; name: string }): Promise<void> {
       const { clientId, clientSecret, hostId, namespaceId, name } = client;
@@ -65,7 +65,7 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
         known.namespaceId === namespaceId &&
         (await matches(known, clientSecret));
       if (unchanged) return;
-      // First, so that the next start repeats it after a crash in between.
+      // First, so that the next start revokes them if the gateway crashes before the client is stored.
       await revokeOthers(client);
       const secretHash = await hashSecret(clientSecret);
       await store.upsert({
@@ -79,8 +79,8 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
       });
     },
     /**
-     * Returns the client if the secret matches. Unknown, revoked and wrong credentials give undefined after
-     * the same time.
+     * Returns the client if its secret matches. Takes equally long for an unknown or revoked client or a wrong secret,
+     * and returns undefined for them.
      */
     async verify({ clientId, clientSecret }: Credentials): Promise<ClientRecord | undefined> {
       const isGenuine = await matches(await store.find(clientId), clientSecret);

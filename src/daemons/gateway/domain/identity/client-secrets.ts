@@ -2,15 +2,17 @@ import { createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { SECRET_COST } from './secret-cost.ts';
 
 const KEY_BYTES = 32;
-/** scrypt of the secret's SHA-256. */
+/** Current scheme: scrypt of the secret's SHA-256 digest. */
 const PREFIX = 'scrypt-sha256';
 /**
- * scrypt of the secret itself, an outdated scheme: scrypt keys an HMAC, which pads short keys with NUL bytes,
- * so `secret` and `secret\0` match alike.
+ * Outdated scheme: scrypt of the secret itself. scrypt uses it as an HMAC key and pads it with NUL bytes, so that
+ * `secret` and `secret\0` have the same hash.
  */
 const LEGACY_PREFIX = 'scrypt';
 
-/** Stored as `scrypt-sha256$N$r$p$<salt>$<key>`, with the parameters, so that they can be raised. */
+/**
+ * Returns `scrypt-sha256$N$r$p$<salt>$<key>`. The hash contains its cost parameters, so that they can be raised later.
+ */
 export async function hashSecret(secret: string): Promise<string> {
   const salt = randomBytes(16);
   const key = await derive(digestOf(secret), salt, SECRET_COST);
@@ -18,14 +20,14 @@ export async function hashSecret(secret: string): Promise<string> {
   return [PREFIX, N, r, p, salt.toString('base64url'), key.toString('base64url')].join('$');
 }
 
-/** Dummy hash for unknown clients: verification takes as long as a real one and never matches. */
+/** Hash for unknown clients. Verifying it takes as long as for a real one and never succeeds. */
 const DUMMY_HASH = [PREFIX, SECRET_COST.N, SECRET_COST.r, SECRET_COST.p, 'A'.repeat(22), 'A'.repeat(43)].join(
   '$',
 );
 
 /**
- * Verifies a secret. Without a hash it takes the same time and returns false, so that timing does not reveal
- * which clients exist.
+ * Verifies a secret. Without a hash it returns false after the same time, so that the timing does not reveal which
+ * clients exist.
  */
 export async function verifySecret(secret: string, hash: string | undefined): Promise<boolean> {
   const [prefix, N, r, p, salt, key] = (hash ?? DUMMY_HASH).split('$');
@@ -41,7 +43,7 @@ export async function verifySecret(secret: string, hash: string | undefined): Pr
   return timingSafeEqual(actual, expected) && hash !== undefined && !isPadded;
 }
 
-/** Whether the hash uses the outdated scheme; it is replaced at its next use. */
+/** Whether the hash uses the outdated scheme. Such a hash is replaced when the secret is used. */
 export function isOutdated(hash: string): boolean {
   return !hash.startsWith(`${PREFIX}$`);
 }

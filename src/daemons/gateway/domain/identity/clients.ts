@@ -15,13 +15,13 @@ export interface ClientsDeps {
   admins: Admins;
   random: Random;
   logger: Logger;
-  /** The operator's current client, which comes from a file and cannot be revoked here. */
+  /** The operator's current client. It comes from a file, so it cannot be revoked through the API. */
   operator: Pick<ClientRecord, 'clientId' | 'hostId'> | null;
 }
 
 export type Clients = ReturnType<typeof createClients>;
 
-/** Administration of client credentials. @spec docs/gateway.md "Who may call" */
+/** Creates the administration of client credentials. @spec docs/gateway.md "Who may call" */
 export function createClients({
   store,
   registry,
@@ -35,7 +35,7 @@ export function createClients({
     async create(caller: Caller, asked: { namespaceId?: string | undefined; name: string }) {
       admins.require(caller);
       const namespaceId = admins.scope(caller, asked.namespaceId);
-      // Each client has its own host id, so that revoking one does not affect others.
+      // Each client gets its own host id, because revocations apply to a host id.
       const hostId = `client:${random.uuid()}`;
       const { client, clientSecret } = await registry.draft({ hostId, namespaceId, name: asked.name });
       await store.create(client);
@@ -69,7 +69,8 @@ export function createClients({
           "The operator's client comes from credentials.json in the data folder; delete that file and restart to replace it.",
         );
       }
-      // Previous operator clients are already revoked, and share their host id with the current one.
+      // The operator's previous clients are already revoked. The host id is also that of the current client, so it
+      // stays valid.
       if (client.hostId === operator?.hostId) return;
       await revocations.revokeHost(client.hostId);
       logger.diagnostic({

@@ -12,15 +12,15 @@ import type { Clock } from '../../../../kit/time/clock.ts';
 import { type AuthFault, isCanonicalJwt } from './bearer.ts';
 import type { SigningKeys } from './signing-secrets.ts';
 
-/** Separate types, so that a container's token is never accepted as a client's. */
+/** Type of a token. A container's token is never accepted as a client's. */
 export type TokenType = 'access' | 'container';
 
 const ALGORITHM = 'HS256';
 
 /**
- * Times in epoch seconds. `typ` and `jti` are optional, as in tokens that others sign with the secret; the
- * host id then determines the type. `sid` names the login. Reserved host ids (`oauth:…`, `anonymous`) are
- * rejected. @spec JWT claims; Authentication 1
+ * Times are in epoch seconds; `sid` is the id of the login. Tokens that others sign with the secret may omit `typ` and
+ * `jti`; their host id determines the type. Reserved host ids (`oauth:…`, `anonymous`) are rejected.
+ * @spec JWT claims; Authentication 1
  */
 const Claims = z
   .object({
@@ -41,26 +41,26 @@ export interface TokenGrant {
   namespaceId: string;
   typ: TokenType;
   ttlSeconds: number;
-  /** For container tokens. */
+  /** Only for container tokens. */
   executionId?: string;
-  /** The login: the family of its refresh token. */
+  /** Id of the login, which is also the family of its refresh tokens. */
   sid?: string;
 }
 
 export interface MintedToken {
   token: string;
   jti: string;
-  /** Epoch ms. */
+  /** In epoch ms. */
   expiresAt: number;
 }
 
 export interface Jwts {
   mint(grant: TokenGrant): Promise<MintedToken>;
-  /** The claims of a valid token, or the fault of an invalid one. */
+  /** Returns the claims of a valid token, or the fault of an invalid one. */
   verify(token: string): Promise<Claims | AuthFault>;
 }
 
-/** Signs and verifies tokens of the gateway with HS256 only, whatever the token's header says. @spec JWT claims */
+/** Creates the functions that sign and verify the gateway's tokens. Only HS256 is accepted. @spec JWT claims */
 export function createJwts(deps: { keys: SigningKeys; clock: Clock; random: Random }): Jwts {
   const { keys, clock, random } = deps;
 
@@ -119,6 +119,6 @@ function faultOf(error: unknown): AuthFault {
   if (error instanceof errors.JWTClaimValidationFailed)
     return error.claim === 'nbf' ? 'JWT_NOT_ACTIVE' : 'JWT_CLAIMS_INVALID';
   if (error instanceof errors.JWTInvalid) return 'JWT_CLAIMS_INVALID';
-  // Not a JWT, another algorithm, or an unsupported header.
+  // The token is not a JWT, or has an unsupported algorithm or header.
   return 'UNKNOWN_TOKEN';
 }

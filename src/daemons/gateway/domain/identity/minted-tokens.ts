@@ -20,7 +20,7 @@ export interface MintedTokensDeps {
 
 export type MintedTokens = ReturnType<typeof createMintedTokens>;
 
-/** Access tokens that administrators issue and revoke manually. @spec docs/gateway.md "Who may call" */
+/** Creates the service for access tokens that administrators issue and revoke. @spec docs/gateway.md "Who may call" */
 export function createMintedTokens({ store, jwts, revocations, admins, clock, logger }: MintedTokensDeps) {
   return {
     async mint(
@@ -72,7 +72,7 @@ export function createMintedTokens({ store, jwts, revocations, admins, clock, lo
           `There is no minted token with the id "${jti}"; list all with \`svc tokens list\`. To revoke a client's tokens, use \`svc clients revoke\`.`,
         );
       }
-      // Includes the clock tolerance, during which an expired token is still accepted.
+      // The revocation also covers the clock tolerance, within which an expired token is still accepted.
       await revocations.revokeToken(jti, token.expiresAt + seconds(LIMITS.jwtClockToleranceSeconds));
       logger.diagnostic({
         domain: 'auth',

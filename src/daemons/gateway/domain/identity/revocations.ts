@@ -4,29 +4,35 @@ import { type Clock, every } from '../../../../kit/time/clock.ts';
 import type { Revocation, RevocationStore } from '../../../../store/ports/index.ts';
 import type { ProcessGroup } from '../../../group/process-group.ts';
 
-/** Fallback delay for revocations by other processes, in case their broadcast is lost. */
+/** Maximum delay for revocations by other processes if their broadcast is lost. */
 const POLL_MS = 200;
 const PAGE = 1000;
 const NEWS = 'revocations';
 
-/** Fields of a caller that can be revoked. */
+/** Fields of a caller by which it can be revoked. */
 export interface Revocable {
   hostId: string;
   jti: string | null;
-  /** The login that the token belongs to. */
+  /** Id of the login that the token belongs to. */
   sid?: string | undefined;
 }
 
 export interface Revocations {
   isRevoked(caller: Revocable): boolean;
   /**
-   * Revokes a host and everything it owns; effective in all processes when the promise settles. Returns false
-   * if already revoked.
+   * Revokes a host and its tokens. All processes reject them once the promise settles. Returns false if the host was
+   * already revoked.
    */
   revokeHost(hostId: string): Promise<boolean>;
-  /** Revokes a token by its `jti`, or all access tokens of a login by their `sid`, until `expiresAt`. */
+  /**
+   * Revokes a token by its `jti`, or all access tokens of a login by their `sid`. The revocation is kept until
+   * `expiresAt`.
+   */
   revokeToken(id: string, expiresAt: number): Promise<boolean>;
-  /** Called after each revocation, from any process, once it is effective here. */
+  /**
+   * Registers a listener that is called after each revocation by any process, once this process rejects the token or
+   * host.
+   */
   onRevoked(listener: () => void): void;
   close(): void;
 }
@@ -35,13 +41,14 @@ export interface RevocationsDeps {
   store: RevocationStore;
   clock: Clock;
   logger: Logger;
-  /** Other processes share the store and may revoke too. */
+  /** Other processes share the store and may revoke too, so changes are broadcast. */
   group: ProcessGroup;
 }
 
 /**
- * Revocations in memory, so that authentication checks them synchronously. They are stored first: a restart
- * cannot lose a confirmed one. @spec Gateway: DELETE /api/v1/hosts
+ * Keeps revocations in memory, so that authentication can check them synchronously. They are stored first, so that a
+ * restart cannot lose a confirmed one.
+ * @spec Gateway: DELETE /api/v1/hosts
  */
 export async function createRevocations({
   store,

@@ -5,18 +5,18 @@ import type { Logger } from '../../../../kit/telemetry/logger.ts';
 
 const MIN_BYTES = 32;
 
-/** Public in this source file, so its signatures prove nothing. */
+/** This secret is public, so signatures with it prove nothing. */
 const INSECURE_DEFAULT = 'svc-insecure-development-secret-that-everybody-knows';
 
-/** The first key signs; all of them verify. */
+/** JWT keys. `sign` signs new tokens. */
 export interface SigningKeys {
   sign: KeyObject;
   verify: readonly KeyObject[];
 }
 
 /**
- * Returns the JWT keys. Without `GATEWAY_JWT_SECRET`, development warns and uses the generated secret or the known
- * default. Production throws VALIDATION_ERROR then, and for secrets under 32 bytes, which can be brute-forced.
+ * Returns the JWT keys. Without `GATEWAY_JWT_SECRET`, development warns and uses a generated secret or the known
+ * default. Production throws VALIDATION_ERROR if it is missing or shorter than 32 bytes.
  * @spec Authentication 4
  */
 export function signingKeys(keys: KeyMaterial, profile: string, logger: Logger): SigningKeys {
@@ -42,7 +42,7 @@ export function signingKeys(keys: KeyMaterial, profile: string, logger: Logger):
 interface Problem {
   reasonCode: 'JWT_SECRET_MISSING' | 'JWT_SECRET_GENERATED' | 'JWT_SECRET_WEAK';
   message: string;
-  /** The consequence, which development logs as a warning. */
+  /** Consequence of the problem, which development logs as a warning. */
   risk: string;
 }
 

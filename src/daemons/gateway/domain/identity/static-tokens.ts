@@ -8,18 +8,19 @@ export const PLATFORM_SCOPE = 'platform';
 const PREFIX = 'host:token:';
 const PAGE = 500;
 
-/** @spec Static token entry */
+/** Lookup of static tokens. @spec Static token entry */
 export interface StaticTokens {
   /**
-   * Returns the token's caller: an exact lookup, including case and whitespace. Non-ASCII tokens match in
-   * both header encodings that clients use, UTF-8 and Latin-1.
+   * Returns the token's caller. Tokens must match exactly, including case and whitespace. Non-ASCII tokens may arrive
+   * as UTF-8 or Latin-1, because clients use both.
    */
   find(token: string): Promise<Caller | undefined>;
 }
 
 /**
- * Makes the cache hold exactly the config's static tokens, as `host:token:<token>`: a restart revokes those
- * removed from the config. @spec Static token entry; Authentication 5
+ * Stores the static tokens of the config as `host:token:<token>`, and deletes all others. A token that was removed from
+ * the config is thereby revoked at the next start.
+ * @spec Static token entry; Authentication 5
  */
 export async function syncStaticTokens(
   cache: KeyValueStore,
@@ -36,10 +37,10 @@ export async function syncStaticTokens(
   return storedStaticTokens(cache);
 }
 
-/** Static tokens stored by another process of this gateway. */
+/** Returns the lookup for static tokens that another process of this gateway has stored. */
 export function storedStaticTokens(cache: KeyValueStore): StaticTokens {
   async function lookUp(token: string): Promise<Caller | undefined> {
-    // Such a token cannot be a cache key, so the config cannot contain it either.
+    // Such text cannot be a cache key, so no stored token matches it.
     if (token.includes('\0') || !token.isWellFormed()) return undefined;
     return callerOf((await cache.get(PLATFORM_SCOPE, PREFIX + token))?.value);
   }
@@ -48,7 +49,7 @@ export function storedStaticTokens(cache: KeyValueStore): StaticTokens {
       const found = await lookUp(token);
       if (found) return found;
       const text = Buffer.from(token, 'latin1').toString('utf8');
-      // Invalid UTF-8 must not match by its replacement characters.
+      // Invalid UTF-8 is decoded with replacement characters, which must not match a token that contains them.
       return text !== token && Buffer.from(text).toString('latin1') === token ? lookUp(text) : undefined;
     },
   };

@@ -13,7 +13,7 @@ import type { Revocations } from './revocations.ts';
 
 const REFRESH_LIFE_MS = days(30);
 const ACCESS_LIFE_MS = seconds(LIMITS.accessTokenSeconds + LIMITS.jwtClockToleranceSeconds);
-/** A client whose response was lost retries within seconds; a later reuse suggests theft. */
+/** Within this time, reuse of a refresh token is a client's retry after a lost response. Later reuse suggests theft. */
 const LOST_REPLY_MS = seconds(10);
 
 export interface TokenPair {
@@ -33,7 +33,7 @@ export interface TokenExchangeDeps {
   logger: Logger;
 }
 
-/** Origin of rejected credentials. The client id they claim is not trusted for a tenant. */
+/** Sender of rejected credentials. It has no tenant, because the client id in a rejected request is not trusted. */
 export type Sender = Pick<Subject, 'ip' | 'requestId' | 'traceId'>;
 
 const REFUSAL_MESSAGE =
@@ -63,7 +63,7 @@ export class TokenExchange {
     return this.#pair(client, token, record.familyId);
   }
 
-  /** Exchanges a refresh token. Reuse of a spent one suggests theft: its whole family is revoked. */
+  /** Exchanges a refresh token for new tokens. Reuse of a spent one suggests theft, so its whole family is revoked. */
   async refresh(refreshToken: string, sender: Sender): Promise<TokenPair> {
     const tokenHash = hashOf(refreshToken);
     const known = await this.#deps.refreshTokens.find(tokenHash);
@@ -94,7 +94,7 @@ export class TokenExchange {
         sender,
       );
     const revoked = await this.#deps.refreshTokens.revokeFamily(familyId);
-    // Also revokes access tokens issued a moment ago: all carry the family's id.
+    // This also revokes access tokens that were just issued, because they contain the family's id.
     await this.#deps.revocations.revokeToken(familyId, this.#deps.clock.now() + ACCESS_LIFE_MS);
     throw this.#refused(
       'REFRESH_TOKEN_REUSED',
@@ -142,9 +142,7 @@ export class TokenExchange {
   }
 }
 
-/**
- * The store keeps only digests: 256 random bits need no salt, and a stolen database contains no usable token.
- */
+/** The store contains only digests. Tokens have 256 random bits, so the digests need no salt. */
 function hashOf(token: string): string {
   return createHash('sha256').update(token).digest('base64url');
 }

@@ -11,11 +11,11 @@ import type { WebhookSecrets } from '../verify/secrets.ts';
 import type { WebhookPauses } from './pauses.ts';
 
 export interface ProvisionOptions {
-  /** Undefined: unchanged. */
+  /** Whether the URL may name the namespace; undefined keeps the current setting. */
   namespaceInUrl: boolean | undefined;
-  /** A secret that the provider generated. */
+  /** A secret that the provider generated, if the administrator enters one. */
   given?: string | undefined;
-  /** Generates a secret even if one is provisioned and the provider generates its own. */
+  /** Generates a secret even if the webhook already has one and its provider usually generates secrets itself. */
   generate?: boolean | undefined;
   requestId: string;
   traceId: string;
@@ -55,8 +55,8 @@ export class WebhookAdmin {
   }
 
   /**
-   * Throws PLUGIN_NOT_FOUND, WEBHOOK_NOT_FOUND; VALIDATION_ERROR for an invalid instance id or given
-   * secret; CONFLICT when a generated secret would replace the provider's.
+   * Throws PLUGIN_NOT_FOUND or WEBHOOK_NOT_FOUND; VALIDATION_ERROR for an invalid instance id or secret; CONFLICT if a
+   * generated secret would replace one that the provider generated.
    */
   async provision(key: SecretKey, options: ProvisionOptions) {
     const target = this.#requireForAdmin(key);
@@ -71,7 +71,7 @@ export class WebhookAdmin {
     return { url, secret: options.given === undefined ? secret : '', rotated, requestsPerMinute };
   }
 
-  /** Paused async webhooks queue accepted deliveries; sync ones answer 503. */
+  /** Pauses the handler. Async deliveries are then accepted and queued; sync deliveries get 503. */
   async pause(key: SecretKey) {
     const { webhook } = this.#requireEndpoint(key);
     await this.#deps.pauses.pause(key);
@@ -91,8 +91,8 @@ export class WebhookAdmin {
   }
 
   /**
-   * Some providers issue the secret themselves: replacing it with a generated one would make every delivery
-   * fail with 401 after the 24-hour grace period.
+   * Throws CONFLICT if the provider generates secrets itself: a secret generated here would replace the provider's, and
+   * all deliveries would fail with 401 after the 24-hour grace period.
    */
   async #refuseReplacement(key: SecretKey, auth: WebhookAuthConfig): Promise<void> {
     const maker = auth.type === 'provider' ? SECRET_GENERATING_PROVIDERS[auth.provider] : undefined;
@@ -108,13 +108,15 @@ export class WebhookAdmin {
     );
   }
 
-  /** Like `requireForAdmin`, but a missing instance id means all instances. */
+  /** Finds a webhook. Unlike `requireForAdmin`, it accepts a missing instance id, which means all instances. */
   #requireEndpoint(key: SecretKey): DeclaredWebhook {
     const declared = this.#deps.targets.find(key.pluginId, key.event);
     return declared && key.instanceId === '' ? declared : this.#requireForAdmin(key);
   }
 
-  /** Finds the webhook like a delivery does, but a missing or unexpected instance id is 400. */
+  /**
+   * Finds a webhook by the rules for deliveries, but throws VALIDATION_ERROR for a missing or unexpected instance id.
+   */
   #requireForAdmin({ pluginId, event, instanceId }: SecretKey): DeclaredWebhook {
     const declared = this.#deps.targets.find(pluginId, event);
     if (declared && declared.webhook.multi !== (instanceId !== '')) {

@@ -7,7 +7,7 @@ import type {
 } from '../../../../../store/ports/index.ts';
 import { detailsOf, viewOf } from './delivery-view.ts';
 
-/** Records of deliveries. @spec docs/webhooks.md "Records" */
+/** Lists and shows the records of deliveries. @spec docs/webhooks.md "Records" */
 export class WebhookDeliveries {
   readonly #inbox: WebhookInbox;
 
@@ -28,7 +28,7 @@ export class WebhookDeliveries {
   }
 }
 
-/** Throws DELIVERY_NOT_FOUND, also for another tenant's delivery. */
+/** Returns a delivery. Throws DELIVERY_NOT_FOUND, also for a delivery of another tenant. */
 export async function requireDelivery(
   inbox: WebhookInbox,
   namespaceId: string,
@@ -46,7 +46,7 @@ function formatCursor({ receivedAt, position }: DeliveryCursor): string {
   return `${receivedAt}.${position}`;
 }
 
-/** Throws VALIDATION_ERROR. */
+/** Decodes the cursor of a list. Throws VALIDATION_ERROR. */
 function positionOf(cursor: string | undefined): DeliveryCursor | undefined {
   if (cursor === undefined) return undefined;
   const [, receivedAt, position] = /^(\d{1,15})\.(\d{1,15})$/.exec(cursor) ?? [];

@@ -7,7 +7,7 @@ import type { DeliveryRecord } from '../../../../../store/ports/index.ts';
 import { shownHeaders } from '../receive/request-head.ts';
 import { parseSteps } from '../receive/steps.ts';
 
-/** A delivery in lists and streams. */
+/** Returns a delivery as shown in lists and streams. */
 export function viewOf(record: DeliveryRecord): WebhookDelivery {
   const { webhookId, pluginId, event, namespaceId, mode, origin, source, receivedAt } = record;
   const { status, httpStatus, durationMs, attempts, nextAttemptAt, bodyBytes } = record;
@@ -36,7 +36,7 @@ export function viewOf(record: DeliveryRecord): WebhookDelivery {
   };
 }
 
-/** All details, for operators; never shown to the sender. */
+/** Returns a delivery with all details. Only operators may see them, never the sender. */
 export function detailsOf(record: DeliveryRecord): WebhookDeliveryDetails {
   const outcome = parse(record.outcome) as { explanation?: WebhookDeliveryDetails['explanation'] } | null;
   const { body, bodyEncoding } = textOf(record.body);
@@ -69,7 +69,7 @@ function reasonOf({ status, outcome }: DeliveryRecord): string | null {
   return error ? `${error.code}: ${error.message}` : null;
 }
 
-/** UTF-8 text unchanged, other bytes as base64. */
+/** Returns the body as text if it is UTF-8, otherwise as base64. */
 export function textOf(body: Uint8Array | null): { body: string | null; bodyEncoding: 'utf8' | 'base64' } {
   if (body === null) return { body: null, bodyEncoding: 'utf8' };
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);

@@ -11,12 +11,12 @@ export interface WebhookListingDeps {
   targets: WebhookTargets;
   secrets: WebhookSecrets;
   pauses: WebhookPauses;
-  /** Counts the requests without a record within the last day. */
+  /** Counts the webhook requests of the last day that were not recorded. */
   samples: RefusalSamples;
   urlOf: WebhookUrl;
 }
 
-/** Lists declared webhooks with their state in a namespace. @spec Webhook admin API */
+/** Lists the declared webhooks with their state in one namespace. @spec Webhook admin API */
 export class WebhookListing {
   readonly #deps: WebhookListingDeps;
 
@@ -24,7 +24,7 @@ export class WebhookListing {
     this.#deps = deps;
   }
 
-  /** Lists the webhooks of all plugins, or of one. */
+  /** Lists the webhooks of one plugin, by default of all plugins. */
   async list(namespaceId: string, pluginId?: string): Promise<WebhookListItem[]> {
     const { targets, secrets, pauses, samples, urlOf } = this.#deps;
     const [records, sums] = await Promise.all([secrets.list(namespaceId), samples.sums(namespaceId)]);

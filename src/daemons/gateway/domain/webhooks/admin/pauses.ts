@@ -6,20 +6,20 @@ import { endpointName } from '../receive/endpoint-name.ts';
 
 const SCOPE = 'webhook-pause';
 const MAX_PAUSES = 100_000;
-/** Delay until other gateway processes notice a change without a broadcast. */
+/** Maximum delay for changes by other gateway processes if their broadcast is lost. */
 const POLL_MS = 1000;
 
 export interface WebhookPausesDeps {
   cache: KeyValueStore;
   clock: Clock;
   logger: Logger;
-  /** Other gateway processes pause and resume too. */
+  /** Other gateway processes pause and resume too, so changes are broadcast. */
   group: ProcessGroup;
-  /** Called when deliveries on hold may run. */
+  /** Called when an endpoint is resumed, because its queued deliveries may run again. */
   onResume: () => void;
 }
 
-/** Paused endpoints, whose handlers are not called. @spec docs/webhooks.md "Pause" */
+/** Stores which webhook endpoints are paused. @spec docs/webhooks.md "Pause" */
 export class WebhookPauses {
   readonly #deps: WebhookPausesDeps;
   #paused: ReadonlySet<string>;
@@ -38,7 +38,7 @@ export class WebhookPauses {
     return new WebhookPauses(deps, await load(deps.cache));
   }
 
-  /** Synchronous, since it is checked for each delivery. */
+  /** Synchronous, because it is called for each delivery. */
   isPaused(key: SecretKey): boolean {
     const paused = this.#paused;
     if (paused.size === 0) return false;
@@ -48,7 +48,9 @@ export class WebhookPauses {
     );
   }
 
-  /** Durable once settled. Without an instance id: all instances. */
+  /**
+   * Pauses an endpoint, or all instances if the key has no instance id. The change is on disk once the promise settles.
+   */
   async pause(key: SecretKey): Promise<void> {
     const { cache, group } = this.#deps;
     await cache.set(SCOPE, endpointName(key), true);
@@ -56,7 +58,7 @@ export class WebhookPauses {
     await group.announce(SCOPE);
   }
 
-  /** Durable once settled. */
+  /** Resumes an endpoint. The change is on disk once the promise settles. */
   async resume(key: SecretKey): Promise<void> {
     const { cache, group, onResume } = this.#deps;
     await cache.delete(SCOPE, endpointName(key));

@@ -19,7 +19,7 @@ import { requireDelivery } from './deliveries.ts';
 
 export interface ReplaysDeps {
   inbox: WebhookInbox;
-  /** Shared by all gateway processes. */
+  /** A cache that all gateway processes share, for the claims of bulk replays. */
   cache: KeyValueStore;
   targets: WebhookTargets;
   dispatcher: WebhookDispatcher;
@@ -45,13 +45,15 @@ interface Replayed {
   replayOf: string;
 }
 
-/** Statuses without a handler run, which cannot be replayed. */
+/** Final statuses without a handler run. Such deliveries cannot be replayed. */
 const UNHANDLED: ReadonlySet<DeliveryStatus> = new Set(['refused', 'challenge', 'duplicate']);
 const UNFINISHED: ReadonlySet<DeliveryStatus> = new Set(['accepted', 'retrying', 'running']);
 const PAGE = 200;
-/** A position before every delivery. */
+/** A cursor before the first delivery. */
 const FIRST: DeliveryCursor = { receivedAt: 0, position: 0 };
-/** Claims of bulk replays; each lasts until the record says that the delivery was replayed. */
+/**
+ * Cache scope of bulk replays' claims. A claim is needed only until the record shows that the delivery was replayed.
+ */
 const CLAIMS = 'webhook-replay';
 const CLAIM_MS = minutes(1);
 
@@ -63,7 +65,7 @@ export class Replays {
     this.#deps = deps;
   }
 
-  /** Throws DELIVERY_NOT_FOUND; CONFLICT with the reason when the delivery cannot be replayed. */
+  /** Replays one delivery. Throws DELIVERY_NOT_FOUND, or CONFLICT with the reason if it cannot be replayed. */
   async replay(namespaceId: string, webhookId: string, call: Call): Promise<Replayed> {
     return this.#replayRecord(await requireDelivery(this.#deps.inbox, namespaceId, webhookId), call);
   }
@@ -81,8 +83,8 @@ export class Replays {
   }
 
   /**
-   * Throws CONFLICT with the reason when it cannot be replayed; WEBHOOK_NOT_FOUND or PLUGIN_NOT_FOUND without
-   * its handler.
+   * Returns the webhook that handles a replay. Throws CONFLICT with the reason if the delivery cannot be replayed;
+   * WEBHOOK_NOT_FOUND or PLUGIN_NOT_FOUND if its webhook is not declared any more.
    */
   #targetFor(record: DeliveryRecord): DeclaredWebhook {
     const { webhookId, status, pluginId, event, instanceId } = record;
@@ -126,7 +128,10 @@ export class Replays {
     return { webhookId: delivery.webhookId, replayOf: record.webhookId };
   }
 
-  /** Matching deliveries up to now, oldest first. Replays made by this call are excluded. */
+  /**
+   * Returns the ids of the deliveries that match the filter and already exist, oldest first. This excludes the new
+   * deliveries that bulk replays create.
+   */
   async *#matching(namespaceId: string, filter: DeliveryFilter): AsyncGenerator<string> {
     const newest = await this.#deps.inbox.latest();
     for (let after: DeliveryCursor | null = FIRST; after; ) {
@@ -136,7 +141,7 @@ export class Replays {
     }
   }
 
-  /** The delivery, unless it cannot be replayed, was replayed, or its redelivery succeeded. */
+  /** Returns the delivery; undefined if it cannot be replayed, was replayed before, or a redelivery of it succeeded. */
   async #findUnhandled(webhookId: string): Promise<DeliveryRecord | undefined> {
     const record = await this.#deps.inbox.find(webhookId);
     if (!record || record.body === null || record.replayedBy !== null) return undefined;
@@ -146,13 +151,16 @@ export class Replays {
     return isSettled ? undefined : record;
   }
 
-  /** Undefined: nothing to do. Of concurrent bulk replays in any process, only one replays a delivery. */
+  /**
+   * Replays a delivery unless that is unnecessary; undefined then. If bulk replays run concurrently, also in several
+   * processes, only one of them replays a delivery.
+   */
   async #replayOnce(webhookId: string, call: Call): Promise<Replayed | undefined> {
     if (!(await this.#findUnhandled(webhookId))) return undefined;
     if (!(await this.#deps.cache.setIfAbsent(CLAIMS, webhookId, call.requestId, CLAIM_MS))) return undefined;
     let replayed: Replayed | undefined;
     try {
-      // Another replay may have finished since the first check.
+      // Checked again: another bulk replay may have finished since the first check.
       const record = await this.#findUnhandled(webhookId);
       replayed = record && (await this.#replayRecord(record, call));
       return replayed;

@@ -14,10 +14,10 @@ import { schemeOf } from '../verify/schemes.ts';
 import type { WebhookSecrets } from '../verify/secrets.ts';
 
 export interface Sample extends SecretKey {
-  /** The payload; undefined: the declared sample. */
+  /** The payload; undefined for the sample that the webhook declares. */
   data: unknown;
   headers: Record<string, string>;
-  /** The caller's address. */
+  /** The caller's IP address. */
   source: string;
   requestId: string;
   traceId: string;
@@ -31,7 +31,7 @@ export interface WebhookSamplesDeps {
   random: Random;
 }
 
-/** Connection headers, which do not apply to an internal request. */
+/** Given headers that are left out, because the internal request does not need them or sets them itself. */
 const NOT_SENT = new Set([
   'content-encoding',
   'content-length',
@@ -41,7 +41,7 @@ const NOT_SENT = new Set([
   HEADERS.namespace,
 ]);
 
-/** Sends a delivery to this gateway as a sender would, through every step. @spec docs/webhooks.md "Send" */
+/** Sends deliveries to this gateway. They pass all steps, like those of a real sender. @spec docs/webhooks.md "Send" */
 export class WebhookSamples {
   readonly #deps: WebhookSamplesDeps;
 
@@ -49,14 +49,14 @@ export class WebhookSamples {
     this.#deps = deps;
   }
 
-  /** Resolves with the response to the sender. Throws if the sample cannot be sent. */
+  /** Sends a sample. Resolves with the response that a sender would get. Throws if the sample cannot be sent. */
   async send({ data, headers, source, requestId, traceId, ...key }: Sample) {
     const { pluginId, event, namespaceId } = key;
     const instanceId = key.instanceId === '' ? undefined : key.instanceId;
     const target = this.#deps.targets.require(pluginId, event, instanceId);
     const payload = data === undefined ? await declaredSample(target) : JSON.stringify(data);
     const body = Buffer.from(payload);
-    // Lower case, since a differently cased name would duplicate the signature's header.
+    // Lower case, because a name in another case would add a second signature header.
     const given = Object.entries(headers)
       .map(([name, value]) => [name.toLowerCase(), value] as const)
       .filter(([name]) => !NOT_SENT.has(name));
@@ -112,7 +112,7 @@ export class WebhookSamples {
   }
 }
 
-/** Reads the declared file, which must be inside the plugin's folder. */
+/** Reads the sample file that the manifest declares. It must be inside the plugin's folder. */
 async function declaredSample({ plugin, webhook }: DeclaredWebhook): Promise<string> {
   if (webhook.sample === undefined)
     throw new PlatformError(

@@ -1,28 +1,32 @@
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { DeliveryRecord, WebhookInbox } from '../../../../../store/ports/index.ts';
 
-/** Stream cursor: position plus deliveries still open. */
+/**
+ * Cursor of a delivery stream: the position of the last delivery sent, and the positions of those sent before they
+ * ended.
+ */
 export interface TailCursor {
   position: number;
   open: number[];
 }
 
 export interface TailEvent {
-  /** `ended`: the delivery was sent before, while it was open. */
+  /** `delivery`: a new delivery. `ended`: a delivery that was sent earlier, before its end. */
   kind: 'delivery' | 'ended';
   record: DeliveryRecord;
-  /** Cursor to continue after this event. */
+  /** Cursor with which a client continues after this event. */
   cursor: TailCursor;
 }
 
-/** Maximum open deliveries in a cursor; the oldest ones are dropped. */
+/** Maximum open deliveries in a cursor. The oldest are dropped, so that their end is not sent. */
 const MAX_OPEN = 200;
 const PAGE = 100;
 const OPEN = new Set(['accepted', 'retrying', 'running']);
 
 /**
- * New deliveries since `cursor` in order, then the ends of open ones. The cursor is the stream's whole state,
- * so that a client can resume after any time. @spec docs/webhooks.md "Tail"
+ * Returns the ends of the cursor's open deliveries, then newer deliveries in order. The cursor holds the whole state of
+ * a stream, so that a client can resume at any time.
+ * @spec docs/webhooks.md "Tail"
  */
 export async function readTail(
   inbox: WebhookInbox,
@@ -48,12 +52,12 @@ export async function readTail(
   return events;
 }
 
-/** `123`, or `123.120.121` with open deliveries. */
+/** Returns `<position>`, followed by the positions of open deliveries: `123.120.121`. */
 export function formatCursor({ position, open }: TailCursor): string {
   return [position, ...open].join('.');
 }
 
-/** Throws VALIDATION_ERROR. */
+/** Parses the text of `formatCursor`. Throws VALIDATION_ERROR. */
 export function parseCursor(text: string): TailCursor {
   if (!/^\d{1,15}(?:\.\d{1,15}){0,200}$/.test(text))
     throw new PlatformError(

@@ -1,8 +1,8 @@
 import type { QueuedDelivery } from './attempts.ts';
 
-/** Delays handlers until the 202 of their delivery is written. */
+/** Delays the handler of an async delivery until its 202 response is written. */
 export class AnswerGate {
-  /** Ids not answered yet; with the delivery once it is next in the queue and has its slot and order. */
+  /** Deliveries without a written response, by webhook id. Undefined until the delivery is next in the queue. */
   readonly #unanswered = new Map<string, QueuedDelivery | undefined>();
   readonly #released: QueuedDelivery[] = [];
 
@@ -10,7 +10,7 @@ export class AnswerGate {
     this.#unanswered.set(webhookId, undefined);
   }
 
-  /** Returns whether the delivery was already waiting; `next` returns it then. */
+  /** Marks a delivery as answered. Returns true if it was already held; `next` then returns it. */
   answered(webhookId: string): boolean {
     const item = this.#unanswered.get(webhookId);
     this.#unanswered.delete(webhookId);
@@ -19,7 +19,7 @@ export class AnswerGate {
     return true;
   }
 
-  /** Holds a delivery whose 202 is pending; returns false if it may start. */
+  /** Holds a delivery without a written response and returns true. Returns false if its handler may start. */
   keeps(item: QueuedDelivery): boolean {
     const { webhookId } = item.delivery;
     if (!this.#unanswered.has(webhookId)) return false;
@@ -27,7 +27,7 @@ export class AnswerGate {
     return true;
   }
 
-  /** The first held delivery that is answered by now. These start before all others. */
+  /** Returns the first held delivery that was answered meanwhile. These start before queued deliveries. */
   next(): QueuedDelivery | undefined {
     return this.#released.shift();
   }

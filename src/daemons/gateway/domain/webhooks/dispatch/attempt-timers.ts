@@ -2,7 +2,7 @@ import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { Deadlines } from '../../../../../kit/time/deadlines.ts';
 import type { NewDelivery } from '../../../../../store/ports/index.ts';
 
-/** Maximum deliveries with a retry timer; any further ones are polled from the store. */
+/** Maximum deliveries with a retry timer. Further ones wait until the store is scanned again. */
 const MAX_TIMERS = 10_000;
 
 /** Retry timers of deliveries. */
@@ -16,12 +16,12 @@ export class AttemptTimers {
     this.#deadlines = deadlines;
   }
 
-  /** Deliveries with an order always get a timer: otherwise their successors would overtake them. */
+  /** Deliveries with an order key always get a timer, because later ones with the same key would overtake them. */
   maySchedule({ orderKey }: Pick<NewDelivery, 'orderKey'>): boolean {
     return this.#stops.size < MAX_TIMERS || orderKey !== null;
   }
 
-  /** `at`: epoch ms of this machine's clock. */
+  /** Schedules a retry. `at` is in epoch ms of this machine's clock. */
   schedule(webhookId: string, at: number, due: () => void): void {
     const stop = this.#clock.after(this.#deadlines.leftMs(at), () => {
       this.#stops.delete(webhookId);

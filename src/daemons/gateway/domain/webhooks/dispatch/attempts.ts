@@ -18,12 +18,12 @@ export interface AttemptsDeps {
   observe: (pluginId: string, event: string, status: string) => void;
 }
 
-/** An accepted delivery in memory. */
+/** An accepted delivery in memory, with what its next attempt needs. */
 export interface QueuedDelivery {
   delivery: NewDelivery;
-  /** The webhook at the time of enqueueing; determines its concurrency limit. */
+  /** The webhook's declaration when the delivery was queued. It determines the concurrency limit. */
   target: DeclaredWebhook;
-  /** Undefined while it waits for a retry; the store has it. */
+  /** The parsed body; undefined between attempts, when only the store has the body. */
   payload: JsonPayload | undefined;
   /** Number of attempts so far. */
   attempts: number;
@@ -31,13 +31,13 @@ export interface QueuedDelivery {
 }
 
 export interface AttemptEnd {
-  /** Epoch ms; undefined: no further attempt. */
+  /** Time of the next attempt in epoch ms; undefined if there is none. */
   nextAttemptAt: number | undefined;
-  /** The delivery could not be read from the store, so it did not run and stays open. */
+  /** Whether the delivery could not be read from the store. It did not run, and remains unfinished. */
   isUnread: boolean;
 }
 
-/** Share of a backoff that is random, so that simultaneous failures do not retry simultaneously. */
+/** Maximum random share of a backoff, so that deliveries that fail together are not retried together. */
 const JITTER = 0.2;
 
 /** Runs attempts of accepted deliveries, and stores their outcome. @spec docs/webhooks.md "Async" */
@@ -48,7 +48,7 @@ export class Attempts {
     this.#deps = deps;
   }
 
-  /** Runs the currently loaded handler and stores the outcome. Never rejects. */
+  /** Runs the handler as currently loaded and stores the outcome. Never rejects. */
   async attempt(item: QueuedDelivery, target: DeclaredWebhook): Promise<AttemptEnd> {
     const { delivery } = item;
     const startedAt = this.#deps.clock.now();
@@ -57,7 +57,7 @@ export class Attempts {
     item.payload = undefined;
     if (payload === 'gone' || payload === 'unread')
       return { nextAttemptAt: undefined, isUnread: payload === 'unread' };
-    // No delivery id: runs started by an async or replayed delivery are identified by its webhook id.
+    // No delivery id: workflows started by async or replayed deliveries are identified by the webhook id instead.
     const handled = await this.#deps.call(delivery, target, payload, null);
     item.attempts++;
     const { retry } = target.webhook;
@@ -120,11 +120,11 @@ export class Attempts {
         durationMs: Math.max(0, this.#deps.clock.now() - delivery.receivedAt),
         nextAttemptAt,
       });
-      // Otherwise the sender's redelivery would run a successfully replayed delivery again.
+      // Without this, a redelivery by the sender would run again although the replay succeeded.
       if (handled.succeeded && delivery.origin === 'replay' && marker)
         await this.#deps.inbox.settleMarker(marker, this.#deps.clock.now() + LIMITS.idempotencyWindowMs);
     } catch (error) {
-      // The delivery stays open in the store, so the next start runs it again.
+      // The record remains unfinished in the store, so the delivery runs again after the next start.
       this.#deps.logger.error('The end of an accepted delivery could not be written', {
         error,
         meta: { webhookId },

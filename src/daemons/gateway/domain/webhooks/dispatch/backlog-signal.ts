@@ -1,4 +1,6 @@
-/** Signals that stored deliveries may run again: after a resume, a reload, or the return of a service. */
+/**
+ * Notifies the dispatcher that stored deliveries may run again: after a resume, a reload, or the recovery of a service.
+ */
 export class BacklogSignal {
   readonly #listeners = new Set<() => void>();
 

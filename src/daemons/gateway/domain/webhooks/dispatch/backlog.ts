@@ -7,21 +7,21 @@ const RETRY_MS = 1000;
 export interface DeliveryBacklogDeps {
   inbox: Pick<WebhookInbox, 'unfinished'>;
   logger: Logger;
-  /** Whether memory takes no more deliveries. */
+  /** Whether memory has no room for more deliveries. */
   isFull(): boolean;
-  /** Takes a stored delivery into memory, unless it is there already. */
+  /** Adds a stored delivery to the queue in memory, unless it is already there. */
   hold(record: DeliveryRecord): void;
-  /** Lets deliveries be held again, since no page that lists them is being read. */
+  /** Allows these deliveries to be added again. Called when no page that may still list them is being read. */
   forget(webhookIds: readonly string[]): void;
 }
 
-/** Accepted deliveries that only the store has. Loads them in order, page by page. */
+/** Accepted deliveries that are in the store but not in memory. Loads them in order, page by page. */
 export class DeliveryBacklog {
   readonly #deps: DeliveryBacklogDeps;
   #isPending = false;
   /**
-   * Up to this position, open deliveries are in memory or on hold. Without it, each refill would rescan a
-   * paused webhook's backlog: two thirds of the CPU time at 60,000 deliveries.
+   * Unfinished deliveries up to this position are in memory or on hold. Otherwise each refill would scan a paused
+   * webhook's deliveries again, which took two thirds of the CPU time with 60,000 of them.
    */
   #position = 0;
   #mustRescan = false;
@@ -33,7 +33,7 @@ export class DeliveryBacklog {
     this.#deps = deps;
   }
 
-  /** The store has deliveries that are not in memory. */
+  /** Whether the store has deliveries that are not in memory. */
   get isPending(): boolean {
     return this.#isPending;
   }
@@ -42,12 +42,12 @@ export class DeliveryBacklog {
     return this.#refill !== undefined;
   }
 
-  /** A delivery was left in the store alone. */
+  /** Records that a new delivery is only in the store. */
   add(): void {
     this.#isPending = true;
   }
 
-  /** The next refill starts with the oldest delivery. */
+  /** Makes the next refill start with the oldest delivery. */
   rescan(): void {
     this.#mustRescan = true;
     this.#isPending = true;
@@ -63,7 +63,7 @@ export class DeliveryBacklog {
     });
   }
 
-  /** A page that is being read may still list a delivery that has just finished. */
+  /** Allows a finished delivery to be added again, once no page that may still list it is being read. */
   finished(webhookId: string): void {
     if (this.#refill) this.#finishedMeanwhile.push(webhookId);
     else this.#deps.forget([webhookId]);

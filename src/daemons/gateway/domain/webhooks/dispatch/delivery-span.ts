@@ -2,8 +2,8 @@ import { spanIdOf } from '../../../../../kit/telemetry/trace.ts';
 import type { NewDelivery } from '../../../../../store/ports/index.ts';
 
 /**
- * Span id of the request that sent a delivery, derived from the delivery's id, so that later work in any
- * process can refer to it. Undefined for samples and replays.
+ * Returns the span id of the request that sent a delivery; undefined for samples and replays. It is derived from the
+ * webhook id, so that all processes can link later spans to it.
  */
 export function deliverySpan({
   origin,

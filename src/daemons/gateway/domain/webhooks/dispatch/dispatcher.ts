@@ -15,27 +15,27 @@ import { Queue } from './queue.ts';
 export interface WebhookDispatcherDeps extends AttemptsDeps {
   targets: WebhookTargets;
   pauses: Pick<WebhookPauses, 'isPaused'>;
-  /** State of the services that plugins call; default: all are available. */
+  /** State of the services that plugins call. Without it, all count as available. */
   services?: Pick<NeededServices, 'isAway' | 'confirm'>;
-  /** Concurrent async deliveries over all plugins. */
+  /** Maximum concurrent async deliveries of all plugins. */
   concurrency: number;
 }
 
-/** Maximum async deliveries in memory, by count and body bytes; further ones stay in the store. */
+/** Maximum async deliveries in memory, by count and body bytes. Further ones stay in the store. */
 const MAX_HELD = 1000;
 const MAX_HELD_BYTES = 32 * 1024 * 1024;
 const RESCAN_MS = seconds(30);
 /**
- * Handler concurrency while more deliveries arrive than responses are sent: senders time out, the inbox can
- * wait.
+ * Maximum concurrent handlers while many deliveries are being received. Responses come first: senders time out, but
+ * stored deliveries can wait.
  */
 const BUSY_CONCURRENCY = 2;
-/** Deliveries being received at which accepting gets priority over handlers. */
+/** Number of deliveries being received at which `BUSY_CONCURRENCY` applies. */
 const BUSY_FROM = 16;
 
 export interface WebhookDispatcher {
   /**
-   * Queues an accepted, stored delivery. Returns a promise only if the caller must wait before it answers, to
+   * Queues an accepted delivery that is already stored. If it returns a promise, the response must wait for it, to
    * preserve the order of deliveries.
    */
   enqueue(
@@ -45,32 +45,29 @@ export interface WebhookDispatcher {
     marker?: Uint8Array | null,
   ): void | Promise<void>;
   /**
-   * Delays the handler of this delivery until `answered`. Call it before the commit, since a refill from the
-   * store may find the delivery from then on.
+   * Delays the handler of this delivery until `answered` is called. Must be called before the commit, because the
+   * dispatcher may load the delivery from the store right after it.
    */
   expectAnswer(webhookId: string): void;
-  /** The 202 was written, or never will be. */
+  /** Must be called when the 202 is written or cannot be written any more. */
   answered(webhookId: string): void;
-  /** Async deliveries waiting in memory, and running. */
+  /** Number of async deliveries that wait in memory, and of those that run. */
   readonly load: { waiting: number; running: number };
-  /** Adjusts the number of deliveries being received. */
+  /** Changes the number of deliveries that are being received. */
   receiving(change: 1 | -1): void;
-  /** Runs stored deliveries that are not in memory: from an earlier process, or held back until now. */
+  /** Runs stored deliveries that are not in memory: those of an earlier process, or those on hold until now. */
   runBacklog(): void;
-  /** Waits for running deliveries; waiting ones stay in the store for the next start. */
+  /** Waits for running deliveries. Waiting ones stay in the store for the next start. */
   close(): Promise<void>;
 }
 
-/** The dispatcher of the primary process; other gateway processes hand over their deliveries. */
+/** The dispatcher of the primary process, which also runs deliveries that other gateway processes accepted. */
 export interface PrimaryDispatcher extends WebhookDispatcher {
-  /** Adds deliveries that another process accepted, in this order. */
+  /** Adds deliveries that another process accepted, in the given order. */
   admit(webhookIds: readonly string[]): Promise<void>;
 }
 
-/**
- * Runs accepted deliveries, from memory or from the durable inbox. @spec Webhook delivery step 7;
- * docs/webhooks.md "Async"
- */
+/** Runs accepted deliveries, from memory or from the store. @spec Webhook delivery step 7; docs/webhooks.md "Async" */
 export class InboxDispatcher implements PrimaryDispatcher {
   readonly #deps: WebhookDispatcherDeps;
   readonly #deadlines: Deadlines;
@@ -78,7 +75,7 @@ export class InboxDispatcher implements PrimaryDispatcher {
   readonly #timers: AttemptTimers;
   readonly #gate = new AnswerGate();
   readonly #queue = new Queue<QueuedDelivery>({
-    // Bytes and text; the parsed value takes about as much again.
+    // The body and its text. The parsed value needs about as much memory again.
     bytesOf: ({ delivery, payload }) => (delivery.body?.byteLength ?? 0) + (payload?.text.length ?? 0),
     limitOf: ({ delivery, target: { webhook } }) =>
       webhook.concurrency === undefined
@@ -89,8 +86,8 @@ export class InboxDispatcher implements PrimaryDispatcher {
   });
   readonly #running = new Map<string, Promise<void>>();
   /**
-   * Waiting or running deliveries, and those finished while a page that still lists them was read: never
-   * dispatched twice.
+   * Ids of deliveries that must not be queued again: those that wait or run, and those that have finished but may still
+   * be listed by a page that is being read.
    */
   readonly #known = new Set<string>();
   readonly #backlog: DeliveryBacklog;
@@ -123,7 +120,7 @@ export class InboxDispatcher implements PrimaryDispatcher {
     marker: Uint8Array | null = null,
   ): void {
     if (this.#deps.pauses.isPaused(delivery)) return;
-    // A refill may have found the delivery between its commit and this call.
+    // The delivery may already have been loaded from the store, between its commit and this call.
     if (this.#known.has(delivery.webhookId)) return;
     if (!this.#mustWaitInStore(delivery)) {
       this.#known.add(delivery.webhookId);
@@ -173,7 +170,9 @@ export class InboxDispatcher implements PrimaryDispatcher {
     return this.#queue.size >= MAX_HELD || this.#queue.bytes >= MAX_HELD_BYTES;
   }
 
-  /** Whether a new delivery must stay in the store, behind older ones that are only there. */
+  /**
+   * Whether a new delivery must stay in the store for now, because memory is full or older deliveries are only there.
+   */
   #mustWaitInStore({ orderKey }: NewDelivery): boolean {
     const { isPending, isRefilling } = this.#backlog;
     if (!isPending && !this.#isClosed && !this.#isFull && !(isRefilling && orderKey !== null)) return false;
@@ -187,7 +186,7 @@ export class InboxDispatcher implements PrimaryDispatcher {
     while (!this.#isClosed && this.#running.size < limit) {
       const item = this.#gate.next() ?? this.#queue.take();
       if (!item) break;
-      // Frees its slot: a response queued behind a slow one on its connection can take long.
+      // Frees the slot, because writing a response can take long if an earlier one on the same connection is slow.
       if (this.#gate.keeps(item)) continue;
       const target = this.#runnableTarget(item.delivery);
       if (target) this.#running.set(item.delivery.webhookId, this.#run(item, target));
@@ -204,7 +203,7 @@ export class InboxDispatcher implements PrimaryDispatcher {
     try {
       const unsure = services?.confirm(target);
       if (unsure) await unsure;
-      // A service that recovers from now on finds this delivery in the store.
+      // When the service recovers later, this delivery is loaded from the store.
       isHeld = services?.isAway(target) ?? false;
       if (isHeld) return;
       const end = await this.#attempts.attempt(item, target);
@@ -218,7 +217,9 @@ export class InboxDispatcher implements PrimaryDispatcher {
     }
   }
 
-  /** The delivery stays in the store until the next full scan, with its successors of the same order key. */
+  /**
+   * Removes a delivery and later ones with its order key from memory. They stay in the store until the next full scan.
+   */
   #putBack(item: QueuedDelivery): void {
     for (const { delivery } of this.#queue.drop(item)) this.#known.delete(delivery.webhookId);
   }
@@ -226,7 +227,7 @@ export class InboxDispatcher implements PrimaryDispatcher {
   #settle(item: QueuedDelivery, target: DeclaredWebhook, again: number | undefined): void {
     this.#queue.done(item, { keepsOrder: again !== undefined });
     if (again !== undefined && this.#timers.maySchedule(item.delivery)) {
-      // The store keeps its body meanwhile.
+      // The body is not kept in memory between attempts, because the store has it.
       this.#schedule({ ...item, target, delivery: { ...item.delivery, body: null } }, again);
       return;
     }
@@ -269,8 +270,8 @@ export class InboxDispatcher implements PrimaryDispatcher {
   }
 
   /**
-   * Returns the current target of a delivery. Undefined: the delivery stays in the store until its webhook is resumed,
-   * or its plugin or a service is back.
+   * Returns the current webhook of a delivery. Undefined if the delivery must stay in the store, because its webhook is
+   * paused or its plugin or a service is unavailable.
    */
   #runnableTarget(delivery: NewDelivery): DeclaredWebhook | undefined {
     const { pauses, targets, services, logger } = this.#deps;

@@ -15,7 +15,7 @@ export type Execute = (call: {
   host: HostKind;
   hostContext: Record<string, unknown>;
   input: unknown;
-  /** The input as JSON text. */
+  /** The handler's input as JSON text. */
   inputText: string;
   tenantId: string;
   requestId: string;
@@ -24,14 +24,14 @@ export type Execute = (call: {
   timeoutMs: number;
 }) => Promise<CommandResult>;
 
-/** Outcome of a handler's run, for the sender and for the record. */
+/** Outcome of a handler run, for the response to the sender and for the record. */
 export interface Handled {
   succeeded: boolean;
   httpStatus: number;
   body: unknown;
   /** Response headers, such as Retry-After. */
   headers?: Record<string, string>;
-  /** JSON for the delivery's record. */
+  /** The outcome as JSON, for the delivery's record. */
   record: string;
 }
 
@@ -40,22 +40,26 @@ export type CallHandler = (
   target: DeclaredWebhook,
   payload: JsonPayload,
   /**
-   * The sender's id, if redeliveries get their own record: what the delivery starts is started once per id.
+   * The sender's delivery id, if each redelivery has a record of its own. Workflows are then started once per delivery
+   * id.
    */
   deliveryId: string | null,
 ) => Promise<Handled>;
 
-/** Maximum characters of a handler's result in the record. */
+/** Maximum characters of a handler's result that are recorded. */
 const MAX_RECORD_CHARS = 16 * 1024;
 
-/** Time limit of a handler in ms. */
+/** Returns the time limit of a webhook's handler, in ms. */
 export function handlerTimeoutMs({ plugin, webhook }: DeclaredWebhook): number {
   return webhook.timeoutMs ?? plugin.manifest.permissions.quotas?.timeoutMs ?? LIMITS.routeTimeoutMs;
 }
 
-/** Step 7: calls the handler. Never throws. @spec Webhook delivery step 7; Webhook handler context */
+/** Creates the function that calls handlers. It never throws. @spec Webhook delivery step 7; Webhook handler context */
 export function createHandlerCall(execute: Execute, logger: Logger): CallHandler {
-  /** The sender of an async delivery never sees the failure, so it is logged and recorded. */
+  /**
+   * Logs a failure that the handler returned. An async delivery is answered before its handler runs, so its sender does
+   * not see it.
+   */
   function logReturnedFailure(delivery: NewDelivery, { exitCode, error }: CommandResult): void {
     const { webhookId, pluginId, event, mode } = delivery;
     const code = error?.code ?? 'EXECUTION_ERROR';
@@ -111,8 +115,8 @@ function logFieldsOf({ requestId, traceId, namespaceId, pluginId }: NewDelivery)
 }
 
 /**
- * The text of an exception is only for the operator's record and the log: it may hold data that a sender must
- * not see.
+ * Returns the parts of an error that the sender may see. The text of an exception is only recorded and logged, because
+ * it may contain confidential data.
  */
 function publicPart({ code, message, details }: PlatformError, webhookId: string) {
   if (code !== 'EXECUTION_ERROR') return { message, details: { ...details, webhookId } };

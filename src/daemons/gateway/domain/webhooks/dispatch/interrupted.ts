@@ -11,7 +11,10 @@ interface InterruptedDeps {
   logger: Logger;
 }
 
-/** Call before any delivery is received: an earlier gateway left those that are `running`. */
+/**
+ * Marks deliveries that an earlier gateway left `running` as interrupted. Must be called before any delivery is
+ * received.
+ */
 export async function markInterrupted({ inbox, logger }: Pick<InterruptedDeps, 'inbox' | 'logger'>) {
   const interrupted = await inbox.interrupt();
   if (interrupted > 0)
@@ -19,8 +22,8 @@ export async function markInterrupted({ inbox, logger }: Pick<InterruptedDeps, '
 }
 
 /**
- * Marks sync deliveries of a dead process as interrupted: those received before its end that no live process
- * has in flight.
+ * Marks the sync deliveries of a process that has ended as interrupted: those received before its end that are not in
+ * flight in another process.
  */
 export function watchInterrupted(
   group: ProcessGroup,
@@ -43,7 +46,10 @@ export function watchInterrupted(
   });
 }
 
-/** Throws if a process does not answer: nothing may be marked then. */
+/**
+ * Returns the ids of in-flight deliveries of all processes. Throws if one does not answer, so that nothing is marked by
+ * mistake.
+ */
 async function inFlightAnywhere(group: PrimaryProcess, here: ReadonlySet<string>): Promise<string[]> {
   const others = await Promise.all(group.members().map((member) => member.call(UNDER_WAY)));
   return [...here, ...(others as string[][]).flat()];

@@ -9,9 +9,9 @@ export interface NeededServicesDeps {
   peers: Pick<Peers, 'known'>;
   use: Pick<ServiceUse, 'neededBy'>;
   logger: Logger;
-  /** Called when a service is available again: deliveries on hold may run. */
+  /** Called when a service is available again, because deliveries on hold may run. */
   onBack: () => void;
-  /** Real time: it paces requests to other processes. */
+  /** Default: real time, also with a test clock, because it sets the interval of requests to other processes. */
   clock?: Clock;
 }
 
@@ -24,7 +24,7 @@ interface Probed {
   okUntil: number;
   isAway: boolean;
   probing: Promise<void> | undefined;
-  /** Armed only while the service is unavailable and no probe is in flight. */
+  /** Stops the timer for the next probe. It runs only while the service is unavailable and no probe is in flight. */
   stopTimer: () => void;
 }
 
@@ -41,14 +41,17 @@ export class NeededServices {
   }
 
   /**
-   * Whether a needed service is known to be unavailable. Sends no request: only its timer probes an
-   * unavailable service.
+   * Whether a service that the plugin needs is known to be unavailable. Sends no request: unavailable services are
+   * probed by a timer.
    */
   isAway(target: DeclaredWebhook): boolean {
     return this.#neededBy(target).some((name) => this.#stateOf(name).isAway);
   }
 
-  /** Resolves once `isAway` is up to date; undefined if it already is. */
+  /**
+   * Probes services whose state is unknown or outdated. Resolves when `isAway` is up to date; undefined if it already
+   * is.
+   */
   confirm(target: DeclaredWebhook): undefined | Promise<unknown> {
     const needed = this.#neededBy(target).map((name) => ({ name, state: this.#stateOf(name) }));
     if (needed.some(({ state }) => state.isAway)) return undefined;
@@ -63,7 +66,10 @@ export class NeededServices {
     for (const { stopTimer } of this.#probed.values()) stopTimer();
   }
 
-  /** Excludes services whose URL is unknown here: no delivery waits for them. */
+  /**
+   * Returns the services that the plugin needs. Those without a known URL are left out, so that no delivery waits for
+   * them.
+   */
   #neededBy({ plugin }: DeclaredWebhook): NeededService[] {
     const { peers, use } = this.#deps;
     const known = peers.known();

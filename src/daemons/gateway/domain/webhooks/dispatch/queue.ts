@@ -1,27 +1,27 @@
-/** How a queue orders and limits its items. */
+/** Functions that determine how a queue orders and limits its items. */
 export interface QueueRules<Item> {
   bytesOf(item: Item): number;
-  /** Items of the same name share a concurrency limit; undefined: no limit. */
+  /** Returns the concurrency limit of an item; undefined for none. Items with the same name share it. */
   limitOf(item: Item): { name: string; limit: number } | undefined;
-  /** Items with the same order key run one after another. */
+  /** Returns the order key of an item. Items with the same key run one after another. */
   orderOf(item: Item): string | undefined;
 }
 
-/** Running items of one concurrency limit, and those that wait for a slot. */
+/** A concurrency limit: the number of its running items, and the items that wait for a slot. */
 interface Limited<Item> {
   running: number;
   waiting: Item[];
 }
 
 /**
- * FIFO queue with concurrency limits and order keys. Blocked items wait in lists of their own, so that
- * taking the next runnable item is O(1).
+ * FIFO queue with concurrency limits and order keys. Blocked items are kept in separate lists, so that finding the next
+ * runnable item takes O(1).
  */
 export class Queue<Item> {
   readonly #rules: QueueRules<Item>;
   readonly #ready: Item[] = [];
   readonly #limited = new Map<string, Limited<Item>>();
-  /** Items that wait behind the running one, by order key. */
+  /** Items that wait for an earlier item with the same order key, by order key. */
   readonly #orders = new Map<string, Item[]>();
   #size = 0;
   #bytes = 0;
@@ -45,8 +45,8 @@ export class Queue<Item> {
   }
 
   /**
-   * Reserves the item's position in its order, to run at `release`. Returns false if the order is busy: the
-   * item then waits as if pushed.
+   * Reserves the item's position among those with its order key; it runs after `release`. Returns false if an earlier
+   * one is not done: the item then waits like a pushed one.
    */
   reserve(item: Item): boolean {
     if (this.#enterOrder(item)) return true;
@@ -54,26 +54,26 @@ export class Queue<Item> {
     return false;
   }
 
-  /** Makes a reserved item, or a failed one that keeps its order, ready to run. */
+  /** Makes an item ready to run: a reserved one, or a failed one that blocks its order key until its next attempt. */
   release(item: Item): void {
     this.#count(item, 1);
     this.#toReady(item);
   }
 
-  /** Returns the next runnable item. It occupies its slot and its order until `done`. */
+  /** Returns the next runnable item. It keeps its slot and blocks its order key until `done` is called. */
   take(): Item | undefined {
     const item = this.#ready.shift();
     if (item !== undefined) this.#count(item, -1);
     return item;
   }
 
-  /** Ends an item; `keepsOrder` blocks its successors until its next attempt. */
+  /** Ends an item. With `keepsOrder`, its order key stays blocked until its next attempt. */
   done(item: Item, { keepsOrder } = { keepsOrder: false }): void {
     this.#freeSlot(item);
     if (!keepsOrder) this.#leaveOrder(item);
   }
 
-  /** Removes a taken item and its successors in the same order; returns all of them. */
+  /** Removes an item that was taken, and all waiting ones with its order key. Returns the removed items. */
   drop(item: Item): Item[] {
     this.#freeSlot(item);
     const order = this.#rules.orderOf(item);
@@ -109,7 +109,7 @@ export class Queue<Item> {
     } else if (limited.running === 0) this.#limited.delete(rule.name);
   }
 
-  /** Returns false if the order is busy; the item then waits in it. */
+  /** Returns true if no earlier item with the same order key is left. Otherwise the item waits for it. */
   #enterOrder(item: Item): boolean {
     const order = this.#rules.orderOf(item);
     if (order === undefined) return true;

@@ -1,9 +1,9 @@
 import type { Permissions, ServiceName } from '../../../../../contracts/index.ts';
 
-/** Services without which a handler fails as a whole. */
+/** Services whose absence makes a handler fail. */
 export type NeededService = Extract<ServiceName, 'state' | 'workflow'>;
 
-/** The service behind each part of `ctx`. */
+/** The service that each property of `ctx` calls. */
 const BEHIND: Readonly<Record<string, NeededService>> = {
   state: 'state',
   cache: 'state',
@@ -13,36 +13,37 @@ const BEHIND: Readonly<Record<string, NeededService>> = {
   jobs: 'workflow',
 };
 
-/** Consecutive runs without a call that show that a plugin does not need a service. */
+/** After this many successful runs in a row without a call of a service, the plugin counts as not needing it. */
 const QUIET_RUNS = 50;
 
 /**
- * Tracks which permitted services plugins actually use: `state` and `cache` are permitted by default, so the
- * permission says little. @spec docs/decisions/0004
+ * Tracks which services plugins use. Permissions alone do not show this, because `state` and `cache` are permitted by
+ * default.
+ * @spec docs/decisions/0004
  */
 export class ServiceUse {
-  /** Runs since the last use, by plugin and service. */
+  /** Number of successful runs since the last call, by plugin and service. */
   readonly #quietRuns = new Map<string, Record<NeededService, number>>();
 
-  /** A handler called `ctx.<part>`. */
+  /** Records that a handler called `ctx.<part>`. */
   noteCall(pluginId: string, part: string): void {
     const service = Object.hasOwn(BEHIND, part) ? BEHIND[part] : undefined;
     if (service) this.#runsOf(pluginId)[service] = 0;
   }
 
-  /** A handler of the plugin succeeded. */
+  /** Records that a handler of the plugin succeeded. */
   noteRun(pluginId: string): void {
     const runs = this.#runsOf(pluginId);
     runs.state++;
     runs.workflow++;
   }
 
-  /** Resets after a reload: other code may use other services. */
+  /** Resets the counts after a reload, because the new code may use other services. */
   forget(): void {
     this.#quietRuns.clear();
   }
 
-  /** Services that the plugin may call, except those it has shown not to need. */
+  /** Returns the services that the plugin may call, without those that it has not called for many runs. */
   neededBy(pluginId: string, { platform }: Permissions): NeededService[] {
     const needed: NeededService[] = [];
     if (!platform || platform.state || platform.cache || platform.storage || platform.vectorStore)

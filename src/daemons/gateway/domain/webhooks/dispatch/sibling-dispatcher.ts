@@ -1,26 +1,30 @@
 import type { Member, PrimaryProcess, SiblingProcess } from '../../../../group/process-group.ts';
 import type { PrimaryDispatcher, WebhookDispatcher } from './dispatcher.ts';
 
-/** Deliveries accepted by a sibling: with the 202 written, or with an order key and the 202 pending. */
+/**
+ * Messages with the ids of deliveries that a sibling accepted. `ORDERED` is sent before the 202, for deliveries with an
+ * order key; `ACCEPTED` is sent after it.
+ */
 const ACCEPTED = 'deliveries.accepted';
 const ORDERED = 'deliveries.ordered';
 const ANSWERED = 'deliveries.answered';
 const BACKLOG = 'deliveries.backlog';
 
 /**
- * Deliveries accepted here are run by the primary, so that `concurrency`, `orderBy`, retries and pauses apply
- * to all processes and nothing must be recovered from a dead sibling. The primary finds unreported ones in
- * the store.
+ * Reports deliveries that this process accepted to the primary, which runs them. So `concurrency`, `orderBy`, retries
+ * and pauses apply to all processes. The primary finds unreported ones in the store.
  */
 export function createSiblingDispatcher({ primary }: Pick<SiblingProcess, 'primary'>): WebhookDispatcher {
   const inFlight = new Set<Promise<void>>();
   const reportAccepted = createReporter(ACCEPTED);
   const reportOrdered = createReporter(ORDERED);
   const reportAnswered = createReporter(ANSWERED);
-  /** Accepted deliveries without a response; those with an order key are already reported to the primary. */
+  /**
+   * Accepted deliveries without a written response. `told`: already reported to the primary, because of an order key.
+   */
   const unanswered = new Map<string, 'accepted' | 'told'>();
 
-  /** Batches ids until the end of the turn. The promise settles when the primary has them or is down. */
+  /** Batches ids until the end of the turn. The promise settles when the primary has them or is unavailable. */
   function createReporter(topic: string): (webhookId: string) => Promise<void> {
     let ids: string[] = [];
     let sending: Promise<void> | undefined;
@@ -46,7 +50,7 @@ export function createSiblingDispatcher({ primary }: Pick<SiblingProcess, 'prima
   return {
     enqueue({ webhookId, orderKey }) {
       unanswered.set(webhookId, orderKey === null ? 'accepted' : 'told');
-      // Once it has the response, the sender may send the next delivery of this order key to another process.
+      // After the response, the sender may send the next delivery with this order key to another process.
       return orderKey === null ? undefined : reportOrdered(webhookId);
     },
     expectAnswer() {},
@@ -55,7 +59,7 @@ export function createSiblingDispatcher({ primary }: Pick<SiblingProcess, 'prima
       unanswered.delete(webhookId);
       if (state) void (state === 'told' ? reportAnswered : reportAccepted)(webhookId);
     },
-    /** The primary holds all waiting deliveries. */
+    /** Waiting deliveries are counted by the primary, which has all of them. */
     load: { waiting: 0, running: 0 },
     receiving() {},
     runBacklog: () => void primary.call(BACKLOG).catch(() => {}),
@@ -65,16 +69,16 @@ export function createSiblingDispatcher({ primary }: Pick<SiblingProcess, 'prima
   };
 }
 
-/** The primary's side of the protocol. */
+/** Receives the deliveries that sibling processes report to the primary. */
 export function serveSiblings(
   group: Pick<PrimaryProcess, 'answer' | 'onLost'>,
   dispatcher: PrimaryDispatcher,
 ): void {
   let admitting = Promise.resolve();
-  /** Ordered deliveries whose 202 a sibling has not written yet. */
+  /** Deliveries with an order key whose 202 the sibling has not written yet, by sibling. */
   const unanswered = new Map<Member, Set<string>>();
 
-  /** Serializes messages: overlapping ones would mix up their deliveries. */
+  /** Admits one batch after another, because concurrent ones could change the order of deliveries. */
   function admit(ids: string[]): Promise<void> {
     admitting = admitting.then(() => dispatcher.admit(ids));
     return admitting;
@@ -100,7 +104,7 @@ export function serveSiblings(
   group.onLost((member) => {
     for (const id of unanswered.get(member) ?? []) dispatcher.answered(id);
     unanswered.delete(member);
-    // The sibling may have died between a commit and its report.
+    // The sibling may have ended after it stored a delivery and before it reported it.
     dispatcher.runBacklog();
   });
 }

@@ -9,20 +9,23 @@ import type { WebhookTriggers } from './workflow-triggers.ts';
 
 export interface WebhookWorkflowsDeps {
   triggers: WebhookTriggers;
-  /** Starts the workflows that match the delivery; a repeated call returns the runs it started before. */
+  /** Starts the workflows for a delivery. If called again, it returns the runs that the first call started. */
   start(delivery: NewDelivery, event: DeliveredEvent): Promise<DeliveryStarts>;
   logger: Logger;
 }
 
-/** Time for the workflow service to restart. The sender of a sync delivery is waiting, and can retry. */
+/**
+ * How long starts are retried, so that the workflow service can restart. Shorter for sync deliveries, whose sender
+ * waits and can retry.
+ */
 const RETRY_WINDOW_MS = { sync: seconds(3), async: seconds(15) } as const;
 const PAUSE_MS = 250;
 const PASSING = new Set(['UPSTREAM_UNAVAILABLE', 'UPSTREAM_TIMEOUT', 'SERVICE_UNAVAILABLE', 'STORE_ERROR']);
 
 /**
- * Starts workflows after a successful handler, as a part of the delivery, which succeeds once the runs are on
- * disk. After a crash in between, the delivery runs again and finds the runs by its id. @spec
- * docs/workflows.md "Started by a webhook"
+ * Starts workflows after a successful handler. The delivery succeeds once their runs are on disk. After a crash in
+ * between, the delivery runs again, but its runs are not started twice.
+ * @spec docs/workflows.md "Started by a webhook"
  */
 export function startingWorkflows(
   call: CallHandler,
@@ -77,7 +80,7 @@ export function startingWorkflows(
   };
 }
 
-/** Retries in real time, since it waits for another process. */
+/** Uses real time even with a test clock, because it waits for another process. */
 async function withRetries<T>(windowMs: number, work: () => Promise<T>): Promise<T> {
   for (let left = windowMs; ; left -= PAUSE_MS) {
     try {

@@ -5,30 +5,30 @@ import type { Clock } from '../../../../../kit/time/clock.ts';
 import { seconds } from '../../../../../kit/time/duration.ts';
 import type { JsonValue, KeyValueStore } from '../../../../../store/ports/index.ts';
 
-/** Webhooks that start workflows, as reported by the workflow service. */
+/** Knows which webhooks start workflows. The workflow service provides the list. */
 export interface WebhookTriggers {
-  /** Synchronous while the cached answer is fresh. Never throws. */
+  /** Returns whether a webhook starts workflows; synchronous while the cached list is fresh. Never throws. */
   starts(webhook: TriggeringWebhook): boolean | Promise<boolean>;
   /** Invalidates the cache after workflows were added or removed. */
   forget(): Promise<void>;
 }
 
 export interface WebhookTriggersDeps {
-  /** Queries the workflow service; undefined without one. */
+  /** Fetches the list from the workflow service; undefined if there is no such service. */
   list: () => Promise<TriggeringWebhook[]> | undefined;
   cache: Pick<KeyValueStore, 'get' | 'set'>;
   clock: Clock;
   logger: Logger;
 }
 
-/** Cache TTL, and the maximum delay for a newly registered workflow. */
+/** Cache TTL, which is also the maximum delay until a new workflow is started. */
 const FRESH_MS = seconds(2);
 const SCOPE = 'platform';
 const KEY = 'webhook:triggers';
 
 /**
- * Queries at most once in two seconds. The last answer is stored: while the workflow service is unavailable,
- * other webhooks work as usual, and those that start workflows are still known.
+ * Fetches the list at most every two seconds and stores it. While the workflow service is unavailable, the stored list
+ * still shows which webhooks start workflows, and other webhooks work as usual.
  */
 export function createWebhookTriggers({ list, cache, clock, logger }: WebhookTriggersDeps): WebhookTriggers {
   let known: ReadonlySet<string> | undefined;

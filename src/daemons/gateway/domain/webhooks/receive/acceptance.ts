@@ -17,27 +17,27 @@ export interface AcceptanceDeps {
   dispatcher: WebhookDispatcher;
   call: CallHandler;
   clock: Clock;
-  /** Counts finished deliveries. */
+  /** Called for each finished delivery, to count it. */
   observe: (pluginId: string, event: string, status: string) => void;
 }
 
-/** Response to an authentic delivery; `duplicate`: another delivery with its id was processed. */
+/** Response to an authentic delivery. `duplicate`: a delivery with the same id was already processed. */
 export type Accepted =
   | {
       status: number;
       body: unknown;
       headers?: Record<string, string> | undefined;
-      /** Call it once the response is written, or cannot be. */
+      /** Must be called when the response is written or cannot be written any more. */
       answered?: () => void;
     }
   | 'duplicate';
 
-/** Lease margin for starting workflows and storing the outcome. */
+/** Added to a marker's lease, for starting workflows and storing the outcome. */
 const LEASE_MARGIN_MS = minutes(1);
 
 /**
- * Step 7: stores the delivery, then runs the handler. `markerKey` identifies the delivery id, if there is
- * one. @spec Webhook delivery step 7
+ * Step 7: stores the delivery and runs its handler. `markerKey` is derived from the delivery id; undefined without one.
+ * @spec Webhook delivery step 7
  */
 export class Acceptance {
   readonly #deps: AcceptanceDeps;
@@ -48,10 +48,7 @@ export class Acceptance {
     this.#waits = createMarkerWaits(deps.inbox, deps.clock);
   }
 
-  /**
-   * Answers 202 once the delivery is on disk; the handler runs later. Throws SERVICE_UNAVAILABLE if storing
-   * fails.
-   */
+  /** Answers 202 once the delivery is on disk. Its handler runs later. Throws SERVICE_UNAVAILABLE if storing fails. */
   async accept(
     context: DeliveryContext,
     target: DeclaredWebhook,
@@ -79,9 +76,7 @@ export class Acceptance {
     }
   }
 
-  /**
-   * Answers with the handler's result, once that is on disk. Throws SERVICE_UNAVAILABLE if storing fails.
-   */
+  /** Runs the handler and answers with its result once this is on disk. Throws SERVICE_UNAVAILABLE if storing fails. */
   async handle(
     context: DeliveryContext,
     target: DeclaredWebhook,
@@ -89,8 +84,8 @@ export class Acceptance {
     markerKey: string | undefined,
   ): Promise<Accepted> {
     const delivery = deliveryOf(context, 'sync', null);
-    // The lease outlasts a live handler, which may wait for a process as long as it may run; after it, a
-    // dead one is superseded.
+    // The lease covers waiting for a process and running, each up to the handler's timeout. Afterwards the process must
+    // have died, and another delivery may run.
     const marker = markerOf(
       markerKey,
       this.#deps.clock.now() + 2 * handlerTimeoutMs(target) + LEASE_MARGIN_MS,
@@ -121,7 +116,10 @@ export class Acceptance {
     }
   }
 
-  /** Of concurrent deliveries with one id, one runs; the others wait for it, and run only if it failed. */
+  /**
+   * Claims the marker. If a delivery with the same id is running, waits for it, and claims the marker only if it
+   * failed.
+   */
   async #claimOrWait(
     marker: MarkerClaim | undefined,
     claim: () => Promise<ClaimResult>,
@@ -146,7 +144,7 @@ function notStored(message: string): (cause: unknown) => never {
   };
 }
 
-/** A string or a number; other values impose no order. */
+/** Returns the order key of a payload, which must be a string or a number. Other values impose no order. */
 function orderKeyOf({ orderBy }: WebhookHandlerDecl, payload: unknown): string | null {
   const value = orderBy === undefined ? undefined : readDotPath(payload, orderBy);
   return typeof value === 'string' || typeof value === 'number' ? JSON.stringify(value) : null;

@@ -25,18 +25,20 @@ export interface Admitted {
   keys: VerificationKeys | undefined;
 }
 
-/** Maximum cached valid namespaces. */
+/** Maximum cached namespace names that were valid. */
 const REMEMBERED = 1000;
-/** Maximum rate-limit keys for addresses and webhooks without a secret; the rest share one key. */
+/**
+ * Maximum rate-limit keys of webhooks without a secret, one per webhook and address. All further ones share one key.
+ */
 const MAX_UNPROVISIONED = 20_000;
 
-/** Steps 1 to 3, which read only the request line and the headers. @spec Webhook delivery */
+/** Steps 1 to 3, which need only the request line and the headers. @spec Webhook delivery */
 export class Admission {
   readonly #targets: WebhookTargets;
   readonly #secrets: WebhookSecrets;
   readonly #permits: SharedLimiter;
   readonly #unprovisioned: SharedLimiter;
-  /** A bounded cache: invented names evict each other. */
+  /** Valid namespace names. The cache is bounded, because clients may invent names. */
   readonly #namespaces = createBoundedCache<true>(REMEMBERED);
 
   constructor({ targets, secrets, createLimiter }: AdmissionDeps) {
@@ -50,7 +52,8 @@ export class Admission {
   }
 
   /**
-   * Throws PLUGIN_NOT_FOUND, WEBHOOK_NOT_FOUND, NAMESPACE_REQUIRED, VALIDATION_ERROR, RATE_LIMIT_EXCEEDED.
+   * Checks a delivery. Throws PLUGIN_NOT_FOUND, WEBHOOK_NOT_FOUND, NAMESPACE_REQUIRED, VALIDATION_ERROR or
+   * RATE_LIMIT_EXCEEDED.
    */
   admit(context: DeliveryContext): MaybePromise<Admitted> {
     const { pluginId, event, instanceId } = context.incoming;
@@ -62,18 +65,17 @@ export class Admission {
   }
 
   /**
-   * Takes a permit for an authentic delivery. Throws RATE_LIMIT_EXCEEDED when concurrent deliveries took
-   * the last ones.
+   * Takes a permit for an authentic delivery. Throws RATE_LIMIT_EXCEEDED if concurrent deliveries took the last one.
    */
   takePermit(context: DeliveryContext, { rateLimit }: WebhookHandlerDecl): MaybePromise<void> {
     const { requestsPerMinute } = rateLimit;
     const taken = this.#permits.take(endpointName(context), requestsPerMinute);
-    // Step 3 is already in the record.
+    // The log of steps already contains step 3, so a success is not added again.
     if (!(taken instanceof Promise) && taken.allowed) return undefined;
     return this.#judged(context, taken, requestsPerMinute);
   }
 
-  /** For a delivery that turned out to be a duplicate. */
+  /** Returns the permit of a delivery that turned out to be a duplicate. */
   givePermitBack(context: DeliveryContext): void {
     this.#permits.giveBack(endpointName(context));
   }
@@ -85,7 +87,9 @@ export class Admission {
     return isValid;
   }
 
-  /** Step 2. Reads the secret's record, which says whether the URL may name the namespace. */
+  /**
+   * Step 2: determines the namespace and reads its secret, whose record says whether the URL may name the namespace.
+   */
   #findNamespace(context: DeliveryContext): MaybePromise<VerificationKeys | undefined> {
     const { rawHeaders, namespaceInUrl } = context.incoming;
     // An empty header counts as missing.
@@ -112,8 +116,8 @@ export class Admission {
   }
 
   /**
-   * Step 3. For a provisioned endpoint only checks the limit; the permit is taken after authentication, so
-   * that others cannot use it up. Namespaces without a secret have a limit per webhook and address.
+   * Step 3: checks the rate limit. With a secret, the permit is taken only after authentication, so that other clients
+   * cannot use it up. Without a secret, there is a limit per webhook and address.
    */
   #limit(context: DeliveryContext, webhook: WebhookHandlerDecl): MaybePromise<void> {
     const { requestsPerMinute } = webhook.rateLimit;
@@ -139,7 +143,7 @@ export class Admission {
   }
 }
 
-/** Without the namespace, so that invented names use no memory and gain no attempts. */
+/** Does not contain the namespace: otherwise clients could evade the limit and fill the memory with invented names. */
 function unprovisionedKey({ incoming, pluginId, event }: DeliveryContext): string {
   const shared = { namespaceId: '', pluginId, event, instanceId: '' };
   return `${endpointName(shared)} ${senderNetwork(incoming.source)}`;

@@ -36,9 +36,9 @@ export interface DeliveryAnswer {
   body: unknown;
   headers: Record<string, string>;
   webhookId: string;
-  /** Set once authenticated. */
+  /** Set when the sender is authenticated. */
   caller: Caller | null;
-  /** Call it once the response is written, or cannot be: an async handler starts only then. */
+  /** Must be called when the response is written or cannot be: the handler of an async delivery starts only then. */
   answered: () => void;
 }
 
@@ -48,18 +48,18 @@ export interface WebhookDeliveryDeps {
   verifier: WebhookVerifier;
   dispatcher: WebhookDispatcher;
   call: CallHandler;
-  /** State of the services that plugins call; default: all are available. */
+  /** State of the services that plugins call. Without it, all count as available. */
   services?: Pick<NeededServices, 'isAway' | 'confirm'>;
   pauses: Pick<WebhookPauses, 'isPaused'>;
   inbox: WebhookInbox;
   createLimiter: CreateLimiter;
-  /** Ids of in-flight deliveries, if they are tracked. */
+  /** Ids of the deliveries that this process is handling, if they are tracked. */
   inFlight?: Set<string> | undefined;
   clock: Clock;
   logger: Logger;
-  /** Counts finished deliveries. */
+  /** Called for each finished delivery, to count it. */
   observe: (pluginId: string, event: string, status: string) => void;
-  /** Decides which requests without a handler run are recorded. */
+  /** Decides which requests that run no handler are recorded. */
   samples: RefusalSamples;
 }
 
@@ -73,7 +73,7 @@ interface Answered {
 
 const DUPLICATE: Answered = { status: 200, body: { status: 'duplicate' }, record: 'duplicate' };
 const PAUSED_RETRY_SECONDS = '60';
-/** Default Retry-After for errors that give none. */
+/** Retry-After in seconds, for errors that do not contain one. */
 const RETRY_SECONDS = '5';
 
 /**
@@ -93,7 +93,7 @@ export class WebhookDelivery {
     this.#acceptance = new Acceptance(deps);
   }
 
-  /** Always answers; never rejects. */
+  /** Resolves with the response. Never rejects. */
   async receive(incoming: IncomingDelivery): Promise<DeliveryAnswer> {
     const context = newDeliveryContext(incoming, this.#deps.clock);
     this.#deps.dispatcher.receiving(1);
@@ -123,7 +123,7 @@ export class WebhookDelivery {
 
   async #process(context: DeliveryContext): Promise<Answered> {
     const { rawHeaders } = context.incoming;
-    // Awaits only real promises, here and below: an await costs a turn.
+    // Here and below, only promises are awaited, because each `await` delays the request to the next turn.
     const admission = this.#admission.admit(context);
     const admitted = admission instanceof Promise ? await admission : admission;
     const { target } = admitted;
@@ -200,7 +200,7 @@ export class WebhookDelivery {
     }
   }
 
-  /** The sender of a sync delivery waits for its handler, so a paused one is rejected. */
+  /** Throws if the webhook is paused. For sync deliveries only, because their sender waits for the handler. */
   #requireRunning(context: DeliveryContext): void {
     if (!this.#deps.pauses.isPaused(context)) return;
     mark(context, 'dispatch', 'paused');
@@ -209,7 +209,9 @@ export class WebhookDelivery {
     });
   }
 
-  /** Before the marker is claimed, so that the sender's retry runs the handler. */
+  /**
+   * Throws if a needed service is unavailable. Called before the marker is claimed, so that a retry runs the handler.
+   */
   #requireServices(context: DeliveryContext, target: DeclaredWebhook): Promise<void> | undefined {
     const unsure = this.#deps.services?.confirm(target);
     if (unsure) return unsure.then(() => this.#refuseHeld(context, target));
@@ -226,13 +228,13 @@ export class WebhookDelivery {
     );
   }
 
-  /** Records a request without a handler run; its body is not stored. */
+  /** Records a request that ran no handler. Its body is not stored. */
   #note(context: DeliveryContext, status: 'refused' | 'challenge' | 'duplicate', httpStatus: number): void {
     const { pluginId, event } = context;
-    // Metric labels come only from manifests: unauthenticated clients must not create new ones.
+    // Metric labels come only from manifests, because clients could otherwise create any number of labels.
     if (this.#deps.targets.isDeclared(pluginId, event)) this.#deps.observe(pluginId, event, status);
     else this.#deps.observe('(unknown)', '(unknown)', status);
-    // Without a plugin or namespace, no operator could see the record.
+    // Without a plugin or a namespace, no operator could see the record.
     if (context.namespaceId === '' || !this.#deps.samples.admits(context, status)) return;
     this.#deps.inbox.note(
       { ...deliveryOf(context, 'sync', null), body: null },

@@ -1,9 +1,6 @@
 import type { SecretKey } from '../../../../../store/ports/index.ts';
 
-/**
- * Cache of one: the name is needed several times per delivery, and building it costs as much as hashing the
- * body.
- */
+/** The latest name. It is needed several times per delivery, and building it takes as long as hashing the body. */
 let latest: SecretKey & { name: string } = {
   namespaceId: '',
   pluginId: '',
@@ -12,7 +9,10 @@ let latest: SecretKey & { name: string } = {
   name: '["","","",""]',
 };
 
-/** Name of a webhook of one namespace and instance. JSON, because any separator could be part of a field. */
+/**
+ * Returns a unique name for a webhook of one namespace and instance. It is JSON, because fields may contain any
+ * separator.
+ */
 export function endpointName({ namespaceId, pluginId, event, instanceId }: SecretKey): string {
   const isLatest =
     latest.namespaceId === namespaceId &&
@@ -26,7 +26,7 @@ export function endpointName({ namespaceId, pluginId, event, instanceId }: Secre
   return latest.name;
 }
 
-/** The endpoint in messages: plugin, event and instance. */
+/** Describes a webhook in messages by plugin, event and instance. */
 export function describeEndpoint({ pluginId, event, instanceId }: Omit<SecretKey, 'namespaceId'>): string {
   return `${pluginId} ${event}${instanceId === '' ? '' : ` (instance ${JSON.stringify(instanceId)})`}`;
 }

@@ -1,6 +1,6 @@
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
 
-/** 429 for a delivery; `resetMs` is the time until the next permit. */
+/** Returns the 429 error for a delivery. `resetMs` is the time until the next permit is available. */
 export function tooMany(what: string, limit: number, resetMs: number): PlatformError {
   const seconds = Math.max(1, Math.ceil(resetMs / 1000));
   return new PlatformError('RATE_LIMIT_EXCEEDED', `${what}; try again in ${seconds} s.`, {

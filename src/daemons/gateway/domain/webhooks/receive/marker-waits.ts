@@ -1,20 +1,17 @@
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { WebhookInbox } from '../../../../../store/ports/index.ts';
 
-/** Poll interval: the winner may run in another process, or have died. */
+/** Poll interval for a delivery with the same id that runs in another process, or whose process has died. */
 const POLL_MS = 100;
 
 export interface MarkerWaits {
-  /** Registers a delivery running in this process; call the returned function at its end. */
+  /** Registers a delivery that runs in this process. The returned function must be called at its end. */
   hold(key: string | undefined): () => void;
-  /** Resolves when the delivery behind `key` has ended, or its claim has expired. */
+  /** Resolves when the delivery that claimed `key` has ended or its claim has expired. */
   settled(key: string): Promise<void>;
 }
 
-/**
- * Lets concurrent deliveries with one id wait for the running one, without polling if it runs in this
- * process.
- */
+/** Lets deliveries wait for a running one with the same id. Polls the store only if that runs in another process. */
 export function createMarkerWaits(inbox: WebhookInbox, clock: Clock): MarkerWaits {
   const running = new Map<string, { ended: Promise<void>; end: () => void }>();
   return {

@@ -2,10 +2,10 @@ import { isUtf8 } from 'node:buffer';
 import { LIMITS } from '../../../../../contracts/index.ts';
 import { nestsDeeperThan } from '../../../../../kit/data/json.ts';
 
-/** A body that is valid JSON. */
+/** A request body that is valid JSON. */
 export interface JsonPayload {
   value: unknown;
-  /** The parsed text; saves serializing the value again. */
+  /** The text of the body, kept so that the value need not be serialized again. */
   text: string;
 }
 
@@ -13,17 +13,17 @@ export type ParsedBody =
   | (JsonPayload & { fault?: undefined })
   | { value?: undefined; text?: undefined; fault: string };
 
-/** Parses on first use, once; rejects deeply nested text before parsing. */
+/** Returns a function that parses the body at its first call. Deeply nested text is rejected before parsing. */
 export function parseOnce(body: Buffer): () => ParsedBody {
   let parsed: ParsedBody | undefined;
   return () => {
-    // Decoding invalid bytes would map them to one replacement character, and could merge distinct ids.
+    // Invalid bytes would all be decoded to the same replacement character, so that different ids could become equal.
     parsed ??= isUtf8(body) ? parseBody(body) : { fault: 'it is not UTF-8' };
     return parsed;
   };
 }
 
-/** The payload of an accepted delivery, which is known to be JSON. */
+/** Parses the body of an accepted delivery, which is known to be JSON. */
 export function payloadOf(body: Uint8Array | null): JsonPayload {
   const parsed = parseBody(Buffer.from(body ?? []));
   return parsed.fault === undefined ? parsed : { value: undefined, text: '' };

@@ -8,28 +8,28 @@ import { describeEndpoint, endpointName } from './endpoint-name.ts';
 import { senderNetwork } from './sender-network.ts';
 
 export interface RefusalSamplesDeps {
-  /** Shared by all gateway processes. */
+  /** A cache that all gateway processes share. */
   cache: KeyValueStore;
   clock: Clock;
   logger: Logger;
-  /** Counts requests without a record. */
+  /** Called for each request that is not recorded, to count it. */
   observeUnrecorded: (pluginId: string, event: string, status: string) => void;
 }
 
-/** Maximum records per minute, per endpoint and address and in total. */
+/** Maximum records per minute for one endpoint and address, and for all together. */
 const RECORDS_PER_SENDER = 60;
 const RECORDS_IN_ALL = 1200;
-/** Endpoints and addresses with a separate limit; any further ones share one. */
+/** Maximum pairs of endpoint and address with their own limit. All further ones share one limit. */
 const MAX_SENDERS = 10_000;
 const REPORT_EVERY_MS = minutes(1);
-/** Counts shown to operators by endpoint; each restarts after a day. */
+/** Cache scope of the counts that operators see per endpoint. A count starts again after a day. */
 const SUMS = 'webhook-unrecorded';
 const SUM_WINDOW_MS = hours(24);
 const MAX_LISTED = 10_000;
 
 /**
- * Decides which requests without a handler run are recorded, and counts the others: unauthenticated clients
- * could otherwise fill the disk and evict genuine deliveries.
+ * Decides which requests that run no handler are recorded, and counts the others. Without a limit, unauthenticated
+ * clients could fill the disk and displace the records of genuine deliveries.
  */
 export class RefusalSamples {
   readonly #deps: RefusalSamplesDeps;
@@ -41,7 +41,7 @@ export class RefusalSamples {
     this.#limiter = createRateLimiter(deps.clock, minutes(1), MAX_SENDERS);
   }
 
-  /** Whether this request is recorded; otherwise it is counted. */
+  /** Returns whether the request is recorded. Otherwise it is counted. */
   admits(delivery: DeliveryContext, status: string): boolean {
     const sender = `${endpointName(endpointOf(delivery))} ${senderNetwork(delivery.incoming.source)}`;
     const isSampled =
@@ -51,7 +51,7 @@ export class RefusalSamples {
     return isSampled;
   }
 
-  /** Requests without a record within the last day, by endpoint name. */
+  /** Returns the number of requests within the last day that were not recorded, by endpoint name. */
   async sums(namespaceId: string): Promise<Map<string, number>> {
     await this.#report();
     const prefix = `${JSON.stringify([namespaceId]).slice(0, -1)},`;
@@ -98,7 +98,10 @@ export class RefusalSamples {
   }
 }
 
-/** Clients can invent namespaces and instances, so all of an event's endpoints without a secret count as one. */
+/**
+ * Returns the endpoint to count for. Clients can invent namespaces and instances, so without a secret all endpoints of
+ * an event count as one.
+ */
 function endpointOf({ isProvisioned, namespaceId, pluginId, event, instanceId }: DeliveryContext): SecretKey {
   return isProvisioned
     ? { namespaceId, pluginId, event, instanceId }

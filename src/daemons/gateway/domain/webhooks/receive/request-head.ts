@@ -1,16 +1,21 @@
 import type { WebhookRequest } from '../../../../../contracts/index.ts';
 import type { VerificationKeys } from '../verify/verification-key.ts';
 
-/** HTTP/2 pseudo-header names, used to store the request line. */
+/** Names under which the request line is stored among the headers, as in HTTP/2. */
 const METHOD = ':method';
 const PATH = ':path';
 const MASK = '[masked]';
 
-/** Truncation limits: unauthenticated clients choose the values, and each refusal is recorded. */
+/**
+ * Maximum stored bytes per header value and in total. Unauthenticated clients choose the values, and refusals are
+ * recorded.
+ */
 const MAX_UNAUTHENTICATED_VALUE_BYTES = 256;
 const MAX_UNAUTHENTICATED_BYTES = 2048;
 
-/** Headers of an unauthenticated request that are stored unmasked; any other may hold a misplaced secret. */
+/**
+ * Headers of unauthenticated requests that are stored with their value. Others are masked: they may contain a secret.
+ */
 const SHOWN_HEADERS = new Set([
   'accept',
   'host',
@@ -29,20 +34,20 @@ const SHOWN_HEADERS = new Set([
   'webhook-timestamp',
 ]);
 
-/** Headers that authenticate the sender or identify its session. */
+/** Matches headers that authenticate the sender or identify its session. */
 const AUTHENTICATION_HEADER =
   /^(?:set-cookie|cookie2?|x-svc-service-key|.*(?:authorization|secret|passw(?:or)?d|token|signature|hmac|(?:api|access|private)[-_]?key|credential).*)$/;
 
 /**
- * Headers for the record of an unauthenticated request, as JSON pairs: at most 2 KB, truncated, masked unless
- * harmless.
+ * Returns headers for the record of an unauthenticated request, as JSON pairs of at most 2 KB. Values are truncated,
+ * and masked unless known to be harmless.
  */
 export function maskedHeaders(rawHeaders: readonly string[]): string {
   const pairs: Array<[string, string]> = [];
   let left = MAX_UNAUTHENTICATED_BYTES;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase();
-    // Header text has one byte per character.
+    // Node decodes headers as Latin-1, so one character is one byte.
     const shown = SHOWN_HEADERS.has(name)
       ? rawHeaders[i + 1]!.slice(0, MAX_UNAUTHENTICATED_VALUE_BYTES)
       : MASK;
@@ -55,8 +60,8 @@ export function maskedHeaders(rawHeaders: readonly string[]): string {
 }
 
 /**
- * Headers for the record of an authentic delivery as JSON pairs, read by its handler, replays and `listen`:
- * all headers, those that authenticate the sender masked. `authHeader` is the declared one.
+ * Returns all headers of an authentic delivery for its record, as JSON pairs. Those that authenticate the sender are
+ * masked, including the declared `authHeader`. Handlers, replays and `listen` read this record.
  */
 export function authenticHeaders(
   { rawHeaders, url }: { rawHeaders: readonly string[]; url: string },
@@ -72,7 +77,7 @@ export function authenticHeaders(
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase();
     const value = rawHeaders[i + 1]!;
-    // A plugin's validator may read the secret from any header.
+    // With a plugin's validator, any header may contain the secret.
     const isSecret =
       name === declared ||
       AUTHENTICATION_HEADER.test(name) ||
@@ -82,12 +87,15 @@ export function authenticHeaders(
   return JSON.stringify(pairs);
 }
 
-/** Headers of a record for operators, without the request line. */
+/** Returns the headers of a record for operators, without the request line. */
 export function shownHeaders(recorded: string): Array<[string, string]> {
   return (JSON.parse(recorded) as Array<[string, string]>).filter(([name]) => !name.startsWith(':'));
 }
 
-/** The request for a handler, read from the delivery's record, since it may run after a restart. */
+/**
+ * Returns the request that a handler receives. It is built from the record, because the handler may run after a
+ * restart.
+ */
 export function requestOf(recorded: string): WebhookRequest {
   const pairs = JSON.parse(recorded) as Array<[string, string]>;
   const firstOf = (wanted: string) => pairs.find(([name]) => name === wanted)?.[1] ?? '';
@@ -95,7 +103,7 @@ export function requestOf(recorded: string): WebhookRequest {
   return { method: firstOf(METHOD) || 'POST', ...targetOf(firstOf(PATH)), headers: joined(sent) };
 }
 
-/** The complete request, for a validator. */
+/** Returns the complete request for a validator, with no header masked. */
 export function wholeRequestOf(rawHeaders: readonly string[], url: string): WebhookRequest {
   const pairs: Array<[string, string]> = [];
   for (let i = 0; i < rawHeaders.length; i += 2)
@@ -114,7 +122,7 @@ function targetOf(url: string): Pick<WebhookRequest, 'path' | 'query'> {
   return { path: url.slice(0, mark), query };
 }
 
-/** Joins the values of repeated headers, as HTTP allows. */
+/** Joins the values of each repeated header, as HTTP allows. */
 function joined(pairs: ReadonlyArray<readonly [string, string]>): Record<string, string> {
   const headers = new Map<string, string>();
   for (const [name, value] of pairs) {

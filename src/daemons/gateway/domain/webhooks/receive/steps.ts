@@ -1,6 +1,6 @@
 import { codeOf } from '../../../../../kit/errors/errors.ts';
 
-/** Steps of a delivery in the spec's order; `body` is reading the body. */
+/** Steps of a delivery in the order of the specification. `body` stands for reading the body. */
 export type StepName =
   | 'route'
   | 'namespace'
@@ -11,10 +11,10 @@ export type StepName =
   | 'authentication'
   | 'dispatch';
 
-/** Step log in the form of the record: `route=ok@21us;namespace=ok@110us`. */
+/** Log of the steps as stored in the record: `route=ok@21us;namespace=ok@110us`. */
 export interface StepLog {
   text: string;
-  /** `performance.now()` at the end of the latest step. */
+  /** `performance.now()` at the end of the last step. */
   endedAt: number;
 }
 
@@ -22,18 +22,15 @@ export interface StepOutcome {
   step: string;
   outcome: string;
   durationMs: number;
-  /** Start of an async attempt, epoch ms. */
+  /** Start of an async attempt, in epoch ms. */
   startedAt?: number;
-  /** Error of that attempt. */
+  /** Error of an async attempt. */
   error?: string;
 }
 
 const ATTEMPT_ERROR_CHARS = 500;
 
-/**
- * An async attempt in the form of the record:
- * `dispatch=retrying@120us@1700000000000@EXECUTION_ERROR%3A%20no`.
- */
+/** Returns the log entry of an async attempt: `dispatch=retrying@120us@1700000000000@EXECUTION_ERROR%3A%20no`. */
 export function attemptText(
   outcome: string,
   { tookMs, startedAt, error }: { tookMs: number; startedAt: number; error: string | null },
@@ -48,8 +45,8 @@ export function beginSteps(): StepLog {
 }
 
 /**
- * Records the outcome of a step, which started at the end of the previous one. Appends to a string, since
- * this runs for every step of every delivery.
+ * Adds the outcome of a step to the log. A step starts when the previous one ends. The log is a string, because this is
+ * called for each step of each delivery.
  */
 export function mark({ steps }: { steps: StepLog }, step: StepName, outcome: string): void {
   const now = performance.now();
@@ -58,7 +55,7 @@ export function mark({ steps }: { steps: StepLog }, step: StepName, outcome: str
   steps.endedAt = now;
 }
 
-/** Runs a step and records its outcome. */
+/** Runs a step and adds its outcome to the log. */
 export function step<T>(context: { steps: StepLog }, name: StepName, run: () => T): T {
   try {
     const result = run();
@@ -75,7 +72,7 @@ export function parseSteps(text: string): StepOutcome[] {
   return text.split(';').map((part) => {
     const [step = '', rest = ''] = part.split('=');
     const [outcome = '', took = '0us', startedAt, error] = rest.split('@');
-    // Records of earlier versions use milliseconds.
+    // Records of earlier versions contain milliseconds without a unit.
     const durationMs = took.endsWith('us') ? Number(took.slice(0, -2)) / 1000 : Number(took);
     return {
       step,

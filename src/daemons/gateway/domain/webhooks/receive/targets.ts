@@ -1,7 +1,7 @@
 import type { ManifestV3, WebhookHandlerDecl } from '../../../../../contracts/index.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
 
-/** The fields of a plugin that the gateway needs. */
+/** The fields of a plugin that webhooks need. */
 export interface WebhookPlugin {
   id: string;
   version: string;
@@ -16,7 +16,7 @@ export interface DeclaredWebhook {
 
 type Declared = Map<string, Map<string, DeclaredWebhook>>;
 
-/** Webhooks declared by the loaded plugins. @spec Webhook delivery step 1 */
+/** Finds the webhooks that loaded plugins declare. @spec Webhook delivery step 1 */
 export class WebhookTargets {
   #byPlugin: Declared;
 
@@ -24,14 +24,14 @@ export class WebhookTargets {
     this.#byPlugin = declaredBy(plugins);
   }
 
-  /** Adopts the plugins of a load or reload. */
+  /** Replaces all webhooks after a load or reload of plugins. */
   replace(plugins: readonly WebhookPlugin[]): void {
     this.#byPlugin = declaredBy(plugins);
   }
 
-  /** Throws PLUGIN_NOT_FOUND or WEBHOOK_NOT_FOUND, also for a missing or unexpected instance id. */
+  /** Returns a webhook. Throws PLUGIN_NOT_FOUND, or WEBHOOK_NOT_FOUND also for a missing or unexpected instance id. */
   require(pluginId: string, event: string, instance: string | undefined): DeclaredWebhook {
-    // A trailing slash does not name an instance.
+    // The URL may end with a slash, which is no instance id.
     const instanceId = instance === '' ? undefined : instance;
     const webhooks = this.#byPlugin.get(pluginId);
     if (!webhooks)

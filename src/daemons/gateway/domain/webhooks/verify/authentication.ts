@@ -33,14 +33,13 @@ type Refusal = Extract<SignatureVerdict, { valid: false }>;
 
 const EXPLANATIONS_PER_MINUTE = 300;
 /**
- * Validator calls per endpoint for addresses over their budget: concurrent, and waiting. Addresses are served round robin.
+ * Limits per endpoint for validator calls from addresses that have used up their budget: concurrent and waiting calls.
+ * Addresses are served round robin.
  */
 const MAX_UNTRUSTED_CALLS = 2;
 const MAX_UNTRUSTED_WAITING = 100;
 
-/**
- * Step 6: authenticates the sender, and explains failures to the operator only. @spec Webhook delivery step 6
- */
+/** Step 6: authenticates the sender. Failures are explained only to the operator. @spec Webhook delivery step 6 */
 export class Authentication {
   readonly #deps: AuthenticationDeps;
   readonly #budget: SenderBudget;
@@ -48,7 +47,7 @@ export class Authentication {
     concurrency: MAX_UNTRUSTED_CALLS,
     maxWaiting: MAX_UNTRUSTED_WAITING,
   });
-  /** Per process, since it bounds the CPU time of each. */
+  /** The limit applies per process, because it bounds the CPU time of the process. */
   readonly #explanations: RateLimiter;
 
   constructor(deps: AuthenticationDeps) {
@@ -58,8 +57,8 @@ export class Authentication {
   }
 
   /**
-   * Requires the body in the context and sets its caller. Throws UNAUTHORIZED, RATE_LIMIT_EXCEEDED,
-   * HOST_UNAVAILABLE.
+   * Authenticates the sender and sets the context's caller. The context's body must be set. Throws UNAUTHORIZED,
+   * RATE_LIMIT_EXCEEDED or HOST_UNAVAILABLE.
    */
   authenticate(context: DeliveryContext, admitted: Admitted): MaybePromise<void> {
     return onceKnown(this.#verify(context, admitted), (verdict) => {
@@ -69,9 +68,8 @@ export class Authentication {
   }
 
   /**
-   * Allows a challenge or a known delivery id without authentication, at the cost of the sender's budget.
-   * Throws RATE_LIMIT_EXCEEDED without budget, unless authentic. `tries` records the authenticity too, if
-   * the validator can run.
+   * Allows a challenge or a known delivery id without authentication, at a cost to the budget. Throws
+   * RATE_LIMIT_EXCEEDED if the budget is used up, unless authentic. `tries`: authenticate in any case, for the record.
    */
   allowUnauthenticated(
     context: DeliveryContext,
@@ -91,8 +89,8 @@ export class Authentication {
   }
 
   /**
-   * Signatures are checked even without budget; validators, which are plugin code, run with limited
-   * concurrency then.
+   * Verifies the request. Without budget, signatures are still checked, but validators, which are plugin code, run with
+   * limited concurrency.
    */
   #verify(context: DeliveryContext, { target, keys }: Admitted): MaybePromise<SignatureVerdict> {
     const run = () =>
@@ -107,7 +105,7 @@ export class Authentication {
       : run();
   }
 
-  /** Explains a failure by common causes, with a rate limit on the cost. */
+  /** Explains a failed authentication by common causes. The rate is limited, because this costs CPU time. */
   #explain({ incoming, body }: DeliveryContext, { target, keys }: Admitted, refusal: Refusal) {
     const { auth } = target.webhook;
     if (auth.type === 'custom')
@@ -140,7 +138,7 @@ export class Authentication {
           authType: admitted.target.webhook.auth.type,
         },
       },
-      // Without a tenant: an unauthenticated sender chooses the namespace, and could write into a victim's
+      // Logged without a tenant: unauthenticated clients choose the namespace, and could otherwise write to a tenant's
       // log.
       { requestId: incoming.requestId, traceId: incoming.traceId, pluginId },
     );
@@ -158,7 +156,7 @@ export class Authentication {
   }
 }
 
-/** Undefined when a validator failed; the record says why. */
+/** Converts a failed validator call to undefined. The log of steps contains the reason. */
 function undecidedAs(
   context: DeliveryContext,
   verified: MaybePromise<SignatureVerdict>,

@@ -5,7 +5,7 @@ import { singleHeader } from '../../raw-headers.ts';
 import { type Claim, type SharedSecretAuth, type SignatureFault, schemeOf } from './schemes.ts';
 import { type VerificationKey, type VerificationKeys, verificationKey } from './verification-key.ts';
 
-/** For operators only, because it describes a valid request. */
+/** Explanation of a failed authentication. Only operators may see it, because it describes a valid request. */
 export interface Explanation {
   reason: string;
   hint: string;
@@ -22,9 +22,9 @@ export interface RefusedDelivery {
   nowMs: number;
 }
 
-/** Larger bodies are not re-serialized: an explanation must not delay other requests. */
+/** Maximum bytes of a body that is serialized again. Larger bodies would delay other requests. */
 const MAX_RESERIALIZED_BYTES = 256 * 1024;
-/** Larger bodies are not hashed: unauthenticated clients could cause a dozen hashes per request. */
+/** Maximum bytes of a body that is hashed. One request of an unauthenticated client can cause a dozen hashes. */
 const MAX_HASHED_BYTES = 1024 * 1024;
 
 const PLAIN: Record<Exclude<SignatureFault, 'mismatch' | 'timestamp_outside_tolerance'>, string> = {
@@ -39,8 +39,9 @@ const PLAIN: Record<Exclude<SignatureFault, 'mismatch' | 'timestamp_outside_tole
 };
 
 /**
- * Explains a signature mismatch by testing common mistakes and returning the first that matches. Costs a
- * dozen HMACs, so callers must limit the rate. @spec docs/webhooks.md "Why was it refused?"
+ * Explains a signature mismatch: tests common mistakes and returns the first that matches. This computes a dozen HMACs,
+ * so callers must limit the rate.
+ * @spec docs/webhooks.md "Why was it refused?"
  */
 export function explainRefusal(refused: RefusedDelivery): Explanation {
   const { auth, fault, skewSeconds, keys } = refused;
@@ -77,7 +78,7 @@ function explainSecret(
 ): Explanation | undefined {
   const sent = singleHeader(rawHeaders, header);
   if (typeof sent !== 'string') return undefined;
-  // Constant time here too, since the response waits for the explanation.
+  // In constant time, because the response waits for the explanation and could leak the secret by its timing.
   const is = (text: string | undefined, claimed = sent): boolean =>
     text !== undefined && text !== '' && safeEqual(text, claimed);
   const { text } = keys.current;
@@ -107,7 +108,7 @@ function explainSignature(refused: RefusedDelivery, keys: VerificationKeys): Exp
     const expected = scheme.expected(key, message);
     return claimed.some((digest) => timingSafeEqual(digest, expected));
   };
-  // Correct except for its encoding.
+  // The signature is correct, but not in the expected encoding.
   if (claim.digests.length === 0 && matches(keys.current, claim.message))
     return {
       reason: 'other_encoding',
@@ -194,7 +195,7 @@ function bodyVariants(body: Buffer): Variant<Buffer>[] {
   }
 }
 
-/** Formats JSON as Python's `json.dumps` does. */
+/** Formats JSON with the spaces of Python's `json.dumps`. */
 function spacedJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(spacedJson).join(', ')}]`;
   if (typeof value === 'object' && value !== null)
@@ -204,7 +205,7 @@ function spacedJson(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** All values in the signature headers that decode to 32 bytes in any encoding. */
+/** Returns all values in the signature headers that decode to 32 bytes in hex or base64, even if not strictly valid. */
 function lenientDigests({ auth, rawHeaders }: RefusedDelivery): Buffer[] {
   const names =
     auth.type === 'hmac' ? [auth.header.toLowerCase()] : auth.type === 'provider' ? SIGNATURE_HEADERS : [];

@@ -3,7 +3,7 @@ interface Waiter {
   refuse(error: Error): void;
 }
 
-/** State of one key; its wait queues are in round-robin order. */
+/** State of one key. The map contains a wait queue per source, in round-robin order. */
 interface Limited {
   running: number;
   waiting: number;
@@ -11,15 +11,15 @@ interface Limited {
 }
 
 export interface FairSemaphoreOptions {
-  /** Concurrent calls per key. */
+  /** Maximum concurrent calls per key. */
   concurrency: number;
-  /** Waiting calls per key. */
+  /** Maximum waiting calls per key. */
   maxWaiting: number;
 }
 
 /**
- * Limits concurrent calls per key; waiting calls are served round robin by source. When the wait queue is
- * full, the source with most waiting calls loses its last one, so that it cannot lock out others.
+ * Limits concurrent calls per key. Waiting calls are served round robin by source. If too many wait, the source with
+ * the most waiting calls loses its latest one, so that it cannot lock out others.
  */
 export class FairSemaphore {
   readonly #keys = new Map<string, Limited>();
@@ -29,7 +29,9 @@ export class FairSemaphore {
     this.#options = options;
   }
 
-  /** Rejects with the error of `full` when the key's wait queue has no room for the source. */
+  /**
+   * Runs the call. Rejects with the error of `full` if too many calls wait and the source cannot displace another one.
+   */
   async run<T>(
     { key, source }: { key: string; source: string },
     call: () => Promise<T>,
@@ -59,7 +61,7 @@ export class FairSemaphore {
   }
 }
 
-/** Moves the served source to the end. */
+/** Returns the next waiting call, and moves its source to the end of the round. */
 function takeNext(limited: Limited): Waiter | undefined {
   const { waitersBySource } = limited;
   const [first] = waitersBySource;
@@ -72,7 +74,7 @@ function takeNext(limited: Limited): Waiter | undefined {
   return next;
 }
 
-/** Returns false if the source has most waiting calls itself. */
+/** Removes a call of the source that has the most waiting calls. Returns false if that is `source` itself. */
 function makeRoom(limited: Limited, source: string, full: () => Error): boolean {
   const { waitersBySource } = limited;
   let longest: Waiter[] = [];

@@ -2,7 +2,7 @@ import type { WebhookAuthConfig } from '../../../../../contracts/index.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { Random } from '../../../../../kit/security/random.ts';
 
-/** 256 bits. */
+/** 256 bits of randomness. */
 const SECRET_BYTES = 32;
 const STANDARD_PREFIX = 'whsec_';
 
@@ -10,11 +10,11 @@ const STANDARD_PREFIX = 'whsec_';
 export function makeSecret(auth: WebhookAuthConfig, random: Random): string {
   const secret = random.secret(SECRET_BYTES);
   if (!isStandard(auth)) return secret;
-  // Standard Webhooks libraries decode the key: standard base64 of 24 to 64 bytes.
+  // Standard Webhooks libraries expect standard base64 of 24 to 64 bytes.
   return STANDARD_PREFIX + Buffer.from(secret, 'base64url').toString('base64');
 }
 
-/** Validates a provider's secret. Throws VALIDATION_ERROR with the reason, never with the secret. */
+/** Validates a secret that a provider generated. Throws VALIDATION_ERROR, whose message never contains the secret. */
 export function checkGivenSecret(auth: WebhookAuthConfig, secret: string): void {
   if (secret.trim() !== secret) refuse('must not start or end with whitespace: copy it again');
   if (secret.length < 8 || secret.length > 1024) refuse('must have 8 to 1024 characters');
@@ -24,7 +24,7 @@ export function checkGivenSecret(auth: WebhookAuthConfig, secret: string): void 
     refuse('must be "whsec_" followed by 24 to 64 bytes in base64, as the sender shows it');
 }
 
-/** The key inside a Standard Webhooks secret; undefined if the text is not one. */
+/** Decodes a Standard Webhooks secret to its key; undefined if the text is no such secret. */
 export function standardKey(secret: string): Buffer | undefined {
   const text = secret.startsWith(STANDARD_PREFIX) ? secret.slice(STANDARD_PREFIX.length) : secret;
   const key = Buffer.from(text, 'base64');

@@ -5,11 +5,11 @@ import type { SecretKey, WebhookSecretStore } from '../../../../../store/ports/i
 import { describeEndpoint } from '../receive/endpoint-name.ts';
 import type { VerificationKeys } from './verification-key.ts';
 
-/** Maximum write rate per secret. */
+/** Minimum time between two writes for one secret. */
 const WRITE_EVERY_MS = minutes(1);
-/** Warns a sender's operator this long before the previous secret expires. */
+/** Time before the expiry of a previous secret at which its use is logged as a warning. */
 const WARN_BEFORE_END_MS = hours(4);
-/** Maximum tracked secrets in rotation; then the cache is cleared. */
+/** Maximum tracked secrets with a previous one. The cache is cleared when it is full. */
 const REMEMBERED = 10_000;
 
 interface PreviousUseDeps {
@@ -18,10 +18,13 @@ interface PreviousUseDeps {
   logger: Logger;
 }
 
-/** Tracks the last use of previous secrets, and warns before they expire. @spec States: Webhook secret */
+/**
+ * Stores the last use of previous secrets, and warns if they are still used shortly before they expire.
+ * @spec States: Webhook secret
+ */
 export class PreviousUse {
   readonly #deps: PreviousUseDeps;
-  /** `writtenAt` is on the monotonic clock. */
+  /** `writtenAt` is the time of the last write, on the monotonic clock. */
   readonly #seen = new Map<string, { writtenAt: number; warned: boolean }>();
 
   constructor(deps: PreviousUseDeps) {

@@ -5,18 +5,18 @@ import { schemeOf } from './schemes.ts';
 import type { WebhookSecrets } from './secrets.ts';
 
 /**
- * Signature headers for the local program behind `svc webhooks listen`; null if the delivery cannot be
- * signed.
+ * Returns signature headers for `svc webhooks listen`, which forwards deliveries to a local program; null if the
+ * delivery cannot be signed.
  */
 export type Resign = (record: DeliveryRecord) => Promise<Record<string, string> | null>;
 
-/** Statuses of deliveries that were never authentic, which must not be signed. */
+/** Statuses of deliveries whose sender may not have been authenticated. They must not be signed. */
 const NOT_AUTHENTIC = new Set(['refused', 'challenge', 'duplicate']);
 
 /**
- * Signs a recorded delivery again, since records mask the signature and its timestamp would have expired. Not
- * for secrets sent as a header, which are never shown again, nor for plugin validators. @spec
- * docs/webhooks.md "Listen"
+ * Creates new signatures for recorded deliveries: records mask signatures, and their timestamps expire. Secrets that
+ * are sent as a header and plugin validators are not supported.
+ * @spec docs/webhooks.md "Listen"
  */
 export function createResigning(targets: WebhookTargets, secrets: WebhookSecrets, clock: Clock): Resign {
   return async (record) => {

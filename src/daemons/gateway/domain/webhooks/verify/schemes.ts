@@ -3,10 +3,10 @@ import type { WebhookAuthConfig } from '../../../../../contracts/index.ts';
 import { REPEATED, singleHeader } from '../../raw-headers.ts';
 import type { VerificationKey } from './verification-key.ts';
 
-/** The kinds of `auth` that the gateway verifies itself. */
+/** The types of `auth` that the gateway verifies without plugin code. */
 export type SharedSecretAuth = Exclude<WebhookAuthConfig, { type: 'custom' }>;
 
-/** Why a signature was rejected: only for the operator's record; senders get the same 401 in every case. */
+/** Reason for rejecting a signature, for the operator's record only. Senders always get the same 401. */
 export type SignatureFault =
   | 'unprovisioned'
   | 'header_missing'
@@ -18,33 +18,36 @@ export type SignatureFault =
   | 'mismatch'
   | 'validator_refused';
 
-/** The claimed signatures of a request; with a fault, it cannot be valid. */
+/** The signatures that a request contains. A request with a `fault` is invalid. */
 export interface Claim {
-  /** Decoded, 32 bytes each: some senders sign with several secrets during a rotation. */
+  /** Decoded signatures of 32 bytes each. Some senders send several during a secret rotation. */
   digests: readonly Buffer[];
-  /** The signed parts, in order. */
+  /** The parts of the signed message, in order. */
   message: ReadonlyArray<string | Buffer>;
   fault?: SignatureFault;
-  /** Deviation of the signed timestamp; positive: in the past. */
+  /** Age of the signed timestamp in seconds; negative if it is in the future. */
   skewSeconds?: number;
 }
 
-/** Signature scheme of one kind of sender. */
+/** Signature scheme of one type of sender. */
 export interface Scheme {
   read(rawHeaders: readonly string[], body: Buffer, nowMs: number): Claim;
-  /** The expected digest: 32 bytes. */
+  /** Returns the expected signature: 32 bytes. */
   expected(key: VerificationKey, message: Claim['message']): Buffer;
-  /** The headers that a sender with this secret would send. */
+  /** Returns the headers that a sender with this secret sends. */
   sign(key: VerificationKey, body: Buffer, at: { nowMs: number; id: string }): Record<string, string>;
 }
 
 const DIGEST_BYTES = 32;
-/** Maximum signatures per header, since each costs a comparison. */
+/** Maximum signatures per header, because each one costs a comparison. */
 const MAX_SIGNATURES = 16;
 
 const schemes = new WeakMap<SharedSecretAuth, Scheme>();
 
-/** Cached per declaration. @spec Webhook declaration: WebhookAuthConfig; docs/webhooks.md "Providers" */
+/**
+ * Returns the signature scheme of a declaration. Schemes are cached.
+ * @spec Webhook declaration: WebhookAuthConfig; docs/webhooks.md "Providers"
+ */
 export function schemeOf(auth: SharedSecretAuth): Scheme {
   let scheme = schemes.get(auth);
   if (!scheme) {
@@ -72,7 +75,7 @@ function createScheme(auth: SharedSecretAuth): Scheme {
   }
 }
 
-/** The header is the secret itself. */
+/** Scheme whose header contains the secret itself. */
 function secretScheme(header: string): Scheme {
   return {
     read(rawHeaders) {
@@ -95,7 +98,7 @@ interface BodyHmac {
   encoding: 'hex' | 'base64';
 }
 
-/** HMAC of the body in one header; also used by GitHub and Shopify. */
+/** HMAC of the body in one header, as used by GitHub and Shopify. */
 function bodyScheme({ header, prefix, encoding }: BodyHmac): Scheme {
   return {
     read(rawHeaders, body) {
@@ -114,7 +117,7 @@ function bodyScheme({ header, prefix, encoding }: BodyHmac): Scheme {
   };
 }
 
-/** `v0=<hex>` over `v0:<timestamp>:<body>`. */
+/** Slack's scheme: `v0=<hex>` over `v0:<timestamp>:<body>`. */
 function slackScheme(toleranceSeconds: number): Scheme {
   return {
     read(rawHeaders, body, nowMs) {
@@ -139,7 +142,10 @@ function slackScheme(toleranceSeconds: number): Scheme {
   };
 }
 
-/** `t=<timestamp>,v1=<hex>[,v1=<hex>]…` over `<timestamp>.<body>`; other versions are ignored. */
+/**
+ * Stripe's scheme: `t=<timestamp>,v1=<hex>[,v1=<hex>]…` over `<timestamp>.<body>`. Other versions than `v1` are
+ * ignored.
+ */
 function stripeScheme(toleranceSeconds: number): Scheme {
   return {
     read(rawHeaders, body, nowMs) {
@@ -147,7 +153,7 @@ function stripeScheme(toleranceSeconds: number): Scheme {
       if (sent.text === undefined) return { digests: [], message: [body], fault: sent.fault };
       const fields = sent.text.split(',').map((field) => field.trim());
       const timestamps = valuesOf(fields, 't=');
-      // With two timestamps it is unclear which one was signed.
+      // With two timestamps, it is unclear which one was signed.
       const timestamp = timestamps.length === 1 ? timestamps[0] : undefined;
       const message = [`${timestamp ?? ''}.`, body];
       const found = decodeAll(valuesOf(fields, 'v1='), 'hex');
@@ -164,8 +170,8 @@ function stripeScheme(toleranceSeconds: number): Scheme {
 }
 
 /**
- * `v1,<base64>[ v1,<base64>]…` over `<id>.<timestamp>.<body>`, keyed by the decoded secret. Svix uses the
- * header prefix `svix-`.
+ * Standard Webhooks: `v1,<base64>[ v1,<base64>]…` over `<id>.<timestamp>.<body>`. The key is the decoded secret. Svix
+ * uses header names that start with `svix-`.
  */
 function standardScheme(toleranceSeconds: number): Scheme {
   return {
@@ -211,7 +217,7 @@ function valuesOf(fields: readonly string[], prefix: string): string[] {
   return fields.filter((field) => field.startsWith(prefix)).map((field) => field.slice(prefix.length));
 }
 
-/** All signatures must be well-formed. */
+/** Decodes signatures. If one is malformed, the request is rejected. */
 function decodeAll(
   texts: readonly string[],
   encoding: 'hex' | 'base64',
@@ -227,13 +233,16 @@ function decodeAll(
   return digests;
 }
 
-/** Strict: only the canonical encoding of a digest is accepted. */
+/** Decodes a digest. Accepts only its canonical encoding. */
 function decode(text: string, encoding: 'hex' | 'base64'): Buffer | undefined {
   const digest = Buffer.from(text, encoding);
   return digest.length === DIGEST_BYTES && digest.toString(encoding) === text ? digest : undefined;
 }
 
-/** Whole seconds since 1970 without sign, blanks or leading zeros, within the tolerance. */
+/**
+ * Returns the age of a timestamp that is within the tolerance. It must be whole epoch seconds without sign, spaces or
+ * leading zeros.
+ */
 function ageOf(
   text: string | undefined,
   nowMs: number,

@@ -10,7 +10,7 @@ import { describeEndpoint, endpointName } from '../receive/endpoint-name.ts';
 import { PreviousUse } from './previous-use.ts';
 import { SealedKeys, type VerificationKeys } from './verification-key.ts';
 
-/** Maximum cached sets of keys. */
+/** Maximum webhooks whose keys are cached. */
 const MAX_CACHED = 10_000;
 
 export interface WebhookSecretsDeps {
@@ -18,18 +18,18 @@ export interface WebhookSecretsDeps {
   seal: Seal;
   clock: Clock;
   logger: Logger;
-  /** Whether other processes rotate and revoke too: each delivery reads the store then. */
+  /** Whether other processes may rotate and revoke secrets. If so, each delivery reads the store. */
   shared: boolean;
 }
 
-/** Lifecycle of webhook secrets. @spec States: Webhook secret */
+/** Provisions, rotates and revokes webhook secrets. @spec States: Webhook secret */
 export class WebhookSecrets {
   readonly #deps: WebhookSecretsDeps;
   readonly #sealed: SealedKeys;
   readonly #previousUse: PreviousUse;
-  /** Cache of `find`: reading and decrypting would take a tenth of a delivery's cost. */
+  /** Cache of `find`. Reading and decrypting keys would take a tenth of the time of a delivery. */
   readonly #found = createBoundedCache<{ keys: VerificationKeys; untilMs: number }>(MAX_CACHED);
-  /** Counts changes, so that a read that started before a change is not cached after it. */
+  /** Number of changes. A read that started before a change is not cached. */
   #changes = 0;
 
   constructor(deps: WebhookSecretsDeps) {
@@ -38,7 +38,7 @@ export class WebhookSecrets {
     this.#previousUse = new PreviousUse(deps);
   }
 
-  /** Stores the secret as current; an existing one becomes the previous. */
+  /** Stores the secret as the current one. The former current secret becomes the previous one. */
   async provision(
     key: SecretKey,
     secret: string,
@@ -51,7 +51,7 @@ export class WebhookSecrets {
     return this.#changed(key, store.rotate(key, { sealed, now, graceEndsAt, namespaceInUrl }));
   }
 
-  /** Deliveries are rejected with 401 from then on. Throws WEBHOOK_NOT_FOUND when there was no secret. */
+  /** Revokes the secret. Deliveries are then rejected with 401. Throws WEBHOOK_NOT_FOUND if there was no secret. */
   async revoke(key: SecretKey): Promise<void> {
     if (await this.#changed(key, this.#deps.store.revoke(key))) return;
     throw new PlatformError(
@@ -60,7 +60,7 @@ export class WebhookSecrets {
     );
   }
 
-  /** Keys for verifying a delivery; undefined when unprovisioned or revoked. Synchronous when cached. */
+  /** Returns the keys to verify a delivery; undefined if there is no secret. Synchronous if cached. */
   find(key: SecretKey): MaybePromise<VerificationKeys | undefined> {
     const known = this.#found.get(endpointName(key));
     return known && this.#deps.clock.now() < known.untilMs ? known.keys : this.#read(key);
@@ -70,7 +70,7 @@ export class WebhookSecrets {
     return this.#deps.store.list(namespaceId);
   }
 
-  /** Records that a sender used the previous secret; losable, off the response path. */
+  /** Records that a sender used the previous secret. The response does not wait for the write, which may be lost. */
   notePreviousUse(key: SecretKey, keys: VerificationKeys): void {
     this.#previousUse.note(key, keys);
   }
@@ -104,7 +104,7 @@ export class WebhookSecrets {
   }
 }
 
-/** Binds an encrypted secret to its row. */
+/** Returns the context that binds an encrypted secret to its row: it cannot be decrypted in another row. */
 function sealContext({ namespaceId, pluginId, event, instanceId }: SecretKey): string {
   return JSON.stringify(['webhook', namespaceId, pluginId, event, instanceId]);
 }

@@ -6,13 +6,12 @@ import type { DeliveryContext } from '../receive/delivery-context.ts';
 import { tooMany } from '../receive/limits.ts';
 import { senderNetwork } from '../receive/sender-network.ts';
 
-/** Addresses with a separate budget; any further ones share one. */
+/** Maximum addresses with their own budget. All further ones share one budget. */
 const MAX_ADDRESSES = 20_000;
 
 /**
- * Limits unauthenticated requests per address: bad signatures, challenges and known delivery ids. It affects
- * only their response; signatures are always checked, since genuine senders may share an address behind an
- * untrusted proxy.
+ * Limits unauthenticated requests per address: invalid signatures, challenges and known delivery ids. Valid signatures
+ * are always accepted, because a genuine sender may share its address with others behind a proxy.
  */
 export class SenderBudget {
   readonly #limiter: ReturnType<CreateLimiter>;
@@ -22,7 +21,7 @@ export class SenderBudget {
     this.#limiter = createLimiter('unauthenticated deliveries', options);
   }
 
-  /** The error for an unauthenticated request once the budget is used up. */
+  /** Returns the error for unauthenticated requests if the budget is used up; otherwise undefined. */
   refusal(delivery: DeliveryContext): PlatformError | undefined {
     const limit = LIMITS.webhookFailuresPerMinute;
     const { allowed, resetMs } = this.#limiter.peek(keyOf(delivery), limit);
@@ -32,12 +31,12 @@ export class SenderBudget {
 
   charge(delivery: DeliveryContext): void {
     const taken = this.#limiter.take(keyOf(delivery), LIMITS.webhookFailuresPerMinute);
-    // The primary process may be down; the response does not depend on it.
+    // Errors are ignored: the primary process may be unavailable, and the response does not depend on the charge.
     if (taken instanceof Promise) taken.catch(() => {});
   }
 }
 
-/** Separate by namespace, so that failures of one tenant's sender affect that tenant only. */
+/** The key contains the namespace, so that failed deliveries for one tenant do not affect another. */
 function keyOf({ incoming, namespaceId, isProvisioned }: DeliveryContext): string {
   return `${senderNetwork(incoming.source)} ${isProvisioned ? namespaceId : ''}`;
 }

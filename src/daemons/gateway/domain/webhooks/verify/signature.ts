@@ -6,12 +6,13 @@ export type SignatureVerdict =
   | { valid: true; secret: 'current' | 'previous' }
   | { valid: false; fault: SignatureFault; skewSeconds?: number };
 
-/** Used without a secret, so that an unprovisioned webhook rejects as slowly as a wrong secret. */
+/** Used for webhooks without a secret, so that they are rejected as slowly as a wrong secret. */
 const DUMMY_KEY: VerificationKey = verificationKey('unprovisioned');
 
 /**
- * Checks a shared secret or a signature over the raw body. A previous secret is always evaluated too; without one the
- * timing reveals only that no rotation is active. @spec Webhook declaration: WebhookAuthConfig
+ * Verifies a shared secret, or a signature of the raw body. If there is a previous secret, it is always evaluated too;
+ * the timing reveals only whether there is one.
+ * @spec Webhook declaration: WebhookAuthConfig
  */
 export function verifySharedSecret(
   auth: SharedSecretAuth,
@@ -40,7 +41,7 @@ function matches(
 ): boolean {
   const expected = scheme.expected(key, message);
   let found = false;
-  // Not `some`, which would stop early and leak the position by timing.
+  // Not `some`, which would stop at the first match and leak its position by timing.
   for (const digest of claimed) found = timingSafeEqual(digest, expected) || found;
   return found;
 }

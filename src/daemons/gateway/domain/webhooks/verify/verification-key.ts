@@ -2,24 +2,24 @@ import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
 import type { Seal } from '../../../../../kit/security/keys.ts';
 import { standardKey } from './new-secret.ts';
 
-/** Maximum cached decrypted secrets; then the cache is cleared. */
+/** Maximum cached decrypted secrets. The cache is cleared when it is full. */
 const MAX_CACHED = 10_000;
 
-/** A secret prepared for comparison: hashing and key setup are done once, not per delivery. */
+/** A secret that is prepared for comparison, so that deliveries need no key setup. */
 export interface VerificationKey {
   text: string;
   hmacKey: KeyObject;
   digest: Buffer;
-  /** The key as Standard Webhooks libraries read it: decoded from `whsec_…`. */
+  /** Returns the key for the Standard Webhooks scheme, decoded from `whsec_…`. */
   standardKey(): KeyObject;
 }
 
 export interface VerificationKeys {
   current: VerificationKey;
-  /** The previous secret during its grace period. */
+  /** The previous secret, within its grace period. */
   previous: VerificationKey | null;
   previousExpiresAt: number | null;
-  /** The previous secret after its grace period: not accepted, only used to explain refusals. */
+  /** The previous secret, after its grace period. It is not accepted, and only used to explain refusals. */
   lapsed: VerificationKey | null;
   namespaceInUrl: boolean;
 }
@@ -35,8 +35,8 @@ export function verificationKey(text: string): VerificationKey {
 }
 
 /**
- * Decrypts stored secrets. Caches by encrypted text: a rotation in any process changes the stored text, so
- * nothing stale is used.
+ * Decrypts stored secrets. The cache key is the encrypted text, which changes with each rotation in any process, so
+ * that cached secrets are never outdated.
  */
 export class SealedKeys {
   readonly #seal: Seal;
@@ -56,7 +56,7 @@ export class SealedKeys {
     return key;
   }
 
-  /** Returns null for a secret whose master key is lost: the current secret must work without it. */
+  /** Decrypts a previous secret; null if its master key is lost, so that the current secret still works. */
   tryOpen(sealed: string, context: string): VerificationKey | null {
     try {
       return this.open(sealed, context);

@@ -8,10 +8,10 @@ import type { DeclaredWebhook } from '../receive/targets.ts';
 import { type SignatureVerdict, verifySharedSecret } from './signature.ts';
 import type { VerificationKeys } from './verification-key.ts';
 
-/** Codes of a validator that could not run, which is not a rejection. */
+/** Error codes of validators that did not run. Such an error does not mean that the delivery is invalid. */
 const NEVER_RAN: ReadonlySet<PlatformCode> = new Set(['HOST_UNAVAILABLE', 'SERVICE_UNAVAILABLE']);
 
-/** Identifies the request, for logs and for the validator's context. */
+/** Ids of the request, for logs and for the validator's context. */
 export interface VerificationContext {
   webhookId: string;
   namespaceId: string;
@@ -20,8 +20,8 @@ export interface VerificationContext {
 }
 
 /**
- * Calls a plugin's validator with one secret; anything but an explicit `valid: true` is a rejection. Throws
- * HOST_UNAVAILABLE or SERVICE_UNAVAILABLE when it could not run.
+ * Calls a plugin's validator with one secret. Only `valid: true` accepts the delivery. Throws HOST_UNAVAILABLE or
+ * SERVICE_UNAVAILABLE if the validator could not run.
  */
 export type RunValidator = (
   target: DeclaredWebhook,
@@ -40,7 +40,7 @@ export interface WebhookVerifier {
   ): MaybePromise<SignatureVerdict>;
 }
 
-/** Step 6 for every kind of `auth`. @spec Webhook declaration: WebhookAuthConfig */
+/** Creates the verifier of step 6 for all types of `auth`. @spec Webhook declaration: WebhookAuthConfig */
 export function createWebhookVerifier(
   runValidator: RunValidator,
   clock: Clock,
@@ -74,7 +74,7 @@ export function createWebhookVerifier(
     validator: string,
     ...[target, rawHeaders, body, keys, context]: Parameters<WebhookVerifier['verify']>
   ): Promise<SignatureVerdict> {
-    // Without a secret nothing can be valid, and unauthenticated clients must not run plugin code.
+    // Without a secret, no delivery is valid, and unauthenticated clients must not be able to run plugin code.
     if (!keys) return { valid: false, fault: 'unprovisioned' };
     const request = wholeRequestOf(rawHeaders, context.incoming.url);
     const input = { headers: request.headers, rawBody: body.toString('base64') };
