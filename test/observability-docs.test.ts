@@ -32,7 +32,9 @@ const COMPUTED: Record<string, () => string[]> = {
       ([, c]) => c!,
     ),
   'http/upstream-identity.ts: reasonCode': () =>
-    [...read('http/upstream-identity.ts').matchAll(/reportRefused\(logger, request, '([A-Z_]+)'/g)].map(([, c]) => c!),
+    [...read('http/upstream-identity.ts').matchAll(/reportRefused\(logger, request, '([A-Z_]+)'/g)].map(
+      ([, c]) => c!,
+    ),
   'daemons/workflow/domain/starts/schedules.ts: reasonCode': () =>
     [...read('daemons/workflow/domain/starts/schedules.ts').matchAll(/note\([^']*'([A-Z_]+)'/g)].map(
       ([, c]) => c!,
