@@ -7,7 +7,7 @@ import type { ChildStarter } from './domain/steps/kinds/builtins.ts';
 
 type ChildRequest = Parameters<ChildStarter['startChild']>[0];
 
-/** Passes requests of `workflow` steps to the starter of runs, which is subscribed before any run is claimed. */
+/** Starts child runs for `workflow` steps through the run starter, which is subscribed before any run is claimed. */
 export class ChildRuns implements ChildStarter {
   readonly #runs: WorkflowStore['runs'];
   #starter: { start: RunStarter['start']; require: Definitions['require'] } | undefined;
@@ -36,8 +36,8 @@ export class ChildRuns implements ChildStarter {
         trigger: 'child',
         parent: {
           id: parent.id,
-          // Same id for each try of an attempt: a crash before the parent records its child must not start a second
-          // one.
+          // A retry after a crash reuses the id: otherwise the parent, whose record of the child may be lost, would
+          // start a second child.
           stepId: failures === 0 ? stepId : `${stepId}#${failures + 1}`,
           depth: parent.depth,
         },

@@ -6,7 +6,7 @@ import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { invalidInput } from './domain/definition/compile-common.ts';
 import type { CheckCodeInput } from './domain/starts/run-starter.ts';
 
-/** Untrusted output of the process, which runs plugin code. */
+/** Result of the validation process. It is untrusted, because the process runs plugin code. */
 const Checked = z.object({
   issues: z
     .array(
@@ -20,23 +20,26 @@ const Checked = z.object({
   signals: z.array(z.string().max(256)).max(1000),
 });
 
-/** Schemas declared by a handler. */
+/** Which schemas a handler declares. */
 interface Known {
-  /** False once the handler is known to have none. */
+  /** False once a check has found that the handler declares no input schema. */
   ofInput: boolean;
   ofSignals: ReadonlySet<string>;
 }
 
 /**
- * Validates with the plugin's own schema in a process without permissions; JSON Schema loses refinements and coercions.
- * If the process or module cannot load, the value is accepted: the function's own replay validates it again.
+ * Returns a check that uses the plugin's own schema, in a process without permissions: JSON Schema loses refinements
+ * and coercions. If the process or module cannot load, it accepts the value, which the replay validates again.
  * @spec docs/workflows.md "Workflows in code"
  */
 export function codeInputCheck(
   plugins: Pick<PluginRuntime, 'registry' | 'describer'>,
   logger: Logger,
 ): CheckCodeInput {
-  /** Handlers without a schema need no process. A reloaded plugin is a new key. */
+  /**
+   * Declared schemas by plugin and handler. A handler without a schema needs no process. A reloaded plugin is a new
+   * key.
+   */
   const known = new WeakMap<LoadedPlugin, Map<string, Known>>();
 
   function note(plugin: LoadedPlugin, handler: string, schemas: Known): void {

@@ -18,7 +18,7 @@ export interface DefinitionDeps {
   handlers: Handlers;
 }
 
-/** Builds what compiles definitions and evaluates their expressions. */
+/** Builds the services that compile definitions and evaluate their expressions. */
 export function definitionServices(
   { config, clock, logger }: Resources,
   { store, plugins, handlers }: DefinitionDeps,

@@ -20,7 +20,7 @@ export interface EngineServicesDeps {
   replays: Replays;
 }
 
-/** Builds the engine with its limits, and what observes its runs. */
+/** Builds the engine with its limits, and the metrics, traces and alerts of its runs. */
 export function engineServices(
   resources: Resources,
   { store, definitions, evaluator, replays }: EngineServicesDeps,

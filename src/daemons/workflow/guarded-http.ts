@@ -5,7 +5,10 @@ import { days } from '../../kit/time/duration.ts';
 import { createFetchService } from '../../plugins/services/fetch.ts';
 import type { HttpCall } from './domain/steps/kinds/http.ts';
 
-/** Fetch for `http` steps, with the guards of plugin fetch. `allowed` lists hosts that may be private. */
+/**
+ * Returns the fetch function for `http` steps, with the same guards as plugin fetch. `allowed` lists private hosts
+ * that it may reach.
+ */
 export function guardedHttp(allowed: string[], clock: Clock): HttpCall {
   const { request } = createFetchService({
     clock,
@@ -24,7 +27,10 @@ export function guardedHttp(allowed: string[], clock: Clock): HttpCall {
   };
 }
 
-/** Names the config as the remedy: no manifest applies to `http` steps. */
+/**
+ * Returns the error of a refused request. It names the config setting to change, because `http` steps have no
+ * manifest.
+ */
 function refusal({ details }: PlatformError): PlatformError {
   const { host, address, kind } = details;
   const isNever = kind === 'link-local' || kind === 'metadata';

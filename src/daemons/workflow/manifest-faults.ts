@@ -26,7 +26,7 @@ export function knownPlugin({ commands, jobs, webhooks }: ManifestV3): KnownPlug
   };
 }
 
-/** Returns faults in a manifest's workflows and schedules, by path. `others` finds the other plugins. */
+/** Returns the faults in a manifest's workflows and schedules, with their paths. `others` looks up other plugins. */
 export function manifestFaults(manifest: ManifestV3, others: FindPlugin = () => 'anything'): Fault[] {
   const own = knownPlugin(manifest);
   const find: FindPlugin = (id) => (id === manifest.id ? own : others(id));
@@ -59,7 +59,9 @@ function workflowFaults(written: object, pluginId: string, find: FindPlugin): Fa
   }
 }
 
-/** Skips plans of a wrong shape, which the manifest's own check reports. */
+/**
+ * Returns the faults of a schedule. A schedule of a wrong shape has none here: the check of the manifest reports it.
+ */
 function planFaults(written: unknown, at: string): Fault[] {
   const { data: plan } = PluginSchedule.safeParse(written);
   const fault = plan && scheduleFault(plan);

@@ -11,7 +11,7 @@ export interface WorkflowMetrics {
   runEnded(workflowId: string, status: string, durationSeconds: number): void;
   jobStarted(): void;
   jobEnded(): void;
-  /** Sets the number of runs that wait for an unavailable plugin. */
+  /** Sets the number of runs that are waiting for an unavailable plugin. */
   waitForPlugin(pluginId: string, runs: number): void;
 }
 
@@ -45,7 +45,7 @@ export function createWorkflowMetrics({ registry }: Metrics): WorkflowMetrics {
     registers,
   });
   const knownPlugin = boundedLabel(MAX_PLUGINS);
-  // Bounded, because inline definitions can have any id.
+  // The number of label values is bounded, because inline definitions can have any id.
   const known = boundedLabel(MAX_WORKFLOWS);
   return {
     runEnded(workflowId, status, seconds) {

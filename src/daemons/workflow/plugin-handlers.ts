@@ -5,14 +5,14 @@ import type { LoadedPlugin, PluginRegistry } from '../../plugins/index.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import type { DeclaredHandler, Handlers } from './domain/steps/kinds/handlers.ts';
 
-/** Forwards log lines of handlers, by the request id of their call. */
+/** Copies the log lines of plugin handlers to listeners, by the request id of the call. */
 export interface LogTee {
   /** Logger for the plugin runtime. */
   logger: Logger;
   listen(requestId: string, take: (level: string, message: string) => void): () => void;
 }
 
-/** Wraps a logger: lines of plugin code also go to the listener of their call. */
+/** Wraps a logger so that a line of plugin code also reaches the listener of its call. */
 export function createLogTee(target: Logger): LogTee {
   const listeners = new Map<string, (level: string, message: string) => void>();
 

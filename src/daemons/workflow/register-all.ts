@@ -10,7 +10,7 @@ import type { PluginSchedules } from './domain/starts/schedules.ts';
 import { type ScheduleLimit, scheduleLimit } from './schedule-limit.ts';
 import { readWorkflowFiles } from './workflow-files.ts';
 
-/** Registers the definitions of config files and plugins; faulty ones are reported and skipped. */
+/** Registers the definitions of config files and plugins. Faulty definitions are reported and skipped. */
 export async function registerAll(
   { config, projectDir }: Resources,
   plugins: PluginRuntime,
@@ -43,7 +43,7 @@ export async function registerAll(
   return planned;
 }
 
-/** Returns the schedules of plugin manifests; faulty ones are reported and skipped. */
+/** Returns the schedules of plugin manifests. Faulty schedules are reported and skipped. */
 function pluginSchedules(
   plugins: ReadonlyArray<{ plugin: LoadedPlugin; limit: ScheduleLimit }>,
   definitions: Definitions,

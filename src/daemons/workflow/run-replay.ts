@@ -7,7 +7,9 @@ import { interruptedOf } from './domain/steps/interrupted.ts';
 import type { Handlers } from './domain/steps/kinds/handlers.ts';
 import { pluginAwayOf } from './domain/steps/plugin-away.ts';
 
-/** Replays a workflow's function, wherever its plugin runs. Throws errors that kept it from running to an end. */
+/**
+ * Replays a workflow's function on the host of its plugin. Throws the error if the function could not run to its end.
+ */
 export async function runReplay(
   handlers: Handlers,
   { code, run, requestId, spanId, input, context, timeoutMs, signal, alone, log }: ReplayCall,
@@ -48,7 +50,7 @@ export async function runReplay(
   );
 }
 
-/** Step access for functions that run in this service. */
+/** Gives step access to functions that run in this service. */
 export function localSteps(replays: ReplayRoutes): StepAccess {
   return {
     begin: async (_scope, { runId, token }) => replays.require(runId, token).begin(),

@@ -1,19 +1,22 @@
 import type { ManifestV3 } from '../../contracts/index.ts';
 import { isRecord } from '../../kit/data/is-record.ts';
 
-/** Maximum schedules of a plugin, those of its workflows included: all are planned again on each plugin change. */
+/**
+ * Maximum schedules of a plugin, including those of its workflows. All of them are planned again on each plugin
+ * change.
+ */
 export const MAX_PLUGIN_SCHEDULES = 200;
 
-/** The parts of a plugin within its schedule limit. */
+/** Workflows and schedules of a plugin that are accepted or refused by its schedule limit. */
 export interface ScheduleLimit {
-  /** Indexes of workflows that are refused with their schedules. */
+  /** Indexes of workflows that are refused because their schedules exceed the limit. */
   refusedWorkflows: ReadonlySet<number>;
-  /** Number of the manifest's own `schedules` within the limit. */
+  /** Number of entries of the manifest's `schedules`, from the first, that are within the limit. */
   schedules: number;
   faults: Array<{ path: string; message: string }>;
 }
 
-/** Counts the schedules of a manifest in order, those of its workflows first. */
+/** Applies the schedule limit to a manifest: the schedules of its workflows count before its own. */
 export function scheduleLimit({
   workflows,
   schedules,

@@ -20,7 +20,7 @@ import { createLogTee, pluginHandlers } from './plugin-handlers.ts';
 import { localSteps, runReplay } from './run-replay.ts';
 import { startServices } from './start-services.ts';
 
-/** Maximum wait for the lock: after a restart, the predecessor may still be writing. */
+/** Maximum wait for the lock of the data file: after a restart, the previous process may still be writing. */
 const LOCK_WAIT_MS = seconds(5);
 
 export interface WorkflowServices extends DaemonServices {
@@ -39,7 +39,7 @@ export interface WorkflowServices extends DaemonServices {
   triggers: Awaited<ReturnType<typeof startServices>>['triggers'];
   watch: RunWatch;
   clock: Clock;
-  /** Lets in-flight steps finish, within `workflow.drainMs`; no further run is claimed. */
+  /** Waits up to `workflow.drainMs` for in-flight steps, and claims no further run. */
   drain(): Promise<void>;
 }
 

@@ -16,7 +16,7 @@ export interface StartDeps extends DefinitionServices {
   engine: Engine;
 }
 
-/** Builds what starts runs, and registers all definitions again when their sources change. */
+/** Builds the services that start runs, and registers all definitions again when their sources change. */
 export async function startServices(
   resources: Resources,
   { store, plugins, engine, definitions, evaluator, checkCodeInput, children }: StartDeps,

@@ -11,10 +11,10 @@ import { type Handlers, handlerStep, JOB_PREFIX } from './domain/steps/kinds/han
 import { type HttpCall, httpStep } from './domain/steps/kinds/http.ts';
 import type { StepKind } from './domain/steps/step-kind.ts';
 
-/** `<plugin>/<command>`, with a scoped or unscoped plugin. */
+/** Matches `<plugin>/<command>`. The plugin id may have a scope. */
 const HANDLER = /^(?:@[a-z0-9][a-z0-9._-]*\/)?[a-z0-9][a-z0-9._-]*\/[^/]+$/;
 
-/** Returns the lookup from a step's `uses` to the kind that runs it. */
+/** Returns the function that finds the step kind for a `uses` value. */
 export function stepKinds(deps: {
   http: HttpCall;
   handlers: Handlers;
@@ -38,7 +38,7 @@ export function stepKinds(deps: {
   };
 }
 
-/** Kinds for checking definitions without a service; they throw when run. */
+/** Returns step kinds that only check definitions. They throw when run. */
 export function checkingKinds(): KindOf {
   const refuse = (): never => {
     throw new Error('A step was run where definitions are only checked.');

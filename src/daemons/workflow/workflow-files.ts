@@ -12,7 +12,10 @@ export interface FoundFiles {
   faults: WorkflowFault[];
 }
 
-/** Reads the definitions that match the config's `workflows` patterns: YAML or JSON, one per file. */
+/**
+ * Reads the definition files that match the `workflows` patterns of the config. Each holds one definition as YAML or
+ * JSON.
+ */
 export async function readWorkflowFiles(projectDir: string, patterns: string[]): Promise<FoundFiles> {
   const files = await filesOf(projectDir, patterns);
   const found: FoundDefinition[] = [];
@@ -30,7 +33,7 @@ export async function readWorkflowFiles(projectDir: string, patterns: string[]):
   return { found, faults };
 }
 
-/** Returns a stamp per definition file, which changes when the file is rewritten. */
+/** Returns a stamp for each definition file. The stamp changes when the file is rewritten. */
 export async function workflowFileStamps(
   projectDir: string,
   patterns: string[],
@@ -43,7 +46,7 @@ function filesOf(projectDir: string, patterns: string[]): Promise<string[]> {
   return glob(patterns, { cwd: projectDir, absolute: true, expandDirectories: false });
 }
 
-/** Adds the position to the source of a fault, as in `workflows/ship.yaml:12:5`. */
+/** Appends the line and column of a fault to its source, as in `workflows/ship.yaml:12:5`. */
 function inFile(source: string, { path, message, line, column, text }: TextFault): WorkflowFault {
   if (line === undefined) return { source, path, message };
   return { source: `${source}:${line}:${column}`, path, message, ...(text ? { text } : {}) };

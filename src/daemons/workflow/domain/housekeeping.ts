@@ -8,7 +8,7 @@ const INTERVAL_MS = minutes(1);
 const RUNS_A_STEP = 200;
 const KEYS_A_STEP = 1000;
 
-/** Prunes runs past their retention in batches, then definitions that no run refers to. */
+/** Starts a task that prunes runs past their retention in batches, then definitions that no run refers to. */
 export function startHousekeeping(deps: {
   store: Pick<WorkflowStore, 'prune' | 'pruneKeys' | 'pruneDefinitions'>;
   clock: Clock;
@@ -31,7 +31,8 @@ export function startHousekeeping(deps: {
         after = looked.next;
       }
       while (!stopped && (await store.pruneKeys({ now, limit: KEYS_A_STEP })) === KEYS_A_STEP);
-      // Only older runs can refer to a definition unused since then, and all of those were scanned above.
+      // Only runs older than `finishedBefore` can refer to a definition last used before then, and the loop above has
+      // seen all of these runs.
       while (!stopped && (await store.pruneDefinitions({ usedBefore: finishedBefore, inUse })) > 0);
     } catch (error) {
       logger.diagnostic({

@@ -1,8 +1,8 @@
 import { PartStatus, RunStatus } from '../../../contracts/index.ts';
 
 /**
- * State machine of runs, jobs and steps as data. Every status change calls `move`; docs/workflow-states.md is generated
- * from this table.
+ * State machine of runs, jobs and steps as data. Every status change calls `move`, and docs/workflow-states.md is
+ * generated from this table.
  * @spec Workflow run
  */
 
@@ -14,8 +14,8 @@ export const PART_STATES = PartStatus.options;
 export type PartState = PartStatus;
 
 /**
- * Actors that may change a status. `caller`: the run's owner, through the API. `engine`: the daemon that holds the
- * run's fence. `recovery`: a daemon at its start, after a crash of its predecessor.
+ * Actors that may change a status. `caller` is the run's owner through the API, `engine` the daemon with the run's
+ * fence token, and `recovery` a daemon that starts after its predecessor crashed.
  */
 export type Actor = 'caller' | 'engine' | 'recovery';
 
@@ -109,7 +109,7 @@ const RUN: ReadonlyArray<Transition<RunState>> = [
   })),
 ];
 
-/** Cancellations that jobs and steps share. */
+/** Cancellation transitions that jobs and steps share. */
 const PART_CANCELLED: ReadonlyArray<Transition<PartState>> = [
   ...(['running', 'waiting'] as const).map((from) => ({
     from,
@@ -241,12 +241,12 @@ const ALLOWED = new Set(
   ),
 );
 
-/** Whether the table has the transition. */
+/** Returns whether the actor may make this transition. */
 export function mayMove(entity: Entity, from: string, to: string, by: Actor): boolean {
   return ALLOWED.has(`${entity} ${from} ${to} ${by}`);
 }
 
-/** Returns the new state. Throws for a transition outside the table: an internal error, never the caller's. */
+/** Returns the new state. Throws an internal error for a transition that the table does not contain. */
 export function move<E extends Entity>(entity: E, from: StateOf<E>, to: StateOf<E>, by: Actor): StateOf<E> {
   if (!mayMove(entity, from, to, by))
     throw new Error(`A ${entity} cannot go from ${from} to ${to} by ${by}.`);
@@ -255,7 +255,7 @@ export function move<E extends Entity>(entity: E, from: StateOf<E>, to: StateOf<
 
 const FINAL: ReadonlySet<string> = new Set(['succeeded', 'failed', 'timed_out', 'cancelled', 'skipped']);
 
-/** Whether the state is final. */
+/** Returns whether the state is final. */
 export function isFinal(state: RunState | PartState): boolean {
   return FINAL.has(state);
 }

@@ -12,42 +12,45 @@ import { safeEqual } from '../../../../kit/security/keys.ts';
 import type { JsonValue, RunRecord } from '../../../../store/ports/index.ts';
 import type { CompiledCode } from '../definition/compiled-workflow.ts';
 
-/** Calls that the function of a replay makes to its run. Each rejects with CONFLICT once the replay is over. */
+/**
+ * Calls that a workflow's function makes to its run during a replay. Each rejects with CONFLICT once the replay is
+ * over.
+ */
 export interface ReplayCalls {
-  /** Reports that the function starts; before, it waited for a process and loaded. */
+  /** Reports that the function starts. Before this call, the replay was queued for a process or loading code. */
   begin(): Promise<void>;
-  /** Returns recorded results of earlier replays, from position `after` on. */
+  /** Returns recorded results of earlier replays, starting at position `after`. */
   recall(after: number): Promise<RecalledSteps>;
   enter(step: EnterStep): Promise<StepAnswer>;
   settle(step: SettleStep): Promise<StepAnswer>;
   watch(): Promise<ReadySteps>;
 }
 
-/** Request for one replay of a workflow's function, on the local or a remote host. */
+/** Request for one replay of a workflow's function, on this machine or a remote host. */
 export interface ReplayCall {
   code: CompiledCode;
   run: RunRecord;
-  /** Correlates the log lines of the replay. */
+  /** Request id of the replay, which its log lines carry. */
   requestId: string;
-  /** Parent span of the replay. */
+  /** Parent span id for the spans of the replay. */
   spanId: string;
   input: JsonValue;
   context: ReplayContext;
   timeoutMs: number;
   signal: AbortSignal;
-  /** Reserves the process for this call. */
+  /** Whether the process is reserved for this call. */
   alone: boolean;
   log(level: string, message: string): void;
 }
 
-/** Runs the function. Throws if it cannot run to an end. */
+/** Runs the function. Throws if the function cannot run to its end. */
 export type RunReplay = (call: ReplayCall) => Promise<ReplayEnd>;
 
-/** Routes the calls of functions by the run id and the secret token of their replay. */
+/** Routes calls of workflow functions to their runs by run id. Each replay has its own secret token. */
 export class ReplayRoutes {
   readonly #open = new Map<string, { token: string; calls: ReplayCalls }>();
 
-  /** Routes calls of a replay until the returned function is called. */
+  /** Accepts calls of a replay. The returned function ends that. */
   open(runId: string, token: string, calls: ReplayCalls): () => void {
     const entry = { token, calls };
     this.#open.set(runId, entry);
@@ -56,7 +59,7 @@ export class ReplayRoutes {
     };
   }
 
-  /** Throws CONFLICT for an unknown or finished replay. */
+  /** Returns the calls of a replay. Throws CONFLICT if the replay is unknown or finished. */
   require(runId: string, token: string): ReplayCalls {
     const entry = this.#open.get(runId);
     if (entry && safeEqual(entry.token, token)) return entry.calls;
@@ -76,12 +79,12 @@ export class Replays {
     this.#routes = routes;
   }
 
-  /** Routes calls of a replay until the returned function is called. */
+  /** Accepts calls of a replay. The returned function ends that. */
   open(runId: string, token: string, calls: ReplayCalls): () => void {
     return this.#routes.open(runId, token, calls);
   }
 
-  /** Throws CONFLICT for an unknown or finished replay. */
+  /** Returns the calls of a replay. Throws CONFLICT if the replay is unknown or finished. */
   require(runId: string, token: string): ReplayCalls {
     return this.#routes.require(runId, token);
   }

@@ -4,10 +4,12 @@ import { CronPattern } from 'croner';
 const MONTH_LENGTHS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const SUNDAY = 0;
 const SATURDAY = 6;
-/** Croner's bit for the last such weekday of a month; the lower bits are the first to the fifth. */
+/** Bit that croner sets for the last such weekday of a month. The lower bits stand for the first to the fifth. */
 const LAST_OF_MONTH = 32;
 
-/** A day of a month. `length` is the number of its days, `first` the weekday of its first day, 0 for Sunday. */
+/**
+ * A day of a month. `length` is the number of days in the month, `first` the weekday of its first day (0 is Sunday).
+ */
 interface Day {
   day: number;
   length: number;
@@ -15,8 +17,8 @@ interface Day {
 }
 
 /**
- * Whether any day can match the cron line, independent of the current date; none matches `0 0 30 2 *`. Throws croner's
- * errors for invalid lines.
+ * Returns whether any day matches the cron line, independent of the current date. No day matches `0 0 30 2 *`. Throws
+ * croner's errors for invalid lines.
  * @spec docs/decisions/0177
  */
 export function namesDay(cron: string): boolean {
@@ -34,7 +36,7 @@ function hasDay(pattern: CronPattern, length: number): boolean {
   return false;
 }
 
-/** Combines both fields like croner: either suffices, unless one is `*` or the weekday begins with `+`. */
+/** Combines both day fields like croner: one match suffices, unless a field is `*` or the weekday begins with `+`. */
 function matches(pattern: CronPattern, at: Day): boolean {
   const byDate = matchesDate(pattern, at);
   if (pattern.starDOW) return byDate;
@@ -68,7 +70,7 @@ function lastWeekdayOf(at: Day): number {
   return weekday === SATURDAY ? length - 1 : length;
 }
 
-/** Returns the weekday nearest to a day of the month; undefined when the month lacks that day. */
+/** Returns the weekday (Monday to Friday) nearest to a day of the month; undefined when the month lacks that day. */
 function nearestWeekday(day: number, at: Day): number | undefined {
   const { length } = at;
   if (day > length) return undefined;

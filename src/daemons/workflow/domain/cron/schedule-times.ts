@@ -2,19 +2,20 @@ import { Cron } from 'croner';
 import { messageOf } from '../../../../kit/errors/errors.ts';
 import { namesDay } from './cron-days.ts';
 
-/** Cron line and IANA time zone of a schedule; croner applies daylight saving changes. */
+/** Cron line and IANA time zone of a schedule. Croner applies daylight saving changes. */
 interface Plan {
   cron: string;
   timezone: string;
 }
 
-/** Returns the first planned time after `after`; null when there is none. */
+/** Returns the first planned time later than `after`; null when there is none. */
 export function nextTime({ cron, timezone }: Plan, after: number): number | null {
   return new Cron(cron, { timezone, paused: true }).nextRun(new Date(after))?.getTime() ?? null;
 }
 
 /**
- * Returns the fault of a plan, or null. Calls `namesDay`, since croner takes seconds to find that a plan never fires.
+ * Returns the fault of a plan, or null. Calls `namesDay` first, because croner takes seconds to find that a plan never
+ * fires.
  */
 export function scheduleFault(plan: Plan): { key: 'cron' | 'timezone'; message: string } | null {
   try {

@@ -7,11 +7,13 @@ export class OverBudget extends Error {
 }
 
 /**
- * Work that an evaluation may do, in units of about 100 ns. Each node of an expression, each item and every eight
- * characters read or written cost one unit.
+ * Work that an evaluation may do, in units of about 100 ns. Each expression node costs one unit, and so does each item
+ * and each group of eight characters that is read or written.
  */
 export class Budget {
-  /** Whether a thread also limits time and memory, which allows work of unknown cost. */
+  /**
+   * Whether the evaluation runs in a thread that limits time and memory. Only there is work of unknown cost allowed.
+   */
   readonly isConfined: boolean;
   #left: number;
 
@@ -24,7 +26,7 @@ export class Budget {
     return this.#left;
   }
 
-  /** Throws OverBudget. */
+  /** Subtracts units from the budget. Throws OverBudget when it is used up. */
   spend(units: number): void {
     this.#left -= units;
     if (this.#left < 0) throw new OverBudget();
@@ -35,7 +37,7 @@ export class Budget {
     if (!this.isConfined) throw new OverBudget();
   }
 
-  /** Spends the cost of reading a whole value. Items shared by several lists count each time. */
+  /** Spends the cost of reading a whole value. An item that several lists share is charged for each of them. */
   spendOn(value: unknown): void {
     const open: unknown[] = [value];
     while (open.length > 0) {
@@ -62,7 +64,7 @@ export class Budget {
     }
   }
 
-  /** Rejects an oversized list before its items are pushed. */
+  /** Throws OverBudget for an oversized list before its items are pushed. */
   #requireRoomFor(items: number): void {
     if (items > this.#left) throw new OverBudget();
   }

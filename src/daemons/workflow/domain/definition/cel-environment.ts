@@ -3,22 +3,22 @@ import { type Budget, CHARS_PER_UNIT, OverBudget } from './budget.ts';
 import { toCel, toJson } from './cel-values.ts';
 
 /**
- * CEL environment of definitions, which charges each operation to a budget before it runs. The library has no such hook
- * but evaluates all nodes except the outermost through a method that is replaced here.
+ * CEL environment of definitions. Each operation is charged to a budget before it runs. The library has no hook for
+ * that, but evaluates all nodes except the outermost through a method that this module replaces.
  */
 
-/** Levels of each variable that are rebuilt per evaluation: `steps.<id>.output`, `needs.<id>.outputs.<name>`. */
+/** Number of outer levels of each variable that are rebuilt for each evaluation: for 2, `steps` and `steps.<id>`. */
 export const VARIABLES = { input: 0, run: 0, matrix: 0, steps: 2, needs: 3, jobs: 3, delivery: 1 } as const;
 export type Variable = keyof typeof VARIABLES;
 
 /** Run state that `success()`, `failure()` and `cancelled()` report. */
 export type ScopeState = 'success' | 'failure' | 'cancelled' | 'skipped';
 
-/** Maximum characters of one value: repeated joins double a text each time. */
+/** Maximum characters of one value. Repeated concatenation doubles a text each time. */
 export const MAX_VALUE_CHARS = 4 * 1024 * 1024;
-/** Maximum characters of a text made outside the confined threads. */
+/** Maximum characters of a text that is created outside the confined threads. */
 const MAX_CHARS_IN_PLACE = 64 * 1024;
-/** Maximum characters of a computed key: V8 interns each key for as long as an object has it. */
+/** Maximum characters of a computed key. V8 interns each key for as long as an object has it. */
 const MAX_KEY_CHARS = 1024;
 
 /** Keys that the library silently drops from map literals. */
@@ -47,7 +47,7 @@ interface Evaluator {
   tryEval(node: Node, context: unknown): unknown;
 }
 
-/** Context of the current evaluation. Evaluation is synchronous, so module variables suffice. */
+/** Budget and run state of the current evaluation. Evaluation is synchronous, so module variables suffice. */
 let budget: Budget;
 let currentState: ScopeState = 'success';
 
@@ -60,7 +60,7 @@ function createEnvironment(): Environment {
     limits: { maxAstNodes: 2000, maxDepth: 64 },
   });
   for (const name of Object.keys(VARIABLES)) env.registerVariable(name, 'dyn');
-  // JSON has one number type; without these, `input.count * 2` would be a type error.
+  // JSON has one number type. Without these operators, `input.count * 2` would be a type error.
   const mixed: Record<string, (a: number, b: number) => number> = {
     '+': (a, b) => a + b,
     '-': (a, b) => a - b,
@@ -77,7 +77,7 @@ function createEnvironment(): Environment {
   env.registerFunction('success(): bool', () => currentState === 'success');
   env.registerFunction('failure(): bool', () => currentState === 'failure');
   env.registerFunction('cancelled(): bool', () => currentState === 'cancelled');
-  // The library exposes its evaluator only as `this` of the functions it calls.
+  // The library exposes its evaluator only as `this` of the functions that it calls.
   let evaluator: Evaluator | undefined;
   env.registerFunction('always(): bool', function (this: Evaluator) {
     evaluator ??= this;
@@ -94,7 +94,7 @@ function countOperations(evaluator: Evaluator): void {
   evaluator.run = function (node, context) {
     return counted(this, node, context);
   };
-  // `||`, `&&`, `exists` and `all` swallow errors of their operands, but exceeded limits must end the evaluation.
+  // `||`, `&&`, `exists` and `all` swallow errors of their operands, but an exceeded limit must end the evaluation.
   evaluator.tryEval = function (node, context) {
     try {
       return this.run(node, context);
@@ -141,7 +141,10 @@ function index(evaluator: Evaluator, node: Node, context: unknown): unknown {
   return node.handle(value, key, node, evaluator);
 }
 
-/** Replaces the library's map literal, which limits no keys: reading a joined key materializes its whole text. */
+/**
+ * Replaces the library's map literal, which does not limit keys. Reading a concatenated key materializes its whole
+ * text.
+ */
 function mapLiteral(evaluator: Evaluator, node: Node, context: unknown): unknown {
   const entries = (node.args as Array<[Node, Node]>).map(([key, value]) => {
     const name = evaluator.run(key, context);
@@ -153,7 +156,7 @@ function mapLiteral(evaluator: Evaluator, node: Node, context: unknown): unknown
   return Object.fromEntries(entries.filter(([name]) => !NO_KEYS.has(name)));
 }
 
-/** Charges for the text of a key; a list used as a key is converted to text too. */
+/** Charges for the text of a key. A list that is used as a key is converted to text too. */
 function spendOnKey(key: unknown): void {
   if (isScalar(key)) budget.spend(textOf(key));
   else budget.spendOn(key);
@@ -181,7 +184,9 @@ function spendOnBinary(op: string, left: unknown, right: unknown): void {
 const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null;
 const textOf = (value: unknown): number => (typeof value === 'string' ? value.length / CHARS_PER_UNIT : 0);
 
-/** Cost of the copy that `+` makes. Joined texts are ropes, so only their length is limited. */
+/**
+ * Returns the cost of the copy that `+` makes. V8 does not copy concatenated strings, so only their length is limited.
+ */
 function itemsOf(value: unknown): number {
   if (Array.isArray(value)) return value.length;
   return value instanceof Uint8Array ? value.length / CHARS_PER_UNIT : 0;
@@ -209,7 +214,7 @@ function spendOnCall(name: string, values: unknown[]): void {
     budget.spend((first.length * second.length) / (CHARS_PER_UNIT * CHARS_PER_UNIT));
 }
 
-/** Checks the length before `join`, because it writes the whole text at once. */
+/** Checks the length before `join` runs, because `join` writes the whole text at once. */
 function spendOnJoin(items: unknown[], separator: unknown): void {
   let chars = typeof separator === 'string' ? separator.length * items.length : 0;
   for (const item of items) if (typeof item === 'string') chars += item.length;
@@ -220,7 +225,7 @@ function spendOnJoin(items: unknown[], separator: unknown): void {
 function comprehension(evaluator: Evaluator, node: Node, context: unknown): unknown {
   const parts = node.args as { iterable: Node };
   const items = evaluator.run(parts.iterable, context);
-  // A comprehension over a map lists its keys first.
+  // A comprehension over a map first lists the keys of the map.
   if (!isScalar(items) && !Array.isArray(items)) for (const _ in items as object) budget.spend(1);
   return node.handle(items, parts, evaluator, context);
 }

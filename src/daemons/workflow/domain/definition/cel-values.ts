@@ -1,20 +1,18 @@
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import type { Budget } from './budget.ts';
 
-/** Conversion of values to and from CEL. */
-
-/** Cache for large values: whether they contain a map with the key `constructor`. */
+/** Caches for large values whether they contain a map with the key `constructor`. */
 const known = new WeakMap<object, boolean>();
-/** Values with at most this many items are cheaper to scan again than to cache. */
+/** Maximum items of a value that is not cached, because scanning it again is cheaper. */
 const FEW = 64;
-/** Cost of scanning one item. */
+/** Cost of scanning one item, in budget units. */
 const COST_OF_LOOK = 0.1;
-/** Items visited by the current scan. */
+/** Number of items that the current scan has visited. */
 let looked = 0;
 
 /**
  * Converts JSON to CEL. The library identifies a map by `value.constructor`, so a map with that key becomes a `Map`.
- * `madeAnew`: number of outer levels rebuilt for each evaluation, which are not cached.
+ * `madeAnew` is the number of outer levels that are rebuilt for each evaluation and therefore not cached.
  */
 export function toCel(value: JsonValue | undefined, madeAnew = 0, budget?: Budget): unknown {
   return isOdd(value, madeAnew, budget) ? asMap(value) : value;

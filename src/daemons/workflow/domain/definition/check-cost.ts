@@ -3,7 +3,7 @@ import { ownValue } from '../../../../kit/data/own-value.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import { type Budget, CHARS_PER_UNIT } from './budget.ts';
 
-/** Keywords that are checked once per value, at a cost that follows from their own size. */
+/** Keywords that are checked once per value, at a cost that follows from the size of schema and value. */
 const PLAIN_KEYWORDS: ReadonlySet<string> = new Set([
   ...['$schema', '$id', '$comment', 'title', 'description', 'examples', 'default', 'deprecated'],
   ...['type', 'enum', 'const', 'properties', 'required', 'additionalProperties', 'items'],
@@ -12,7 +12,7 @@ const PLAIN_KEYWORDS: ReadonlySet<string> = new Set([
 ]);
 
 const COST_OF_VALUE = 10;
-/** Each choice that is not a string is compiled as a schema, and each mismatch becomes a fault. */
+/** Cost of an enum choice that is not a string. It is compiled as a schema, and each mismatch becomes a fault. */
 const COST_OF_CHOICE = 50;
 
 /**
@@ -24,7 +24,7 @@ export function spendOnCheck(schema: unknown, value: JsonValue | undefined, budg
   if (!isRecord(schema)) return;
   const { enum: choices, const: constant, type, default: fallback, properties, required, items } = schema;
   for (const keyword in schema) if (!PLAIN_KEYWORDS.has(keyword)) budget.requireConfinement();
-  // Below a list of types, faults are written again at each level.
+  // A list of types multiplies the faults below it at each level, so their number has no simple maximum.
   if (Array.isArray(items) || (Array.isArray(type) && (properties ?? items) !== undefined))
     budget.requireConfinement();
   if (value === undefined) budget.spendOn(fallback);
@@ -49,7 +49,7 @@ function spendOnItems(items: unknown, value: JsonValue[], budget: Budget): void 
   else for (const item of value) spendOnCheck(items, item, budget);
 }
 
-/** Charges for each declared key, present or absent. */
+/** Charges for each declared or present key of an object. */
 function spendOnKeys(
   { properties, additionalProperties }: Record<string, unknown>,
   value: Record<string, JsonValue>,

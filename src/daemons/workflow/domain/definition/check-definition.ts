@@ -5,7 +5,7 @@ import type { ToldIssue } from './definition-faults.ts';
 import { readDefinition, type TextFault } from './definition-text.ts';
 
 export interface CheckedDefinition {
-  /** Undefined when there are faults. */
+  /** The compiled workflow; undefined if the definition has faults. */
   workflow?: CompiledWorkflow;
   /** All faults in text order. */
   faults: TextFault[];

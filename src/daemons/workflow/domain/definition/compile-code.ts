@@ -10,10 +10,10 @@ import { invalidDefinition, schemaIssues } from './definition-faults.ts';
 import type { FoundStep } from './found-step.ts';
 import { ALWAYS, type DefinitionIssue, type Template, WHEN_SUCCESSFUL } from './templates.ts';
 
-/** Id of the one job of a workflow in code. */
+/** Id of the only job of a workflow in code. */
 export const CODE_JOB = 'main';
 
-/** Compiles an entry of a plugin's manifest. Throws VALIDATION_ERROR as `compileDefinition` does. */
+/** Compiles a workflow in code from a plugin's manifest. Throws VALIDATION_ERROR as `compileDefinition` does. */
 export function compileCode(
   written: object,
   pluginId: string,
@@ -58,14 +58,17 @@ export function compileCode(
   };
 }
 
-/** Compiles a stored workflow in code; undefined for any other. */
+/** Compiles a stored workflow in code. Returns undefined for a definition with listed steps. */
 export function pinnedCode(body: object, kindOf: KindOf): CompiledWorkflow | undefined {
   if (!('handler' in body && 'plugin' in body)) return undefined;
   const { plugin, ...written } = body;
   return compileCode(written, plugin as string, kindOf, { isStored: true });
 }
 
-/** Converts a found step for the step drivers: its values are literals, and the function handles its failure. */
+/**
+ * Converts a step that code requested to a compiled step. Its values are literals, and the function handles its
+ * failure.
+ */
 function stepOf(
   found: FoundStep,
   index: number,
@@ -96,7 +99,10 @@ function stepOf(
   };
 }
 
-/** A `ctx.step` function has a stable idempotency key, so interruptions repeat it unless its options disallow that. */
+/**
+ * Returns the behavior after an interruption. A `ctx.step` function has a stable idempotency key, so it is repeated
+ * unless its options disallow that.
+ */
 function afterInterruption(
   kind: StepKind,
   { once, idempotent }: FoundStep['options'],
@@ -105,7 +111,7 @@ function afterInterruption(
   return kind === OWN_STEP && idempotent !== false ? { afterInterruption: 'repeat' } : {};
 }
 
-/** A step whose function is part of the workflow's code: the process of its replay performs it. */
+/** Kind of a step whose function is part of the workflow's code. The process of the replay performs it. */
 const OWN_STEP: StepKind = {
   name: CODE_STEP,
   mode: 'effect',
@@ -118,7 +124,7 @@ const OWN_STEP: StepKind = {
   },
 };
 
-/** Whether the workflow's own code performs the step. */
+/** Returns whether the workflow's own code performs the step. */
 export const isOwnStep = ({ kind }: Pick<CompiledStep, 'kind'>): boolean => kind === OWN_STEP;
 
 function constant(value: JsonValue): Template {

@@ -21,7 +21,10 @@ import {
 
 type Common = Pick<WorkflowDefinition | CodeWorkflowDefinition, 'inputs' | 'signals' | 'on' | 'concurrency'>;
 
-/** Adds the faults of a definition's schedules. Skipped for stored definitions: earlier versions accepted more. */
+/**
+ * Adds the faults of a definition's schedules. Stored definitions are not checked, because earlier versions accepted
+ * more.
+ */
 export function checkSchedules({ on }: Pick<Common, 'on'>, issues: DefinitionIssue[]): void {
   for (const [index, plan] of on.schedule.entries()) {
     const fault = scheduleFault(plan);
@@ -31,7 +34,7 @@ export function checkSchedules({ on }: Pick<Common, 'on'>, issues: DefinitionIss
     issues.push({ path: ['on', 'schedule', index, 'id'], message: 'is the id of another plan before it' });
 }
 
-/** Compiles the parts that workflows in code and definitions share. Adds faults to `issues`. */
+/** Compiles the fields that workflows in code and definitions share. Adds faults to `issues`. */
 export function compileCommon(
   definition: Common,
   issues: DefinitionIssue[],
@@ -68,7 +71,7 @@ function compileTrigger(
   return { pluginId, event, instanceId, condition, input: template };
 }
 
-/** Returns VALIDATION_ERROR with the place of every fault in `details.issues`: `input.items[0].sku`. */
+/** Returns VALIDATION_ERROR with the path of every fault in `details.issues`, such as `input.items[0].sku`. */
 export function invalidInput(
   issues: ReadonlyArray<{ path: Path; message: string }>,
   part: CheckedPart = 'input',
@@ -88,7 +91,7 @@ export function canonicalJson(value: unknown): string {
   );
 }
 
-/** Returns the text that runs are pinned to, and its hash. */
+/** Returns the definition text that runs are pinned to, and its hash. */
 export function pinned(definition: object): Pick<CompiledWorkflow, 'hash' | 'body'> {
   const body = canonicalJson(definition);
   return { body, hash: createHash('sha256').update(body).digest('hex') };

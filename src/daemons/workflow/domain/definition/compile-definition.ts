@@ -7,10 +7,10 @@ import { invalidDefinition, schemaIssues } from './definition-faults.ts';
 import { mendShape } from './mend-shape.ts';
 import { compileTemplate, type DefinitionIssue, MAX_ISSUES, OPENING, type Path } from './templates.ts';
 
-/** Maximum expressions of a definition: each takes about 20 µs of the event loop to compile. */
+/** Maximum expressions of a definition. Compiling one blocks the event loop for about 20 µs. */
 const MAX_EXPRESSIONS = 10_000;
 
-/** Compiles a definition. Throws VALIDATION_ERROR with every fault and its place in `details.issues`. */
+/** Compiles a definition. Throws VALIDATION_ERROR with every fault and its path in `details.issues`. */
 export function compileDefinition(
   written: unknown,
   kindOf: KindOf,
@@ -54,7 +54,7 @@ function compileParsed(
   };
 }
 
-/** Throws VALIDATION_ERROR before any expression is compiled. */
+/** Throws VALIDATION_ERROR for too many expressions, before any expression is compiled. */
 function requireFewExpressions(definition: WorkflowDefinition): void {
   const text = JSON.stringify(definition);
   let count = 0;
@@ -65,7 +65,10 @@ function requireFewExpressions(definition: WorkflowDefinition): void {
     }
 }
 
-/** Finds faults of expressions, times and steps despite a wrong shape, so that all are reported together. */
+/**
+ * Finds faults of expressions, times and steps in a definition of a wrong shape, so that all faults are reported
+ * together.
+ */
 function issuesBeside(
   shapeIssues: readonly DefinitionIssue[],
   written: unknown,
@@ -76,7 +79,7 @@ function issuesBeside(
   const issues: DefinitionIssue[] = [];
   compileParsed(mended.definition, kindOf, issues);
   checkSchedules(mended.definition, issues);
-  // Skips references: their targets may be among the removed parts.
+  // Faults of references are skipped: the job or step that they name may have been removed by the repair.
   return issues.filter(
     ({ path, isReference }) => !isReference && !mended.changed.some((changed) => startsWith(path, changed)),
   );

@@ -1,11 +1,11 @@
 import { addIssue, type DefinitionIssue, excerpt, type Template } from './templates.ts';
 
-/** Maximum names in a message: a job may have 200 steps, and an expression hundreds of wrong names. */
+/** Maximum names listed in a message. A job may have 200 steps, and an expression hundreds of wrong names. */
 const MAX_LISTED = 20;
 
 /**
- * Requires each name that an expression reads of `variable` to be in `known`: a misspelt step must not fail at run
- * time.
+ * Adds an issue for each name that an expression reads of `variable` and that `known` lacks, so that a misspelt step
+ * does not fail at run time.
  */
 export function names<T extends Pick<Template, 'expressions'>>(
   template: T,
@@ -35,7 +35,7 @@ function listed(variable: string, known: readonly string[]): string {
 /** Variables whose names are checked. */
 const VARIABLES = ['input', 'run', 'matrix', 'steps', 'needs', 'jobs', 'delivery'];
 
-/** Rejects names of any other variable. */
+/** Adds an issue for each name of a variable that the template may not use. */
 export function only<T extends Pick<Template, 'expressions'>>(
   template: T,
   { variables }: { variables: readonly string[] },

@@ -6,28 +6,31 @@ import type { FoundStep } from './found-step.ts';
 import type { InputSchema } from './input-schema.ts';
 import type { Condition, Template } from './templates.ts';
 
-/** Maximum steps of a run: all are in memory while it is active, and each advance visits all of them. */
+/** Maximum steps of a run. All of them are in memory while the run is active, and each advance visits all. */
 export const MAX_STEPS = 10_000;
 
 export interface CompiledStep {
-  /** Unique within its job. */
+  /** Id of the step, unique within its job. */
   id: string;
   index: number;
   name: string;
   uses: string;
   kind: StepKind;
   with: Template;
-  /** As written, before expressions are evaluated. */
+  /** The step's `with` as written, before expressions are evaluated. */
   rawWith: Record<string, JsonValue>;
   condition: Condition;
   retry: StepRetry | undefined;
   timeoutMs: number;
   continueOnError: boolean;
   idempotent: boolean | undefined;
-  /** Overrides the behavior that follows from `idempotent` and `idempotencyKey`. */
+  /**
+   * Overrides whether an interruption repeats the step, which otherwise follows from `idempotent` and
+   * `idempotencyKey`.
+   */
   afterInterruption?: 'repeat' | 'ask';
   idempotencyKey: Template | null;
-  /** Whether a step of code continues while its run is ending. */
+  /** Whether a step of code is part of the clean-up of its ending run. */
   cleansUp?: true | undefined;
 }
 
@@ -44,7 +47,7 @@ export interface CompiledJob {
   steps: readonly CompiledStep[];
 }
 
-/** A workflow written as a function, whose one job discovers its steps while it runs. */
+/** A workflow written as a function. Its only job learns its steps while the function runs. */
 export interface CompiledCode {
   pluginId: string;
   handler: HandlerRef;
@@ -52,20 +55,20 @@ export interface CompiledCode {
   stepOf(found: FoundStep, index: number): CompiledStep;
 }
 
-/** A webhook trigger, as `on.webhook` describes it. */
+/** A webhook trigger of a workflow, compiled from `on.webhook`. */
 export interface CompiledTrigger {
   pluginId: string;
   event: string;
-  /** Undefined matches every instance. */
+  /** Plugin instance whose webhooks start the workflow; undefined for all instances. */
   instanceId: string | undefined;
   condition: Condition;
   input: Template;
 }
 
-/** A definition ready to run. */
+/** A compiled workflow that can be started. */
 export interface CompiledWorkflow {
   hash: string;
-  /** JSON that the hash covers and runs are pinned to. */
+  /** Definition as JSON. The hash covers this text, and runs are pinned to it. */
   body: string;
   definition: WorkflowDefinition;
   /** The function of a workflow in code; null for a definition with listed steps. */
@@ -82,5 +85,5 @@ export interface CompiledWorkflow {
   signalSchemas: ReadonlyMap<string, InputSchema>;
 }
 
-/** Finds the kind of step for a `uses` value; undefined if none matches. */
+/** Returns the step kind for a `uses` value; undefined if there is none. */
 export type KindOf = (uses: string) => StepKind | undefined;

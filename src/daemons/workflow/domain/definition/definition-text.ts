@@ -10,36 +10,36 @@ import {
 } from 'yaml';
 import { formatPath, type Path } from './templates.ts';
 
-/** A fault of a definition with its place in the text. `line` and `column` count from 1. */
+/** A fault of a definition with its position in the text. `line` and `column` count from 1. */
 export interface TextFault {
-  /** Path in the definition: `jobs.build.steps[0].if`; empty for the whole text. */
+  /** Path in the definition, such as `jobs.build.steps[0].if`; empty for a fault of the whole text. */
   path: string;
   message: string;
   line?: number;
   column?: number;
-  /** The line itself, trimmed. */
+  /** Content of the line with the fault, trimmed. */
   text?: string;
 }
 
-/** Place within the value at a path, counted from 1, as in `details.issues` of an error. */
+/** Position within a string value. Line and column count from 1, as in `details.issues` of an error. */
 export interface PlaceInValue {
   line?: number | undefined;
   column?: number | undefined;
 }
 
 export interface DefinitionText {
-  /** Undefined when the text is neither YAML nor JSON. */
+  /** The parsed definition; undefined when the text is neither YAML nor JSON. */
   definition: unknown;
   /** Syntax errors of the text. */
   faults: TextFault[];
-  /** Adds the place of a fault. A missing key gets the place of its parent. */
+  /** Adds the position of a fault. A fault of a missing key gets the position of the parent. */
   locate(fault: { path: string | Path; message: string } & PlaceInValue): TextFault;
 }
 
-/** Maximum aliases: they may expand to far more than the file. */
+/** Maximum YAML aliases, because they may expand to far more than the size of the file. */
 const MAX_ALIASES = 100;
 
-/** Parses a definition as YAML, a superset of JSON. Every syntax error has its place. */
+/** Parses a definition as YAML, a superset of JSON. Every syntax error has its line and column. */
 export function readDefinition(text: string): DefinitionText {
   const counter = new LineCounter();
   const document = parseDocument(text, { lineCounter: counter, prettyErrors: false });
@@ -64,7 +64,10 @@ export function readDefinition(text: string): DefinitionText {
   }
 }
 
-/** Converts to plain JSON: dates become strings, sets become lists. Throws for circular or too deeply nested values. */
+/**
+ * Converts parsed YAML to plain JSON: dates become strings, sets become lists. Throws for circular or too deeply
+ * nested values.
+ */
 function asJson(value: unknown): unknown {
   try {
     return JSON.parse(JSON.stringify(value ?? null));
@@ -77,7 +80,7 @@ function asJson(value: unknown): unknown {
   }
 }
 
-/** Splits `jobs.build.steps[0]` into keys. */
+/** Splits a path such as `jobs.build.steps[0]` into keys. */
 function partsOf(path: string | Path): Array<string | number> {
   if (typeof path !== 'string') return [...path];
   return [...path.matchAll(/\[(\d+)\]|[^.[\]]+/g)].map(([part, index]) =>
@@ -85,7 +88,7 @@ function partsOf(path: string | Path): Array<string | number> {
   );
 }
 
-/** Offset of a value in the text, or of a place within that value. */
+/** Returns the offset in the text of the value at a path, or of a position within that value. */
 function offsetOf(
   document: Document,
   text: string,
@@ -99,12 +102,14 @@ function offsetOf(
       ? offsetInScalar(node, text, line, column)
       : (keyOffset(document, parts) ?? node.range[0]);
   }
-  // A missing key has no place of its own, so its nearest ancestor is used.
+  // A missing key has no position, so the position of its nearest ancestor is used.
   if (parts.length > 0) return offsetOf(document, text, parts.slice(0, -1), {});
   return document.range?.[0];
 }
 
-/** A map or list begins below its key, but a fault should point to the key. */
+/**
+ * Returns the offset of the key of a map or list, which itself begins below the key. Faults should point to the key.
+ */
 function keyOffset(document: Document, parts: Array<string | number>): number | undefined {
   const parent = document.getIn(parts.slice(0, -1), true);
   const value = document.getIn(parts, true);
@@ -113,7 +118,9 @@ function keyOffset(document: Document, parts: Array<string | number>): number | 
   return isNode(pair?.key) ? pair.key.range?.[0] : undefined;
 }
 
-/** Converts a place in a scalar's value to an offset in the text; inexact for quoted escapes and folded lines. */
+/**
+ * Converts a position in a scalar's value to an offset in the text. It is inexact for quoted escapes and folded lines.
+ */
 function offsetInScalar(node: Scalar, text: string, line: number, column: number): number {
   const start = node.range![0];
   if (node.type === 'QUOTE_DOUBLE' || node.type === 'QUOTE_SINGLE') return start + column;

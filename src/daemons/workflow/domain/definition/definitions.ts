@@ -17,7 +17,7 @@ export interface FoundDefinition {
   definition: unknown;
   /** Plugin whose manifest holds the definition; only manifests may declare workflows in code. */
   pluginId?: string;
-  /** Adds the place of a fault in the file. */
+  /** Adds the position of a fault in the file. */
   locate?(issue: ToldIssue): WorkflowFault;
 }
 
@@ -26,27 +26,29 @@ export interface RegisteredWorkflow {
   source: string;
 }
 
-/** Maximum remembered workflows whose plugins are not loaded. */
+/** Maximum workflows whose plugin id is remembered after the plugin was unloaded. */
 const MAX_AWAY = 10_000;
-/** Maximum characters of a definition as JSON. Callers may send their own, and all tenants share one memory. */
+/**
+ * Maximum characters of a definition as JSON. Callers may send inline definitions, and all tenants share the memory.
+ */
 const MAX_DEFINITION_CHARS = 1024 * 1024;
 const REMEMBERED_CHARS = 4 * MAX_DEFINITION_CHARS;
 
 export interface DefinitionsDeps {
   kindOf: KindOf;
   find(hash: string): Promise<DefinitionRecord | undefined>;
-  /** Declared plugins that definitions may name; default: any. */
+  /** Finds plugins that definitions may refer to. By default any plugin id is accepted. */
   findPlugin?: FindPlugin;
 }
 
 export interface DefinitionsDeps {
   kindOf: KindOf;
   find(hash: string): Promise<DefinitionRecord | undefined>;
-  /** Declared plugins that definitions may name; default: any. */
+  /** Finds plugins that definitions may refer to. By default any plugin id is accepted. */
   findPlugin?: FindPlugin;
 }
 
-/** Compiles and caches definitions, and holds the registered ones. */
+/** Compiles and caches definitions, and keeps the registered workflows. */
 export class Definitions {
   readonly #deps: DefinitionsDeps;
   readonly #registered = new Map<string, RegisteredWorkflow>();
@@ -68,9 +70,9 @@ export class Definitions {
     return this.#faults;
   }
 
-  /** Compiles a definition sent with a request. Throws VALIDATION_ERROR. */
+  /** Compiles an inline definition of a request. Throws VALIDATION_ERROR. */
   compile(written: unknown): CompiledWorkflow {
-    // Callers often send the same definition repeatedly.
+    // The result is cached, because callers often send the same definition repeatedly.
     const text = JSON.stringify(written);
     const same = this.#byText.get(text);
     if (same) return same;
@@ -84,7 +86,7 @@ export class Definitions {
     return workflow;
   }
 
-  /** Replaces the registered definitions. Faulty ones are reported and skipped. */
+  /** Replaces the registered definitions. Faulty definitions are reported and skipped. */
   register(found: readonly FoundDefinition[], other: readonly WorkflowFault[] = []): void {
     const before = new Map(this.#registered);
     this.#registered.clear();
@@ -92,7 +94,7 @@ export class Definitions {
     for (const one of found) this.#registerOne(one);
     this.#noteAway(before);
     const sources = new Set(Array.from(this.#registered.values(), ({ source }) => source));
-    // A file with a broken edit reports its faults, and keeps its last valid definition registered.
+    // A file that was edited into a faulty state reports its faults, and its last valid definition stays registered.
     for (const [id, kept] of before)
       if (!this.#registered.has(id) && !sources.has(kept.source) && isBrokenFile(kept.source, this.#faults))
         this.#registered.set(id, kept);
@@ -103,7 +105,7 @@ export class Definitions {
     this.#faults.push(fault);
   }
 
-  /** Throws WORKFLOW_NOT_FOUND. */
+  /** Returns a registered workflow. Throws WORKFLOW_NOT_FOUND. */
   require(id: string): CompiledWorkflow {
     const found = this.#registered.get(id);
     if (found) return found.workflow;
@@ -122,12 +124,12 @@ export class Definitions {
     );
   }
 
-  /** Returns a pinned definition from the cache. */
+  /** Returns the definition with this hash if it is cached. */
   here(hash: string): CompiledWorkflow | undefined {
     return this.#compiled.get(hash);
   }
 
-  /** Returns a pinned definition from the cache or the store. */
+  /** Returns the definition with this hash from the cache or the store. */
   async byHash(hash: string): Promise<CompiledWorkflow> {
     const known = this.#compiled.get(hash);
     if (known) return known;
@@ -140,7 +142,8 @@ export class Definitions {
     const body = JSON.parse(record.body);
     const workflow =
       pinnedCode(body, this.#deps.kindOf) ?? compileDefinition(body, this.#deps.kindOf, { isStored: true });
-    // Cached under the hash of the run, because a later version of svc may serialize the definition differently.
+    // The cache key is the hash stored with the run, because this version of svc may serialize the definition
+    // differently.
     this.#compiled.set(hash, workflow);
     return workflow;
   }
@@ -175,7 +178,7 @@ export class Definitions {
         this.#faults.push({ ...(locate?.(issue) ?? { source, ...issue }), unresolved: true });
       }
     } catch (error) {
-      // Catches every error: one faulty definition must not block the others or the start of the service.
+      // Every error is caught: one faulty definition must not block the others or the start of the service.
       const issues =
         error instanceof PlatformError ? (error.details.issues as ToldIssue[] | undefined) : undefined;
       for (const issue of issues ?? [{ path: '', message: messageOf(error) }])
@@ -187,7 +190,7 @@ export class Definitions {
     return this.#deps.findPlugin?.(pluginId) !== undefined;
   }
 
-  /** Remembers the plugins of workflows that disappeared with their plugin. */
+  /** Remembers the plugin ids of workflows that are no longer registered because their plugin was unloaded. */
   #noteAway(before: ReadonlyMap<string, RegisteredWorkflow>): void {
     for (const [id, pluginId] of this.#away)
       if (this.#registered.has(id) || this.#isLoaded(pluginId)) this.#away.delete(id);
@@ -200,7 +203,9 @@ export class Definitions {
   }
 }
 
-/** Whether a source is a file with faults. Workflows of a plugin are replaced together with the plugin. */
+/**
+ * Returns whether a source is a file with faults. Plugin workflows are excluded: they are replaced with their plugin.
+ */
 function isBrokenFile(source: string, faults: readonly WorkflowFault[]): boolean {
   if (!isFile(source)) return false;
   return faults.some((fault) => fault.source === source || fault.source.startsWith(`${source}:`));

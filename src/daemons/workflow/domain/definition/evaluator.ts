@@ -6,36 +6,39 @@ import type { Scope } from './expressions.ts';
 import type { CheckedInput, CheckedPart, InputSchema } from './input-schema.ts';
 import type { Evaluable, Written } from './templates.ts';
 
-/** Work for a thread with limited time and memory. */
+/** A task for a worker thread with limited time and memory. */
 export type ConfinedTask =
   | { kind: 'evaluate'; written: Written; scope: Partial<Scope> }
   | { kind: 'check'; schema: object; input: JsonValue; part: CheckedPart };
 
 /** Worker threads for expensive evaluations. */
 export interface ConfinedThreads {
-  /** Rejects with TemplateError. Tenants are scheduled round robin. */
+  /** Runs a task. Rejects with TemplateError. Tenants are scheduled round robin. */
   run(task: ConfinedTask, tenantId: string): Promise<unknown>;
   close(): Promise<void>;
 }
 
-/** Evaluates in place. Throws TemplateError, and OverBudget. */
+/** Evaluates synchronously within a budget. Throws TemplateError and OverBudget. */
 export type EvaluateWithin = <Value>(what: Evaluable<Value>, scope: Scope, budget: Budget) => Value;
 
 export const evaluateWithin: EvaluateWithin = (what, scope, budget) => what.evaluate(scope, budget);
 
 /** Evaluates cheap expressions synchronously, and all others in a thread with limited time and memory. */
 export interface Evaluator {
-  /** For callers that keep their own budget: `unitsLeft` in this turn of the event loop, `spend` for units used. */
+  /**
+   * Evaluates within a budget of the caller. `unitsLeft` returns the units left in this event-loop turn, `spend` uses
+   * them.
+   */
   within: EvaluateWithin;
   unitsLeft(): number;
   spend(units: number): void;
-  /** Returns the value if it is cheap to compute. Throws TemplateError. */
+  /** Returns the value, or undefined if it is not cheap to compute. Throws TemplateError. */
   now<Value>(what: Evaluable<Value>, scope: Scope): { value: Value } | undefined;
-  /** Rejects with TemplateError. */
+  /** Returns the value from a worker thread. Rejects with TemplateError. */
   later<Value>(what: Evaluable<Value>, scope: Scope, tenantId: string): Promise<Value>;
-  /** Returns the value at once if it is cheap, otherwise a promise. Throws or rejects with TemplateError. */
+  /** Returns the value synchronously if it is cheap, otherwise a promise. Throws or rejects with TemplateError. */
   evaluate<Value>(what: Evaluable<Value>, scope: Scope, tenantId: string): MaybePromise<Value>;
-  /** Checks a value against its schema, in a thread if that may be expensive. Rejects with TemplateError. */
+  /** Checks a value against its schema, in a worker thread if that may be expensive. Rejects with TemplateError. */
   check(
     schema: InputSchema,
     value: JsonValue,
@@ -60,7 +63,7 @@ export function createEvaluator(threads: ConfinedThreads): Evaluator {
     leftInTurn -= units;
   }
 
-  /** Returns undefined when the work exceeds the synchronous budget. */
+  /** Runs work with the rest of the synchronous budget. Returns undefined when the work exceeds it. */
   function atOnce<Value>(work: (budget: Budget) => Value): { value: Value } | undefined {
     const given = Math.min(UNITS_PER_EVALUATION, leftInTurn);
     const budget = new Budget(given, false);
@@ -105,7 +108,7 @@ export function createEvaluator(threads: ConfinedThreads): Evaluator {
   };
 }
 
-/** Returns the part of a scope that the expressions use, because a run may hold megabytes of other data. */
+/** Returns only the values of a scope that the expressions use, because a run may hold megabytes of other data. */
 function neededOf({ expressions }: Evaluable<unknown>, scope: Scope): Partial<Scope> {
   const needed = new Map<Variable, Set<string> | 'all'>();
   for (const { expression } of expressions)

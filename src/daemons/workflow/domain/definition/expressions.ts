@@ -20,21 +20,21 @@ export interface Scope {
   input: JsonValue;
   run: Record<string, JsonValue>;
   matrix: Record<string, JsonValue>;
-  /** By step id: `{status, output, error}`. */
+  /** `{status, output, error}` of each step, by step id. */
   steps: Record<string, JsonValue>;
-  /** By job id: `{status, outputs}`. */
+  /** `{status, outputs}` of each job that this job depends on, by job id. */
   needs: Record<string, JsonValue>;
   jobs: Record<string, JsonValue>;
-  /** Set for `on.webhook` only. */
+  /** The webhook delivery, for expressions of `on.webhook` only. */
   delivery?: JsonValue;
   /** Run state that `success()`, `failure()` and `cancelled()` report. */
   state: ScopeState;
 }
 
-/** A fault in the text or the result of an expression. `offset` counts characters from its start. */
+/** A fault in the text or the result of an expression. `offset` is the number of characters before the fault. */
 export class ExpressionError extends Error {
   readonly offset: number;
-  /** Whether a limit was exceeded, so that another value may succeed. */
+  /** Whether the expression exceeded a limit, so that it may succeed with other data. */
   readonly isLimit: boolean;
   constructor(message: string, offset: number, isLimit = false) {
     super(message);
@@ -44,13 +44,13 @@ export class ExpressionError extends Error {
   }
 }
 
-/** Names that an expression reads of a variable; `all` if some are computed. */
+/** Names that an expression reads of a variable; `all` if it computes some of them. */
 export type UsedNames = 'all' | ReadonlySet<string>;
 
 export interface Expression {
-  /** Throws ExpressionError, and OverBudget. */
+  /** Returns the value of the expression. Throws ExpressionError and OverBudget. */
   evaluate(scope: Scope, budget: Budget): JsonValue;
-  /** Names that the text reads of a variable: `steps.build.output` reads `build` of `steps`. */
+  /** Returns the names that the text reads of a variable: `steps.build.output` reads `build` of `steps`. */
   namesOf(variable: string): Array<{ name: string; offset: number }>;
   readonly uses: ReadonlyMap<Variable, UsedNames>;
   /** Whether the text calls a state function, which turns off the implied `success()`. */
@@ -99,7 +99,7 @@ export function compileExpression(text: string): Expression {
         const values: Record<string, unknown> = {};
         for (const name of uses.keys()) values[name] = toCel(scope[name], VARIABLES[name], budget);
         const found = program.run(values, scope.state, budget);
-        // A path creates no value but returns a part of the scope, so its size is not charged.
+        // A path such as `steps.a.output` returns a value of the scope and creates none, so its size is not charged.
         if (path && [...uses.keys()].every((name) => values[name] === scope[name]))
           return (found ?? null) as JsonValue;
         budget.spendOn(found);
@@ -113,19 +113,19 @@ export function compileExpression(text: string): Expression {
   };
 }
 
-/** Whether the expression is a path such as `steps.build.output.x` or `input["x"]`. */
+/** Returns whether the expression is a path such as `steps.build.output.x` or `input["x"]`. */
 function isPath({ op, args }: ASTNode): boolean {
   if (op === 'id') return true;
   if (op === '.') return isPath(args[0]);
   return op === '[]' && isPath(args[0]) && args[1].op === 'value';
 }
 
-/** Throws ExpressionError for more JSON than one expression may create, because all runs share the memory. */
+/** Throws ExpressionError for a value above the size limit of an expression, because all runs share the memory. */
 export function requireSize(value: JsonValue): void {
   if (isLongerThan(value, MAX_VALUE_CHARS)) throw expressionError(tooLarge());
 }
 
-/** Throws ExpressionError for a key that the library would drop. */
+/** Throws ExpressionError for a map key that the library would silently drop. */
 function requireKey({ op, args, start }: ASTNode): void {
   if (op === 'value' && NO_KEYS.has(args))
     throw new ExpressionError(`a map that an expression writes cannot have the key "${args}"`, start);
@@ -142,7 +142,7 @@ function visit(node: unknown, see: (node: ASTNode) => void): void {
 function expressionError(thrown: unknown): ExpressionError {
   if (thrown instanceof ExpressionError) return thrown;
   if (thrown instanceof TooLarge) return new ExpressionError(thrown.message, 0, true);
-  // Thrown for values that are nested too deeply for the stack, and for texts beyond the maximum string length.
+  // RangeError is thrown for values nested too deeply for the stack, and for texts beyond the maximum string length.
   if (thrown instanceof RangeError) return new ExpressionError(thrown.message, 0, true);
   const { summary, message, range } = thrown as {
     summary?: string;

@@ -1,9 +1,9 @@
 import type { EnterStep } from '../../../../contracts/index.ts';
 import type { StepRecord } from '../../../../store/ports/index.ts';
 
-/** A step that the code requested. */
+/** A step that the function of a workflow in code requested. */
 export interface FoundStep extends EnterStep {
-  /** Seed and start time of the original run, for a step that a rerun took over. */
+  /** Seed and start time of the original run, if a rerun took over the step. */
   origin?: { seed: string; startedAt: number } | undefined;
 }
 

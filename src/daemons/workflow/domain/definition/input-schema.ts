@@ -7,31 +7,31 @@ import { spendOnCheck } from './check-cost.ts';
 import { type PartCount, schemaFault } from './schema-faults.ts';
 import type { DefinitionIssue, Path } from './templates.ts';
 
-/** Maximum size of an input in characters of JSON, defaults included. */
+/** Maximum size of an input in characters of JSON, including defaults. */
 export const MAX_INPUT_CHARS = 1024 * 1024;
 
 /** Maximum faults reported for one input. */
 const MAX_FAULTS = 100;
 
-/** Part that a schema checks: the input of a run, or the payload of a signal. */
+/** Kind of value that a schema checks: the input of a run, or the payload of a signal. */
 export type CheckedPart = 'input' | 'payload';
 
-/** A value with defaults filled in, or its faults. */
+/** Result of a check: the value with defaults filled in, or its faults. */
 export type CheckedInput =
   | { value: JsonValue }
   | { issues: ReadonlyArray<{ path: Path; message: string }> }
   | { tooLarge: true };
 
 export interface InputSchema {
-  /** As written, for another thread to compile. */
+  /** The JSON Schema as written, so that a worker thread can compile it. */
   readonly written: object;
-  /** Throws RangeError for an input that is nested too deeply. */
+  /** Checks an input and fills in defaults. Throws RangeError if the input is nested too deeply. */
   check(input: JsonValue): CheckedInput;
   /** Spends the maximum cost of a check. Throws OverBudget. */
   spendOnCheck(input: JsonValue, budget: Budget): void;
 }
 
-/** Compiles a JSON Schema. Throws an error for an unusable one. */
+/** Compiles a JSON Schema. Throws an error for an unusable schema. */
 export function compileInputSchema(schema: object, count?: PartCount): InputSchema {
   const fault = schemaFault(schema, count);
   if (fault) throw new Error(fault);

@@ -1,11 +1,11 @@
 import { isRecord } from '../../../../kit/data/is-record.ts';
 import { ownValue } from '../../../../kit/data/own-value.ts';
 
-/** Maximum nested schemas, each reference counted once: compiling one takes about 50 µs. */
+/** Maximum nested schemas of a definition. Compiling one takes about 50 µs. */
 const MAX_PARTS = 1000;
 const MAX_DEPTH = 100;
 
-/** Keywords with lists of schemas that apply to the value itself instead of its parts. */
+/** Keywords whose listed schemas apply to the value itself and not to its properties or items. */
 const IN_PLACE_LISTS = ['allOf', 'anyOf', 'oneOf'];
 const MAPS = ['properties', 'patternProperties'];
 const OTHERS = [
@@ -19,12 +19,14 @@ const OTHERS = [
 
 type Schema = Record<string, unknown>;
 
-/** Number of schema parts of one definition. */
+/** Counter of nested schemas, shared by all schemas of one definition. */
 export interface PartCount {
   parts: number;
 }
 
-/** Returns the reason why a JSON Schema cannot be compiled or checked at a known cost. Visits each part once. */
+/**
+ * Returns the reason why a JSON Schema cannot be compiled or checked at a known cost. Visits each nested schema once.
+ */
 export function schemaFault(root: object, count: PartCount = { parts: 0 }): string | undefined {
   const what = count.parts === 0 ? 'it has' : 'with it the schemas of the definition have';
   try {
@@ -45,21 +47,23 @@ interface Walk {
   parts: Set<Schema>;
   refs: Set<string>;
   count: PartCount;
-  /** Subject of the message about too many parts. */
+  /** Subject of the message about too many nested schemas. */
   what: string;
 }
 
-/** Visits parts as the compiler does: it compiles the target of a reference once for each spelling. */
+/**
+ * Visits nested schemas as the compiler does. The compiler compiles the target of a reference once for each spelling.
+ */
 function collect(schema: unknown, depth: number, walk: Walk): void {
   if (!isRecord(schema)) return;
   if (depth > MAX_DEPTH) throw new SchemaFault(`it nests deeper than ${MAX_DEPTH} levels`);
   const { $ref, type, enum: choices } = schema;
   walk.parts.add(schema);
-  // An enum with values other than strings is compiled as one schema per choice.
+  // The compiler turns an enum with choices other than strings into one schema per choice.
   const isMixed = Array.isArray(choices) && choices.some((choice) => typeof choice !== 'string');
   walk.count.parts += isMixed ? choices.length : 1;
   if (walk.count.parts > MAX_PARTS) throw new SchemaFault(`${walk.what} more than ${MAX_PARTS} parts`);
-  // A list of types compiles its parts once for each type that uses them.
+  // For a list of types, the compiler compiles nested schemas once for each type that uses them.
   if (Array.isArray(type) && new Set(type).size < type.length)
     throw new SchemaFault('a list under "type" has the same type twice');
   if (typeof $ref === 'string' && !walk.refs.has($ref)) {
@@ -81,7 +85,7 @@ function inPlace(schema: Schema): unknown[] {
   return IN_PLACE_LISTS.flatMap((key) => (Array.isArray(schema[key]) ? schema[key] : []));
 }
 
-/** Throws for a reference to its own schema without a step down into the value: its check would never end. */
+/** Throws if a schema refers to itself without descending into the value, because its check would never end. */
 function requireEnds(parts: ReadonlySet<Schema>, root: object): void {
   const states = new Map<Schema, 'open' | 'done'>();
   function visit(schema: Schema): void {
@@ -90,7 +94,7 @@ function requireEnds(parts: ReadonlySet<Schema>, root: object): void {
     const target = typeof $ref === 'string' ? resolve(root, $ref) : undefined;
     for (const next of [target, ...inPlace(schema)]) {
       if (!isRecord(next)) continue;
-      // A cycle always contains a reference.
+      // Every cycle of schemas contains a reference.
       if (states.get(next) === 'open')
         throw new SchemaFault(`"$ref": "${$ref}" refers to itself without an end`);
       if (!states.has(next)) visit(next);

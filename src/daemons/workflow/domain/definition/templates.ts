@@ -8,19 +8,19 @@ import {
   type Scope,
 } from './expressions.ts';
 
-/** Path of a value in a definition: `jobs`, `build`, `steps`, 0, `if`. */
+/** Path of a value in a definition: `['jobs', 'build', 'steps', 0, 'if']`. */
 export type Path = ReadonlyArray<string | number>;
 
-/** A fault of a definition. `offset` counts from the first character of the text at `path`. */
+/** A fault of a definition. `offset` is the number of characters before the fault in the text at `path`. */
 export interface DefinitionIssue {
   path: Path;
   message: string;
   offset?: number;
-  /** Whether the fault is a reference to an unknown job, step or output, which may result from another fault. */
+  /** Whether the fault is a reference to an unknown job, step or output. Another fault may be its cause. */
   isReference?: true;
 }
 
-/** Maximum faults reported per definition: a small text can have a hundred thousand. */
+/** Maximum faults reported per definition. A small text can have a hundred thousand faults. */
 export const MAX_ISSUES = 100;
 
 export function addIssue(issues: DefinitionIssue[], issue: DefinitionIssue): void {
@@ -29,10 +29,10 @@ export function addIssue(issues: DefinitionIssue[], issue: DefinitionIssue): voi
 
 /** A compiled value that may contain expressions. */
 export interface Evaluable<Value> {
-  /** Throws TemplateError, and OverBudget. */
+  /** Returns the value with all expressions evaluated. Throws TemplateError and OverBudget. */
   evaluate(scope: Scope, budget: Budget): Value;
   readonly expressions: ReadonlyArray<{ expression: Expression; path: Path; offset: number }>;
-  /** As written, for another thread to compile. */
+  /** The value as written, so that a worker thread can compile it. */
   readonly written: Written;
 }
 
@@ -54,19 +54,20 @@ export class TemplateError extends Error {
   }
 }
 
-/** Start of each expression in a template. */
+/** Opening characters of each expression in a template. */
 export const OPENING = '${{';
 
-/** Wraps CEL for use in a template. */
+/** Wraps a CEL expression in `${{ }}` for use in a template. */
 export const inBraces = (cel: string): string => `\${{ ${cel} }}`;
 
 type Part = string | { expression: Expression; text: string; offset: number };
 type Node = (scope: Scope, budget: Budget) => JsonValue;
 
-/** Compiles a template. If faults are added to `issues`, the result must not be used. */
+/** Compiles a template. If this adds faults to `issues`, the result must not be used. */
 export function compileTemplate(value: JsonValue, path: Path, issues: DefinitionIssue[]): Template {
   const expressions: Array<{ expression: Expression; path: Path; offset: number }> = [];
-  // Values share one path, copied only for expressions: a copy for each value of a deep list takes gigabytes.
+  // Values share one path, which is copied only for expressions. Copies for each value of a deep list would take
+  // gigabytes.
   const here = [...path];
 
   function compileAt(key: string | number, child: JsonValue): Node | undefined {
@@ -118,7 +119,7 @@ export function compileTemplate(value: JsonValue, path: Path, issues: Definition
   };
 }
 
-/** Limits the whole result, because many small expressions can add up to a large one. */
+/** Limits the size of the whole result, because many small expressions can add up to a large one. */
 function sized<Value extends JsonValue>(value: Value, path: Path): Value {
   try {
     requireSize(value);
@@ -159,7 +160,7 @@ function asText(value: JsonValue, budget: Budget): string {
   return JSON.stringify(value);
 }
 
-/** Splits text into literals and `${{ }}` expressions. A `}}` within quotes does not end an expression. */
+/** Splits text into literals and `${{ }}` expressions. `}}` within quotes does not end an expression. */
 function splitText(text: string, path: Path, issues: DefinitionIssue[]): Part[] {
   const parts: Part[] = [];
   let rest = 0;
@@ -194,7 +195,7 @@ function closingAt(text: string, start: number): number {
       else if (char === quote) quote = '';
     } else if (char === '"' || char === "'") quote = char;
     else if (char === '}' && text[i + 1] === '}') {
-      // A map literal may end right before the closing braces: `${{ {"a": {"b": 1}}}}`.
+      // A map literal may end directly before the closing braces: `${{ {"a": {"b": 1}}}}`.
       let end = i;
       while (text[end + 2] === '}') end++;
       return end;
@@ -211,12 +212,12 @@ export function formatPath(path: Path): string {
   );
 }
 
-/** A CEL condition with or without `${{ }}`. Without a state function, `success()` is implied. */
+/** A CEL condition with or without `${{ }}`. `success()` is implied unless the condition calls a state function. */
 export type Condition = Evaluable<boolean>;
 
 export const WHEN_SUCCESSFUL: Condition = fixedCondition(true, []);
 
-/** Condition of steps that code requested. */
+/** Condition of steps that a workflow in code requested. It always holds. */
 export const ALWAYS: Condition = { ...WHEN_SUCCESSFUL, evaluate: () => true };
 
 function fixedCondition(value: boolean, path: Path): Condition {

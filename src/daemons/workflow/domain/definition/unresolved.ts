@@ -1,17 +1,19 @@
 import type { CompiledWorkflow } from './compiled-workflow.ts';
 import type { DefinitionIssue, Path } from './templates.ts';
 
-/** Commands, jobs and webhooks that a plugin declares, by id. */
+/** Ids of the commands, jobs and webhooks that a plugin declares. */
 export interface KnownPlugin {
   commands: ReadonlySet<string>;
   jobs: ReadonlySet<string>;
   webhooks: ReadonlySet<string>;
 }
 
-/** Finds a plugin; undefined if it is not loaded, `anything` if plugins are unknown. */
+/**
+ * Returns the declared ids of a plugin: undefined if it is not loaded, `anything` if the loaded plugins are unknown.
+ */
 export type FindPlugin = (id: string) => KnownPlugin | 'anything' | undefined;
 
-/** Finds steps and triggers that name an unknown plugin, command, job or webhook. */
+/** Returns the faults of steps and triggers that refer to an unknown plugin, command, job or webhook. */
 export function unresolved(
   { definition, jobs, triggers }: Pick<CompiledWorkflow, 'definition' | 'jobs' | 'triggers'>,
   find: FindPlugin,
