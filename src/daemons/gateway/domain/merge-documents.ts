@@ -1,22 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { OpenApiDocument } from '../../../http/index.ts';
 
-/** A service's API description, and which of its paths are reachable through the gateway. */
+/** OpenAPI description of a service, with a filter for the paths that are reachable through the gateway. */
 export interface DescribedService {
   name: string;
   document: OpenApiDocument;
-  /** `path` in OpenAPI notation: `/api/v1/jobs/{jobId}`. */
+  /** Returns whether the gateway routes a path. `path` uses OpenAPI notation: `/api/v1/jobs/{jobId}`. */
   isRouted(path: string): boolean;
-  /** `always`: the gateway requires a token before forwarding; `as said`: as the operations declare. */
+  /** `always`: all operations require a token. `as said`: the operations declare whether they require one. */
   tokens: 'always' | 'as said';
 }
 
 type Components = Record<string, Record<string, unknown>>;
 
 /**
- * Merges the descriptions of everything reachable through the gateway. Earlier services win path conflicts.
- * Equal components are shared; others with the same name become `<service>_<name>`. @spec Health, metrics,
- * specification: /openapi-merged.json
+ * Merges the descriptions of all services behind the gateway. If two have the same path, the earlier service wins.
+ * Components with one name but different content become `<service>_<name>`.
+ * @spec Health, metrics, specification: /openapi-merged.json
  */
 export function mergeOpenApi(
   info: OpenApiDocument['info'],
@@ -25,7 +25,9 @@ export function mergeOpenApi(
 ): OpenApiDocument & { 'x-svc-unavailable'?: readonly string[] } {
   const components: Components = {};
   const paths: OpenApiDocument['paths'] = {};
-  /** First spelling of each path: paths that differ only in parameter names are the same. */
+  /**
+   * Maps each path without parameter names to its first spelling. Paths that differ only in these names are the same.
+   */
   const spellings = new Map<string, string>();
   const takenIds = new Set<string>();
   const tags = new Map<string, { name: string; description?: string }>();
@@ -53,7 +55,7 @@ export function mergeOpenApi(
   };
 }
 
-/** Adds the document's components to `all`, renaming those whose name another service uses differently. */
+/** Adds the document's components to `all`. Renames those whose names stand for other components in `all`. */
 function withOwnNames({ name, document }: DescribedService, all: Components): OpenApiDocument {
   const renamed = new Map<string, string>();
   const own = (document.components ?? {}) as unknown as Components;

@@ -24,23 +24,26 @@ export interface DeliveriesServices {
   clientSideOf: ClientSideOf;
 }
 
-/** A delivery with its request and response. */
+/** A delivery that is being received, with its HTTP request and response. */
 interface Arrival {
   request: IncomingMessage;
   response: ServerResponse;
   /** The matched route pattern. */
   route: string;
-  /** `performance.now()` at the request line. */
+  /** `performance.now()` when the request line arrived. */
   startedAt: number;
   incoming: IncomingDelivery;
 }
 
-/** Receives webhook deliveries, which have no Bearer token. @spec Webhook delivery; Authentication 10 */
+/**
+ * Receives webhook deliveries. They are authenticated by their signature, not by a Bearer token.
+ * @spec Webhook delivery; Authentication 10
+ */
 export class Deliveries {
   readonly #kit: HttpKit;
   readonly #delivery: WebhookDelivery;
   readonly #clientSideOf: ClientSideOf;
-  /** Deferred to the end of the turn: by then the parser has read a body that came in one packet with its head. */
+  /** Runs at the end of the turn. By then the parser has read a body that arrived in one packet with the headers. */
   readonly #receiveSoon = atTurnEnd((arrival: Arrival) => void this.#receive(arrival));
   readonly #answerSoon = atTurnEnd(([arrival, answer]: [Arrival, DeliveryAnswer]) =>
     this.#answer(arrival, answer),
@@ -59,7 +62,7 @@ export class Deliveries {
     this.#receiveSoon({ request, response, route: route.pattern, startedAt, incoming });
   }
 
-  /** Never rejects. */
+  /** Processes a delivery and answers it. Never rejects. */
   async #receive(arrival: Arrival): Promise<void> {
     try {
       requireValidRequest(arrival.request, this.#kit.checkHost);
@@ -75,7 +78,7 @@ export class Deliveries {
     try {
       answerDelivery(request, response, answer, incoming.requestId, this.#kit.draining);
     } catch {
-      // Without a valid answer, the connection cannot be used again.
+      // Without a valid response, the connection cannot be reused.
       answer.answered();
       request.destroy();
       return;
@@ -90,8 +93,8 @@ export class Deliveries {
   }
 
   /**
-   * Reads the head. Without ids of the sender, one UUID serves delivery, request and trace: creating four would cost more
-   * than hashing the body.
+   * Builds the delivery from the request line and headers. Missing request and trace ids are derived from the webhook id,
+   * because generating four UUIDs would take longer than hashing the body.
    */
   #read(request: IncomingMessage, response: ServerResponse, params: EdgeMatch['params']): IncomingDelivery {
     const { random } = this.#kit;
@@ -134,7 +137,7 @@ export class Deliveries {
   }
 }
 
-/** The `namespace` parameter, unless it is repeated. */
+/** Returns the `namespace` query parameter; undefined if it is missing or repeated. */
 function namespaceIn(url: string): string | undefined {
   const mark = url.indexOf('?');
   if (mark === -1) return undefined;

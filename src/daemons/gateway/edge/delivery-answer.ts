@@ -4,7 +4,7 @@ import { endUnread } from '../../../http/index.ts';
 import type { DeliveryAnswer } from '../domain/webhooks/receive/delivery.ts';
 
 /**
- * Writes the answer to a delivery, then calls `answered`; calls it too if the connection is gone. Throws for an invalid
+ * Writes the response to a delivery, then calls `answered`, also if the connection is closed. Throws for an invalid
  * header.
  */
 export function answerDelivery(
@@ -25,19 +25,22 @@ export function answerDelivery(
   if (isUnread || isDraining) head.push('connection', 'close');
   response.writeHead(status, head);
   if (isUnread) endUnread(request, response, text);
-  // As latin1, ASCII text is sent in one write with the head.
+  // ASCII text is encoded as latin1, because Node then sends headers and body in one write.
   else response.end(text, bytes === text.length ? 'latin1' : 'utf8');
   onceWritten(request, response, answered);
 }
 
-/** Node writes a response at once, unless earlier responses on the connection are pending. It has no socket then. */
+/**
+ * Calls `written` when the response is written. Node writes it at once, unless earlier responses on the connection are
+ * pending; the response has no socket then.
+ */
 function onceWritten(request: IncomingMessage, response: ServerResponse, written: () => void): void {
   const { socket } = request;
   if (response.socket || socket.destroyed) {
     written();
     return;
   }
-  // One listener per pipelined request.
+  // Each pipelined request adds a listener, so the warning about many listeners is turned off.
   socket.setMaxListeners(0);
   socket.once('close', written);
   response.once('finish', () => {

@@ -12,17 +12,17 @@ import { Upgrades, type UpgradesServices } from './upgrades.ts';
 
 export interface EdgeServices extends ProxiedCallsServices, UpgradesServices {
   delivery: WebhookDelivery;
-  /** Null unless pages of other origins may call. */
+  /** CORS check for pages of other origins; null if none are allowed. */
   judgeOrigin: JudgeOrigin | null;
 }
 
 /**
- * Routes all requests of the gateway by one router. Serves deliveries, proxied calls and WebSocket upgrades, and passes
- * native endpoints to Fastify.
+ * Creates the gateway's request listener. One router serves deliveries, proxied calls and WebSocket upgrades, and
+ * passes the gateway's own endpoints to Fastify.
  */
 export function gatewayEdge(http: Http, services: EdgeServices): RequestListener {
   const edge = new Edge(http, services);
-  // When Fastify has all routes, because native paths take precedence over upstreams.
+  // After Fastify has all routes, because these take precedence over upstreams.
   http.addHook('onReady', async () => edge.addRoutes());
   http.addHook('preClose', async () => services.proxySocket.closeAll());
   return edge.serve;
@@ -67,7 +67,7 @@ class Edge {
     route: EdgeRoute & { kind: 'proxied' },
   ): void {
     const verdict = this.#services.judgeOrigin?.(request);
-    // Fastify answers all preflights.
+    // Fastify answers all CORS preflight requests.
     if (verdict?.isPreflight) this.#http.routing(request, response);
     else this.#proxiedCalls.serve(request, response, route, verdict?.headers ?? null);
   }
@@ -86,14 +86,17 @@ class Edge {
     }
   }
 
-  /** Adds the route to Fastify's list too, for the `Allow` header of 405 responses. */
+  /** Adds a route here and to Fastify's list of routes, from which the `Allow` header of 405 responses is built. */
   #add(methods: readonly string[], route: EdgeRoute): void {
     this.#router.add(methods, route);
     for (const method of methods) this.#http.kit.routes.push({ method, path: route.pattern });
   }
 }
 
-/** Only senders of deliveries get the response after ending their side; other calls are aborted, as by Node's default. */
+/**
+ * Keeps a half-closed connection open for the response to a delivery. Other connections are closed, as by Node's
+ * default.
+ */
 function endUnlessDelivering(socket: Socket): void {
   const pending = pendingResponse(socket);
   if (pending && !isDelivery(pending.req.url!)) socket.end();

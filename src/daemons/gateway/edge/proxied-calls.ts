@@ -18,17 +18,18 @@ export interface ProxiedCallsServices {
   admins: Admins;
   limitRequests: LimitRequests | null;
   forward: Forward;
-  /** Null unless `gateway.publicPluginRoutes` is on. */
+  /** Finds routes that need no token; null unless `gateway.publicPluginRoutes` is on. */
   isPublicRoute: IsPublicRoute | null;
   clientSideOf: ClientSideOf;
 }
 
-/** The caller of a public route without a token. @spec docs/gateway.md "Routes without a token" */
+/** The caller of public routes that are called without a token. @spec docs/gateway.md "Routes without a token" */
 const ANONYMOUS: Caller = { hostId: ANONYMOUS_HOST, namespaceId: 'default' };
 
 /**
- * Authenticates, rate-limits and forwards calls below an upstream's prefix. Steps are synchronous if possible, because a
- * promise costs the hot path. Bodies are streamed unparsed. @spec Authentication 1: no routing without it
+ * Authenticates, rate-limits and forwards calls to upstreams. Steps are synchronous where possible, because promises
+ * slow down each call. Bodies are streamed unparsed.
+ * @spec Authentication 1: no routing without it
  */
 export class ProxiedCalls {
   readonly #kit: HttpKit;
@@ -39,7 +40,7 @@ export class ProxiedCalls {
     this.#services = services;
   }
 
-  /** `corsHeaders`: flat pairs for the response. */
+  /** Serves one call. `corsHeaders` are added to the response, as flat pairs. */
   serve(
     request: IncomingMessage,
     response: ServerResponse,
@@ -82,7 +83,7 @@ export class ProxiedCalls {
     return this.#services.authenticator.authenticate({ rawHeaders, requestId, traceId, ip: client.ip });
   }
 
-  /** A token is checked whenever it is sent, so a wrong one is 401 on public routes too. */
+  /** Whether the call may be made without a token. If a token is sent, it is checked on public routes too. */
   #needsNoToken({ request, upstream }: ProxiedCall): boolean {
     const { isPublicRoute } = this.#services;
     if (!isPublicRoute || upstream.name !== 'rest') return false;
@@ -90,7 +91,7 @@ export class ProxiedCalls {
     return isPublicRoute(request.method!, pathOf(request.url!));
   }
 
-  /** Returns a promise if the limit is shared by several processes. */
+  /** Counts the call for the rate limits. Returns a promise if several processes share the counts. */
   #limit(call: ProxiedCall, caller: Caller): Promise<void> | undefined {
     call.caller = caller;
     const { headers } = call.request;

@@ -2,13 +2,16 @@ import type { IncomingMessage } from 'node:http';
 import type { MaybePromise } from '../../../kit/data/maybe-promise.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 
-/** Joins chunks early: each keeps its read buffer, so 1 MB in chunks of one byte took 490 MB. Now 30 MB. */
+/**
+ * Chunks are joined after this many. Each one keeps its read buffer, so 1 MB in chunks of one byte would take 490 MB,
+ * not 30 MB.
+ */
 const MAX_CHUNKS = 256;
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Reads the raw body, at most `limitBytes`; synchronously if it has arrived. Fails with PAYLOAD_TOO_LARGE as soon as the
- * limit is exceeded, and with VALIDATION_ERROR when the sender disconnects.
+ * Reads the raw body; synchronous if it has arrived. Fails with PAYLOAD_TOO_LARGE as soon as the body exceeds
+ * `limitBytes`, and with VALIDATION_ERROR if the sender disconnects.
  */
 export function readBody(request: IncomingMessage, limitBytes: number): MaybePromise<Buffer> {
   if (request.complete) return requireSize(readArrived(request), limitBytes);
@@ -16,7 +19,10 @@ export function readBody(request: IncomingMessage, limitBytes: number): MaybePro
   return readStream(request, limitBytes);
 }
 
-/** A `read` returns one chunk or all of them, depending on the state of the stream. */
+/**
+ * Returns a body that has arrived. One call of `read` returns one chunk or all of them, depending on the stream's
+ * state.
+ */
 function readArrived(request: IncomingMessage): Buffer {
   const first = (request.read() as Buffer | null) ?? EMPTY;
   let next = request.read() as Buffer | null;
@@ -26,7 +32,7 @@ function readArrived(request: IncomingMessage): Buffer {
   return Buffer.concat(chunks);
 }
 
-/** Keeps its listeners, because removing them would cost more than calling them once more. */
+/** Reads a body that is still arriving. Listeners stay, because removing them would take longer than another call. */
 function readStream(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] = [];
@@ -56,7 +62,7 @@ function readStream(request: IncomingMessage, limitBytes: number): Promise<Buffe
           : Buffer.concat([...joined, ...chunks], size),
       );
     });
-    // `close` is also emitted after `end`. Without an error listener, an error emits only `close`.
+    // Also emitted after `end`. A stream that fails emits only `close`, because it has no error listener.
     request.on('close', () => {
       if (settled) return;
       settled = true;
@@ -65,7 +71,7 @@ function readStream(request: IncomingMessage, limitBytes: number): Promise<Buffe
   });
 }
 
-/** Throws PAYLOAD_TOO_LARGE for a `Content-Length` over the limit. */
+/** Throws PAYLOAD_TOO_LARGE if the `Content-Length` exceeds the limit. */
 export function requireDeclaredSize({ headers }: IncomingMessage, limitBytes: number): void {
   if (Number(headers['content-length']) > limitBytes) throw tooLarge(limitBytes);
 }

@@ -2,7 +2,7 @@ import findMyWay, { type HTTPMethod } from 'find-my-way';
 import { ROUTER_OPTIONS } from '../../../http/index.ts';
 import type { Upstream } from '../proxy/upstreams.ts';
 
-/** What serves a request. Metrics and logs use `pattern`, because a raw path may contain secrets. */
+/** Destination of a request. Metrics and logs use its `pattern`, because paths may contain secrets. */
 export type EdgeRoute =
   | { kind: 'native'; pattern: string }
   | { kind: 'delivery'; pattern: string }
@@ -15,7 +15,9 @@ export interface EdgeMatch {
 
 const NO_QUERY = {};
 
-/** Finds the route of a request by Fastify's rules: static segments win over parameters, parameters over wildcards. */
+/**
+ * Finds the route of a request by Fastify's rules: static segments win over parameters, and parameters over wildcards.
+ */
 export class EdgeRouter {
   readonly #routes = findMyWay({ ...ROUTER_OPTIONS, querystringParser: () => NO_QUERY });
 
@@ -23,7 +25,7 @@ export class EdgeRouter {
     this.#routes.on([...methods] as HTTPMethod[], route.pattern, unused, route);
   }
 
-  /** `url`: a request target in origin form. Undefined for unknown paths and for malformed escapes. */
+  /** Returns undefined for unknown paths and malformed escapes. `url` is a request target in origin form. */
   find(method: string, url: string): EdgeMatch | undefined {
     const found = this.#routes.find(method as HTTPMethod, url);
     return found ? { route: found.store as EdgeRoute, params: found.params } : undefined;

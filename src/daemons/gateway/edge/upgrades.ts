@@ -29,11 +29,11 @@ export interface UpgradesServices {
   upstreams: readonly Upstream[];
   proxySocket: Pick<SocketProxy, 'join' | 'closeAll'>;
   clientSideOf: ClientSideOf;
-  /** Upgrades that the gateway serves itself, by path: `/hosts/connect`. */
+  /** Handlers of WebSockets that the gateway serves itself, such as `/hosts/connect`, by path. */
   ownSockets: ReadonlyMap<string, UpgradeHandler>;
 }
 
-/** An upgrade request and its ids. */
+/** An upgrade request that is being handled, with its ids. */
 interface Arrival extends RequestIds {
   request: IncomingMessage;
   socket: Duplex;
@@ -46,11 +46,11 @@ interface Arrival extends RequestIds {
 
 interface Target {
   route: string;
-  /** Resolves with the status sent to the client. */
+  /** Handles the upgrade. Resolves with the status that the client got. */
   handle(upgrade: ClientUpgrade): Promise<number>;
 }
 
-/** Authenticates WebSocket upgrades like other requests, then connects them. @spec Authentication 8 */
+/** Authenticates WebSocket upgrades, and then connects them to an upstream or to the gateway. @spec Authentication 8 */
 export class Upgrades {
   readonly #kit: HttpKit;
   readonly #router: EdgeRouter;
@@ -66,7 +66,7 @@ export class Upgrades {
     const ids = idsOf(request.headers, this.#kit.random);
     const startedAt = performance.now();
     const arrival: Arrival = { ...ids, request, socket, head, startedAt, route: '(none)', tenantId: '' };
-    // Without a listener, a reset by the client would end the process.
+    // Without a listener, a connection reset by the client would end the process.
     socket.on('error', () => socket.destroy());
     afterPendingResponses(socket, () => {
       this.#handle(arrival).then(
@@ -154,7 +154,7 @@ function requireWebSocket({ method, headers, httpVersionMinor }: IncomingMessage
   }
 }
 
-/** 426 with the supported version (RFC 6455 4.4). */
+/** Returns a 426 error with the supported WebSocket version (RFC 6455 4.4). */
 function upgradeRequired(message: string): PlatformError {
   return new PlatformError('UPGRADE_REQUIRED', message, {
     headers: { upgrade: 'websocket', 'sec-websocket-version': WEBSOCKET_VERSION },

@@ -6,7 +6,7 @@ import type { Principal } from '../domain/identity/authenticator.ts';
 export interface ClientUpgrade {
   request: IncomingMessage;
   socket: Duplex;
-  /** Bytes received after the request. */
+  /** Bytes that arrived after the request. */
   head: Buffer;
   caller: Principal;
   requestId: string;
@@ -15,5 +15,5 @@ export interface ClientUpgrade {
   ip: string;
 }
 
-/** Serves one of the gateway's own upgrades. Throws or rejects with the error for the client. */
+/** Serves a WebSocket of the gateway itself. Throws or rejects with the error to send to the client. */
 export type UpgradeHandler = (upgrade: ClientUpgrade) => void | Promise<void>;

@@ -26,8 +26,8 @@ export interface ForwarderDeps {
 }
 
 /**
- * Forwards an authenticated call to its upstream and relays the response. Answers errors itself and never throws.
- * `acting`: the caller, in the namespace it acts for. `extra`: flat pairs of additional response headers.
+ * Forwards an authenticated call to its upstream and sends the response. Answers errors itself and never throws.
+ * `acting` is the caller with the namespace it acts for; `extra` are additional response headers as flat pairs.
  */
 export type Forward = (call: ProxiedCall, acting: Caller, extra: readonly string[] | null) => void;
 
@@ -72,8 +72,8 @@ const CLIENT_CLOSED_REQUEST = 499;
 const SMALL_BYTES = 16 * 1024;
 
 /**
- * Relays one response from upstream to client. A failure on either side ends both. A class, because closures per request
- * would cost more than forwarding.
+ * Sends one upstream response to the client. If either side fails, both are ended. A class, because creating closures
+ * per request would cost more than forwarding.
  */
 class Answer implements UpstreamHandler {
   private readonly call: ProxiedCall;
@@ -82,11 +82,11 @@ class Answer implements UpstreamHandler {
   private upstreamCall: UpstreamCall | undefined;
   private head: ResponseHead | undefined;
   private received = 0;
-  /** The last chunk; the complete body if it came in one chunk. */
+  /** The last chunk of the body, which is the whole body if there is only one chunk. */
   private rest: Buffer | undefined;
-  /** The upstream's response has ended; its last chunk is not written yet. */
+  /** Whether the upstream's response has ended. Its last chunk may not be written yet. */
   private complete = false;
-  /** Answered or aborted. */
+  /** Whether the call was answered or aborted. */
   private over = false;
 
   constructor(call: ProxiedCall, count: CountUpstreamRequest, extra: readonly string[] | null) {
@@ -105,7 +105,8 @@ class Answer implements UpstreamHandler {
     const { upstream, requestId, response } = this.call;
     this.count(upstream.name, status);
     this.head = responseHead(status, rawHeaders, requestId, this.extra);
-    // A short body follows at once, so the head waits for it. The head of a stream must not wait.
+    // A short body arrives soon, so its head is sent together with it. The head of a longer body or stream must not
+    // wait.
     const { contentLength } = this.head;
     if (contentLength !== null && contentLength < SMALL_BYTES) return;
     this.writeHead();
@@ -151,7 +152,7 @@ class Answer implements UpstreamHandler {
       answerError(this.call, error, this.extra);
       return;
     }
-    // Leaves the framing incomplete, so that the client detects the truncation.
+    // Closing without the end of the body lets the client detect that the response is incomplete.
     response.destroy();
     account(this.call, response.statusCode);
   }
@@ -168,13 +169,14 @@ class Answer implements UpstreamHandler {
     this.over = true;
     const { rest } = this;
     const { request, response } = this.call;
-    // Closing a connection with an unread body would reset it.
+    // If the request body is unread, closing the connection at once would reset it before the client reads the
+    // response.
     if (!request.complete && !response.shouldKeepAlive) endUnread(request, response, rest ?? '');
     else if (rest === undefined) response.end();
-    // As text, it is sent in one write with the head.
+    // Node sends a body that is text in one write with the headers.
     else if (rest.length < SMALL_BYTES) response.end(rest.toString('latin1'), 'latin1');
     else response.end(rest);
-    // Discards the rest of a body that the upstream did not read; the next request follows it.
+    // Discards the rest of the request body, because the next request follows it on the connection.
     if (!request.complete) request.unpipe().resume();
     account(this.call, response.statusCode);
   }
@@ -197,7 +199,7 @@ class Answer implements UpstreamHandler {
 const endSoon = atTurnEnd((answer: Answer) => answer.end());
 
 interface Framing {
-  /** Bytes; null without a body, or if it is chunked. */
+  /** Content-Length in bytes; null for no body or a chunked one. */
   contentLength: number | null;
   chunked: boolean;
 }
@@ -205,7 +207,10 @@ interface Framing {
 const NO_BODY: Framing = { contentLength: null, chunked: false };
 const CHUNKED: Framing = { contentLength: null, chunked: true };
 
-/** Determines how the body is delimited. Node has rejected malformed framing; unsupported codings throw here. */
+/**
+ * Determines how the request body is delimited. Throws for unsupported codings; Node has already rejected malformed
+ * ones.
+ */
 function framingOf({ headers }: IncomingMessage, limit: number): Framing {
   const length = headers['content-length'];
   const coding = headers['transfer-encoding'];
@@ -219,7 +224,10 @@ function framingOf({ headers }: IncomingMessage, limit: number): Framing {
   return { contentLength, chunked: false };
 }
 
-/** Enforces the limit on a body of unknown length. */
+/**
+ * Returns a stream of the body that fails the call when more than `limit` bytes have passed. For bodies of unknown
+ * length.
+ */
 function metered(raw: IncomingMessage, limit: number, answer: Answer): Readable {
   let seen = 0;
   const meter = new Transform({

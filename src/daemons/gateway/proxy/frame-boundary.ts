@@ -1,8 +1,8 @@
-/** Why a stream of frames must end: a WebSocket close code and its reason. */
+/** Reason to end a WebSocket, as a close code and text. */
 export interface FrameFault {
   code: number;
   reason: string;
-  /** Offset of the rejected frame in the latest bytes; 0 also if it began in earlier ones. */
+  /** Offset of the invalid frame in the bytes of the latest call; 0 if the frame began in an earlier call. */
   at: number;
 }
 
@@ -13,8 +13,8 @@ const MAX_HEADER_BYTES = 10;
 const FIRST_CONTROL_OPCODE = 8;
 
 /**
- * Follows the frame headers of a WebSocket stream and skips payloads (RFC 6455 5.2). `maxMessageBytes` applies to all
- * frames of a message together.
+ * Follows the frames of a WebSocket stream by their headers, skipping payloads (RFC 6455 5.2). `maxMessageBytes` limits
+ * the sum of all frames of a message.
  */
 export class FrameBoundary {
   readonly #maxMessageBytes: number;
@@ -27,12 +27,15 @@ export class FrameBoundary {
     this.#maxMessageBytes = maxMessageBytes;
   }
 
-  /** Whether the bytes so far end with a complete frame. Only then may another frame be inserted. */
+  /** Whether the bytes so far end with a complete frame. Another frame may be inserted only there. */
   get atBoundary(): boolean {
     return this.#headerBytes === 0 && this.#bytesToSkip === 0;
   }
 
-  /** Reads the next bytes. Returns a fault as soon as the header of a bad frame is complete; no call may follow it. */
+  /**
+   * Reads further bytes. Returns a fault when the header of an invalid frame is complete. Must not be called after
+   * that.
+   */
   push(bytes: Buffer): FrameFault | undefined {
     for (let at = 0; at < bytes.length; ) {
       if (this.#bytesToSkip > 0) {
@@ -53,14 +56,17 @@ export class FrameBoundary {
     return undefined;
   }
 
-  /** Header length without the mask; 2 until the length field is read. */
+  /** Header length without the mask. Assumes 2 bytes until the length field has been read. */
   #headerLength(): number {
     if (this.#headerBytes < 2) return 2;
     const short = this.#header[1]! & 0x7f;
     return short === 126 ? 4 : short === 127 ? 10 : 2;
   }
 
-  /** Undefined if not encoded in the shortest form, which parsers may interpret differently. */
+  /**
+   * Returns the payload length; undefined unless encoded in the shortest form, because parsers may treat other forms
+   * differently.
+   */
   #payloadLength(): number | undefined {
     const short = this.#header[1]! & 0x7f;
     if (short < 126) return short;
@@ -82,7 +88,7 @@ export class FrameBoundary {
   }
 }
 
-/** An unmasked close frame, as servers send it. */
+/** Builds an unmasked close frame. Servers must not mask frames. */
 export function closeFrame(code: number, reason: string): Buffer {
   const text = Buffer.from(reason);
   const frame = Buffer.alloc(4 + text.length);

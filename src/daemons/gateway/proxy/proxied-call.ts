@@ -4,10 +4,12 @@ import { type ClientSide, type HttpKit, type RequestIds, sendRawError } from '..
 import type { PlatformError } from '../../../kit/errors/errors.ts';
 import type { Upstream } from './upstreams.ts';
 
-/** Without TRACE, which would reveal headers that the gateway adds, and CONNECT, which does not address an upstream. */
+/**
+ * Methods that are forwarded. TRACE would reveal headers that the gateway adds; CONNECT does not address an upstream.
+ */
 export const PROXIED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
-/** A request to forward, with its state. */
+/** A request to forward, with the state of its handling. */
 export interface ProxiedCall extends RequestIds {
   kit: HttpKit;
   request: IncomingMessage;
@@ -15,16 +17,16 @@ export interface ProxiedCall extends RequestIds {
   upstream: Upstream;
   /** The matched route pattern. */
   route: string;
-  /** `performance.now()` at the request line. */
+  /** `performance.now()` when the request line arrived. */
   startedAt: number;
   client: ClientSide;
-  /** CORS headers as flat pairs; null: none. */
+  /** CORS response headers as flat pairs; null for none. */
   corsHeaders: readonly string[] | null;
   /** Null until the call is authenticated. */
   caller: Caller | null;
 }
 
-/** Counts and logs an answered call. */
+/** Counts and logs a call that was answered. */
 export function account(call: ProxiedCall, status: number): void {
   call.kit.accountAnswered({
     method: call.request.method!,
@@ -39,7 +41,10 @@ export function account(call: ProxiedCall, status: number): void {
   });
 }
 
-/** Sends an error and counts it; closes the connection during a drain. `extra`: flat pairs of more headers. */
+/**
+ * Sends an error response and counts it. Closes the connection while the gateway stops. `extra` are additional headers
+ * as flat pairs.
+ */
 export function answerError(call: ProxiedCall, error: PlatformError, extra: readonly string[] | null): void {
   sendRawError(call.response, error, call.requestId, extra, call.kit.draining);
   account(call, error.status);

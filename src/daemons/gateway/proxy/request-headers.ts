@@ -2,7 +2,7 @@ import { type Caller, HEADERS } from '../../../contracts/index.ts';
 import { createBoundedCache } from '../../../kit/data/bounded-cache.ts';
 import { serviceKey } from '../../../kit/security/keys.ts';
 
-/** Headers of the connection, not of the message (RFC 9110 7.6.1), or handled by the gateway. */
+/** Headers that apply only to one connection (RFC 9110 7.6.1), or that the gateway handles itself. */
 const HOP_BY_HOP = [
   'connection',
   'keep-alive',
@@ -17,7 +17,7 @@ const HOP_BY_HOP = [
   'http2-settings',
 ];
 
-/** Headers that only the gateway may set, and the client's token, which upstreams must not see. */
+/** Headers that only the gateway may set, and the client's token, which upstreams must not receive. */
 const OURS = [
   ...Object.values(HEADERS),
   'traceparent',
@@ -35,7 +35,10 @@ const OURS = [
 
 const DROPPED = new Set([...HOP_BY_HOP, ...OURS]);
 
-/** Treats `_` as `-`, because some servers do. Clients may not use the prefix `x-svc-` at all. */
+/**
+ * Whether a client's header is dropped. Clients may not send any `x-svc-` header. `_` counts as `-`, as on some
+ * servers.
+ */
 function isDropped(name: string): boolean {
   const normalized = name.toLowerCase().replaceAll('_', '-');
   return DROPPED.has(normalized) || normalized.startsWith('x-svc-');
@@ -43,27 +46,27 @@ function isDropped(name: string): boolean {
 
 const DISTINCT_NAMES = 1024;
 
-/** Facts about a request for the upstream. */
+/** The data of a client's request from which the upstream request's headers are built. */
 export interface ForwardedRequest {
   rawHeaders: readonly string[];
-  /** The `connection` header, which may name more headers to drop. */
+  /** The `connection` header, which may declare more headers to drop. */
   connection: string | undefined;
   caller: Caller;
   requestId: string;
   traceId: string;
   traceparent: string;
-  /** The client's address, resolved through trusted proxies. */
+  /** The client's address, determined through trusted proxies. */
   forwardedFor: string;
   forwardedHost: string;
   forwardedProto: 'http' | 'https';
-  /** Bytes of the body; null without a body, or if it is chunked. */
+  /** Content-Length in bytes; null for no body or a chunked one. */
   contentLength: number | null;
 }
 
-/** Builds the upstream request's headers as flat pairs. @spec Authentication 12 */
+/** Creates the function that builds the headers of upstream requests, as flat pairs. @spec Authentication 12 */
 export function createRequestHeaders(internalSecret: string) {
   const key = serviceKey(internalSecret);
-  // Clients use few spellings of a name; each is checked once.
+  // Cached, because clients send few different header names.
   const verdicts = createBoundedCache<boolean>(DISTINCT_NAMES);
 
   function dropped(name: string): boolean {
@@ -107,7 +110,7 @@ export function createRequestHeaders(internalSecret: string) {
   };
 }
 
-/** Headers that `Connection` declares hop-by-hop. Undefined for the usual values, which name none. */
+/** Returns the names of headers that `Connection` declares hop-by-hop; undefined if it declares none. */
 function namedByConnection(connection: string | undefined): Set<string> | undefined {
   if (connection === undefined || connection === 'keep-alive' || connection === 'close') return undefined;
   return new Set(

@@ -1,4 +1,4 @@
-/** Headers of the connection, and those that only the gateway sets: CORS and the request id. */
+/** Response headers that are not forwarded: those of the connection, and those that only the gateway sets. */
 export const DROPPED_FROM_ANSWERS: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -22,11 +22,14 @@ export interface ResponseHead {
   status: number;
   /** Flat pairs for `writeHead`. */
   headers: string[];
-  /** Content-Length of the body; null: unknown. */
+  /** Content-Length in bytes; null if unknown. */
   contentLength: number | null;
 }
 
-/** Builds the client's response head. `upstream`: flat pairs, names in lower case. `extra`: headers of the gateway. */
+/**
+ * Builds the head of the client's response. `upstream` are flat pairs with lower-case names; `extra` are headers of the
+ * gateway.
+ */
 export function responseHead(
   status: number,
   upstream: readonly string[],
@@ -54,7 +57,7 @@ function namesIn(connection: string): Set<string> | undefined {
   return new Set(text.split(',').map((name) => name.trim()));
 }
 
-/** Keeps the gateway's `own` first headers, whatever the upstream names. */
+/** Removes headers by name, except the first `own` elements, which the gateway added. */
 function without(headers: string[], names: Set<string>, own: number): string[] {
   return headers.filter((_, index) => index < own || !names.has(headers[index - (index % 2)]!));
 }

@@ -23,7 +23,7 @@ export interface SocketProxyDeps {
   count: CountUpstreamRequest;
   clock: Clock;
   clientSideOf: ClientSideOf;
-  /** Limit of open WebSockets, shared fairly by the tenants; default 4,000. */
+  /** Maximum open WebSockets, which tenants share fairly. Default: 4,000. */
   maxOpen?: number;
 }
 
@@ -32,14 +32,16 @@ const EXPIRED = 4401;
 const REVOKED = 4403;
 const GOING_AWAY = 1001;
 
-/** Each uses two file descriptors. */
+/** Maximum open WebSockets. Each uses two file descriptors. */
 const MAX_OPEN = 4000;
-/** Closes tunnels without traffic, because a client may be gone without closing its connection. */
+/**
+ * Tunnels without traffic are closed after this time, because a client may disappear without closing its connection.
+ */
 const IDLE_TIMEOUT_MINUTES = 10;
 /** Status logged when the client disconnects (nginx convention). */
 const CLIENT_CLOSED_REQUEST = 499;
 
-/** Proxies WebSockets to upstreams. Closes each when its token expires, or when the token or its host is revoked. */
+/** Connects WebSockets to upstreams. Closes them when their token expires, or when the token or its host is revoked. */
 export class SocketProxy {
   readonly #deps: SocketProxyDeps;
   readonly #headersFor: ReturnType<typeof createRequestHeaders>;
@@ -56,7 +58,9 @@ export class SocketProxy {
     revocations.onRevoked(() => this.#closeRevoked());
   }
 
-  /** Requests the upgrade from the upstream for the caller and joins the sockets. Resolves with the client's status. */
+  /**
+   * Requests the upgrade from the upstream and connects the two sockets. Resolves with the status that the client got.
+   */
   async join(upstream: Upstream, upgrade: ClientUpgrade): Promise<number> {
     const { namespaceId } = upgrade.caller;
     if (!this.#shares.take(namespaceId)) throw tooManyOpen(namespaceId, this.#shares);
@@ -68,7 +72,7 @@ export class SocketProxy {
       isJoined = status === 101;
       return status;
     } finally {
-      // The slot of a joined socket is released when its tunnel closes.
+      // The slot of a connected WebSocket is released when its tunnel closes.
       if (!isJoined) this.#shares.release(namespaceId);
     }
   }
@@ -84,7 +88,7 @@ export class SocketProxy {
     const clientSide = clientSideOf(request);
     const headers = this.#headersFor({
       rawHeaders: request.rawHeaders,
-      // The header names `Upgrade`; the upstream gets a new handshake.
+      // Dropped, because it contains `Upgrade` and the request to the upstream has its own handshake headers.
       connection: undefined,
       caller,
       requestId,
@@ -114,7 +118,7 @@ export class SocketProxy {
       return answer.status;
     }
     acceptUpgrade(client, answer, requestId);
-    // Through the tunnel, which checks these frames too.
+    // Put back, so that the tunnel also checks these frames.
     if (head.length > 0) client.unshift(head);
     this.#openTunnel(client, answer.socket, caller);
     if (answer.rest.length > 0) answer.socket.unshift(answer.rest);
@@ -139,7 +143,7 @@ export class SocketProxy {
       const leftMs = caller.expiresAt - clock.now();
       cancelExpiry = clock.after(leftMs, () => tunnel.close(EXPIRED, 'the token has expired'));
     }
-    // The token may have been revoked during the request to the upstream.
+    // The token may have been revoked while the upstream was answering.
     if (revocations.isRevoked(caller)) tunnel.close(REVOKED, 'revoked');
   }
 
@@ -149,7 +153,9 @@ export class SocketProxy {
   }
 }
 
-/** Counts calls without traffic instead of time, so that a change of the clock closes no tunnel. */
+/**
+ * Closes idle tunnels. Counts calls without traffic instead of measuring time, so that clock changes have no effect.
+ */
 function createIdleSweep(open: ReadonlyMap<Tunnel, unknown>): () => void {
   const seen = new WeakMap<Tunnel, { bytes: number; quiet: number }>();
   return () => {

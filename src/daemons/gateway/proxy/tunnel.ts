@@ -10,12 +10,12 @@ export interface TunnelOptions {
 }
 
 const CLOSE_TIMEOUT_MS = seconds(1);
-/** Max time that one side stays open after the other has ended. */
+/** Maximum time that one side stays open after the other side has ended. */
 const HALF_OPEN_TIMEOUT_MS = seconds(10);
 
 /**
- * Joins two sockets after a WebSocket handshake. Bytes pass unchanged, so messages, pings and extensions stay end to end.
- * Frame headers are checked: a client message over `maxMessageBytes` closes the tunnel with 1009.
+ * Connects two sockets after a WebSocket handshake. Bytes pass unchanged; frame headers are only checked. A client
+ * message over `maxMessageBytes` closes the tunnel with 1009.
  */
 export class Tunnel {
   readonly #client: Duplex;
@@ -23,10 +23,10 @@ export class Tunnel {
   readonly #clock: Clock;
   readonly #onClosed: () => void;
   readonly #inbound: FrameBoundary;
-  /** Unlimited: upstreams are services of the operator. */
+  /** Frames to the client have no size limit, because upstreams are services of the operator. */
   readonly #outbound = new FrameBoundary(Number.POSITIVE_INFINITY);
   #bytes = 0;
-  /** The close frame, until it is sent. */
+  /** The close frame that still has to be sent. */
   #closeFrame: Buffer | undefined;
   #isClosing = false;
   #isOver = false;
@@ -48,12 +48,12 @@ export class Tunnel {
     upstream.on('error', this.#end).on('close', () => this.#onUpstreamClosed());
   }
 
-  /** Bytes passed so far, in both directions. */
+  /** Number of bytes that have passed in both directions. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Sends the client a close frame at the next frame boundary, and ends both sides within a second. */
+  /** Sends the client a close frame at the next frame boundary. Closes both sides within a second. */
   close(code: number, reason: string): void {
     if (this.#isClosing) return;
     this.#isClosing = true;
@@ -66,7 +66,7 @@ export class Tunnel {
     if (this.#isClosing) return;
     this.#bytes += chunk.length;
     const fault = this.#inbound.push(chunk);
-    // Bytes before the rejected frame pass.
+    // Bytes before the invalid frame are still forwarded.
     const part = fault ? chunk.subarray(0, fault.at) : chunk;
     if (part.length > 0 && this.#upstream.writable && !this.#upstream.write(part)) this.#client.pause();
     if (fault) this.close(fault.code, fault.reason);
@@ -95,7 +95,7 @@ export class Tunnel {
     if (!this.#isOver) this.#cancelHalfOpen ??= this.#clock.after(HALF_OPEN_TIMEOUT_MS, this.#end);
   }
 
-  /** The last bytes of the upstream may still be in the client's write buffer. */
+  /** Ends the client's side, but first lets its write buffer drain. */
   #onUpstreamClosed(): void {
     if (this.#client.writableFinished || this.#client.destroyed) this.#end();
     else this.#client.end();

@@ -2,21 +2,21 @@ import type { Duplex } from 'node:stream';
 import { DROPPED_FROM_ANSWERS } from './response-headers.ts';
 import type { UpgradeAnswer } from './upstream/index.ts';
 
-/** Time for the body of a refusal. Upstreams may keep the connection open after it. */
+/** Maximum time for the body of a refusal. Upstreams may keep the connection open after it. */
 const REFUSAL_TIMEOUT_MS = 2000;
 
-/** Headers that are removed from a refusal. Its body keeps `transfer-encoding`. */
+/** Headers that are removed from a refusal. Unlike other responses, it keeps the upstream's `transfer-encoding`. */
 const DROPPED_FROM_REFUSALS = new Set(
   [...DROPPED_FROM_ANSWERS].filter((name) => name !== 'transfer-encoding'),
 );
 
-/** Sends the upstream's 101 to the client. */
+/** Sends the upstream's 101 response to the client. */
 export function acceptUpgrade(client: Duplex, answer: UpgradeAnswer, requestId: string): void {
   const own = ['x-request-id', requestId, 'connection', 'Upgrade', 'upgrade', 'websocket'];
   client.write(clientHead(answer, DROPPED_FROM_ANSWERS, own), 'latin1');
 }
 
-/** Sends any other answer of the upstream, with its body, and ends the connection. */
+/** Sends a response other than 101 to the client, with its body, and ends the connection. */
 export function relayRefusal(client: Duplex, answer: UpgradeAnswer, requestId: string): void {
   const own = ['x-request-id', requestId, 'connection', 'close'];
   client.write(clientHead(answer, DROPPED_FROM_REFUSALS, own), 'latin1');
@@ -27,7 +27,10 @@ export function relayRefusal(client: Duplex, answer: UpgradeAnswer, requestId: s
   answer.socket.pipe(client);
 }
 
-/** The upstream's head with the dropped headers replaced by the gateway's `own`, which are flat pairs. */
+/**
+ * Builds the client's head: the upstream's without the headers in `dropped`, and those of the gateway in `own` (flat
+ * pairs).
+ */
 function clientHead(
   { statusLine, headers }: UpgradeAnswer,
   dropped: ReadonlySet<string>,

@@ -5,7 +5,7 @@ import { type Upstream, upstreamFor } from './upstreams.ts';
 
 const TIMEOUT_MS = 3000;
 
-/** The descriptions to merge: one per upstream, and that of plugin routes of the REST API. */
+/** Returns the sources to merge: one per upstream, and one for plugin routes of the REST API. */
 export function upstreamDescriptions(
   upstreams: readonly Upstream[],
   internalSecret: string,

@@ -6,12 +6,15 @@ export type UpstreamName = 'rest' | 'workflow';
 /** A service behind the gateway. */
 export interface Upstream {
   name: UpstreamName;
-  /** The upstream serves paths at or below these prefixes; the longest prefix wins. */
+  /** Path prefixes that the upstream serves. If several upstreams match, the longest prefix wins. */
   prefixes: readonly string[];
   websocket: boolean;
-  /** Current origin: `http://127.0.0.1:5050`. Throws UPSTREAM_UNAVAILABLE until the service has registered. */
+  /**
+   * Returns the current origin, such as `http://127.0.0.1:5050`. Throws UPSTREAM_UNAVAILABLE until the service has
+   * registered.
+   */
   origin(): string;
-  /** Prepended to each path; '' unless the configured URL has a path. */
+  /** Path of the configured URL, which is prepended to each request path; empty if there is none. */
   basePath: string;
 }
 
@@ -27,7 +30,7 @@ export function createUpstreams(config: PlatformConfig['gateway']['upstreams'], 
   });
 }
 
-/** Finds the upstream of a path by the longest prefix, like the router. */
+/** Finds the upstream of a path by the longest prefix, as the router does. */
 export function upstreamFor(
   upstreams: readonly Upstream[],
   path: string,
@@ -41,7 +44,7 @@ export function upstreamFor(
   return matches.sort((a, b) => b.prefix.length - a.prefix.length)[0];
 }
 
-/** Decodes like the router, which keeps escaped slashes. */
+/** Decodes a path as the router does: escaped slashes stay escaped. */
 function decoded(path: string): string {
   try {
     return decodeURIComponent(path.replace(/%2f/gi, '%252F'));

@@ -9,17 +9,17 @@ export function docsRoutes(
   http: Http,
   { mergedDescription, upstreams }: { mergedDescription: MergedDescription; upstreams: readonly Upstream[] },
 ): void {
-  // Not mounted, because `mount` would add them to the description.
+  // Deliveries are not mounted in Fastify, so their endpoints are added to the API description here.
   for (const endpoint of [deliverWebhook, deliverToInstance]) {
     const { method, path } = endpoint;
     http.kit.endpoints.push({ method, path, endpoint, authenticated: false });
   }
   http.get('/openapi-merged.json', async () => {
-    // Loaded on first use: most gateways never describe schemas.
+    // Loaded on first use, because most gateways are never asked for a description.
     const { openApiDocument } = await import('../../../http/openapi.ts');
     return mergedDescription(openApiDocument('gateway', version, http.kit.endpoints));
   });
   serveDocs(http, '/docs-all', '/openapi-merged.json');
-  // Shows a page in browsers. An upstream with the prefix "/" keeps its own root.
+  // Redirects browsers to the documentation, unless an upstream with the prefix "/" serves this path.
   if (!upstreamFor(upstreams, '/')) http.get('/', (_request, reply) => reply.redirect('/docs-all', 302));
 }

@@ -14,21 +14,21 @@ export interface HandedSocketsServices {
   ownSockets: Map<string, UpgradeHandler>;
 }
 
-/** An upgrade as sent to the first process. The socket is sent with it. */
+/** The data of an upgrade that is sent to the first process together with the socket. */
 interface HandedUpgrade extends Omit<ClientUpgrade, 'request' | 'socket' | 'head' | 'caller'> {
   path: string;
   url: string;
   headers: IncomingMessage['headers'];
   rawHeaders: string[];
-  /** Base64. */
+  /** Base64 text. */
   head: string;
-  /** `expiresAt` null: never, because JSON has no Infinity. */
+  /** `expiresAt` is null if the token never expires, because JSON has no Infinity. */
   caller: Omit<Principal, 'expiresAt'> & { expiresAt: number | null };
 }
 
 /**
- * Passes the gateway's own WebSockets to its first process, which serves all of them: other processes authenticate the
- * upgrade and send the connection. Mount it after those sockets.
+ * Passes the gateway's own WebSockets to its first process, which serves all of them. Other processes authenticate the
+ * upgrade and then send the connection. Must be mounted after the routes of those WebSockets.
  */
 export function handedSocketRoutes(_http: Http, { group, ownSockets }: HandedSocketsServices): void {
   if (group.role === 'primary') {
@@ -46,7 +46,7 @@ export function handedSocketRoutes(_http: Http, { group, ownSockets }: HandedSoc
 function packed(path: string, upgrade: ClientUpgrade): { handed: HandedUpgrade; socket: Socket } {
   const { request, head, caller, requestId, traceId, spanId, ip } = upgrade;
   const socket = upgrade.socket as Socket;
-  // Bytes that arrived during authentication; the first process reads the rest.
+  // Bytes that arrived during authentication. The first process reads all later ones.
   const more = takeUnread(socket);
   const handed: HandedUpgrade = {
     path,
@@ -63,13 +63,15 @@ function packed(path: string, upgrade: ClientUpgrade): { handed: HandedUpgrade; 
   return { handed, socket };
 }
 
-/** Sends a refusal on the socket, and rethrows it to the sending process, which counts it. */
+/**
+ * Serves a received upgrade. Sends errors to the client, and rethrows them to the sending process, which counts them.
+ */
 async function take(
   { path, url, headers, rawHeaders, head, caller, ...ids }: HandedUpgrade,
   socket: Socket | undefined,
   ownSockets: ReadonlyMap<string, UpgradeHandler>,
 ): Promise<void> {
-  // The client disconnected during the transfer.
+  // The client disconnected while the socket was being transferred.
   if (!socket) return;
   socket.on('error', () => socket.destroy());
   const request = new IncomingMessage(socket);

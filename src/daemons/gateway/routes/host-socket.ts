@@ -23,12 +23,15 @@ export interface HostSocketServices {
 }
 
 const CLOSE_TIMEOUT_MS = 1000;
-/** Average and burst per agent. A faster one is read more slowly, which affects no other agent. */
+/** Average rate and burst per agent. If an agent sends faster, only its own socket is read more slowly. */
 const RATE = { framesPerSecond: 1000, frames: 4000, bytesPerSecond: 16 * 1024 ** 2, bytes: 32 * 1024 ** 2 };
-/** CPU time for its frames. One frame can take 0.2 s. */
+/** CPU time for the frames of an agent, as average rate and burst. One frame can take 0.2 s. */
 const TIME = { msPerSecond: 250, ms: 500 };
 
-/** Serves the socket of host agents, which authenticate by their own key after the upgrade. @spec Authentication 8 */
+/**
+ * Serves the WebSockets of host agents. After the upgrade, an agent proves that it has its host's key.
+ * @spec Authentication 8
+ */
 export function hostSocketRoutes(http: Http, services: HostSocketServices): void {
   const { ownSockets, hostSessions, revocations } = services;
   const hostSocket = new HostSocket(http.kit, services);
@@ -61,7 +64,7 @@ class HostSocket {
     this.#server.on('headers', (headers, request) => {
       headers.push(`${HEADERS.requestId}: ${this.#requestIds.get(request)}`);
     });
-    // Thrown out of `handleUpgrade`, so that the caller sends an error body of the platform instead of that of ws.
+    // Thrown out of `handleUpgrade`, so that the response has the platform's error format instead of that of ws.
     this.#server.on('wsClientError', ({ message }) => {
       throw new PlatformError('VALIDATION_ERROR', `${message}.`, {
         headers: { 'sec-websocket-version': '13' },
@@ -92,7 +95,7 @@ class HostSocket {
     readFrames(socket, session);
     socket.on('close', () => session.ended());
     session.start();
-    // The host may have been revoked since its upgrade was authenticated.
+    // The host may have been revoked after its upgrade was authenticated.
     session.tick();
   }
 
@@ -144,7 +147,7 @@ function wireOf(socket: WebSocket): Wire {
     send: (text, onSent) => socket.send(text, onSent),
     close(code, reason) {
       socket.close(code, reason);
-      // The peer may never read the close frame.
+      // The agent may never read the close frame.
       systemClock.after(CLOSE_TIMEOUT_MS, () => socket.terminate());
     },
     get bufferedBytes() {
@@ -153,7 +156,10 @@ function wireOf(socket: WebSocket): Wire {
   };
 }
 
-/** Checks lengths, which ws accepts in any form. A closed session ignores frames that ws still reads. */
+/**
+ * Closes the session at a frame whose length is not in the shortest form, which ws does not check. A closed session
+ * ignores later frames, which ws still reads.
+ */
 function checkFrames(socket: ClientUpgrade['socket'], session: HostSession): void {
   const boundary = new FrameBoundary(HOST_SOCKET.messageBytes);
   const check = (chunk: Buffer): void => {
@@ -162,7 +168,7 @@ function checkFrames(socket: ClientUpgrade['socket'], session: HostSession): voi
     socket.off('data', check);
     session.close(fault.code, fault.reason);
   };
-  // Prepended, because the listener of ws would handle the frame first.
+  // Prepended, because the listener of ws would otherwise handle the frame first.
   socket.prependListener('data', check);
 }
 
@@ -171,7 +177,7 @@ function readFrames(socket: WebSocket, session: HostSession): void {
   const bytes = createTokenBucket(systemClock, RATE.bytesPerSecond, RATE.bytes);
   const time = createTokenBucket(systemClock, TIME.msPerSecond, TIME.ms);
   let cancelResume = (): void => {};
-  // ws closes with 1002, 1007 or 1009 for protocol errors.
+  // ws itself closes the connection with 1002, 1007 or 1009 after a protocol error.
   socket.on('error', () => {});
   socket.on('message', (data: RawData, isBinary: boolean) => {
     if (isBinary) return session.close(HOST_CLOSE.binary, 'frames are text');
@@ -181,7 +187,7 @@ function readFrames(socket: WebSocket, session: HostSession): void {
     const tookMs = performance.now() - startedAt;
     const waitMs = Math.max(frames.spend(1), bytes.spend(text.length), time.spend(tookMs));
     if (waitMs === 0) return;
-    // Messages already read still arrive; the latest one determines the pause.
+    // Messages that were already read still arrive. The latest one determines how long reading is paused.
     cancelResume();
     socket.pause();
     cancelResume = systemClock.after(waitMs, () => socket.resume());

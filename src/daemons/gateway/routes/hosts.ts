@@ -46,7 +46,9 @@ export function hostRoutes(http: Http, services: HostRoutesServices): void {
   });
 }
 
-/** The namespace that the host joins: that of the enrolment token, or the one an administrator acts for. */
+/**
+ * Returns the namespace that the host joins: that of its enrolment token, or the one that an administrator acts for.
+ */
 async function registrantNamespace(request: FastifyRequest, services: HostRoutesServices): Promise<string> {
   const { enrolments, authenticator, admins } = services;
   const header = authorizationOf(request.raw.rawHeaders);

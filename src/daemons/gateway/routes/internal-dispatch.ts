@@ -23,15 +23,18 @@ export interface InternalDispatchServices {
   internalSecret: string;
 }
 
-/** Fits the largest webhook input, escaped as JSON. */
+/** Large enough for the largest webhook input, escaped as JSON. */
 const BODY_LIMIT_BYTES = 64 * 1024 * 1024;
 
-/** Runs plugin code for other services and for containers; a Bearer token is not enough. @spec Authentication 6 */
+/**
+ * Runs plugin code for other services and for containers. A Bearer token alone is not sufficient.
+ * @spec Authentication 6
+ */
 export function internalDispatchRoutes(http: Http, services: InternalDispatchServices): void {
   const dispatchers = new WeakMap<FastifyRequest, Dispatcher>();
-  // A scope, because the hook applies to this route only.
+  // Registered in its own scope, because the hook applies only to this route.
   http.register((own, _options, done) => {
-    // Before the body is read: unauthenticated clients must not make the gateway parse 64 MB.
+    // Before the body is read, so that unauthenticated clients cannot make the gateway parse 64 MB.
     own.addHook('onRequest', async (request) => {
       dispatchers.set(request, await admit(request, services));
     });
@@ -55,7 +58,7 @@ export function internalDispatchRoutes(http: Http, services: InternalDispatchSer
   });
 }
 
-/** Sends the handler's result or stream. */
+/** Runs the handler and sends its result or stream. */
 async function run(
   named: NamedRequest,
   by: Dispatcher,
@@ -84,7 +87,7 @@ async function run(
     return { executionId, result };
   } catch (error) {
     if (!answer.started) throw error;
-    // The status is sent, so only the missing end signals the failure.
+    // The status is already sent, so only a missing end tells the client about the failure.
     answer.cut();
     kit.account(request, signal.aborted ? CLIENT_CLOSED_REQUEST : 500);
     if (!signal.aborted)
@@ -99,8 +102,8 @@ async function run(
 }
 
 /**
- * Services send the internal secret; containers send the secret of their execution and their token. A container token
- * limits the call to its namespace with either secret.
+ * Services send the internal secret; containers send the secret of their execution and their token. If a container's
+ * token is sent, the call is limited to its namespace, whichever secret is sent.
  */
 async function admit(request: FastifyRequest, services: InternalDispatchServices): Promise<Dispatcher> {
   const { internalSecret, credentials, authenticator } = services;
@@ -115,13 +118,16 @@ async function admit(request: FastifyRequest, services: InternalDispatchServices
   throw refuse(request, 'WRONG_SECRET');
 }
 
-/** External callers may hold the internal secret too; the service key, derived from it, is for services only. */
+/**
+ * Whether the caller proves to be a service by the service key. The internal secret is not enough, because external
+ * callers may have it too.
+ */
 function isService(request: FastifyRequest, internalSecret: string): boolean {
   const shown = request.headers[HEADERS.serviceKey];
   return typeof shown === 'string' && safeEqual(shown, serviceKey(internalSecret));
 }
 
-/** Returns the container of the token. Throws UNAUTHORIZED for an invalid token. */
+/** Returns the container that the token belongs to. Throws UNAUTHORIZED for an invalid token. */
 async function containerOf(
   request: FastifyRequest,
   authenticator: Authenticator,

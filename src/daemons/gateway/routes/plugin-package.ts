@@ -13,7 +13,7 @@ export interface PluginPackageServices {
   execution: PlatformConfig['execution'];
 }
 
-/** The files of a plugin, for the hosts that run it. @spec docs/operations.md "Agents" */
+/** Serves the files of plugins to the hosts that run them. @spec docs/operations.md "Agents" */
 export function pluginPackageRoutes(http: Http, services: PluginPackageServices): void {
   mount(http, pluginPackage, { auth: 'caller' }, async ({ params, caller, reply }) => {
     if (!(await mayFetch(caller, params.pluginId, services))) {
@@ -25,7 +25,10 @@ export function pluginPackageRoutes(http: Http, services: PluginPackageServices)
   });
 }
 
-/** Administrators, and registered hosts that may run the plugin. Its code may be confidential. */
+/**
+ * Whether the caller may read the plugin's code, which may be confidential: administrators, and hosts that may run the
+ * plugin.
+ */
 async function mayFetch(
   caller: Caller,
   pluginId: string,

@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify';
 import type { Subject } from '../domain/identity/authenticator.ts';
 
-/** The request data that authentication uses. */
+/** Returns the request data that authentication uses. */
 export function subjectOf(request: FastifyRequest): Subject {
   return {
     rawHeaders: request.raw.rawHeaders,
     requestId: request.id,
     traceId: request.traceId,
-    // A getter: resolving the address behind trusted proxies costs time, and only refusals use it.
+    // A getter, because determining the address behind trusted proxies takes time and only refusals use it.
     get ip() {
       return request.ip;
     },

@@ -21,7 +21,8 @@ export interface WebhookAdminServices {
 export function webhookAdminRoutes(http: Http, { webhookAdmin, webhookListing }: WebhookAdminServices): void {
   const changes = {
     auth: 'caller',
-    // Counted per namespace acted for, so that one tenant cannot use up the operator's limit for others.
+    // Counted for the namespace that the caller acts for. So the operator's calls for one tenant do not use up the
+    // limit for others.
     perMinute: {
       limiter: http.kit.createLimiter('webhook changes', { windowMs: minutes(1) }),
       limit: LIMITS.webhookProvisionsPerMinute,

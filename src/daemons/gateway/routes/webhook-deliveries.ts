@@ -16,7 +16,7 @@ export interface WebhookDeliveriesServices {
   samples: WebhookSamples;
 }
 
-/** The largest `maxBodyBytes` of a webhook. */
+/** Maximum size of a sample, equal to the largest permitted `maxBodyBytes` of a webhook. */
 const SAMPLE_BYTES = 64 * 1024 * 1024;
 const LISTS_PER_MINUTE = 600;
 const SAMPLES_PER_MINUTE = 60;

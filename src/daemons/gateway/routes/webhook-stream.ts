@@ -18,9 +18,9 @@ export interface WebhookStreamServices {
 
 type Call = EndpointContext<typeof streamDeliveries>;
 
-/** Limit of open streams. Each polls the store five times a second. */
+/** Maximum open streams. Each one polls the store five times a second. */
 const MAX_STREAMS = 200;
-/** Poll interval for records of all gateway processes; on the real clock, which other processes use too. */
+/** Poll interval. Uses real time even with a test clock, because other processes also add records. */
 const LOOK_EVERY_MS = 200;
 
 /** @spec docs/webhooks.md "Tail" */
@@ -32,7 +32,7 @@ export function webhookStreamRoutes(http: Http, services: WebhookStreamServices)
   });
 }
 
-/** Sends new records until the reader disconnects or its token expires. Readers reconnect with their cursor. */
+/** Sends new records until the client disconnects or its token expires. The client can reconnect with its cursor. */
 async function* follow(
   services: WebhookStreamServices,
   call: Call,
@@ -43,7 +43,7 @@ async function* follow(
   const start = formatCursor(cursor);
   yield [{ comment: `from ${start}`, id: start, event: 'hello', data: '{}' }];
   for (;;) {
-    // Like WebSockets, it ends with its token.
+    // Checked at each poll, so that the stream ends with its token.
     await services.authenticator.authenticate(subjectOf(call.request));
     const events = await readTail(services.tailedInbox, namespaceId, cursor);
     for (const { kind, record, cursor: reached } of events) {
@@ -56,7 +56,7 @@ async function* follow(
   }
 }
 
-/** Throws VALIDATION_ERROR. */
+/** Returns the cursor at which the stream starts. Throws VALIDATION_ERROR. */
 async function startOf(inbox: WebhookInbox, { request, query }: Call): Promise<TailCursor> {
   const from = request.headers['last-event-id']?.toString() ?? query.cursor;
   return from === undefined ? { position: await inbox.latest(), open: [] } : parseCursor(from);

@@ -1,6 +1,6 @@
 import type { UpstreamCall, UpstreamClient, UpstreamHandler, UpstreamRequest } from './client.ts';
 
-/** Chooses by the origin: `near` for unencrypted HTTP on this machine, otherwise `far`. */
+/** Chooses the client by origin: `near` for unencrypted HTTP on this machine, `far` for all others. */
 export class ChoosingClient implements UpstreamClient {
   readonly #near: UpstreamClient;
   readonly #far: UpstreamClient;

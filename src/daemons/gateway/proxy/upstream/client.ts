@@ -5,22 +5,25 @@ import { codeOf, PlatformError } from '../../../../kit/errors/errors.ts';
 export interface UpstreamRequest {
   origin: string;
   method: string;
-  /** The client's path and query, unchanged. */
+  /** Path and query as the client sent them. */
   path: string;
-  /** Flat pairs without `host`, which the upstream client adds. */
+  /** Headers as flat pairs. The upstream client adds `host`. */
   headers: string[];
-  /** Null without a body. */
+  /** The request body; null for none. */
   body: Readable | null;
-  /** Bytes of the body, same as the content-length header; null without a body, or if it is chunked. */
+  /** Value of the content-length header; null for no body or a chunked one. */
   contentLength: number | null;
-  /** Time from the last byte of the request to the head of the response. */
+  /** Maximum time between the end of the request and the head of the response. */
   timeoutMs: number;
 }
 
-/** Receives head, data and end in this order, or an error at any point. `onEnd` and `onError` are the last calls. */
+/**
+ * Receives head, data and end of a response in this order, or an error at any point. No call follows `onEnd` or
+ * `onError`.
+ */
 export interface UpstreamHandler {
   onHead(status: number, rawHeaders: readonly string[]): void;
-  /** Returns false to pause until `resume`. */
+  /** Returns false to pause the response until `resume` is called. */
   onData(chunk: Buffer): boolean;
   onEnd(): void;
   onError(error: Error): void;
@@ -28,7 +31,7 @@ export interface UpstreamHandler {
 
 export interface UpstreamCall {
   resume(): void;
-  /** Aborts the exchange. No handler is called afterwards. */
+  /** Aborts the exchange. The handler is not called afterwards. */
   abort(): void;
 }
 
@@ -37,7 +40,7 @@ export interface UpstreamClient {
   close(): Promise<void>;
 }
 
-/** The upstream accepted the request but did not answer in time. */
+/** The upstream accepted a request but did not answer in time. */
 export class UpstreamTimeoutError extends Error {
   readonly code = 'UPSTREAM_TIMEOUT';
 
@@ -48,7 +51,7 @@ export class UpstreamTimeoutError extends Error {
 
 const TIMEOUTS = new Set(['UPSTREAM_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_CONNECT_TIMEOUT']);
 
-/** Converts an upstream's failure: 504 for a timeout, otherwise 502. */
+/** Converts an error of an upstream to 504 for a timeout, otherwise to 502. */
 export function upstreamError(name: string, error: Error): PlatformError {
   if (error instanceof PlatformError) return error;
   if (TIMEOUTS.has(codeOf(error) ?? '')) {

@@ -4,38 +4,41 @@ import type { UpstreamHandler, UpstreamRequest } from './client.ts';
 import { sendBody } from './request-body.ts';
 import { ProtocolError, type ResponseEvents, ResponseParser } from './response-parser.ts';
 
-/** One exchange on a connection. */
+/** A request and its response on a connection. */
 export interface Exchange {
   request: UpstreamRequest;
   handler: UpstreamHandler;
-  /** `performance.now()` at which the head is overdue; extended while the body is sent. */
+  /**
+   * Time by which the response head must arrive, in terms of `performance.now()`. Extended while the body is being
+   * sent.
+   */
   deadline: number;
-  /** Whether any of the request has been written. */
+  /** Whether a part of the request was written. */
   begun: boolean;
   /** Whether the head of the response has arrived. */
   answered: boolean;
   /**
-   * The connection of the exchange, until it ends. Not a map of exchanges, which would be rehashed with each request:
-   * that took an eighth of the gateway's CPU time.
+   * The connection of the exchange, until it ends. This is a field because a map of exchanges, rehashed at each
+   * request, took an eighth of the gateway's CPU time.
    */
   connection: UpstreamConnection | undefined;
 }
 
 export interface ConnectionEvents {
-  /** The exchange succeeded, and the connection can carry another. */
+  /** Called when an exchange has succeeded and the connection can be reused. */
   onIdle(connection: UpstreamConnection): void;
-  /** The connection has closed, with the exchange that it carried. */
+  /** Called when the connection has closed. `exchange` is the one that it interrupted, if any. */
   onLost(connection: UpstreamConnection, exchange: Exchange | undefined, error: Error): void;
 }
 
 const soon = atTurnEnd((transmit: () => void) => transmit());
 
 /**
- * A keep-alive socket to an upstream. Its listeners serve all exchanges: adding them for each would cost more than the
- * request.
+ * A keep-alive connection to an upstream. All exchanges share its listeners, because adding listeners for each one
+ * would cost more than the request.
  */
 export class UpstreamConnection implements ResponseEvents {
-  /** `performance.now()` when it became idle. */
+  /** `performance.now()` when the connection became idle. */
   idleSince = 0;
   readonly #events: ConnectionEvents;
   readonly #authority: string;
@@ -45,7 +48,7 @@ export class UpstreamConnection implements ResponseEvents {
   #exchange: Exchange | undefined;
   #used = false;
   #gone = false;
-  /** Whether the request is completely sent. After a response that came earlier, the connection is not reused. */
+  /** Whether the whole request was sent. If the response ends before that, the connection is not reused. */
   #sent = true;
 
   constructor(host: string, port: number, events: ConnectionEvents) {
@@ -60,7 +63,7 @@ export class UpstreamConnection implements ResponseEvents {
       );
   }
 
-  /** Whether the connection has carried an exchange before; only then may the upstream be closing it as idle. */
+  /** Whether the connection has completed an exchange. If so, an upstream may be closing it as idle. */
   get used(): boolean {
     return this.#used;
   }
@@ -79,7 +82,7 @@ export class UpstreamConnection implements ResponseEvents {
     this.#socket.resume();
   }
 
-  /** Closes it and aborts its exchange without calling the handler. */
+  /** Closes the connection and aborts its exchange without calling the handler. */
   destroy(): void {
     this.#release();
     if (!this.#gone) this.#drop();
@@ -99,7 +102,7 @@ export class UpstreamConnection implements ResponseEvents {
     const ended = this.#exchange!;
     this.#release();
     this.#used = true;
-    // A slow client may have paused it before the end.
+    // Reading may have been paused for a slow client.
     this.#socket.resume();
     if (reusable && this.#sent) this.#events.onIdle(this);
     else this.#drop();
@@ -107,7 +110,7 @@ export class UpstreamConnection implements ResponseEvents {
   }
 
   #read(chunk: Buffer): void {
-    // Bytes of an aborted exchange may still arrive.
+    // Ignores data that arrives after an abort.
     if (this.#gone) return;
     try {
       this.#parser.push(chunk);
@@ -147,12 +150,12 @@ export class UpstreamConnection implements ResponseEvents {
   }
 
   #sendRequest(): void {
-    // Aborted in the meantime, or its connection has closed.
+    // The exchange was aborted or the connection was closed before this call.
     if (!this.#exchange) return;
     const current = this.#exchange;
     const { request } = current;
     current.begun = true;
-    // Bytes before this point are not a response.
+    // Data that arrives before this call is not a response to the request.
     this.#parser.expect(request.method);
     const head = headText(request, this.#authority);
     if (!request.body) {

@@ -3,20 +3,20 @@ import { type UpstreamCall, type UpstreamClient, UpstreamTimeoutError } from './
 import { type ConnectionEvents, type Exchange, UpstreamConnection } from './connection.ts';
 
 export interface LoopbackClientOptions {
-  /** The shortest timeout of a call; deadlines are checked four times as often. */
+  /** The shortest timeout of any call. Deadlines are checked four times in this time. */
   timeoutMs: number;
 }
 
-/** Shorter than the keep-alive of the services (60 s), so that this side closes first. */
+/** Shorter than the keep-alive timeout of services (60 s), so that the gateway closes idle connections first. */
 const IDLE_TIMEOUT_MS = seconds(20);
-/** Methods that are retried if a keep-alive connection was closing. */
+/** Methods that are retried if the upstream closed a keep-alive connection meanwhile. */
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS']);
 const MAX_SWEEP_MS = 1000;
 const MIN_SWEEP_MS = 10;
 
 /**
- * HTTP client for services on this machine, at half the cost of undici. No pipelining and no connection limit: concurrent
- * calls are bounded by the connections of clients.
+ * HTTP client for services on this machine, which takes half the CPU time of undici. It does not limit connections,
+ * because concurrent calls are limited by the clients' connections.
  */
 export class LoopbackClient implements UpstreamClient {
   readonly #pools = new Map<string, ConnectionPool>();
@@ -65,7 +65,7 @@ export class LoopbackClient implements UpstreamClient {
   }
 }
 
-/** The connections to one origin. */
+/** The pool of connections to one origin. */
 class ConnectionPool implements ConnectionEvents {
   readonly #host: string;
   readonly #port: number;
@@ -82,7 +82,7 @@ class ConnectionPool implements ConnectionEvents {
     this.#dispatch(exchange, this.#idle.pop() ?? this.#connect());
   }
 
-  /** Closes connections with overdue exchanges, and those idle for too long. */
+  /** Closes connections whose exchange is overdue or that have been idle for too long. */
   sweep(now: number): void {
     for (const connection of this.#open) {
       const { exchange } = connection;
@@ -108,7 +108,7 @@ class ConnectionPool implements ConnectionEvents {
     if (index !== -1) this.#idle.splice(index, 1);
     if (!exchange) return;
     const { request, begun, answered, handler } = exchange;
-    // The upstream closed an idle connection while the request was sent, so it was not processed.
+    // The upstream closed the idle connection while the request was being sent, so it has not processed the request.
     const mayRepeat = !begun || (!answered && !request.body && REPEATABLE.has(request.method));
     if (connection.used && mayRepeat) this.#dispatch(exchange, this.#connect());
     else handler.onError(error);

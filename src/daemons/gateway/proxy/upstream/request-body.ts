@@ -2,19 +2,19 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 
 export interface BodyEvents {
-  /** Whether the connection still carries the exchange of this body. */
+  /** Whether the connection still belongs to this request. If not, sending stops. */
   current(): boolean;
   onProgress(): void;
   onSent(): void;
-  /** The client disconnected before the end. */
+  /** Called when the client disconnects before the end of the body. */
   onCut(): void;
 }
 
 const SMALL_BYTES = 16 * 1024;
 
 /**
- * Sends a request with a body; chunked if `contentLength` is null. A small body that has already arrived is written
- * together with the head, as one string, at half the cost.
+ * Sends a request with a body, chunked if `contentLength` is null. A small body that has already arrived is written
+ * together with the head, which takes half the CPU time.
  */
 export function sendBody(
   socket: Socket,
@@ -29,7 +29,7 @@ export function sendBody(
     events.onSent();
     return;
   }
-  // Sends the head and the first bytes of the body in one packet.
+  // Corked, so that the head and the first bytes of the body are sent in one packet.
   socket.cork();
   socket.write(head, 'latin1');
   streamBody(socket, body, contentLength === null, events);

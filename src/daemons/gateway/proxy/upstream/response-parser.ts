@@ -1,9 +1,9 @@
-/** Receives the parts of one response. */
+/** Receives the events of one response. */
 export interface ResponseEvents {
-  /** `headers`: flat pairs, names in lower case. Interim responses (1xx) are skipped. */
+  /** `headers` are flat pairs with lower-case names. Interim responses (1xx) are not reported. */
   onHead(status: number, headers: string[]): void;
   onData(chunk: Buffer): void;
-  /** `reusable`: the connection can carry another request. */
+  /** `reusable`: whether the connection can be used for another request. */
   onEnd(reusable: boolean): void;
 }
 
@@ -15,7 +15,7 @@ const MAX_HEAD_BYTES = 64 * 1024;
 const MAX_CHUNK_LINE = 256;
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const NAME = /^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this finds
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds control characters
 const BAD_VALUE = /[\x00-\x08\x0a-\x1f\x7f]/;
 const DIGITS = /^\d{1,15}$/;
 const CHUNK_SIZE = /^([\da-fA-F]{1,13})[\t ]*(?:;.*)?$/;
@@ -30,20 +30,20 @@ type State =
   | 'chunk-end'
   | 'trailers';
 
-/** Special values of `#left`. */
+/** Special values of `#left`, for bodies without a known length. */
 const CHUNKED = -1;
 const UNTIL_CLOSE = -2;
 
 /**
- * Parses the HTTP/1.1 responses of one connection. Stricter than general parsers, because lenient framing enables response
- * splitting: no obsolete folding, no bare line feeds, one length, nothing after the end.
+ * Parses the HTTP/1.1 responses of one connection. It rejects folded headers, bare line feeds, several lengths and data
+ * after the end, because lenient framing enables response splitting.
  */
 export class ResponseParser {
   readonly #events: ResponseEvents;
   #state: State = 'idle';
   #method = '';
   #held: Buffer | undefined;
-  /** Bytes left of the body or the chunk. */
+  /** Number of bytes left in the body or the current chunk. */
   #left = 0;
   #keepAlive = true;
 
@@ -51,14 +51,14 @@ export class ResponseParser {
     this.#events = events;
   }
 
-  /** Expects the response to a request of this method. */
+  /** Must be called before each response, with the method of the request. */
   expect(method: string): void {
     this.#method = method;
     this.#state = 'head';
     this.#held = undefined;
   }
 
-  /** Throws ProtocolError on anything but strict HTTP/1.1; the connection must then be closed. */
+  /** Parses further bytes. Throws ProtocolError on anything but strict HTTP/1.1; the connection must then be closed. */
   push(chunk: Buffer): void {
     let bytes: Buffer | undefined = this.#held ? Buffer.concat([this.#held, chunk]) : chunk;
     this.#held = undefined;
@@ -69,7 +69,7 @@ export class ResponseParser {
     }
   }
 
-  /** Handles the end of the connection, which may delimit the body. Otherwise throws ProtocolError. */
+  /** Ends a body that is delimited by the end of the connection. Throws ProtocolError in any other state. */
   end(): void {
     if (this.#state !== 'until-close')
       throw new ProtocolError('It closed the connection before its answer was complete.');
@@ -77,7 +77,7 @@ export class ResponseParser {
     this.#events.onEnd(false);
   }
 
-  /** Consumes bytes and returns the rest; undefined if more are needed. */
+  /** Parses one element and returns the bytes after it; undefined if the element is incomplete. */
   #step(bytes: Buffer): Buffer | undefined {
     switch (this.#state) {
       case 'head':
@@ -103,7 +103,7 @@ export class ResponseParser {
         this.#state = 'chunk-size';
         return bytes.subarray(2);
       case 'trailers': {
-        // Drops trailers, because the head has already been sent.
+        // Trailers are dropped, because the head has already been sent to the client.
         const line = takeLine(bytes);
         if (!line) return undefined;
         if (line.text !== '') return line.rest;
@@ -132,7 +132,7 @@ export class ResponseParser {
     return rest;
   }
 
-  /** Returns false for an interim response. */
+  /** Parses the head of a response. Returns false for an interim response (1xx). */
   #takeHead(text: string): boolean {
     const head = readHead(text);
     if (head.status < 200) {
@@ -170,7 +170,7 @@ export class ResponseParser {
   }
 }
 
-/** States that keep incomplete bytes; the others consume them all. */
+/** Whether incomplete input is kept until more arrives. In other states, all bytes are consumed. */
 function keepsBytes(state: State): boolean {
   return state === 'head' || state === 'chunk-size' || state === 'chunk-end' || state === 'trailers';
 }

@@ -3,11 +3,11 @@ import { seconds } from '../../../../kit/time/duration.ts';
 import type { UpstreamClient, UpstreamHandler, UpstreamRequest } from './client.ts';
 
 export interface UndiciClientOptions {
-  /** The shortest timeout of a call, which also limits connecting. */
+  /** The shortest timeout of any call. It also limits the time for connecting. */
   timeoutMs: number;
 }
 
-/** Calls upstreams on other machines through undici, which is loaded on first use. */
+/** Creates a client for upstreams on other machines. undici is loaded on first use. */
 export function createUndiciClient({ timeoutMs }: UndiciClientOptions): UpstreamClient {
   let agent: Agent | undefined;
   let loading: Promise<Agent> | undefined;
@@ -16,7 +16,7 @@ export function createUndiciClient({ timeoutMs }: UndiciClientOptions): Upstream
     const undici = await import('undici');
     agent = new undici.Agent({
       connections: 256,
-      // Event streams may be silent for any time.
+      // No limit, because event streams may be silent for any time.
       bodyTimeout: 0,
       keepAliveTimeout: seconds(10),
       connect: { timeout: Math.min(timeoutMs, seconds(10)) },
@@ -39,7 +39,7 @@ export function createUndiciClient({ timeoutMs }: UndiciClientOptions): Upstream
   };
 }
 
-/** One exchange; it may be aborted before it starts. */
+/** Creates one exchange. It may be aborted before undici starts it. */
 function createExchange(request: UpstreamRequest, handler: UpstreamHandler) {
   let controller: Dispatcher.DispatchController | undefined;
   let done = false;
@@ -66,7 +66,7 @@ function createExchange(request: UpstreamRequest, handler: UpstreamHandler) {
           if (done) started.abort(new Error('The client left.'));
         },
         onResponseStart(started, status) {
-          // Skips interim responses (1xx).
+          // Interim responses (1xx) are skipped.
           if (done || status < 200) return;
           handler.onHead(status, texts(started.rawHeaders));
         },
@@ -93,7 +93,7 @@ function createExchange(request: UpstreamRequest, handler: UpstreamHandler) {
   };
 }
 
-/** Flat pairs of strings, names in lower case. */
+/** Converts headers to flat pairs of strings, with lower-case names. */
 function texts(raw: Dispatcher.DispatchController['rawHeaders']): string[] {
   if (!Array.isArray(raw)) return [];
   return raw.map((item, index) => {

@@ -6,13 +6,12 @@ import { endpointName } from './endpoint-name.ts';
 import type { ParsedBody } from './payload.ts';
 
 const HEADER_PREFIX = 'header:';
-/** Longer ids are replaced by their hash. */
+/** Maximum characters of an id. Longer ids are replaced by their hash. */
 const MAX_PLAIN_ID_CHARS = 200;
 
 /**
- * The sender's delivery id: a dot-path in the body, or a header. Undefined without a string or number. A
- * number and its digits as a string are distinct ids. For numbers that parsing rounds, the id includes a
- * digest of the whole body.
+ * Returns the sender's delivery id from a body field or a header; undefined unless it is a string or number. `5` and
+ * `"5"` are different ids. Numbers that lose digits in parsing get a digest of the body.
  */
 export function deliveryIdOf(
   source: string,
@@ -27,7 +26,7 @@ export function deliveryIdOf(
   return id.length <= MAX_PLAIN_ID_CHARS ? `s:${id}` : `h:${digest(id)}`;
 }
 
-/** Fractions with at most this many digits never collide as numbers. */
+/** Fractions with at most this many digits are parsed exactly enough that different ones stay different. */
 const EXACT_DIGITS = 15;
 
 function isExact(id: number): boolean {
@@ -37,7 +36,7 @@ function isExact(id: number): boolean {
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('base64url');
 
-/** Marker key of a delivery id. JSON, because any separator could be part of a field. */
+/** Returns the marker key of a delivery id. It is JSON, because fields may contain any separator. */
 export function markerKey(endpoint: SecretKey, deliveryId: string): string {
   return `${endpointName(endpoint).slice(0, -1)},${JSON.stringify(deliveryId)}]`;
 }
