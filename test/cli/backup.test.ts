@@ -9,7 +9,13 @@ import { beforeAll, expect, test, vi } from 'vitest';
 import { type BackupManifest, DATA_PREFIX } from '../../src/cli/commands/backup/manifest.ts';
 import { DATA_FILES } from '../../src/store/sqlite/data-files.ts';
 import { tempDir } from '../support/daemon.ts';
-import { sharedPlatform, type TestPlatform, testPlatform } from './platform.ts';
+import {
+  sharedPlatform,
+  standInVariables,
+  type TestPlatform,
+  testPlatform,
+  withStandIns,
+} from './platform.ts';
 
 const SLOW = { timeout: 120_000 };
 const SENDERS = 4;
@@ -104,7 +110,7 @@ test(
       [],
     );
 
-    const target = await testPlatform();
+    const target = await testPlatform(...withStandIns({ real: ['state', 'marketplace', 'gateway'] }));
     await addInbox(target);
     const restored = await target.svc('restore', archive);
     expect(restored.json).toMatchObject({ ok: true, result: { former: null, secretsOpen: true } });
@@ -194,6 +200,7 @@ test(
     expect((await stat(join(dataDir, 'keys.json'))).mode & 0o777).toBe(0o600);
     expect((await readdir(folder)).filter((name) => name.includes('restoring'))).toEqual([]);
 
+    await writeFile(join(folder, '.env'), standInVariables().join('\n'), { mode: 0o600 });
     await svc('up', '-d');
     const running = await svc('restore', archive, '--yes');
     expect([running.code, running.json.error.code, running.json.error.details.hint]).toEqual([

@@ -1,13 +1,16 @@
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { testPlatform } from './platform.ts';
+import { runCli } from '../support/cli.ts';
+import { testPlatform, withStandIns } from './platform.ts';
 
 const POLL = { timeout: 15_000, interval: 100 };
 const PROJECT = join(import.meta.dirname, '../fixtures/projects/telemetry');
 
 test('events of a real call are listed, counted with bars, and followed', { timeout: 60_000 }, async () => {
-  const { folder, svc, start, service } = await testPlatform();
+  const { folder, env, svc, start, service } = await testPlatform(
+    ...withStandIns({ real: ['marketplace', 'rest', 'gateway'] }),
+  );
   await cp(join(PROJECT, 'plugins'), join(folder, 'plugins'), { recursive: true });
   await svc('up', '-d');
   const { url } = await service('rest');
@@ -37,7 +40,7 @@ test('events of a real call are listed, counted with bars, and followed', { time
     bySource: { svc: 2, '@acme/teller': 2 },
     daily: [{ total: 4 }],
   });
-  const { stdout } = await start('event', 'stats').done;
+  const { stdout } = await runCli(['event', 'stats'], { cwd: folder, env });
   expect(stdout).toMatch(/^order\.paid +2 {2}█{40}$/m);
   expect(stdout).toContain('4 in total');
   expect((await svc('events', 'list', '--since', 'lately')).code).toBe(2);

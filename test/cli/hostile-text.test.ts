@@ -1,6 +1,7 @@
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { runCli } from '../support/cli.ts';
 import { PROGRAM, testPlatform } from './platform.ts';
 
 const WALK = join(import.meta.dirname, '../fixtures/projects/walk');
@@ -38,7 +39,7 @@ test('hostile text of plugins and senders reaches the terminal without control c
     { NO_COLOR: '1' },
     PROGRAM,
   );
-  const { folder, start, svc } = platform;
+  const { folder, env, start, svc } = platform;
   await cp(WALK, folder, { recursive: true });
   const manifestFile = join(folder, 'plugins/toy/svc.plugin.json');
   const manifest = JSON.parse(await readFile(manifestFile, 'utf8'));
@@ -53,7 +54,7 @@ test('hostile text of plugins and senders reaches the terminal without control c
   );
   expect((await svc('up', '-d')).code).toBe(0);
   const shown = async (...args: string[]): Promise<string> => {
-    const { stdout, stderr } = await start(...args).done;
+    const { stdout, stderr } = await runCli(args, { cwd: folder, env });
     return stdout + stderr;
   };
 
@@ -97,7 +98,7 @@ test('hostile text of plugins and senders reaches the terminal without control c
     ['webhooks', 'show', json.result.webhookId],
     ['webhooks', 'show', HOSTILE.replaceAll('\u0000', '')],
   ]) {
-    const { stdout } = await start(...args, '--json').done;
+    const { stdout } = await svc(...args);
     expectNoControls(stdout, args.join(' '));
     if (args[0] === 'run' && args[2] === 'tell')
       expect(stdout).toContain('\\u001b[32m\\u009b2J\\u202egood\\u007f\\u2066');

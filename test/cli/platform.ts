@@ -79,9 +79,13 @@ export function withStandIns({
   env?: Variables;
   real?: ServiceName[];
 } = {}): PlatformOptions {
+  return [{ ...config }, env, PROGRAM, standInVariables(real)];
+}
+
+/** Lines of `.env` that replace all services except the `real` ones by stand-ins. */
+export function standInVariables(real: readonly ServiceName[] = []): string[] {
   const preload = join(packageRoot, 'test/supervisor/support/stand-ins.js');
-  const dotEnv = [`NODE_OPTIONS=--import=${preload}`, `TEST_REAL_SERVICES=${real.join(',')}`];
-  return [{ ...config }, env, PROGRAM, dotEnv];
+  return [`NODE_OPTIONS=--import=${preload}`, `TEST_REAL_SERVICES=${real.join(',')}`];
 }
 
 /** A project folder with `svc` to run in it; whatever still runs is stopped when the test ends. */

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { writeFiles } from '../daemons/marketplace/support.ts';
 import { tempDir } from '../support/daemon.ts';
-import { testPlatform } from './platform.ts';
+import { testPlatform, withStandIns } from './platform.ts';
 
 const MANIFEST = {
   schema: 'svc.plugin/3',
@@ -30,7 +30,7 @@ const BUNDLED = {
 };
 
 test('dev prints the stack of a failing call with source positions; route callers do not see it', async () => {
-  const { svc, start } = await testPlatform();
+  const { svc, start } = await testPlatform(...withStandIns({ real: ['marketplace', 'rest', 'gateway'] }));
   expect((await svc('up', '-d')).code).toBe(0);
   const folder = await writeFiles(join(await tempDir(), 'orders'), BUNDLED);
   const readable = start('plugins', 'dev', folder);

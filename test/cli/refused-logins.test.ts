@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { PROGRAM, testPlatform } from './platform.ts';
+import { testPlatform, withStandIns } from './platform.ts';
 
 const TENANT_TOKEN = 'a-static-token-of-a-tenant';
 
@@ -7,7 +7,9 @@ test('an administrator finds refused authentications in the log, a tenant does n
   timeout: 90_000,
 }, async () => {
   const staticTokens = { [TENANT_TOKEN]: { hostId: 'ci', namespaceId: 'acme' } };
-  const { svc } = await testPlatform({ gateway: { port: 0, staticTokens } }, {}, PROGRAM);
+  const { svc } = await testPlatform(
+    ...withStandIns({ config: { gateway: { port: 0, staticTokens } }, real: ['rest', 'gateway'] }),
+  );
   expect((await svc('up', '-d')).json.ok).toBe(true);
   const { SVC_GATEWAY_URL: url, SVC_TOKEN: admin } = (await svc('status', '--env')).json.result.env;
 

@@ -1,14 +1,13 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, test } from 'vitest';
+import { runCli } from '../support/cli.ts';
 import { SENDERS } from '../support/webhook-senders.ts';
-import { PROGRAM, testPlatform } from './platform.ts';
+import { testPlatform, withStandIns } from './platform.ts';
 
 test('svc status reports that deliveries are accepted but not filed, and svc down does not wait for filing', async () => {
-  const { svc, start, dataDir, service } = await testPlatform(
-    { plugins: [join(SENDERS, 'plugins/*')] },
-    {},
-    PROGRAM,
+  const { folder, env, svc, dataDir, service } = await testPlatform(
+    ...withStandIns({ config: { plugins: [join(SENDERS, 'plugins/*')] }, real: ['marketplace', 'gateway'] }),
   );
   expect((await svc('up', '-d')).code).toBe(0);
   expect((await svc('status')).json.result.degraded).toEqual([]);
@@ -27,6 +26,8 @@ test('svc status reports that deliveries are accepted but not filed, and svc dow
     .poll(async () => (await svc('status')).json.result.degraded, { timeout: 20_000 })
     .toEqual([{ service: 'gateway', reasonCode: 'INBOX_NOT_FILED', message: expect.any(String) }]);
   expect((await service('gateway')).state).toBe('ready');
-  expect((await start('status').done).stdout).toContain('gateway is degraded (INBOX_NOT_FILED)');
+  expect((await runCli(['status'], { cwd: folder, env })).stdout).toContain(
+    'gateway is degraded (INBOX_NOT_FILED)',
+  );
   expect((await svc('down')).json.ok).toBe(true);
 }, 60_000);

@@ -1,12 +1,12 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { PROGRAM, testPlatform } from './platform.ts';
+import { testPlatform, withStandIns } from './platform.ts';
 
 const FOLDER = 'plugins/open';
 
 test('svc up names the plugin that declares a webhook without a known auth, and exits', async () => {
-  const platform = await testPlatform({}, {}, PROGRAM);
+  const platform = await testPlatform(...withStandIns({ real: ['gateway'] }));
   const folder = join(platform.folder, FOLDER);
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'package.json'), '{"type":"module"}');

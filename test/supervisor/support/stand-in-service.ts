@@ -5,7 +5,8 @@ import { listeningHandle } from '../../../src/kit/process/node-internals.ts';
 
 /** A service process for the supervisor: listens, hands its listener on, answers 200 to all requests, logs and drains. */
 export function serveStandIn(name: string): void {
-  const server = createServer((_, response) => response.end('{}'));
+  const health = JSON.stringify({ status: 'ok', service: name, version: '0.0.0', uptimeMs: 1 });
+  const server = createServer((_, response) => response.end(health));
 
   function tell(message: FromDaemon, handle?: Listener, sent = (): void => {}): void {
     // A listener is a native handle, which Node's types do not cover.
