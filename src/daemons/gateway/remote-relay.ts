@@ -32,7 +32,7 @@ interface StreamNews {
 
 interface ChunkNews {
   executionId: string;
-  /** Base64 text. */
+  /** The chunk, encoded as base64. */
   data: string;
 }
 

@@ -21,7 +21,7 @@ export type GatewayServices = Awaited<ReturnType<typeof gatewayServices>>;
 /** Opens `svc.db`, which the gateway owns exclusively, and builds the gateway's services. */
 export async function gatewayServices(resources: Resources, stack: AsyncDisposableStack) {
   const { config, profile, keys, logger, group, metrics } = resources;
-  // First, because a missing or weak secret must stop the start before anything is open.
+  // First, because an insecure secret must stop the start in production before anything is open.
   const signing = signingKeys(keys, profile, logger);
   const store = await openStore(resources, stack);
   const { inbox } = store;

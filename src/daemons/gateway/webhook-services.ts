@@ -58,7 +58,10 @@ export async function webhookServices(
   };
 }
 
-/** Updates the declared webhooks after each plugin reload, and then runs deliveries that waited for their plugin. */
+/**
+ * Keeps the declared webhooks equal to those of the loaded plugins. After each reload, deliveries that waited for their
+ * plugin run.
+ */
 function followPlugins(plugins: PluginRuntime, { targets, use, backlog }: WebhookState): void {
   targets.replace(plugins.registry.plugins);
   plugins.onReload((registry) => {

@@ -14,7 +14,7 @@ export interface Counted {
   ip: string;
 }
 
-/** `RateLimit-*` headers for the limit that is closest to its maximum, as flat pairs. */
+/** `RateLimit-*` headers for the limit that is closest to its maximum, as a flat list of names and values. */
 export type LimitHeaders = string[];
 
 /**

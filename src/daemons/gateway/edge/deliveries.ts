@@ -43,7 +43,10 @@ export class Deliveries {
   readonly #kit: HttpKit;
   readonly #delivery: WebhookDelivery;
   readonly #clientSideOf: ClientSideOf;
-  /** Runs at the end of the turn. By then the parser has read a body that arrived in one packet with the headers. */
+  /**
+   * Runs at the end of the event loop turn, when the parser has read a body that arrived in one packet with the
+   * headers.
+   */
   readonly #receiveSoon = atTurnEnd((arrival: Arrival) => void this.#receive(arrival));
   readonly #answerSoon = atTurnEnd(([arrival, answer]: [Arrival, DeliveryAnswer]) =>
     this.#answer(arrival, answer),
@@ -93,8 +96,8 @@ export class Deliveries {
   }
 
   /**
-   * Builds the delivery from the request line and headers. Missing request and trace ids are derived from the webhook id,
-   * because generating four UUIDs would take longer than hashing the body.
+   * Builds the delivery from the request line and headers. Missing request and trace ids are derived from the webhook
+   * id, because generating more UUIDs would take longer than hashing the body.
    */
   #read(request: IncomingMessage, response: ServerResponse, params: EdgeMatch['params']): IncomingDelivery {
     const { random } = this.#kit;

@@ -40,7 +40,7 @@ export class ProxiedCalls {
     this.#services = services;
   }
 
-  /** Serves one call. `corsHeaders` are added to the response, as flat pairs. */
+  /** Serves one call. `corsHeaders` is a flat list of names and values, which are added to the response. */
   serve(
     request: IncomingMessage,
     response: ServerResponse,
@@ -91,7 +91,7 @@ export class ProxiedCalls {
     return isPublicRoute(request.method!, pathOf(request.url!));
   }
 
-  /** Counts the call for the rate limits. Returns a promise if several processes share the counts. */
+  /** Counts the call for the rate limits and forwards it. Returns a promise if several processes share the counts. */
   #limit(call: ProxiedCall, caller: Caller): Promise<void> | undefined {
     call.caller = caller;
     const { headers } = call.request;

@@ -3,8 +3,8 @@ import type { MaybePromise } from '../../../kit/data/maybe-promise.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 
 /**
- * Chunks are joined after this many. Each one keeps its read buffer, so 1 MB in chunks of one byte would take 490 MB,
- * not 30 MB.
+ * Maximum chunks before they are joined. Each one keeps its read buffer: 1 MB in chunks of one byte would take 490 MB,
+ * which joining reduces to 30 MB.
  */
 const MAX_CHUNKS = 256;
 const EMPTY = Buffer.alloc(0);

@@ -26,8 +26,8 @@ export interface ForwarderDeps {
 }
 
 /**
- * Forwards an authenticated call to its upstream and sends the response. Answers errors itself and never throws.
- * `acting` is the caller with the namespace it acts for; `extra` are additional response headers as flat pairs.
+ * Forwards an authenticated call and sends the response, also for errors; never throws. `acting` is the caller with the
+ * namespace it acts for; `extra` is a flat list of additional response headers.
  */
 export type Forward = (call: ProxiedCall, acting: Caller, extra: readonly string[] | null) => void;
 

@@ -20,9 +20,9 @@ export interface ProxiedCall extends RequestIds {
   /** `performance.now()` when the request line arrived. */
   startedAt: number;
   client: ClientSide;
-  /** CORS response headers as flat pairs; null for none. */
+  /** CORS response headers as a flat list of names and values; null for none. */
   corsHeaders: readonly string[] | null;
-  /** Null until the call is authenticated. */
+  /** The authenticated caller; null before authentication. */
   caller: Caller | null;
 }
 
@@ -42,8 +42,8 @@ export function account(call: ProxiedCall, status: number): void {
 }
 
 /**
- * Sends an error response and counts it. Closes the connection while the gateway stops. `extra` are additional headers
- * as flat pairs.
+ * Sends an error response and counts it. Closes the connection while the gateway stops. `extra` is a flat list of names
+ * and values of additional headers.
  */
 export function answerError(call: ProxiedCall, error: PlatformError, extra: readonly string[] | null): void {
   sendRawError(call.response, error, call.requestId, extra, call.kit.draining);

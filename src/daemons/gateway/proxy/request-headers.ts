@@ -63,7 +63,10 @@ export interface ForwardedRequest {
   contentLength: number | null;
 }
 
-/** Creates the function that builds the headers of upstream requests, as flat pairs. @spec Authentication 12 */
+/**
+ * Creates the function that builds the headers of upstream requests, as a flat list of names and values.
+ * @spec Authentication 12
+ */
 export function createRequestHeaders(internalSecret: string) {
   const key = serviceKey(internalSecret);
   // Cached, because clients send few different header names.

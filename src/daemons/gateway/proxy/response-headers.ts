@@ -20,15 +20,15 @@ export const DROPPED_FROM_ANSWERS: ReadonlySet<string> = new Set([
 
 export interface ResponseHead {
   status: number;
-  /** Flat pairs for `writeHead`. */
+  /** Flat list of names and values, for `writeHead`. */
   headers: string[];
   /** Content-Length in bytes; null if unknown. */
   contentLength: number | null;
 }
 
 /**
- * Builds the head of the client's response. `upstream` are flat pairs with lower-case names; `extra` are headers of the
- * gateway.
+ * Builds the head of the client's response. `upstream` is a flat list of lower-case header names and values; `extra`
+ * contains headers of the gateway.
  */
 export function responseHead(
   status: number,
@@ -57,7 +57,7 @@ function namesIn(connection: string): Set<string> | undefined {
   return new Set(text.split(',').map((name) => name.trim()));
 }
 
-/** Removes headers by name, except the first `own` elements, which the gateway added. */
+/** Removes headers by name from a flat list, except the first `own` elements, which the gateway added. */
 function without(headers: string[], names: Set<string>, own: number): string[] {
   return headers.filter((_, index) => index < own || !names.has(headers[index - (index % 2)]!));
 }

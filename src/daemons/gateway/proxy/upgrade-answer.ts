@@ -28,8 +28,8 @@ export function relayRefusal(client: Duplex, answer: UpgradeAnswer, requestId: s
 }
 
 /**
- * Builds the client's head: the upstream's without the headers in `dropped`, and those of the gateway in `own` (flat
- * pairs).
+ * Builds the client's head: the upstream's without the headers in `dropped`, and those of the gateway in `own`, a flat
+ * list.
  */
 function clientHead(
   { statusLine, headers }: UpgradeAnswer,

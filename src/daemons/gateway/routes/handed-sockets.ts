@@ -14,21 +14,21 @@ export interface HandedSocketsServices {
   ownSockets: Map<string, UpgradeHandler>;
 }
 
-/** The data of an upgrade that is sent to the first process together with the socket. */
+/** The data of an upgrade that is sent to the primary process together with the socket. */
 interface HandedUpgrade extends Omit<ClientUpgrade, 'request' | 'socket' | 'head' | 'caller'> {
   path: string;
   url: string;
   headers: IncomingMessage['headers'];
   rawHeaders: string[];
-  /** Base64 text. */
+  /** Bytes that arrived after the request, encoded as base64. */
   head: string;
   /** `expiresAt` is null if the token never expires, because JSON has no Infinity. */
   caller: Omit<Principal, 'expiresAt'> & { expiresAt: number | null };
 }
 
 /**
- * Passes the gateway's own WebSockets to its first process, which serves all of them. Other processes authenticate the
- * upgrade and then send the connection. Must be mounted after the routes of those WebSockets.
+ * Passes the gateway's own WebSockets to the primary process, which serves all of them. Other processes authenticate
+ * the upgrade and then send the connection. Must be mounted after the routes of those WebSockets.
  */
 export function handedSocketRoutes(_http: Http, { group, ownSockets }: HandedSocketsServices): void {
   if (group.role === 'primary') {
@@ -46,7 +46,7 @@ export function handedSocketRoutes(_http: Http, { group, ownSockets }: HandedSoc
 function packed(path: string, upgrade: ClientUpgrade): { handed: HandedUpgrade; socket: Socket } {
   const { request, head, caller, requestId, traceId, spanId, ip } = upgrade;
   const socket = upgrade.socket as Socket;
-  // Bytes that arrived during authentication. The first process reads all later ones.
+  // Bytes that arrived during authentication. The primary process reads all later ones.
   const more = takeUnread(socket);
   const handed: HandedUpgrade = {
     path,

@@ -21,8 +21,8 @@ export interface WebhookAdminServices {
 export function webhookAdminRoutes(http: Http, { webhookAdmin, webhookListing }: WebhookAdminServices): void {
   const changes = {
     auth: 'caller',
-    // Counted for the namespace that the caller acts for. So the operator's calls for one tenant do not use up the
-    // limit for others.
+    // Counted per namespace that callers act for: calls of the operator for one tenant do not use up the limit for
+    // others.
     perMinute: {
       limiter: http.kit.createLimiter('webhook changes', { windowMs: minutes(1) }),
       limit: LIMITS.webhookProvisionsPerMinute,

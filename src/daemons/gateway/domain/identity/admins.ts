@@ -7,8 +7,8 @@ export interface Admins {
   /** Throws FORBIDDEN unless the caller is an administrator. */
   require(caller: Caller): void;
   /**
-   * Returns the namespace that a call acts on: `asked`, or by default the caller's own. Throws FORBIDDEN if a caller
-   * who is not an administrator asks for another one.
+   * Returns the namespace that a call acts on: `asked`, or by default the caller's own. Throws FORBIDDEN if it is not
+   * the caller's own and the caller is no administrator.
    */
   scope(caller: Caller, asked: string | undefined): string;
   /** Like `scope`, for lists. Returns undefined, which means all namespaces, if an administrator asks for none. */

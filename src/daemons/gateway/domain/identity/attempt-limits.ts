@@ -59,7 +59,7 @@ export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits
 
 /**
  * Limits concurrent attempts per key; further ones wait. In-flight attempts count as failures until they succeed, so
- * fifty agents that log in at once would otherwise exceed the failure limit.
+ * without this limit fifty agents that log in at once would exceed the failure limit.
  */
 class ConcurrencyPerKey {
   readonly #keys = new Map<string, { limit: LimitFunction; users: number }>();

@@ -17,8 +17,8 @@ export type AuthFault =
 const SCHEME = 'bearer ';
 
 /**
- * Returns the value of the Authorization header. Repeated headers are an error: the gateway and another server could
- * read different ones, and Node hides all but the first.
+ * Returns the value of the Authorization header. Repeated headers are an error, because two servers could read
+ * different ones: Node returns the first and hides the others.
  */
 export function authorizationOf(rawHeaders: readonly string[]): string | undefined | typeof REPEATED {
   return singleHeader(rawHeaders, 'authorization');

@@ -41,7 +41,7 @@ export interface TokenGrant {
   namespaceId: string;
   typ: TokenType;
   ttlSeconds: number;
-  /** Only for container tokens. */
+  /** Id of the execution; set only in container tokens. */
   executionId?: string;
   /** Id of the login, which is also the family of its refresh tokens. */
   sid?: string;
@@ -50,7 +50,7 @@ export interface TokenGrant {
 export interface MintedToken {
   token: string;
   jti: string;
-  /** In epoch ms. */
+  /** Expiry in epoch ms. */
   expiresAt: number;
 }
 

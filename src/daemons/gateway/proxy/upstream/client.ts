@@ -1,13 +1,12 @@
 import type { Readable } from 'node:stream';
 import { codeOf, PlatformError } from '../../../../kit/errors/errors.ts';
 
-/** One request to an upstream. */
 export interface UpstreamRequest {
   origin: string;
   method: string;
   /** Path and query as the client sent them. */
   path: string;
-  /** Headers as flat pairs. The upstream client adds `host`. */
+  /** Flat list of header names and values. The upstream client adds `host`. */
   headers: string[];
   /** The request body; null for none. */
   body: Readable | null;

@@ -108,7 +108,8 @@ class ConnectionPool implements ConnectionEvents {
     if (index !== -1) this.#idle.splice(index, 1);
     if (!exchange) return;
     const { request, begun, answered, handler } = exchange;
-    // The upstream closed the idle connection while the request was being sent, so it has not processed the request.
+    // The upstream may have closed the idle connection before it read the request. The request is sent again if it was
+    // not written at all, or if repeating it is safe.
     const mayRepeat = !begun || (!answered && !request.body && REPEATABLE.has(request.method));
     if (connection.used && mayRepeat) this.#dispatch(exchange, this.#connect());
     else handler.onError(error);

@@ -1,9 +1,12 @@
 /** Receives the events of one response. */
 export interface ResponseEvents {
-  /** `headers` are flat pairs with lower-case names. Interim responses (1xx) are not reported. */
+  /**
+   * Called with the response head. `headers` is a flat list of lower-case names and values. Interim responses (1xx) are
+   * not reported.
+   */
   onHead(status: number, headers: string[]): void;
   onData(chunk: Buffer): void;
-  /** `reusable`: whether the connection can be used for another request. */
+  /** Called at the end of the response. `reusable`: whether the connection can carry another request. */
   onEnd(reusable: boolean): void;
 }
 
@@ -77,7 +80,10 @@ export class ResponseParser {
     this.#events.onEnd(false);
   }
 
-  /** Parses one element and returns the bytes after it; undefined if the element is incomplete. */
+  /**
+   * Parses the next element and returns the bytes after it; undefined if more bytes are needed or the response has
+   * ended.
+   */
   #step(bytes: Buffer): Buffer | undefined {
     switch (this.#state) {
       case 'head':

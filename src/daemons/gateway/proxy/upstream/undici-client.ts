@@ -93,7 +93,7 @@ function createExchange(request: UpstreamRequest, handler: UpstreamHandler) {
   };
 }
 
-/** Converts headers to flat pairs of strings, with lower-case names. */
+/** Converts headers to a flat list of lower-case names and values. */
 function texts(raw: Dispatcher.DispatchController['rawHeaders']): string[] {
   if (!Array.isArray(raw)) return [];
   return raw.map((item, index) => {

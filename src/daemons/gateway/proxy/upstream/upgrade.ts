@@ -5,7 +5,7 @@ import { UpstreamTimeoutError } from './client.ts';
 export interface UpgradeRequest {
   origin: string;
   path: string;
-  /** Headers as flat pairs, without those of the handshake. */
+  /** Flat list of header names and values, without those of the handshake. */
   headers: readonly string[];
   timeoutMs: number;
 }

@@ -21,7 +21,6 @@ export interface ProvisionOptions {
   traceId: string;
 }
 
-/** Calls a plugin's `onProvision` handler. */
 export type RunOnProvision = (
   target: DeclaredWebhook,
   handler: string,

@@ -5,7 +5,7 @@ import type { NewDelivery } from '../../../../../store/ports/index.ts';
 /** Maximum deliveries with a retry timer. Further ones wait until the store is scanned again. */
 const MAX_TIMERS = 10_000;
 
-/** Retry timers of deliveries. */
+/** Starts the next attempts of failed deliveries by timers. */
 export class AttemptTimers {
   readonly #clock: Clock;
   readonly #deadlines: Deadlines;

@@ -8,7 +8,7 @@ import { requestOf } from '../receive/request-head.ts';
 import type { DeclaredWebhook, WebhookPlugin } from '../receive/targets.ts';
 import { deliverySpan } from './delivery-span.ts';
 
-/** Runs a handler through the execution backend. */
+/** Runs a handler on the backend that its plugin uses. */
 export type Execute = (call: {
   plugin: WebhookPlugin;
   handler: string;

@@ -2,8 +2,8 @@ import type { Member, PrimaryProcess, SiblingProcess } from '../../../../group/p
 import type { PrimaryDispatcher, WebhookDispatcher } from './dispatcher.ts';
 
 /**
- * Messages with the ids of deliveries that a sibling accepted. `ORDERED` is sent before the 202, for deliveries with an
- * order key; `ACCEPTED` is sent after it.
+ * Topics of a sibling's messages. Without an order key, `ACCEPTED` is sent after the 202. With an order key, `ORDERED`
+ * is sent before the 202 and `ANSWERED` after it.
  */
 const ACCEPTED = 'deliveries.accepted';
 const ORDERED = 'deliveries.ordered';
@@ -24,7 +24,10 @@ export function createSiblingDispatcher({ primary }: Pick<SiblingProcess, 'prima
    */
   const unanswered = new Map<string, 'accepted' | 'told'>();
 
-  /** Batches ids until the end of the turn. The promise settles when the primary has them or is unavailable. */
+  /**
+   * Collects ids until the end of the event loop turn and sends them together. The promise settles when the primary has
+   * them or is unavailable.
+   */
   function createReporter(topic: string): (webhookId: string) => Promise<void> {
     let ids: string[] = [];
     let sending: Promise<void> | undefined;

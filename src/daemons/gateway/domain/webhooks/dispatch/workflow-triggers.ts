@@ -21,7 +21,7 @@ export interface WebhookTriggersDeps {
   logger: Logger;
 }
 
-/** Cache TTL, which is also the maximum delay until a new workflow is started. */
+/** Cache TTL. Without a call of `forget`, a new workflow is noticed after at most this time. */
 const FRESH_MS = seconds(2);
 const SCOPE = 'platform';
 const KEY = 'webhook:triggers';

@@ -36,7 +36,7 @@ export interface DeliveryAnswer {
   body: unknown;
   headers: Record<string, string>;
   webhookId: string;
-  /** Set when the sender is authenticated. */
+  /** The sender as a caller; null before authentication. */
   caller: Caller | null;
   /** Must be called when the response is written or cannot be: the handler of an async delivery starts only then. */
   answered: () => void;
@@ -123,7 +123,7 @@ export class WebhookDelivery {
 
   async #process(context: DeliveryContext): Promise<Answered> {
     const { rawHeaders } = context.incoming;
-    // Here and below, only promises are awaited, because each `await` delays the request to the next turn.
+    // Here and below, values that are no promises are not awaited, because each `await` delays the request.
     const admission = this.#admission.admit(context);
     const admitted = admission instanceof Promise ? await admission : admission;
     const { target } = admitted;
