@@ -11,6 +11,7 @@ import { entryFile } from '../../src/kit/files/paths.ts';
 import { systemRandom } from '../../src/kit/security/random.ts';
 import { createLogger } from '../../src/kit/telemetry/logger.ts';
 import { systemClock } from '../../src/kit/time/clock.ts';
+import { atEnd } from '../support/at-end.ts';
 import {
   captureLogs,
   startTestDaemon,
@@ -107,7 +108,7 @@ export async function startTestAgent(
     () => undefined,
     (error) => error,
   );
-  onTestFinished(async () => {
+  atEnd(async () => {
     agent.stop();
     await ended;
   });

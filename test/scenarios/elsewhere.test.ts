@@ -5,6 +5,7 @@ import { state } from '../../src/daemons/state/index.ts';
 import { PROJECT, startTestAgent } from '../agent/support.ts';
 import { startRest } from '../daemons/rest/support.ts';
 import { engineMissing, startEngine, type TestEngine } from '../plugins/engine.ts';
+import { sharedByTests } from '../support/at-end.ts';
 import { startTestDaemon } from '../support/daemon.ts';
 import { ADMIN_TOKEN, startGateway, type TestGateway } from '../support/gateway.ts';
 
@@ -45,8 +46,10 @@ describe.each(['host', ...(engineMissing === undefined ? (['container'] as const
   'through a %s',
   { timeout: 90_000 },
   (backend) => {
+    const platform = sharedByTests(() => start(backend));
+
     test('five megabytes go in and come out', async () => {
-      const { gateway } = await start(backend);
+      const { gateway } = platform();
       // Characters of one to four bytes, and those that JSON escapes.
       const text = 'aä€😀"\\\n'.repeat((5 * MEGABYTE) / 14);
       const reply = await call(gateway, 'echo', { method: 'POST', body: JSON.stringify({ text }) });
@@ -55,7 +58,7 @@ describe.each(['host', ...(engineMissing === undefined ? (['container'] as const
     });
 
     test('fifty megabytes are streamed, byte for byte', async () => {
-      const { gateway } = await start(backend);
+      const { gateway } = platform();
       const reply = await call(gateway, 'bytes?megabytes=50');
       expect([reply.status, reply.headers.get('content-type')]).toEqual([200, 'image/x-test']);
       const digest = createHash('sha256');
@@ -71,7 +74,7 @@ describe.each(['host', ...(engineMissing === undefined ? (['container'] as const
     });
 
     test('events arrive as they are sent', async () => {
-      const { gateway } = await start(backend);
+      const { gateway } = platform();
       const reply = await call(gateway, 'events');
       expect(reply.headers.get('content-type')).toBe('text/event-stream');
       const reader = reply.body!.pipeThrough(new TextDecoderStream()).getReader();
@@ -83,19 +86,19 @@ describe.each(['host', ...(engineMissing === undefined ? (['container'] as const
     });
 
     test('a client that disconnects ends the handler', async () => {
-      const { gateway } = await start(backend);
+      const { gateway } = platform();
       const leaving = new AbortController();
       const reply = await call(gateway, 'bytes?megabytes=400', { signal: leaving.signal });
       const reader = reply.body!.getReader();
       await reader.read();
       leaving.abort();
       await expect
-        .poll(() => gateway.logs.lines.find(({ message }) => message === 'source closed'))
+        .poll(() => gateway.logs.lines.findLast(({ message }) => message === 'source closed'))
         .toMatchObject({ meta: { aborted: true }, pluginId: '@acme/tools' });
     });
 
     test('a stream that fails is cut, and the log says why', async () => {
-      const { gateway, rest } = await start(backend);
+      const { gateway, rest } = platform();
       const reply = await call(gateway, 'breaks');
       await expect(reply.text()).rejects.toThrow();
       expect(gateway.logs.lines).toContainEqual(
@@ -107,7 +110,7 @@ describe.each(['host', ...(engineMissing === undefined ? (['container'] as const
     });
 
     test("a stream on which nothing moves for the route's time is cut", async () => {
-      const { gateway } = await start(backend);
+      const { gateway } = platform();
       const reader = (await call(gateway, 'stalls')).body!.pipeThrough(new TextDecoderStream()).getReader();
       expect((await reader.read()).value).toBe('begun');
       gateway.clock.advance(4001);

@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import { type CallInput, type Endpoint, PlatformConfig, type ReplyOf } from '../../src/contracts/index.ts';
 import type { DaemonDefinition, DaemonServices } from '../../src/daemons/define-daemon.ts';
 import { createPeers, type Peers } from '../../src/daemons/peers.ts';
@@ -12,12 +11,13 @@ import type { KeyMaterial } from '../../src/kit/security/keys.ts';
 import { systemRandom } from '../../src/kit/security/random.ts';
 import type { OtlpTarget } from '../../src/kit/telemetry/tracer.ts';
 import { type ManualClock, manualClock } from '../../src/kit/time/clock.ts';
+import { atEnd } from './at-end.ts';
 import { placeEmptyDatabase } from './empty-database.ts';
 
 /** A folder of one's own that goes with the test. */
 export async function tempDir(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-test-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }));
+  atEnd(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }));
   return folder;
 }
 
@@ -107,7 +107,7 @@ export async function startTestDaemon<Services extends DaemonServices>(
     closing ??= daemon.close();
     return closing;
   };
-  onTestFinished(close);
+  atEnd(close);
   const client = createClient({ url: daemon.url, peer: daemon.name });
   return {
     ...daemon,

@@ -1,26 +1,9 @@
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
-import { decideStep, getRun, sendSignal, startRun } from '../../../src/contracts/index.ts';
-import { tempDir } from '../../support/daemon.ts';
-import { writeCodePlugin } from './support/code.ts';
-import { type Ledger, startLedger } from './support/ledger.ts';
-import { PLAY_MS, playRandom, playUnderDeaths, REPEATABLE, SEED } from './support/played-runs.ts';
-import { type DaemonProcess, startProcess } from './support/process.ts';
-
-/** A service in a process of its own with the plugin `code`; its functions note what they do in the ledger. */
-async function setUp(source: (ledger: Ledger) => string, config: object = {}) {
-  const ledger = await startLedger();
-  const dataDir = await tempDir();
-  await writeCodePlugin(
-    dataDir,
-    `const note = async (ctx, name, key) => {
-      await ctx.fetch('${ledger.url}/' + name, { method: 'POST', headers: key ? { 'idempotency-key': key } : {} });
-    };\n${source(ledger)}`,
-    { permissions: { network: [new URL(ledger.url).host] } },
-  );
-  return { ledger, dataDir, start: () => startProcess(dataDir, config) };
-}
+import { decideStep, sendSignal, startRun } from '../../../src/contracts/index.ts';
+import { setUpNoting } from './support/noting-code.ts';
+import type { DaemonProcess } from './support/process.ts';
 
 const begin = async (daemon: DaemonProcess, workflowId: string, input: unknown = {}) =>
   (await daemon.call(startRun, { body: { workflowId, input } as never })).run.id;
@@ -29,7 +12,7 @@ const POLL = { timeout: 20_000, interval: 20 };
 
 describe('after kill -9, a workflow in code', () => {
   test('does not repeat finished steps; a step in flight is repeated under its key, unless it runs at most once', async () => {
-    const { ledger, start } = await setUp(
+    const { ledger, start } = await setUpNoting(
       () => `
       export const flow = defineWorkflow({
         id: 'flow',
@@ -77,7 +60,7 @@ describe('after kill -9, a workflow in code', () => {
   }, 60_000);
 
   test('that slept or waited meanwhile goes on', async () => {
-    const { ledger, start } = await setUp(
+    const { ledger, start } = await setUpNoting(
       () => `
       export const flow = defineWorkflow({
         id: 'flow',
@@ -105,7 +88,7 @@ describe('after kill -9, a workflow in code', () => {
 });
 
 test('a run whose service is killed between the writes after a sleep resumes', async () => {
-  const { dataDir, start } = await setUp(
+  const { dataDir, start } = await setUpNoting(
     () => `
     export const flow = defineWorkflow({
       id: 'flow',
@@ -136,7 +119,7 @@ test('a run whose service is killed between the writes after a sleep resumes', a
 }, 60_000);
 
 test('SIGTERM lets the step in flight finish and starts no other; the run resumes later', async () => {
-  const { ledger, start } = await setUp(
+  const { ledger, start } = await setUpNoting(
     () => `
     export const flow = defineWorkflow({
       id: 'flow',
@@ -157,44 +140,3 @@ test('SIGTERM lets the step in flight finish and starts no other; the run resume
   expect((await daemon.run(id)).resumeCount).toBe(0);
   expect([ledger.count('a'), ledger.count('b')]).toEqual([1, 1]);
 }, 60_000);
-
-test(
-  `under random kills code workflows end with each finished step run once and each effect under one key (seed ${SEED})`,
-  async () => {
-    const { ledger, dataDir } = await setUp(
-      () => `
-      export const flow = defineWorkflow({
-        id: 'flow',
-        steps: ${REPEATABLE},
-        run: async (ctx) => {
-          const drawn = await ctx.step('draw', () => Math.random());
-          const parts = await ctx.all([0, 1, 2].map((i) => async () => {
-            await ctx.step('part', ({ idempotencyKey }) => note(ctx, 'part', idempotencyKey));
-            if (i === 1) await ctx.sleep(10);
-            return ctx.step('end', () => drawn);
-          }));
-          return { drawn, parts };
-        },
-      });`,
-    );
-    const inputs = Array.from({ length: 40 }, (_, n) => ({ n }));
-    const random = playRandom();
-    const played = { name: 'code', dataDir, random, workflowId: 'flow', inputs };
-    const { client, ids } = await playUnderDeaths(played);
-    for (const runId of ids) {
-      const run = await client.call(getRun, { params: { runId } });
-      expect(run.error).toBeNull();
-      const { drawn, parts } = run.output as { drawn: number; parts: number[] };
-      // What the first step found is what every later pass was told.
-      expect(parts).toEqual([drawn, drawn, drawn]);
-      const steps = await client.steps(runId);
-      expect(steps).toHaveLength(8);
-      for (const { history } of steps)
-        expect(history.filter(({ status }) => status === 'succeeded')).toHaveLength(1);
-    }
-    const keys = new Set(ledger.entries.map(({ key }) => key));
-    expect(keys.has(null)).toBe(false);
-    for (const id of ids) expect([...keys].filter((key) => key?.startsWith(`${id}/`))).toHaveLength(3);
-  },
-  PLAY_MS,
-);
