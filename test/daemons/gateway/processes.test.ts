@@ -1,9 +1,8 @@
-import { connect } from 'node:net';
 import { expect, test, vi } from 'vitest';
 import { ADMIN_TOKEN } from '../../support/gateway.ts';
 import { isAlive } from '../../support/is-alive.ts';
-import { printedRandom } from '../../support/random.ts';
 import { startUpstream } from './support/echo-upstream.ts';
+import { sigtermDuring } from './support/sigterm-during.ts';
 import { type Connection, startProcesses } from './support/start-processes.ts';
 
 const ADMIN = { authorization: `Bearer ${ADMIN_TOKEN}` };
@@ -13,19 +12,6 @@ const POLL = { timeout: 20_000, interval: 50 };
 
 const post = (connection: Connection, path: string, body: unknown) =>
   connection.send('POST', path, { headers: { ...ADMIN, ...JSON_TYPE }, body: JSON.stringify(body) });
-
-/** A request on a connection of its own: all that came until it ended. */
-function exchange(port: number): Promise<string> {
-  const head = `GET /api/v1/x HTTP/1.1\r\nhost: localhost\r\nauthorization: ${ADMIN.authorization}\r\n\r\n`;
-  return new Promise((resolve) => {
-    let text = '';
-    const socket = connect(port, '127.0.0.1', () => socket.write(head));
-    socket.setEncoding('latin1').on('data', (part) => {
-      text += part;
-    });
-    socket.on('close', () => resolve(text)).on('error', (error) => resolve(String(error)));
-  });
-}
 
 /** Values of a metric's series, by their labels. */
 function series(text: string, name: string): Record<string, number> {
@@ -191,24 +177,9 @@ test('after five crashes of a process the gateway exits, reports why, and is res
   expect(gateway.service.status().lastExit).toMatchObject({ code: 1 });
 });
 
-test.each([1, 2])(
-  'SIGTERM during 1,000 requests: %i processes answer them all and end',
-  SLOW,
-  async (processes) => {
-    const random = printedRandom();
-    const upstream = await startUpstream(
-      (_req, res) => void setTimeout(() => res.end('"ok"'), random() * 200),
-    );
-    const gateway = await startProcesses({ gateway: { processes }, peers: { rest: upstream.url } });
-    await gateway.allUp();
-    const pids = [gateway.primaryPid(), ...gateway.siblingPids()];
-    expect(pids).toHaveLength(processes);
-    const answers = Array.from({ length: 1000 }, () => exchange(gateway.port));
-    while (upstream.seen.length < 300) await new Promise((resolve) => setTimeout(resolve, 1));
-    process.kill(pids[0]!, 'SIGTERM');
-    const texts = await Promise.all(answers);
-    const cut = texts.filter((text) => !/^HTTP\/1\.1 200 [\s\S]*"ok"/.test(text));
-    expect(cut).toEqual([]);
-    await expect.poll(() => pids.filter(isAlive), POLL).toEqual([]);
-  },
-);
+test('SIGTERM during requests: both processes answer all of them and end', SLOW, async () => {
+  const { cut, pids } = await sigtermDuring({ processes: 2, requests: 100, delayMs: () => 100 });
+  expect(pids).toHaveLength(2);
+  expect(cut).toEqual([]);
+  await expect.poll(() => pids.filter(isAlive), POLL).toEqual([]);
+});
