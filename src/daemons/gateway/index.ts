@@ -68,8 +68,8 @@ const PROXY_HEADER =
   /^(?:forwarded|via|x-forwarded(?:-.*)?|x-original-.*|x-real-ip|x-client-ip|x-cluster-client-ip|x-proxyuser-ip|x-envoy-.*|true-client-ip|client-ip|cf-.*|fastly-client-ip|fly-client-ip|x-appengine-.*|x-azure-.*|x-amzn-.*|x-arr-.*|x-nginx-proxy|x-varnish)$/;
 
 /**
- * Restricts metrics to clients on this machine and to callers with a token. A local proxy also connects from loopback,
- * so requests with proxy headers need a token.
+ * Allows metrics requests only from this machine, or with a token. A local proxy also connects from loopback, so
+ * requests with proxy headers need a token.
  * @spec docs/security.md "Boundaries"
  */
 async function guardMetrics(request: FastifyRequest): Promise<void> {

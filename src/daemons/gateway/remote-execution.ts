@@ -33,7 +33,7 @@ export async function remoteExecution(
     internalSecret: keys.internalSecret,
   });
   if (group.role !== 'sibling') {
-    // Before the first call, because containers of a killed gateway must lose access.
+    // Revoked before the first call arrives, because containers of a killed gateway must lose access.
     await credentials.revokeOrphans();
     await clearStaleSessions(store.hosts, clock.now());
   }

@@ -11,8 +11,8 @@ const SIBLING = /^(svc\.db\.process-\d+)\.lock$/;
 const WAIT_MS = seconds(5);
 
 /**
- * Takes the write lock of `svc.db`. The primary holds it, and each sibling has its own lock. A new primary starts
- * recovery only when all siblings of the previous one have ended. Throws CONFLICT.
+ * Takes the write lock of `svc.db`, or in a sibling the lock of this sibling. A new primary starts recovery only when
+ * all siblings of the previous one have ended. Throws CONFLICT.
  */
 export async function lockStore(dataDir: string, group: ProcessGroup): Promise<OwnerLock> {
   if (group.role === 'sibling') {

@@ -40,7 +40,7 @@ export function webhookDispatch(
   const { call: callWithWorkflows, forgetTriggers } = withWorkflows(callHandler, resources, store);
   const call: CallHandler = async (accepted, target, payload, deliveryId) => {
     const handled = await callWithWorkflows(accepted, target, payload, deliveryId);
-    // In siblings, calls of remote handlers are unknown: only the primary sees them.
+    // Siblings do not see the calls that remote handlers make, so only the primary counts their runs.
     if (handled.succeeded && group.role !== 'sibling') use.noteRun(target.plugin.id);
     return handled;
   };

@@ -76,7 +76,7 @@ class KeyRefresh {
   }
 
   /**
-   * Fetches the keys again after an unknown key id, unless they were fetched recently. Returns whether this succeeded.
+   * Fetches the keys again after an unknown key id, unless the last attempt is recent. Returns whether this succeeded.
    */
   async forUnknownKey(): Promise<boolean> {
     if (!this.#fetching && !this.#hasCooled(UNKNOWN_KEY_COOLDOWN_MS)) return false;

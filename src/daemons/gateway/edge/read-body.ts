@@ -32,7 +32,10 @@ function readArrived(request: IncomingMessage): Buffer {
   return Buffer.concat(chunks);
 }
 
-/** Reads a body that is still arriving. Listeners stay, because removing them would take longer than another call. */
+/**
+ * Reads a body that is still arriving. The listeners are not removed at the end, because that would take longer than
+ * calling them once more.
+ */
 function readStream(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] = [];

@@ -15,7 +15,7 @@ export function docsRoutes(
     http.kit.endpoints.push({ method, path, endpoint, authenticated: false });
   }
   http.get('/openapi-merged.json', async () => {
-    // Loaded on first use, because most gateways are never asked for a description.
+    // Loaded on first use, because few gateways serve API descriptions.
     const { openApiDocument } = await import('../../../http/openapi.ts');
     return mergedDescription(openApiDocument('gateway', version, http.kit.endpoints));
   });

@@ -102,8 +102,8 @@ async function run(
 }
 
 /**
- * Services send the internal secret; containers send the secret of their execution and their token. If a container's
- * token is sent, the call is limited to its namespace, whichever secret is sent.
+ * Authenticates the caller. Services send the internal secret; containers send their token and the secret of their
+ * execution. With a container's token, the call is limited to its namespace, whichever secret is sent.
  */
 async function admit(request: FastifyRequest, services: InternalDispatchServices): Promise<Dispatcher> {
   const { internalSecret, credentials, authenticator } = services;
@@ -127,7 +127,9 @@ function isService(request: FastifyRequest, internalSecret: string): boolean {
   return typeof shown === 'string' && safeEqual(shown, serviceKey(internalSecret));
 }
 
-/** Returns the container that the token belongs to. Throws UNAUTHORIZED for an invalid token. */
+/**
+ * Returns the container that the token belongs to; undefined for other tokens. Throws UNAUTHORIZED for an invalid one.
+ */
 async function containerOf(
   request: FastifyRequest,
   authenticator: Authenticator,

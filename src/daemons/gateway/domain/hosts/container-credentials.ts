@@ -43,8 +43,8 @@ export interface ContainerCredentialsDeps {
 }
 
 /**
- * Issues credentials for plugin containers. Their internal secret is derived from the platform's and the execution id:
- * with the platform's own secret, a container could omit its token and dispatch for any namespace.
+ * Issues credentials for containers. Their internal secret is derived from the platform's secret and the execution id:
+ * with the platform's own, a container could omit its token and dispatch for any namespace.
  * @spec Authentication 6, 7; docs/decisions/0040
  */
 export function createContainerCredentials(deps: ContainerCredentialsDeps): ContainerCredentials {

@@ -40,7 +40,7 @@ export interface HostLink {
   send(frame: GatewayFrame, executionId?: string): boolean;
   /** Discards unsent frames of an execution. */
   withdraw(executionId: string): void;
-  /** Called when the agent violates the protocol. It must close the socket. */
+  /** Called when the agent violates the protocol. The session must then close the socket. */
   refuse(why: string): void;
 }
 

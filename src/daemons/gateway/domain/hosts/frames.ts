@@ -23,7 +23,7 @@ export interface FrameReaderDeps {
   onBegun(executionId: string | undefined): void;
   /** Called for an unknown frame type, which a newer agent may send. */
   onUnknown(type: string): void;
-  /** Called for an unreadable message. It must close the socket with this code. */
+  /** Called for an unreadable message. The session must then close the socket with this code. */
   onFault(code: number, why: string): void;
 }
 

@@ -19,7 +19,10 @@ export function protocolFault({ protocol }: Hello): HelloFault | undefined {
   };
 }
 
-/** Checks that the sender of a `hello` frame is a registered host and has proved that it has the host's private key. */
+/**
+ * Returns a fault if the host is revoked, or if its `hello` frame does not prove that the agent has the host's private
+ * key.
+ */
 export function identityFault(
   { proof }: Hello,
   found: HostRecord,

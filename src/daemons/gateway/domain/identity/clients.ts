@@ -69,8 +69,8 @@ export function createClients({
           "The operator's client comes from credentials.json in the data folder; delete that file and restart to replace it.",
         );
       }
-      // The operator's previous clients are already revoked. The host id is also that of the current client, so it
-      // stays valid.
+      // The operator's previous clients are already revoked. They share their host id with the current client, so the
+      // host is not revoked.
       if (client.hostId === operator?.hostId) return;
       await revocations.revokeHost(client.hostId);
       logger.diagnostic({

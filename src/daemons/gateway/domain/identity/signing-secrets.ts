@@ -8,7 +8,7 @@ const MIN_BYTES = 32;
 /** This secret is public, so signatures with it prove nothing. */
 const INSECURE_DEFAULT = 'svc-insecure-development-secret-that-everybody-knows';
 
-/** JWT keys. `sign` signs new tokens. */
+/** JWT keys. New tokens are signed with `sign`. Tokens are valid if they are signed with any key of `verify`. */
 export interface SigningKeys {
   sign: KeyObject;
   verify: readonly KeyObject[];

@@ -33,7 +33,10 @@ export interface TokenExchangeDeps {
   logger: Logger;
 }
 
-/** Sender of rejected credentials. It has no tenant, because the client id in a rejected request is not trusted. */
+/**
+ * The sender of a request, logged if its credentials are rejected. There is no tenant, because a client id without
+ * valid credentials is not trusted.
+ */
 export type Sender = Pick<Subject, 'ip' | 'requestId' | 'traceId'>;
 
 const REFUSAL_MESSAGE =
@@ -63,7 +66,10 @@ export class TokenExchange {
     return this.#pair(client, token, record.familyId);
   }
 
-  /** Exchanges a refresh token for new tokens. Reuse of a spent one suggests theft, so its whole family is revoked. */
+  /**
+   * Exchanges a refresh token for new tokens. Reuse of a spent one suggests theft, so all tokens of the login are
+   * revoked.
+   */
   async refresh(refreshToken: string, sender: Sender): Promise<TokenPair> {
     const tokenHash = hashOf(refreshToken);
     const known = await this.#deps.refreshTokens.find(tokenHash);

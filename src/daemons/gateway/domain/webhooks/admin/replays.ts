@@ -152,8 +152,8 @@ export class Replays {
   }
 
   /**
-   * Replays a delivery unless that is unnecessary; undefined then. If bulk replays run concurrently, also in several
-   * processes, only one of them replays a delivery.
+   * Replays a delivery; returns undefined if this is not necessary. Of concurrent bulk replays in all processes, only
+   * one replays a delivery.
    */
   async #replayOnce(webhookId: string, call: Call): Promise<Replayed | undefined> {
     if (!(await this.#findUnhandled(webhookId))) return undefined;

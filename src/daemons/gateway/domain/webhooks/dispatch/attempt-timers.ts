@@ -16,7 +16,10 @@ export class AttemptTimers {
     this.#deadlines = deadlines;
   }
 
-  /** Deliveries with an order key always get a timer, because later ones with the same key would overtake them. */
+  /**
+   * Returns whether the delivery gets a timer. Deliveries with an order key always do: otherwise later ones with the
+   * same key would overtake them.
+   */
   maySchedule({ orderKey }: Pick<NewDelivery, 'orderKey'>): boolean {
     return this.#stops.size < MAX_TIMERS || orderKey !== null;
   }

@@ -3,7 +3,7 @@ import type { Permissions, ServiceName } from '../../../../../contracts/index.ts
 /** Services whose absence makes a handler fail. */
 export type NeededService = Extract<ServiceName, 'state' | 'workflow'>;
 
-/** The service that each property of `ctx` calls. */
+/** Maps properties of `ctx` to the services that they call. */
 const BEHIND: Readonly<Record<string, NeededService>> = {
   state: 'state',
   cache: 'state',

@@ -5,7 +5,7 @@ import type { Clock } from '../../../../../kit/time/clock.ts';
 import { seconds } from '../../../../../kit/time/duration.ts';
 import type { JsonValue, KeyValueStore } from '../../../../../store/ports/index.ts';
 
-/** Knows which webhooks start workflows. The workflow service provides the list. */
+/** Lookup of the webhooks that start workflows, from a list that the workflow service provides. */
 export interface WebhookTriggers {
   /** Returns whether a webhook starts workflows; synchronous while the cached list is fresh. Never throws. */
   starts(webhook: TriggeringWebhook): boolean | Promise<boolean>;

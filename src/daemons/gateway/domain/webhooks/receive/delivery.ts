@@ -123,7 +123,7 @@ export class WebhookDelivery {
 
   async #process(context: DeliveryContext): Promise<Answered> {
     const { rawHeaders } = context.incoming;
-    // Here and below, values that are no promises are not awaited, because each `await` delays the request.
+    // Here and below, only promises are awaited, because `await` delays the request even for other values.
     const admission = this.#admission.admit(context);
     const admitted = admission instanceof Promise ? await admission : admission;
     const { target } = admitted;
@@ -200,7 +200,7 @@ export class WebhookDelivery {
     }
   }
 
-  /** Throws if the webhook is paused. For sync deliveries only, because their sender waits for the handler. */
+  /** Throws if the webhook is paused. Called only for sync deliveries, whose sender waits for the handler. */
   #requireRunning(context: DeliveryContext): void {
     if (!this.#deps.pauses.isPaused(context)) return;
     mark(context, 'dispatch', 'paused');

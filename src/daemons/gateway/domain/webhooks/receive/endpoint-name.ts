@@ -1,6 +1,9 @@
 import type { SecretKey } from '../../../../../store/ports/index.ts';
 
-/** The latest name. It is needed several times per delivery, and building it takes as long as hashing the body. */
+/**
+ * Cache of the latest name. A name is needed several times per delivery, and building it takes as long as hashing the
+ * body.
+ */
 let latest: SecretKey & { name: string } = {
   namespaceId: '',
   pluginId: '',
