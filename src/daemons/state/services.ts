@@ -9,7 +9,7 @@ import { createStoredObjects, type StoredObjects } from './domain/stored-objects
 import { startSweeping } from './domain/sweeping.ts';
 import { createVectorCollections, type VectorCollections } from './domain/vector-collections.ts';
 
-/** A restarted state service may find its predecessor finishing its last writes. */
+/** Maximum wait for the lock of the data file: after a restart, the previous process may still be writing. */
 const LOCK_WAIT_MS = seconds(5);
 
 export interface StateServices extends DaemonServices {
@@ -36,7 +36,8 @@ export async function stateServices(
   const objects = stack.adopt(storedObjects(resources, store), (opened) => opened.close());
   stack.adopt(startSweeping({ store: store.entries, clock, logger }), (sweeping) => sweeping.stop());
   return {
-    // Required in every profile: otherwise a plugin with network access could read all tenants.
+    // Identity is required in every profile: otherwise a plugin with network access could read the data of all
+    // tenants.
     authenticate: upstreamIdentity({ internalSecret: keys.internalSecret, mode: 'required', logger }),
     entries: createStateEntries({ store: store.entries, quotas: config.state.quotas }),
     objects,

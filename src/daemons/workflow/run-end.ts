@@ -8,7 +8,7 @@ import { traceRun } from './domain/run/trace.ts';
 import type { WorkflowMetrics } from './metrics.ts';
 
 /**
- * Counts and logs an ended run or job, and emits the analytics event of a run.
+ * Counts, traces and logs the end of a run or job, and emits the analytics event of a run.
  * @spec Metrics; Analytics events: workflow.run.completed, workflow.run.failed
  */
 export async function reportRunEnd(
@@ -30,7 +30,7 @@ export async function reportRunEnd(
     tracer: Tracer | undefined;
   },
 ): Promise<void> {
-  // The end can precede the start when the clock was set back.
+  // The end can precede the start if the clock was set back.
   const durationMs = Math.max(0, (run.finishedAt ?? clock.now()) - (run.startedAt ?? run.createdAt));
   traceRun(tracer, run, durationMs);
   metrics.runEnded(run.workflowId, run.status, durationMs / 1000);
@@ -58,7 +58,10 @@ export async function reportRunEnd(
   }
 }
 
-/** Returns the event of a run. Jobs have none, nor do cancelled runs, which neither completed nor failed. */
+/**
+ * Returns the analytics event of a run. Jobs have no event, and neither do cancelled runs, which did not complete or
+ * fail.
+ */
 function eventOf({ kind, status }: RunRecord): string | undefined {
   if (kind === 'job' || status === 'cancelled') return undefined;
   return status === 'succeeded' ? 'workflow.run.completed' : 'workflow.run.failed';

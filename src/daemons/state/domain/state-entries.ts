@@ -2,7 +2,7 @@ import { LIMITS, type PlatformConfig } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { EntryQuota, JsonValue, KeyValueEntry, KeyValueStore } from '../../../store/ports/index.ts';
 
-/** Scope of entries; other tenants cannot see them. */
+/** Tenant and namespace of an entry. Other tenants cannot see it. */
 export interface Place {
   tenant: string;
   namespace: string;
@@ -19,20 +19,23 @@ export interface EntryPage {
 }
 
 export interface StateEntries {
-  /** Throws NOT_FOUND. */
+  /** Returns an entry. Throws NOT_FOUND. */
   get(place: Place, key: string): Promise<KeyValueEntry>;
-  /** Returns false when `ifAbsent` found an entry. Throws PAYLOAD_TOO_LARGE, QUOTA_EXCEEDED. */
+  /**
+   * Stores an entry. Returns false when `ifAbsent` is set and the entry exists. Throws PAYLOAD_TOO_LARGE and
+   * QUOTA_EXCEEDED.
+   */
   put(place: Place, key: string, value: JsonValue, options: PutOptions): Promise<boolean>;
   delete(place: Place, key: string): Promise<boolean>;
-  /** Throws CONFLICT when the entry is not a number, and QUOTA_EXCEEDED. */
+  /** Adds to a number. Throws CONFLICT when the entry is not a number, and QUOTA_EXCEEDED. */
   increment: (
     place: Place,
     key: string,
     options: { by: number; windowMs?: number | undefined },
   ) => Promise<{ value: number; resetsAt: number | null }>;
   /**
-   * By key prefix, in key order; the cursor is the last key of the previous page. Large values make a page
-   * shorter than `limit`.
+   * Returns the entries with a key prefix, in key order. The cursor is the last key of the previous page. Large values
+   * make a page shorter than `limit`.
    */
   list(
     place: Place,
@@ -40,20 +43,20 @@ export interface StateEntries {
   ): Promise<EntryPage>;
 }
 
-/** Approximate size limit of a page: a thousand values of the maximum size would be 256 MB. */
+/** Approximate size limit of a page. A thousand values of the maximum size would be 256 MB. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 const ENTRIES_A_STEP = 32;
 
-/** Suffix of `ctx.cache` namespaces; all others count as `ctx.state`. */
+/** Suffix of `ctx.cache` namespaces. All other namespaces belong to `ctx.state`. */
 const CACHE_NAMESPACE = ':cache';
 
 export interface StateEntriesDeps {
   store: KeyValueStore;
-  /** Per tenant and namespace. */
+  /** Quotas that apply to each namespace of each tenant. */
   quotas: PlatformConfig['state']['quotas'];
 }
 
-/** Entries of plugins and tenants. Writes beyond a quota first delete expired entries. */
+/** Creates the entries of plugins and tenants. A write that would exceed its quota first deletes expired entries. */
 export function createStateEntries({ store, quotas }: StateEntriesDeps): StateEntries {
   function quotaOf({ namespace }: Place): EntryQuota {
     const kind = namespace.endsWith(CACHE_NAMESPACE) ? 'cache' : 'entries';
@@ -86,7 +89,7 @@ export function createStateEntries({ store, quotas }: StateEntriesDeps): StateEn
     async list(place, { prefix, cursor, limit }) {
       const items: KeyValueEntry[] = [];
       for (let bytes = 0; ; ) {
-        // Reads one extra entry to detect a next page.
+        // One extra entry is read to detect a next page.
         const step = Math.min(ENTRIES_A_STEP, limit + 1 - items.length);
         const after = items.at(-1)?.key ?? cursor;
         const found = await store.scan(scopeOf(place), {
@@ -105,7 +108,7 @@ export function createStateEntries({ store, quotas }: StateEntriesDeps): StateEn
   };
 }
 
-/** JSON, because any separator could be part of either name. */
+/** Returns the store's scope as JSON, because any separator could be a character of either name. */
 function scopeOf({ tenant, namespace }: Place): string {
   return JSON.stringify([tenant, namespace]);
 }

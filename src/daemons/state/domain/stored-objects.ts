@@ -9,16 +9,16 @@ export interface ObjectPage {
 }
 
 /**
- * Objects of plugins and tenants. All methods throw ADAPTER_NOT_CONFIGURED without an adapter, and
+ * Objects of plugins and tenants. All methods throw ADAPTER_NOT_CONFIGURED without a storage adapter, and
  * VALIDATION_ERROR for an invalid key.
  */
 export interface StoredObjects {
-  /** Throws NOT_FOUND. */
+  /** Returns the content of an object. Throws NOT_FOUND. */
   read(scope: ObjectScope, key: string): Promise<{ bytes: number; modifiedAt: number; data: string }>;
-  /** `data` is base64. Throws PAYLOAD_TOO_LARGE, QUOTA_EXCEEDED. */
+  /** Writes an object. `data` is base64. Throws PAYLOAD_TOO_LARGE and QUOTA_EXCEEDED. */
   write(scope: ObjectScope, key: string, data: string): Promise<{ bytes: number }>;
   delete(scope: ObjectScope, key: string): Promise<boolean>;
-  /** Throws NOT_FOUND. */
+  /** Returns the metadata of an object. Throws NOT_FOUND. */
   stat(scope: ObjectScope, key: string): Promise<StoredObject>;
   list(
     scope: ObjectScope,
@@ -26,7 +26,7 @@ export interface StoredObjects {
   ): Promise<ObjectPage>;
 }
 
-/** `open` is called on first use, and again after a failure. */
+/** Creates the object service. `open` is called on first use, and again after a failure. */
 export function createStoredObjects(deps: {
   config: AdaptersConfig['storage'];
   open: (config: NonNullable<AdaptersConfig['storage']>) => Promise<ObjectStore>;
@@ -68,7 +68,7 @@ export function createStoredObjects(deps: {
       return found;
     },
     async list(scope, { prefix, cursor, limit }) {
-      // Reads one extra object to detect a next page.
+      // One extra object is read to detect a next page.
       const found = await (await store()).list(scope, { prefix, after: cursor, limit: limit + 1 });
       const items = found.slice(0, limit);
       return { items, nextCursor: found.length > limit ? items.at(-1)!.key : null };

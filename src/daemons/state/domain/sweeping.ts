@@ -10,10 +10,13 @@ export interface SweepingDeps {
 }
 
 const INTERVAL_MS = minutes(1);
-/** Entries deleted per transaction, so that writes of callers interleave. */
+/** Entries deleted per transaction, so that writes of callers can interleave. */
 const ENTRIES_A_STEP = 1000;
 
-/** Deletes expired entries every minute. Readers already see them as absent; this frees their space. */
+/**
+ * Starts a task that deletes expired entries every minute. Readers already treat them as absent, so this only frees
+ * space.
+ */
 export function startSweeping({ store, clock, logger }: SweepingDeps): { stop(): Promise<void> } {
   let running: Promise<void> | undefined;
   let stopped = false;

@@ -9,7 +9,8 @@ import type {
 } from '../../../store/ports/index.ts';
 
 /**
- * Vectors of plugins and tenants. Throws ADAPTER_NOT_CONFIGURED without an adapter, and as VectorStore does.
+ * Vectors of plugins and tenants. All methods throw ADAPTER_NOT_CONFIGURED without an adapter, and the errors of
+ * VectorStore.
  */
 export interface VectorCollections {
   upsert(key: CollectionKey, items: VectorRecord[]): Promise<number>;

@@ -11,8 +11,8 @@ import { type Http, mount } from '../../../http/index.ts';
 import type { Place, StateEntries } from '../domain/state-entries.ts';
 
 /**
- * The largest value with every character escaped, plus the surrounding JSON; the domain checks the value's
- * own size.
+ * Maximum body size: the largest value with every character escaped, plus the surrounding JSON. The domain checks the
+ * size of the value itself.
  */
 const PUT_BODY_BYTES = 6 * LIMITS.stateValueBytes + 1024;
 

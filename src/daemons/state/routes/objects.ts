@@ -11,10 +11,10 @@ import { type Http, mount } from '../../../http/index.ts';
 import type { ObjectScope } from '../../../store/ports/index.ts';
 import type { StoredObjects } from '../domain/stored-objects.ts';
 
-/** The largest object as base64, plus the surrounding JSON. */
+/** Maximum body size: the largest object as base64, plus the surrounding JSON. */
 const WRITE_BODY_BYTES = Math.ceil(LIMITS.storageObjectBytes / 3) * 4 + 1024;
 
-/** @spec docs/decisions/0053 */
+/** Routes for stored objects. @spec docs/decisions/0053 */
 export function objectRoutes(http: Http, { objects }: { objects: StoredObjects }): void {
   const auth = 'caller';
   mount(http, readObject, { auth }, ({ params, caller }) =>

@@ -3,10 +3,10 @@ import { type Http, mount } from '../../../http/index.ts';
 import type { CollectionKey } from '../../../store/ports/index.ts';
 import type { VectorCollections } from '../domain/vector-collections.ts';
 
-/** 500 vectors of 1,536 dimensions as JSON, with a margin. */
+/** Maximum body size: 500 vectors of 1,536 dimensions as JSON, with a margin. */
 const UPSERT_BODY_BYTES = 32 * 1024 * 1024;
 
-/** @spec docs/decisions/0053 */
+/** Routes for vector collections. @spec docs/decisions/0053 */
 export function vectorRoutes(http: Http, { vectors }: { vectors: VectorCollections }): void {
   const auth = 'caller';
   mount(

@@ -15,9 +15,10 @@ import {
 } from '../domain/definition/templates.ts';
 import type { TaskMessage, TaskReply, ThreadStart } from './protocol.ts';
 
-/** Evaluates expressions and checks inputs that may take long; the parent thread limits its memory and time. */
-
-/** Takes under half a second; a list of that many items uses a small part of the thread's memory. */
+/**
+ * Maximum budget units of a task. They take under half a second, and a list of that many items uses little of the
+ * memory limit.
+ */
 const MAX_OPERATIONS = 4_000_000;
 const REMEMBERED_CHARS = 2 * 1024 * 1024;
 
@@ -30,7 +31,7 @@ function compiledOf(written: Written): Evaluable<unknown> {
   const known = compiled.get(text);
   if (known) return known;
   const { kind, value, path } = written;
-  // The sender has compiled it already, so there are no issues.
+  // The sender has already compiled the text, so it has no issues.
   const what =
     kind === 'template' ? compileTemplate(value, path, []) : compileCondition(value as string, path, []);
   compiled.set(text, what);
@@ -77,6 +78,6 @@ async function answer({ id, task }: TaskMessage): Promise<TaskReply> {
 
 let last: Promise<void> = Promise.resolve();
 parentPort!.on('message', (message: TaskMessage) => {
-  // Tasks run one at a time, because `current` names a single task.
+  // Tasks run one at a time, because `current` holds the id of a single task.
   last = last.then(async () => parentPort!.postMessage(await answer(message)));
 });

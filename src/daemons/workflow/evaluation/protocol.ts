@@ -12,6 +12,6 @@ export type TaskReply = { id: number } & (
 );
 
 export interface ThreadStart {
-  /** Shared number: id of the task in progress, 0 between tasks. */
+  /** Shared number that holds the id of the task in progress, or 0 between tasks. */
   current: Int32Array;
 }

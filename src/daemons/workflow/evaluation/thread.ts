@@ -13,25 +13,25 @@ export interface Waiting {
   reject(error: Error): void;
 }
 
-/** Time limit of a task, in real time even when tests move the clock. */
+/** Time limit of a task. It uses real time even when tests move the clock. */
 const TIME_LIMIT_MS = 1000;
 const LOOK_MS = 100;
 const MEMORY_MB = 256;
 
 export interface ThreadEvents {
-  /** Called when a task ended and another one may start. */
+  /** Called when a task has ended and another task may start. */
   onFree(): void;
-  /** The thread ended; `lost` are the tasks that were queued behind the failed one. */
+  /** Called when the thread has ended. `lost` are the tasks that were queued behind the failed task. */
   onGone(lost: Waiting[]): void;
 }
 
 /**
- * A thread that runs tasks one at a time. A task that exceeds its time or memory fails and ends the thread; the tasks
- * queued behind it are lost.
+ * A thread that runs tasks one at a time. A task that exceeds its time or memory fails and ends the thread. The tasks
+ * queued behind it are then lost.
  */
 export class EvaluationThread {
   readonly #events: ThreadEvents;
-  /** Id of the running task, shared with the thread; 0: none. */
+  /** Id of the running task, shared with the thread; 0 if no task is running. */
   readonly #current = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   readonly #worker: Worker;
   readonly #sent = new Map<number, Waiting>();
@@ -55,7 +55,7 @@ export class EvaluationThread {
     this.#worker.on('exit', () => this.#end((task) => limit(task, 'its thread ended')));
   }
 
-  /** Tasks that run or are queued in the thread. */
+  /** Number of tasks that run or are queued in the thread. */
   get load(): number {
     return this.#sent.size;
   }
@@ -94,7 +94,9 @@ export class EvaluationThread {
       this.#end((task) => limit(task, `it took longer than ${TIME_LIMIT_MS} ms`));
   }
 
-  /** Fails the current task, or the first one if the thread died while reading it. */
+  /**
+   * Ends the thread and fails the current task, or the first task if the thread ended before it set the current one.
+   */
   #end(failure: (task: ConfinedTask) => Error): void {
     if (this.#isGone) return;
     this.#isGone = true;

@@ -4,13 +4,13 @@ import { minutes } from '../../../kit/time/duration.ts';
 import type { ConfinedTask, ConfinedThreads } from '../domain/definition/evaluator.ts';
 import { EvaluationThread, type Waiting } from './thread.ts';
 
-/** A second thread serves other tasks while the first runs a long one. */
+/** Maximum threads. The second thread serves other tasks while the first runs a long task. */
 const MAX_THREADS = 2;
-/** Maximum tasks sent to one thread, so that it starts the next without a round trip. */
+/** Maximum tasks sent to one thread. With more than one, the thread starts its next task without a round trip. */
 const MAX_SENT = 8;
 const IDLE_MS = minutes(1);
 
-/** Thread pool for expressions: the first task starts a thread, and an idle minute ends it. */
+/** Thread pool for expressions. The first task starts a thread, and an idle minute ends it. */
 export class EvaluationThreads implements ConfinedThreads {
   readonly #clock: Clock;
   readonly #threads = new Set<EvaluationThread>();
@@ -50,7 +50,7 @@ export class EvaluationThreads implements ConfinedThreads {
     return thread;
   }
 
-  /** Returns the least busy thread: an idle one, else a new one, else one with room. */
+  /** Returns an idle thread, else a new thread, else the least busy thread that has room for a task. */
   #threadWithRoom(): EvaluationThread | undefined {
     const [best] = [...this.#threads].sort((a, b) => a.load - b.load);
     if (best?.load === 0) return best;

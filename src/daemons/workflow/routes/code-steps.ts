@@ -10,7 +10,9 @@ import type { WorkflowServices } from '../services.ts';
 
 const auth = 'caller';
 
-/** Steps of functions on remote backends (containers, hosts), authorized by the token of their replay. */
+/**
+ * Routes for steps of functions on remote backends (containers, hosts). The token of the replay authorizes each call.
+ */
 export function codeStepRoutes(http: Http, { replays }: WorkflowServices): void {
   mount(http, beginCodeReplay, { auth }, async ({ body: { runId, token } }) => {
     await replays.require(runId, token).begin();

@@ -5,7 +5,7 @@ import { idempotencyKeyOf, starterOf } from './starter.ts';
 
 const auth = 'caller';
 
-/** @spec REST API: jobs */
+/** Routes to submit, list, read and cancel background jobs. @spec REST API: jobs */
 export function jobRoutes(http: Http, { jobs }: WorkflowServices): void {
   mount(http, submitJob, { auth }, async ({ body, caller, request }) => ({
     job: await jobs.submit(

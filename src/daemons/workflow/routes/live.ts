@@ -8,28 +8,28 @@ export interface LiveSource<Item extends { id: number }> {
   watch: RunWatch;
   clock: Clock;
   runId: string;
-  /** Returns the items after a cursor. */
+  /** Returns the items that follow a cursor. */
   page(cursor: string | undefined): Promise<Page<Item>>;
-  /** Whether the run has ended; the stream then ends after its last item. */
+  /** Returns whether the run has ended. The stream then ends after the last item. */
   isOver(): Promise<boolean>;
 }
 
-/** Poll interval, for changes by other processes. */
+/** Poll interval, which detects changes by other processes. */
 const LOOK_EVERY_MS = 1000;
 
 export function wantsStream(request: FastifyRequest): boolean {
   return request.headers.accept?.includes('text/event-stream') === true;
 }
 
-/** Returns where a reconnecting client resumes: `Last-Event-ID`, else the cursor. */
+/** Returns the cursor at which a client resumes: `Last-Event-ID` after a reconnect, otherwise the given cursor. */
 export function resumeAt(request: FastifyRequest, cursor: string | undefined): string | undefined {
   const last = request.headers['last-event-id'];
   return typeof last === 'string' && last !== '' ? last : cursor;
 }
 
 /**
- * Yields items after the cursor until the run has ended (event `end`). Each item carries its id, so that a reconnecting
- * client neither misses nor repeats one.
+ * Yields items after the cursor until the run has ended (event `end`). Each item carries its id, so that a
+ * reconnecting client neither misses nor repeats an item.
  */
 export async function* followRun<Item extends { id: number }>(
   { watch, clock, runId, page, isOver }: LiveSource<Item>,
@@ -48,12 +48,13 @@ export async function* followRun<Item extends { id: number }>(
   try {
     while (!signal.aborted) {
       changed = false;
-      // Read before the page, so that the last page includes everything written before the end.
+      // The end is read before the page, so that the last page includes everything written before the end.
       const over = await isOver();
       for (let more = true; more; ) {
         const { items, nextCursor } = await page(at);
         yield items.map((item) => ({ id: String(item.id), data: JSON.stringify(item) }));
-        // A filter can leave a page empty although more follow: the cursor advances past filtered items.
+        // A filter can leave a page empty although more items follow. The cursor then advances past the filtered
+        // items.
         at = nextCursor ?? items.at(-1)?.id.toString() ?? at;
         more = nextCursor !== null;
       }

@@ -5,7 +5,7 @@ import { starterOf } from './starter.ts';
 
 const auth = 'caller';
 
-/** @spec docs/workflows.md "Schedules" */
+/** Routes to list and control schedules. @spec docs/workflows.md "Schedules" */
 export function scheduleRoutes(http: Http, { schedules }: WorkflowServices): void {
   mount(http, listSchedules, { auth }, async ({ caller }) => ({
     items: await schedules.list(caller.namespaceId),

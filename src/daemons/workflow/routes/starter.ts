@@ -13,7 +13,9 @@ export function starterOf(caller: Caller, request: FastifyRequest): Starter {
   };
 }
 
-/** Returns the key from the body or the `Idempotency-Key` header. Throws VALIDATION_ERROR when they differ. */
+/**
+ * Returns the idempotency key from the body or the `Idempotency-Key` header. Throws VALIDATION_ERROR when they differ.
+ */
 export function idempotencyKeyOf(
   body: { idempotencyKey?: string | undefined },
   request: FastifyRequest,

@@ -13,7 +13,7 @@ import { attemptSpan } from '../run/trace.ts';
 import type { StepCall } from '../steps/step-kind.ts';
 import type { Inspections } from './inspections.ts';
 
-/** Time for a step to settle after an abort; then its work is abandoned. */
+/** Time that a step has to settle after an abort. Afterwards its work is abandoned. */
 const ABORT_GRACE_MS = seconds(10);
 
 const TIMED_OUT = new PlatformError('EXECUTION_TIMEOUT', 'The step did not end in time.');
@@ -27,7 +27,7 @@ export interface AttemptDeps {
   clock: Clock;
   inspections: Inspections;
   dispatch(event: RunEvent): void;
-  /** Called when an attempt is over, before its event. */
+  /** Called when an attempt has ended, before the event of its end is dispatched. */
   over(step: StepKey): void;
 }
 
@@ -36,7 +36,10 @@ interface InFlight {
   stopTimeout(): void;
 }
 
-/** Performs attempts of steps, with their timeout and abort. Steps of the function itself are performed by its replay. */
+/**
+ * Performs attempts of steps, with their timeout and abort. The replay performs the steps of a workflow's own
+ * function.
+ */
 export class Attempts {
   readonly #deps: AttemptDeps;
   readonly #inFlight = new Map<StepKey, InFlight>();
@@ -69,7 +72,7 @@ export class Attempts {
     this.#inFlight.get(step)?.controller.abort(how === 'cancelled' ? CANCELLED : RUN_TIMED_OUT);
   }
 
-  /** Ends the bookkeeping of an attempt that is over. */
+  /** Stops the timeout of an ended attempt and removes it from the attempts in flight. */
   release(step: StepKey): void {
     this.#inFlight.get(step)?.stopTimeout();
     this.#inFlight.delete(step);
@@ -96,7 +99,7 @@ export class Attempts {
     }
   }
 
-  /** The timeout starts with the work, so time in the queue does not count. */
+  /** Starts the timeout together with the work, so that time in a queue does not count. */
   #begin({ step, attempt }: Attempt, one: InFlight): void {
     const { program, clock, dispatch } = this.#deps;
     const compiled = program.stepAt(step);
@@ -107,7 +110,9 @@ export class Attempts {
     if (compiled.kind.reportsBegin) dispatch({ type: 'attempt.begun', step, attempt });
   }
 
-  /** Rejects a grace period after the abort: work that ignores its signal is abandoned. */
+  /**
+   * Returns a promise that rejects a grace period after the abort, so that work that ignores its signal is abandoned.
+   */
   #afterAbort(signal: AbortSignal): Promise<never> {
     return new Promise((_, reject) => {
       signal.addEventListener(

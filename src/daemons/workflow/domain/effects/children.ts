@@ -11,11 +11,11 @@ export interface ChildrenDeps {
   clock: Clock;
   logger: Logger;
   inspections: Inspections;
-  /** Returns the given runs that have ended. */
+  /** Returns those of the given runs that have ended. */
   finishedRuns(ids: readonly string[]): Promise<RunRecord[]>;
   /** Returns the ids of a run's unfinished children. */
   openChildren(runId: string): Promise<string[]>;
-  /** Cancels a child; durable once resolved. Resolves to false when the cancel failed. */
+  /** Cancels a child run. The cancellation is durable once this resolves; it resolves to false on failure. */
   cancelChild(runId: string): Promise<boolean>;
   dispatch(event: RunEvent): void;
 }
@@ -31,13 +31,13 @@ export class Children {
     this.#deps = deps;
   }
 
-  /** Looks up a child, with one read for all lookups of a turn. */
+  /** Looks up a child run. All lookups of one event-loop turn share one read. */
   find(step: StepKey, runId: string): void {
     this.#due.push({ step, runId });
     if (this.#due.length === 1) queueMicrotask(() => void this.#findDue());
   }
 
-  /** Cancels a child durably, so that a wait marked afterwards is not lost by a crash in between. */
+  /** Cancels a child run durably before the step's wait is marked, so that a crash in between loses no cancellation. */
   async cancel(runId: string, step: StepKey | null): Promise<void> {
     const isCancelled = await this.#deps.cancelChild(runId);
     if (step === null) return;

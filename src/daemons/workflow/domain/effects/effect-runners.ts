@@ -20,7 +20,7 @@ import { ReplayRunner } from './replay-runner.ts';
 import { RunSlots } from './run-slots.ts';
 import { Timers } from './timers.ts';
 
-/** What effects need, the same for all runs. */
+/** Dependencies of effects that all runs share. */
 export interface EffectDeps {
   clock: Clock;
   random: Random;
@@ -31,11 +31,11 @@ export interface EffectDeps {
   evaluator: Evaluator;
   pluginWaits: PluginWaits;
   replays: Replays;
-  /** Returns the given runs that have ended. */
+  /** Returns those of the given runs that have ended. */
   finishedRuns(ids: readonly string[]): Promise<RunRecord[]>;
   /** Returns the ids of a run's unfinished children. */
   openChildren(runId: string): Promise<string[]>;
-  /** Cancels a child; durable once resolved. Resolves to false when the cancel failed. */
+  /** Cancels a child run. The cancellation is durable once this resolves; it resolves to false on failure. */
   cancelChild(runId: string): Promise<boolean>;
 }
 
@@ -46,10 +46,10 @@ export interface OfRun {
   dispatch(event: RunEvent): void;
 }
 
-/** Effects outside the domain of a run: how it leaves memory is up to its owner. */
+/** Effect that removes the run from memory. The owner of the run performs it. */
 type Leave = Extract<Effect, { type: 'leave' }>;
 
-/** Performs the effects of a run. Each result becomes an event. */
+/** Performs the effects of a run. The result of each effect is dispatched as an event. */
 export class EffectRunners {
   readonly slots: RunSlots;
   readonly #deps: EffectDeps & OfRun;

@@ -13,7 +13,7 @@ export interface EvaluationDeps {
   tenantId: string;
   evaluator: Evaluator;
   inspections: Inspections;
-  /** An earlier boot may have crashed on the expressions; the in-flight mark of the run is durable by now. */
+  /** Whether the run was ready before this boot, so that an earlier boot may have crashed on its expressions. */
   isFromBefore: boolean;
   dispatch(event: RunEvent): void;
 }

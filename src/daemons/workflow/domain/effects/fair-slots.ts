@@ -1,13 +1,16 @@
 import { createFairQueue } from '../../../../kit/limits/fair-queue.ts';
 import { createFairShares } from '../../../../kit/limits/fair-shares.ts';
 
-/** A concurrency limit with fair shares and round robin: no tenant waits behind thousands of requests of another. */
+/**
+ * A concurrency limit with fair shares and round robin, so that no tenant waits behind thousands of requests of
+ * another.
+ */
 export interface FairSlots {
-  /** Number of times that `tryTake` would succeed now. */
+  /** Returns how many slots the tenant could take now. */
   available(tenantId: string): number;
-  /** Takes a slot if one is available to the tenant. */
+  /** Takes a slot. Returns false if none is available to the tenant. */
   tryTake(tenantId: string): boolean;
-  /** Queues a request. Calls `granted` with the slot taken; the returned function withdraws the request. */
+  /** Queues a request. `granted` is called after the slot was taken. The returned function withdraws the request. */
   ask(tenantId: string, granted: () => void): () => void;
   /** Grants free slots to queued requests. */
   grant(): void;

@@ -2,7 +2,7 @@ import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { minutes, seconds } from '../../../../kit/time/duration.ts';
 
-/** Time without waiting runs after which the next wait counts as a new outage. */
+/** After this time without waiting runs, the next wait counts as a new outage. */
 const NEW_OUTAGE_AFTER_MS = minutes(1);
 const MIN_PAUSE_MS = seconds(5);
 const MAX_PAUSE_MS = minutes(10);
@@ -10,7 +10,7 @@ const MAX_PAUSE_MS = minutes(10);
 export interface PluginWaitsDeps {
   clock: Clock;
   logger: Logger;
-  /** Time from the first wait to the first alert, and between alerts. */
+  /** Time from the first wait to the first alert, and between two alerts. */
   alertMs: number;
   /** Reports the number of runs that wait for the plugin. */
   counted(pluginId: string, runs: number): void;
@@ -24,7 +24,10 @@ interface Away {
   stopAlert(): void;
 }
 
-/** Tracks runs that wait for unavailable plugins. Warns on the first wait of each plugin, and alerts after a limit. */
+/**
+ * Tracks runs that wait for unavailable plugins. Logs a warning at the first wait for a plugin, and alerts after a
+ * time limit.
+ */
 export class PluginWaits {
   readonly #deps: PluginWaitsDeps;
   readonly #away = new Map<string, Away>();
@@ -33,7 +36,7 @@ export class PluginWaits {
     this.#deps = deps;
   }
 
-  /** Adds a waiting run. */
+  /** Adds a run that waits for the plugin. */
   add(pluginId: string, runId: string, why: string): void {
     const known = this.#outageOf(pluginId);
     const away = known ?? this.#begin(pluginId, why);
@@ -43,7 +46,10 @@ export class PluginWaits {
     this.#deps.counted(pluginId, away.runs.size);
   }
 
-  /** Backoff until a run retries the plugin without a reload, in ms: it grows with the outage. */
+  /**
+   * Returns the backoff until a run retries the plugin without a reload, in ms. It grows with the duration of the
+   * outage.
+   */
   pauseMs(pluginId: string): number {
     const away = this.#outageOf(pluginId);
     const outageMs = away ? this.#deps.clock.monotonic() - away.since : 0;
@@ -57,7 +63,7 @@ export class PluginWaits {
     return isPast ? undefined : away;
   }
 
-  /** Removes a run that continued or ended. */
+  /** Removes a run that continued or ended from all waits. */
   remove(runId: string): void {
     for (const [pluginId, away] of this.#away) {
       if (!away.runs.delete(runId)) continue;

@@ -21,11 +21,11 @@ export interface ReplayRunnerDeps {
   random: Random;
   inspections: Inspections;
   dispatch(event: RunEvent): void;
-  /** Called when the replay is over, before its event. */
+  /** Called when the replay has ended, before the event of its end is dispatched. */
   over(): void;
 }
 
-/** Time after which a watch without news is answered. */
+/** Time after which a `watch` call is answered even without news. */
 const WATCH_MS = seconds(20);
 
 type Reply = StepAnswer | RecalledSteps | ReadySteps | { begun: true };
@@ -40,7 +40,10 @@ interface Current {
   isOpen: boolean;
 }
 
-/** Runs the replays of a function, one at a time, and routes its calls: each becomes an event and waits for a reply. */
+/**
+ * Runs the replays of a function one at a time. Each call of the function is dispatched as an event and waits for a
+ * reply.
+ */
 export class ReplayRunner {
   readonly #deps: ReplayRunnerDeps;
   #current: Current | null = null;
@@ -91,7 +94,7 @@ export class ReplayRunner {
     this.#current?.requests.delete(request);
   }
 
-  /** Returns failures instead of throwing them. */
+  /** Runs one replay. Returns failures instead of throwing them. */
   async #run({ controller: { signal } }: Current, start: ReplayStart, token: string): Promise<ReplayOutcome> {
     const { run, code, replays, random, inspections, dispatch } = this.#deps;
     const { jobKey, seed, startedAt, remembered, recalls, marksBegin, timeoutMs, isAlone } = start;
@@ -153,7 +156,7 @@ export class ReplayRunner {
   }
 }
 
-/** Retryable failure: the function lost the connection to its run. */
+/** Returns a retryable failure for a function that lost the connection to its run. */
 function brokenReplay(message: string): StepFailure {
   return new StepFailure('network', { code: 'UPSTREAM_UNAVAILABLE', message, details: {} });
 }

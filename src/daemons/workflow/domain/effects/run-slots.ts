@@ -3,7 +3,7 @@ import type { FairSlots } from './fair-slots.ts';
 
 type Owner = StepKey | 'replay';
 
-/** Slots of a run, held and requested. */
+/** Concurrency slots that a run holds or has requested. */
 export class RunSlots {
   readonly #slots: FairSlots;
   readonly #tenantId: string;
@@ -17,12 +17,12 @@ export class RunSlots {
     this.#granted = granted;
   }
 
-  /** Slots that may be taken now. */
+  /** Number of slots that the run may take now. */
   get available(): number {
     return this.#slots.available(this.#tenantId);
   }
 
-  /** Takes a slot that is available. */
+  /** Takes a slot that the transition was offered as available. */
   take(owner: Owner): void {
     if (!this.#slots.tryTake(this.#tenantId)) throw new Error('An offered slot was taken by another run.');
     this.#held.add(owner);
@@ -39,14 +39,14 @@ export class RunSlots {
     this.#slots.grant();
   }
 
-  /** Releases the slot, or withdraws the request for it. */
+  /** Releases the owner's slot, or withdraws the request for it. */
   release(owner: Owner): void {
     this.#requests.get(owner)?.();
     this.#requests.delete(owner);
     if (this.#held.delete(owner)) this.#slots.release(this.#tenantId);
   }
 
-  /** Releases all slots except those of work in flight, which releases its own when it settles. */
+  /** Releases all slots except those of work in flight, which are released when the work settles. */
   close(isInFlight: (owner: Owner) => boolean): void {
     for (const owner of [...this.#requests.keys()]) this.release(owner);
     for (const owner of [...this.#held]) if (!isInFlight(owner)) this.release(owner);

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../../kit/time/clock.ts';
 import type { RunEvent } from '../run/events.ts';
 
-/** Named timers of a run: each turns into its event once. */
+/** Named timers of a run. Each dispatches its event once. */
 export class Timers {
   readonly #clock: Clock;
   readonly #dispatch: (event: RunEvent) => void;
@@ -12,7 +12,7 @@ export class Timers {
     this.#dispatch = dispatch;
   }
 
-  /** Replaces a timer of the same name. */
+  /** Sets a timer, and replaces any timer of the same name. */
   set(name: string, ms: number, event: RunEvent): void {
     this.clear(name);
     const stop = this.#clock.after(ms, () => {

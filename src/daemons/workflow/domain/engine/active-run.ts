@@ -9,10 +9,10 @@ import { transition } from '../transition/transition.ts';
 import { RunWriter, type RunWriterDeps } from './run-writer.ts';
 import { WriteBuffer } from './write-buffer.ts';
 
-/** How a run left the engine. `lost`: another owner holds it. */
+/** How a run left the engine. `lost` means that another boot holds the run. */
 export type Departure = 'ended' | 'parked' | 'lost' | 'abandoned';
 
-/** News for a run: an inbox entry, or ids of children that have ended. */
+/** News for a run: a new inbox entry, or the ids of child runs that have ended. */
 export interface RunNews {
   entry?: InboxRecord;
   endedChildren?: Iterable<string>;
@@ -23,12 +23,14 @@ export interface ActiveRunDeps extends EffectDeps, RunWriterDeps {
   jobEnded(): void;
 }
 
-/** Short attempts have ended soon after they began, and one write covers their start and end. */
+/**
+ * Events whose writes may be delayed. A short attempt ends soon after it began, so one write covers its start and end.
+ */
 const LAZY_EVENTS: ReadonlySet<RunEvent['type']> = new Set(['attempt.begun', 'replay.begun']);
 
 /**
- * A run in memory, advanced until it ends or has no work in flight. The commit loop: each event changes the state at
- * once; its writes are persisted with those of other events meanwhile; its effects start after that.
+ * A run in memory, advanced until it ends or has no work in flight. Each event changes the state at once. The writes
+ * of several events are persisted together, and their effects start afterwards.
  */
 export class ActiveRun {
   readonly run: RunRecord;
@@ -42,7 +44,7 @@ export class ActiveRun {
   readonly #gone = Promise.withResolvers<Departure>();
   /** Effects of events not yet persisted. */
   #pending: Effect[] = [];
-  /** Resolves once the buffered writes are durable; false when the run was lost. */
+  /** Resolves once the buffered writes are durable, or to false when another boot holds the run. */
   #durable: PromiseWithResolvers<boolean> | null = null;
   #isCommitting = false;
   #isAdvanceDue = false;
@@ -68,7 +70,7 @@ export class ActiveRun {
     this.#dispatch({ type: 'claimed' });
   }
 
-  /** News arrived while the run was being parked, so the engine must check it again. */
+  /** Whether news arrived while the run was being parked. The engine must then check the run again. */
   get wasPokedLate(): boolean {
     return this.#wasPokedLate;
   }
@@ -78,7 +80,7 @@ export class ActiveRun {
     return this.#wakesInMs;
   }
 
-  /** Monotonic deadlines by wall-clock deadline, for the next claim. */
+  /** Monotonic deadline of each wall-clock deadline, kept for the next claim of the run. */
   get deadlines(): ReadonlyMap<number, number> {
     return this.#state.deadlines;
   }
@@ -89,17 +91,19 @@ export class ActiveRun {
     return { total: jobs.length, failed: failed.length };
   }
 
-  /** Delivers possible news and advances the run. */
+  /** Delivers news, if there are any, and advances the run. */
   poke({ entry, endedChildren = [] }: RunNews = {}): void {
     this.#dispatch({ type: 'news', entry: entry ?? null, endedChildren: [...endedChildren] });
   }
 
-  /** Retries waits for plugins after a plugin reload. */
+  /** Retries all waits for plugins after a plugin reload. */
   pluginsChanged(): void {
     this.#dispatch({ type: 'plugins.changed' });
   }
 
-  /** Cancels the run; durable once resolved. False when the run has ended, was parked or is being cancelled. */
+  /**
+   * Cancels the run; durable once resolved. Resolves to false if the run has ended, was parked or is being cancelled.
+   */
   async cancel(): Promise<boolean> {
     if (this.#departure || this.#state.phase !== 'active' || this.run.status === 'cancelling') return false;
     this.#durable ??= Promise.withResolvers();
@@ -108,12 +112,12 @@ export class ActiveRun {
     return promise;
   }
 
-  /** Drops the run: aborts in-flight work and writes nothing more. */
+  /** Drops the run: aborts its in-flight work and writes nothing more. */
   abandon(): void {
     if (!this.#departure) this.#quit('abandoned');
   }
 
-  /** Starts nothing more and parks the run when its in-flight work settles; the next daemon resumes it. */
+  /** Starts no new work, and parks the run when its in-flight work has settled. The next daemon resumes the run. */
   drain(): void {
     this.#dispatch({ type: 'drain' });
   }
@@ -145,7 +149,7 @@ export class ActiveRun {
     else void this.#commit();
   }
 
-  /** Advances once for all steps that settle together. */
+  /** Advances the run once for all steps that settle in the same event-loop turn. */
   #advanceSoon(): void {
     if (this.#isAdvanceDue) return;
     this.#isAdvanceDue = true;
@@ -213,7 +217,7 @@ export class ActiveRun {
     this.#gone.resolve(how);
   }
 
-  /** Reports how many jobs of the run are in flight. */
+  /** Reports changes in the number of running jobs. */
   #countJobs(running: number): void {
     for (; this.#countedJobs < running; this.#countedJobs++) this.#deps.jobStarted();
     for (; this.#countedJobs > running; this.#countedJobs--) this.#deps.jobEnded();

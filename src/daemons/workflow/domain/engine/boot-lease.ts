@@ -1,6 +1,9 @@
 import type { EngineDeps } from './ports.ts';
 
-/** Renews the lease of a boot. Calls `lost` when another boot has fenced it. The returned function stops renewal. */
+/**
+ * Renews the lease of a boot. Calls `lost` when another boot has fenced this one. The returned function stops the
+ * renewal.
+ */
 export function keepLease(
   {
     store,

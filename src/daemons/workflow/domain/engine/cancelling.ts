@@ -15,9 +15,9 @@ export interface CancellingDeps {
   clock: Clock;
   logger: Logger;
   active: ReadonlyMap<string, ActiveRun>;
-  /** Runs being read; each promise settles once the run is in `active`, or was dropped. */
+  /** Runs that are being read. Each promise settles once the run is in `active` or was dropped. */
   opening: ReadonlyMap<string, Promise<void>>;
-  /** Throws for a definition that cannot be read or compiled any more. */
+  /** Returns a run's definition. Throws if it can no longer be read or compiled. */
   definitionOf(hash: string): Promise<CompiledWorkflow>;
   changed(runId: string): void;
   host: Pick<EngineHost, 'offer' | 'lookAgain' | 'isWorking' | 'ended'>;
@@ -26,7 +26,7 @@ export interface CancellingDeps {
 const MAX_TRIES = 50;
 const RETRY_MS = seconds(1);
 
-/** Cancels runs that are in memory, being read, or only stored, together with their children. */
+/** Cancels runs together with their children, whether they are in memory, being read, or only stored. */
 export class Cancelling {
   readonly #deps: CancellingDeps;
 
@@ -34,7 +34,7 @@ export class Cancelling {
     this.#deps = deps;
   }
 
-  /** Throws WORKFLOW_ALREADY_CANCELLED, and CONFLICT for a run that changes on every try. */
+  /** Cancels a run. Throws WORKFLOW_ALREADY_CANCELLED, and CONFLICT for a run that changes during each attempt. */
   async cancel(run: RunRecord): Promise<CancelResult> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const result = await this.#tryCancel(run);
@@ -43,7 +43,7 @@ export class Cancelling {
     throw new PlatformError('CONFLICT', `Run ${run.id} changes too fast to be cancelled; try again.`);
   }
 
-  /** Logs failures instead of throwing them: the parent has ended, and the next boot cancels remaining children. */
+  /** Cancels the children of an ended run. Failures are only logged: the next boot cancels the remaining children. */
   async cancelChildren(id: string): Promise<void> {
     try {
       for (const child of await this.#deps.store.runs.openChildren(id)) await this.cancelById(child);
@@ -53,8 +53,8 @@ export class Cancelling {
   }
 
   /**
-   * Cancels runs without a caller: children, and runs superseded under their concurrency key. Returns false on failure,
-   * and retries until it succeeds, because other runs wait for the end.
+   * Cancels a child, or a run superseded under its concurrency key. Returns false on failure, and then retries until
+   * it succeeds, because other runs wait for the end of this one.
    */
   async cancelById(id: string): Promise<boolean> {
     const { store, clock, logger, host } = this.#deps;
@@ -73,23 +73,23 @@ export class Cancelling {
     }
   }
 
-  /** Cancels runs superseded under their concurrency key. The store records them, so that a crash loses none. */
+  /** Cancels runs superseded under their concurrency key. The store records them first, so that a crash loses none. */
   async supersede(ids: readonly string[]): Promise<void> {
     for (const id of ids) await this.cancelById(id);
   }
 
-  /** Undefined when the run changed meanwhile. */
+  /** Cancels a run once. Returns undefined when the run changed meanwhile. */
   async #tryCancel({ id, tenantId }: RunRecord): Promise<CancelResult | undefined> {
     const { store, clock, active, opening, host } = this.#deps;
     await opening.get(id);
     const one = active.get(id);
     if (one && (await one.cancel())) return { cancelled: true, status: one.run.status };
-    // The run is parked or ended, or is about to be; the stored status decides.
+    // The run is parked, ended or about to leave memory, so its stored status decides.
     if (one && !['cancelling', 'cancelled'].includes(one.run.status)) await one.left;
     const run = await store.runs.find(tenantId, id);
     if (!run || run.status === 'cancelled' || (run.status === 'cancelling' && run.ending === 'cancelled'))
       throw alreadyCancelled(id);
-    // The run timed out and is already cleaning up.
+    // The status `cancelling` means here that the run timed out and is already cleaning up.
     if (run.status === 'cancelling' || isFinal(run.status)) return { cancelled: false, status: run.status };
     if (run.startedAt !== null && (await this.#endsLater(run))) {
       if (!(await store.runs.beginCleanUp(run.seq, clock.now()))) return undefined;
@@ -106,7 +106,7 @@ export class Cancelling {
     return { cancelled: true, status: 'cancelled' };
   }
 
-  /** Whether the run has clean-up steps, or children that end before it. */
+  /** Returns whether the run has clean-up steps or children, which end before it. */
   async #endsLater({ id, definitionHash }: RunRecord): Promise<boolean> {
     try {
       const workflow = await this.#deps.definitionOf(definitionHash);

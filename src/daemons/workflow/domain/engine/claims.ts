@@ -16,14 +16,14 @@ import type { EngineDeps, EngineHost } from './ports.ts';
 import { ReadyQueue, type ReadyRun } from './ready-queue.ts';
 import { Suspects } from './suspects.ts';
 
-/** Maximum parked runs with their own timer, or with remembered deadlines. */
+/** Maximum parked runs with their own timer, and maximum parked runs whose deadlines are kept. */
 const MAX_SHORT_WAITS = 10_000;
 const CLAIMABLE: ReadonlySet<string> = new Set(['queued', 'waiting', 'cancelling']);
 
 /** Claims ready and due runs as slots become free, and tracks the runs in memory. */
 export class Claims {
   readonly active = new Map<string, ActiveRun>();
-  /** Runs being read; each promise settles once the run is in `active`, or was dropped. */
+  /** Runs that are being read. Each promise settles once the run is in `active` or was dropped. */
   readonly opening = new Map<string, Promise<void>>();
   readonly #deps: EngineDeps;
   readonly #host: EngineHost;
@@ -56,7 +56,7 @@ export class Claims {
     });
   }
 
-  /** Queues a ready or planned run. `fresh`: only its row is stored. */
+  /** Queues a ready or planned run. `fresh` means that nothing but the run's own row is stored. */
   offer(run: RunRecord, fresh: boolean): void {
     if (!this.#host.isWorking) return;
     if (run.ready && this.#suspects.has(run)) this.#host.lookAgain();
@@ -66,7 +66,7 @@ export class Claims {
     } else if (run.wakeAt !== null) this.#host.notice(run.wakeAt);
   }
 
-  /** Marks a run outside memory as changed in the store, so that it is read again when claimed. */
+  /** Marks a run that is not in memory as changed in the store, so that it is read again when claimed. */
   stale(runId: string): void {
     this.#ready.stale(runId);
   }
@@ -76,14 +76,17 @@ export class Claims {
     return this.#ready.refresh();
   }
 
-  /** Claims due runs, then ready runs. Returns the time of the next call. */
+  /** Claims due runs, then ready runs. Returns the time at which to call it again. */
   async look(now: number): Promise<number | null> {
     const next = await this.#due.look(now);
     this.#pump();
     return next;
   }
 
-  /** Claims ready runs within the shares of their tenants: those in memory at once, others as they are read. */
+  /**
+   * Claims ready runs within their tenants' fair shares. Runs in memory are claimed at once, others after they are
+   * read.
+   */
   #pump(): void {
     while (this.#host.isWorking) {
       const next = this.#ready.next();
@@ -99,7 +102,7 @@ export class Claims {
       while (this.#host.isWorking && this.#ready.isBehind) {
         await this.#ready.read();
         this.#pump();
-        // A page may hold only claimed runs, which leave it once their claims are written.
+        // A page may contain only claimed runs, which the query returns until their claims are written.
         await nextTurn();
       }
     } catch (error) {
@@ -109,7 +112,7 @@ export class Claims {
     }
   }
 
-  /** Returns false when the tenant has no free slot. */
+  /** Claims a run. Returns false when its tenant has no free slot. */
   #claim({ run, fresh }: ReadyRun): boolean {
     if (this.active.has(run.id) || this.opening.has(run.id)) return true;
     if (!this.#runSlots.take(run.tenantId)) return false;
@@ -131,12 +134,12 @@ export class Claims {
     this.#leaveSlot(run.tenantId);
   }
 
-  /** Loads and activates a run. False when it is not claimable now. */
+  /** Loads and activates a run. Returns false when the run cannot be claimed now. */
   async #tryOpen(run: RunRecord): Promise<boolean> {
     const { store, clock, logger } = this.#deps;
     try {
       const loaded = await store.runs.load(run.seq);
-      // Claimed, cancelled or finished since it was queued.
+      // The run was claimed, cancelled or finished since it was queued.
       if (!loaded || loaded.run.fence !== null || !CLAIMABLE.has(loaded.run.status)) return false;
       if (loaded.run.status === 'queued' && !loaded.run.ready) return false;
       const workflow = await this.#definitionFor(loaded.run);
@@ -156,7 +159,10 @@ export class Claims {
     else this.#host.lookAgain();
   }
 
-  /** Fails the run if its definition is lost or no longer compiles, because a retry would not help. */
+  /**
+   * Returns the run's definition. Fails the run if the definition is lost or no longer compiles, because a retry would
+   * not help.
+   */
   async #definitionFor(run: RunRecord): Promise<CompiledWorkflow | undefined> {
     const { store, clock, hooks } = this.#deps;
     try {
@@ -221,7 +227,10 @@ export class Claims {
     this.#leaveSlot(run.tenantId);
   }
 
-  /** Wakes a short wait by a timer, because the store uses the wall clock and is late after a step back. */
+  /**
+   * Wakes a run after a short wait by a timer. The store uses the wall clock, so it would be late after the clock was
+   * set back.
+   */
   #wakeInTime({ id, wakeAt }: RunRecord, leftMs: number): void {
     const { clock } = this.#deps;
     if (leftMs > MAX_SHORT_WAIT_MS || this.#shortWaits >= MAX_SHORT_WAITS) return;

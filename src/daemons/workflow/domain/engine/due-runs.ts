@@ -6,7 +6,7 @@ export interface DueRunsDeps {
   queue: Pick<RunQueue, 'due' | 'nextWake' | 'nextSuspect'>;
   slots: FairShares;
   suspects: Pick<Suspects, 'limit' | 'isBusy'>;
-  /** Claims a waiting run. False when its tenant has no free slot. */
+  /** Claims a waiting run. Returns false when its tenant has no free slot. */
   claim(run: RunRecord): boolean;
   /** Queues or fails a planned run at its planned time. */
   release(run: RunRecord): Promise<void>;
@@ -14,28 +14,28 @@ export interface DueRunsDeps {
 
 const MAX_READ = 500;
 
-/** Runs that are due. They take precedence over ready runs, within the fair share of their tenant. */
+/** Claims runs that are due. They take precedence over ready runs, within the fair share of their tenant. */
 export class DueRuns {
   readonly #deps: DueRunsDeps;
   readonly #limit: number;
-  /** Tenants that reached their share; `all` when no slot was free. */
+  /** Tenants that have reached their fair share; `all` when no slot was free. */
   #full: ReadonlySet<string> | 'all' = new Set();
   /** Due runs that found no free slot. They are claimed before the store is read again. */
   #left: RunRecord[] = [];
 
   constructor(deps: DueRunsDeps) {
     this.#deps = deps;
-    // Claimed runs stay due until their claim is on disk, so a smaller page might hold nothing else.
+    // Claimed runs stay due until their claim is on disk, so a smaller page might contain only claimed runs.
     this.#limit = Math.min(deps.slots.count, MAX_READ);
   }
 
-  /** Claims due runs. Returns the time of the next call. */
+  /** Claims due runs. Returns the time at which to call it again. */
   async look(now: number): Promise<number | null> {
     const { slots, queue, suspects } = this.#deps;
     const passed = new Set<string>();
     this.#full = passed;
     this.#left = [];
-    // Due runs of other tenants may lie beyond a page of one tenant that reached its share.
+    // Tenants that have reached their share may fill a whole page, so the next page excludes them.
     for (let known = -1; passed.size > known; ) {
       known = passed.size;
       if (slots.free === 0) {
@@ -56,7 +56,10 @@ export class DueRuns {
     return now;
   }
 
-  /** Claims a run that the last read found, when a slot becomes free. False when the store may hold more. */
+  /**
+   * Claims a due run of the last read when a slot becomes free. Returns false when the store must be read for further
+   * runs.
+   */
   claimNext(): boolean {
     const { slots, claim } = this.#deps;
     const next = this.#left.findIndex(({ tenantId }) => slots.mayTake(tenantId));
@@ -73,7 +76,7 @@ export class DueRuns {
     return true;
   }
 
-  /** Claims the next suspect, if none is in memory. */
+  /** Claims the next suspect, if no suspect is in memory. */
   async #beginSuspect(now: number, passed: Set<string>): Promise<void> {
     const { queue, suspects, claim } = this.#deps;
     if (suspects.isBusy) return;
@@ -83,7 +86,10 @@ export class DueRuns {
     this.#left.push(run);
   }
 
-  /** Overdue suspects are excluded: the end of the one in memory triggers the next read. */
+  /**
+   * Returns the next wake-up time. Overdue suspects are excluded: when the suspect in memory ends, the store is read
+   * again.
+   */
   #nextWake(after: number, now: number): Promise<number | null> {
     const { queue, suspects } = this.#deps;
     return queue.nextWake(after, { ...suspects.limit, now });

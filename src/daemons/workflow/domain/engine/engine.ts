@@ -8,22 +8,25 @@ import type { CancelResult, Engine, EngineDeps, EngineHost, JobCounts } from './
 import { recover } from './recovery.ts';
 import { Ticker } from './ticker.ts';
 
-/** Maximum unread signals of a run: all of them are read on each claim. */
+/** Maximum unread signals of a run. All of them are read on each claim. */
 const MAX_UNREAD = 1000;
 const MAX_UNREAD_MB = 16;
 
 type Look = (now: number) => Promise<number | null>;
 
-/** Claims, advances and wakes runs, and recovers those of a dead daemon. @spec Workflow daemon; Workflow run */
+/** Claims, advances and wakes runs, and recovers the runs of a crashed daemon. @spec Workflow daemon; Workflow run */
 export class WorkflowEngine implements Engine, EngineHost {
   readonly #deps: EngineDeps;
   readonly #ticker: Ticker;
-  /** Separate, because starts may wait for a plugin's process, which must not delay due runs. */
+  /**
+   * Ticker of `onTick` callbacks. It is separate because a callback may wait for a plugin's process, which must not
+   * delay due runs.
+   */
   readonly #plans: Ticker;
   readonly #claims: Claims;
   readonly #cancelling: Cancelling;
   readonly #looks: Look[] = [];
-  /** Ended children by parent id, collected within one event-loop turn. */
+  /** Ended children by parent id, collected during one event-loop turn. */
   readonly #endedChildren = new Map<string, Set<string>>();
   #stopRenewing: () => void = () => {};
   #fence = 0;
@@ -75,12 +78,12 @@ export class WorkflowEngine implements Engine, EngineHost {
     });
     await recover(this.#deps);
     await store.queue.wakeForPlugins(clock.now());
-    // Due before this boot, so each evaluation is marked in flight first and a crash in it counts.
+    // `wakeAt` lies before this boot, so that each evaluation is first marked in flight and a crash during it counts.
     await store.boots.resumeCleanUps({ aliveAt, now: clock.now(), wakeAt: this.#startedAt - 1 });
     await this.#claims.refresh();
     this.#isWorking = true;
     this.#stopRenewing = keepLease(this.#deps, this.#fence, () => this.#lost());
-    // The previous process ended before it could cancel these.
+    // The previous process ended before it could cancel these runs.
     for (const run of await store.boots.leftToCancel()) await this.cancelById(run);
     setImmediate(() => {
       this.lookAgain();
@@ -155,7 +158,7 @@ export class WorkflowEngine implements Engine, EngineHost {
   async wake(id: string, news?: RunNews): Promise<void> {
     const { active, opening } = this.#claims;
     try {
-      // The run may be loading from a state older than the news.
+      // The run may be loading from a state that is older than the news.
       await opening.get(id);
       const one = active.get(id);
       if (one) return one.poke(news);
@@ -172,7 +175,8 @@ export class WorkflowEngine implements Engine, EngineHost {
     const { active, opening } = this.#claims;
     this.#isWorking = false;
     this.#stopRenewing();
-    // Recorded first: a supervisor may kill this process during the drain, which must not count as a crash.
+    // The stop is recorded first: a supervisor may kill this process during the drain, which must not count as a
+    // crash.
     if (this.#fence > 0) await store.boots.stopping(this.#fence);
     await Promise.all([this.#ticker.stop(), this.#plans.stop()]);
     await Promise.all(opening.values());
@@ -180,7 +184,7 @@ export class WorkflowEngine implements Engine, EngineHost {
     for (const one of open) one.drain();
     if (open.length > 0) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      // Uses real time even under a test clock, because it waits for processes.
+      // This uses real time even under a test clock, because it waits for processes.
       const giveUp = setTimeout(resolve, drainMs);
       await Promise.race([Promise.all(open.map(({ left }) => left)), promise]);
       clearTimeout(giveUp);
@@ -189,7 +193,7 @@ export class WorkflowEngine implements Engine, EngineHost {
     if (this.#fence > 0) await store.boots.end(this.#fence, clock.now());
   }
 
-  /** Processes due runs. Returns the next due time. */
+  /** Processes due runs. Returns the time at which the next run falls due. */
   async #lookAtRuns(): Promise<number | null> {
     return this.#isWorking ? this.#claims.look(this.#deps.clock.now()) : null;
   }

@@ -3,7 +3,10 @@ import { redactJson } from '../../../../kit/telemetry/redact.ts';
 import type { RunRecord, RunWrite } from '../../../../store/ports/index.ts';
 import { move } from '../states.ts';
 
-/** Ends a run whose definition cannot be compiled any more. A clean-up ends with its intended status. */
+/**
+ * Ends a run whose definition no longer compiles. A run in its clean-up gets the status that the clean-up would have
+ * given it.
+ */
 export function failedByDefinition(
   run: RunRecord,
   { code, message, details }: PlatformError,

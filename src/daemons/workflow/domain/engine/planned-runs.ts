@@ -9,7 +9,7 @@ export interface PlannedRunsDeps extends Pick<EngineDeps, 'store' | 'clock' | 'd
 }
 
 /**
- * Queues a planned run at its time, with the same result as a start at that moment.
+ * Returns a function that queues a planned run at its time, with the same result as a start at that moment.
  * @spec docs/workflows.md "The definition": concurrency
  */
 export function createPlannedRuns({ store, clock, definitionOf, hooks, host }: PlannedRunsDeps) {
@@ -19,7 +19,7 @@ export function createPlannedRuns({ store, clock, definitionOf, hooks, host }: P
       return (await definitionOf(definitionHash)).definition.concurrency?.strategy;
     } catch (error) {
       if (!isLostDefinition(error)) throw error;
-      // The run fails with this error when it is claimed.
+      // A run whose definition is lost fails with this error when it is claimed.
       return undefined;
     }
   }
@@ -36,7 +36,7 @@ export function createPlannedRuns({ store, clock, definitionOf, hooks, host }: P
     hooks.changed(run.id);
     if (released.run.finishedAt === null) host.offer(released.run, false);
     else host.ended(released.run);
-    // Not awaited: other runs are due, and a superseded run may take long to stop.
+    // This is not awaited: other runs are due, and a superseded run may take long to stop.
     void host.supersede(released.supersedes);
   };
 }

@@ -1,6 +1,6 @@
 import type { RunRecord, SuspectLimit } from '../../../../store/ports/index.ts';
 
-/** Number of SIGKILL ends that weigh as one crash: a handler may cause them, but rarely does. */
+/** Number of SIGKILL ends that weigh as much as one crash. A handler can cause a SIGKILL, but rarely does. */
 const KILLS_PER_CRASH = 10;
 
 type Counted = Pick<RunRecord, 'crashes' | 'kills'>;
@@ -10,12 +10,12 @@ function weightOf({ crashes, kills }: Counted): number {
   return crashes + Math.floor(kills / KILLS_PER_CRASH);
 }
 
-/** Whether a run has crashed the service often enough to fail. */
+/** Returns whether a run has crashed the service so often that it must fail. */
 export function isPoison(run: Counted, poisonAfter: number): boolean {
   return weightOf(run) >= poisonAfter;
 }
 
-/** Whether the next crash fails the run. */
+/** Returns whether the next crash fails the run. */
 export function isSuspect(run: Counted, poisonAfter: number): boolean {
   return weightOf(run) >= suspectLimit(poisonAfter).crashes;
 }

@@ -15,7 +15,7 @@ export interface EngineDeps {
   random: Random;
   logger: Logger;
   tracer?: Tracer | undefined;
-  /** Reads the definition that a run is pinned to. Throws when it cannot be read or compiled any more. */
+  /** Returns the definition that a run is pinned to. Throws when it can no longer be read or compiled. */
   definitionOf(hash: string): Promise<CompiledWorkflow>;
   /** Returns the definition if it is cached. */
   definitionHere(hash: string): CompiledWorkflow | undefined;
@@ -28,9 +28,9 @@ export interface EngineDeps {
   hooks: EngineHooks;
   /** Whether this process owns the data file exclusively, so that every earlier boot is dead. */
   exclusive: boolean;
-  /** Whether the previous process crashed, rather than being killed from outside. */
+  /** Whether the previous process crashed and was not killed from outside. */
   hadFault: boolean;
-  /** OOM kills counted by the kernel; null if the count is unavailable. */
+  /** Returns the number of OOM kills that the kernel counted; null if it is unavailable. */
   oomKills(): number | null;
 }
 
@@ -39,7 +39,10 @@ export interface EngineLimits {
   runs: number;
   /** Maximum steps in flight. */
   steps: number;
-  /** Crashes without progress, with work of the run in flight, after which it fails. Ten kills count as one crash. */
+  /**
+   * Number of crashes during work of a run, without progress in between, after which the run fails. Ten kills count as
+   * one crash.
+   */
   poisonAfter: number;
   leaseMs: number;
   /** Default time limit for the clean-up of a cancelled or timed-out run. */
@@ -58,30 +61,30 @@ export interface JobCounts {
 export interface EngineHooks {
   jobStarted(): void;
   jobEnded(): void;
-  /** Reports the end of a run; `jobs` is given when it ended in memory. */
+  /** Reports the end of a run. `jobs` is given when the run ended in memory. */
   ended(run: RunRecord, jobs?: JobCounts): void;
   /** Reports a change that readers of the run can see. */
   changed(runId: string): void;
-  /** Reports that another boot has fenced this one, so its writes no longer count. */
+  /** Reports that another boot has fenced this one, so that its writes are rejected. */
   fenced(): void;
 }
 
-/** Methods that the parts of the engine call on each other. */
+/** Engine methods that the components of the engine call. */
 export interface EngineHost {
   /** Fence token of this boot. */
   readonly fence: number;
   readonly startedAt: number;
-  /** False before the start and after the stop; then nothing is claimed. */
+  /** False before the start and after the stop. No run is claimed then. */
   readonly isWorking: boolean;
   ended(run: RunRecord, jobs?: JobCounts): void;
-  /** Wakes a run that received news while it was leaving memory. */
+  /** Wakes a run for news that it received while it was leaving memory. */
   wake(runId: string): Promise<void>;
-  /** Reports when a run falls due. */
+  /** Reports the time at which a run falls due. */
   notice(at: number): void;
-  /** Triggers a read of due runs: more may be due, and slots free. */
+  /** Triggers a read of due runs, because more runs may be due or slots may have become free. */
   lookAgain(): void;
   offer(run: RunRecord, fresh: boolean): void;
-  /** Returns false when the cancel failed and is retried. */
+  /** Cancels a run. Returns false when that failed and is retried. */
   cancelById(runId: string): Promise<boolean>;
   cancelChildren(runId: string): Promise<void>;
   supersede(ids: readonly string[]): Promise<void>;
@@ -89,19 +92,21 @@ export interface EngineHost {
 
 export type CancelResult = { cancelled: boolean; status: RunStatus };
 
-/** Claims, advances and wakes runs, and recovers those of a dead daemon. @spec Workflow daemon; Workflow run */
+/** Claims, advances and wakes runs, and recovers the runs of a crashed daemon. @spec Workflow daemon; Workflow run */
 export interface Engine {
-  /** Recovers interrupted runs. Claims begin one turn later, so that the caller can report readiness first. */
+  /**
+   * Recovers interrupted runs. Claims begin one event-loop turn later, so that the caller can report readiness first.
+   */
   start(): Promise<void>;
-  /** Queues a started run. `fresh`: only its row is stored. */
+  /** Queues a started run. `fresh` means that nothing but the run's own row is stored. */
   offer(run: RunRecord, fresh: boolean): void;
-  /** Throws WORKFLOW_ALREADY_CANCELLED. A run that ended otherwise keeps its status. */
+  /** Cancels a run. Throws WORKFLOW_ALREADY_CANCELLED. A run that ended otherwise keeps its status. */
   cancel(run: RunRecord): Promise<CancelResult>;
   /** Cancels runs that another run supersedes under their concurrency key. */
   supersede(ids: readonly string[]): Promise<void>;
   /**
-   * Throws CONFLICT for an ended run, a duplicate entry, or a repeated key with a different digest. Other repeats are
-   * ignored.
+   * Delivers an inbox entry. Throws CONFLICT if the run has ended, the entry is a duplicate, or its key was used with
+   * a different digest. Other repeats are ignored.
    */
   deliver(
     run: RunRecord,
@@ -112,9 +117,9 @@ export interface Engine {
   pluginsChanged(): Promise<void>;
   /** Processes due runs, then calls the `onTick` callbacks. */
   tick(): Promise<void>;
-  /** Registers a callback that runs at least once a second. It returns the time of its next call. */
+  /** Registers a callback that runs at least once a second. It returns the time at which to call it again. */
   onTick(look: (now: number) => Promise<number | null>): void;
-  /** Waits up to `drainMs` for in-flight steps, then abandons the rest. */
+  /** Waits up to `drainMs` for in-flight steps, then abandons those that remain. */
   stop(drainMs: number): Promise<void>;
   readonly activeRuns: number;
 }

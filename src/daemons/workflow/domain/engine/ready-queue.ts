@@ -1,18 +1,18 @@
 import type { FairShares } from '../../../../kit/limits/fair-shares.ts';
 import type { RunQueue, RunRecord, SuspectLimit } from '../../../../store/ports/index.ts';
 
-/** A run that may be claimed. `fresh`: only its row can be stored so far. */
+/** A run that may be claimed. `fresh` means that nothing but the run's own row is stored. */
 export interface ReadyRun {
   run: RunRecord;
   fresh: boolean;
 }
 
 interface Window {
-  /** Ordered prefix of all ready runs of the tenant. */
+  /** The tenant's first ready runs, in order. */
   runs: ReadyRun[];
-  /** Whether the store holds more runs of the tenant. */
+  /** Whether the store holds further ready runs of the tenant. */
   hasMore: boolean;
-  /** Whether the store is being read, and whether an offer since then may be missing from the result. */
+  /** Whether the store is being read, and whether a run was offered meanwhile that the result may lack. */
   refilling: boolean;
   missed: boolean;
 }
@@ -27,12 +27,12 @@ export interface ReadyQueueDeps {
 }
 
 /**
- * Ready runs except suspects: the first few of each tenant in memory, the rest in the store. Tenants are served round
- * robin. A tenant at its limit keeps its turn.
+ * Queue of ready runs other than suspects. The first runs of each tenant are in memory, the others in the store.
+ * Tenants are served round robin, and a tenant at its limit keeps its turn.
  */
 export class ReadyQueue {
   readonly #deps: ReadyQueueDeps;
-  /** Map order is the round-robin order. */
+  /** First ready runs by tenant. The map order is the round-robin order. */
   readonly #windows = new Map<string, Window>();
 
   constructor(deps: ReadyQueueDeps) {
@@ -76,7 +76,7 @@ export class ReadyQueue {
     return undefined;
   }
 
-  /** Whether a tenant with a free slot has ready runs in the store only. */
+  /** Whether a tenant with a free slot has ready runs in the store and none in memory. */
   get isBehind(): boolean {
     for (const [tenantId, window] of this.#windows) if (this.#lacksRuns(tenantId, window)) return true;
     return false;

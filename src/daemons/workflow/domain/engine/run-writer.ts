@@ -8,14 +8,14 @@ export interface RunWriterDeps {
   store: Pick<RunStore, 'write'>;
   clock: Clock;
   logger: Logger;
-  /** Called after each write, to offer promoted runs and notify readers. */
+  /** Called after each write. The callee offers promoted runs and notifies readers. */
   written(run: RunRecord, result: WriteResult): void;
 }
 
 const MIN_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 5000;
 
-/** Persists the changes of a run, each batch in one transaction with the fence token of its owner. */
+/** Persists the changes of a run. Each batch is one transaction, guarded by the fence token of the boot. */
 export class RunWriter {
   readonly #deps: RunWriterDeps;
   readonly #run: RunRecord;
@@ -28,14 +28,14 @@ export class RunWriter {
     this.#expected = { fence: run.fence, status: run.status };
   }
 
-  /** Gives up the write in progress. */
+  /** Stops retries of the write in progress. */
   stop(): void {
     this.#isStopped = true;
   }
 
   /**
-   * Retries with backoff while the store cannot write (disk full, locked): no change may be lost. False when another
-   * owner holds the run, or after `stop`.
+   * Writes changes, and retries with backoff while the store cannot write (disk full, locked), so that no change is
+   * lost. Returns false when another boot holds the run, or after `stop`.
    */
   async persist(changes: Changes, inboxSeen: number): Promise<boolean> {
     const { store, clock, written } = this.#deps;

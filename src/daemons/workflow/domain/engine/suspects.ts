@@ -2,12 +2,12 @@ import type { RunRecord, SuspectLimit } from '../../../../store/ports/index.ts';
 import { isSuspect, suspectLimit } from './poison.ts';
 
 /**
- * Runs that the next crash fails, because their work was in flight at each earlier one. Only one is in memory at a
- * time, so that a crash does not fail several.
+ * Tracks suspects: runs that the next crash fails, because their work was in flight at each earlier crash. Only one
+ * suspect is in memory at a time, so that a crash does not fail several.
  * @spec docs/decisions/0176
  */
 export class Suspects {
-  /** The condition for a suspect, for queries of the store. */
+  /** Condition that makes a run a suspect, for queries of the store. */
   readonly limit: SuspectLimit;
   readonly #poisonAfter: number;
   readonly #lookAgain: () => void;
@@ -28,7 +28,7 @@ export class Suspects {
     return this.#atWork !== null;
   }
 
-  /** False for a suspect while another one is in memory. */
+  /** Returns false for a suspect while another suspect is in memory. */
   mayBegin(run: RunRecord): boolean {
     if (!this.has(run) || run.id === this.#atWork) return true;
     if (this.isBusy) return false;
@@ -36,7 +36,7 @@ export class Suspects {
     return true;
   }
 
-  /** Clears the suspect in memory once it has left memory or finished a step. */
+  /** Lets the next suspect begin once the current one has left memory or finished a step. */
   left({ id }: Pick<RunRecord, 'id'>): void {
     if (id !== this.#atWork) return;
     this.#atWork = null;

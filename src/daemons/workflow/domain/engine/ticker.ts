@@ -3,7 +3,7 @@ import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { seconds } from '../../../../kit/time/duration.ts';
 
-/** Maximum sleep: the wall clock may be changed, and other processes may change rows. */
+/** Maximum sleep: the wall clock may change, and other processes may change rows. */
 const MAX_SLEEP_MS = seconds(1);
 const MIN_SLEEP_MS = 5;
 
@@ -13,7 +13,7 @@ export interface TickerDeps {
   look(): Promise<number | null>;
 }
 
-/** Calls `look` when something falls due, and at least every second. `look` returns the next due time. */
+/** Calls `look` when something falls due, and at least once a second. `look` returns the next due time. */
 export class Ticker {
   readonly #deps: TickerDeps;
   #cancel: (() => void) | null = null;

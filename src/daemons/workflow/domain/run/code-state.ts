@@ -3,64 +3,68 @@ import type { JsonValue, RunRecord, StepRecord } from '../../../../store/ports/i
 import { isFinal } from '../states.ts';
 import { type KnownSteps, knownSteps } from './known-steps.ts';
 
-/** Outcome of the function and its job. `isCancel`: the function rethrew its cancellation. */
+/** Outcome of a workflow's function and of its job. `isCancel` means that the function rethrew its cancellation. */
 export type Verdict = { output: JsonValue } | { error: RunError; isCancel?: true | undefined };
 
-/** A step of the function itself, in flight within its process. */
+/** A step of the workflow's own function, in flight within the process of the replay. */
 export interface OwnFlight {
   attempt: number;
   timeoutMs: number;
   idempotencyKey: string;
-  /** Whether the request to begin the step, or to abort its signal, was answered. */
+  /** Whether the function was told to begin the step, and whether it was told to abort its signal. */
   isTold: boolean;
   isToldToStop: boolean;
 }
 
-/** One replay of a workflow's function, with its open requests and in-flight steps. Steps are given by index. */
+/** One replay of a workflow's function, with its open requests and in-flight steps. Steps are identified by index. */
 export interface ReplayState {
   id: number;
-  /** Number of the open request of each step. */
+  /** Request number by step index, for requests that are not answered yet. */
   asked: Map<number, number>;
   flying: Map<number, OwnFlight>;
   met: Set<number>;
-  /** Steps answered with `wait` and with nothing since. */
+  /** Steps whose latest answer to this replay was `wait`. */
   owed: Set<number>;
-  /** Number of the open request that waits for news. */
+  /** Number of the open `watch` request; null if there is none. */
   watcher: number | null;
-  /** Whether the process runs the function. */
+  /** Whether the process has started the function. */
   hasBegun: boolean;
   isAborted: boolean;
-  /** Whether the timer of a function without requests runs. */
+  /** Whether the timer is set that ends a function without open requests. */
   isIdle: boolean;
   settledSteps: number;
-  /** On the monotonic clock, in ms. */
+  /** Start time on the monotonic clock, in ms. */
   startedAt: number;
 }
 
-/** The function of a workflow in code. Between replays only rows exist. */
+/**
+ * State of the function of a workflow in code. Between replays, the stored steps are all that exists of the function.
+ */
 export interface CodeState {
   known: KnownSteps;
   replay: ReplayState | null;
   replays: number;
   slot: 'none' | 'queued' | 'held';
   verdict: Verdict | null;
-  /** Whether a replay is due; null until the job was first read. */
+  /** Whether a replay is due; null until the job was first advanced. */
   due: boolean | null;
   /** Steps whose outcome the function waits for. */
   owed: Set<number>;
-  /** Failed replays in a row. */
+  /** Number of consecutive failed replays. */
   failures: number;
-  /** Processes lost during replays since the run was claimed. */
+  /** Number of processes lost during replays since the run was claimed. */
   losses: number;
-  /** Whether the backoff after a failed replay runs. */
+  /** Whether the backoff after a failed replay is in progress. */
   isResting: boolean;
-  /** Set when the plugin was unavailable at the start of a replay; cleared by a reload or at `wakeAt`. */
+  /**
+   * Set when the plugin was unavailable at the start of a replay. A reload clears it, and so does reaching `wakeAt`.
+   */
   away: { wakeAt: number } | null;
-  /** Forces a replay although the job waits: the plugin was unavailable, or a crash may have lost a due replay. */
+  /** Forces a replay while the job waits, because the plugin was unavailable or a crash may have lost a due replay. */
   mustReplay: boolean;
   /** Whether the plugin was unavailable at the latest replay. */
   wasAway: boolean;
-  /** Neither the function nor its clean-up continues. */
+  /** Whether the function and its clean-up are stopped for good. */
   isStopped: boolean;
   knowsEnding: boolean;
   /** Whether the function learned from a cancelled step that its run is ending; null until the job ends. */

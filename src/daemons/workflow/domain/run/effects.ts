@@ -20,30 +20,32 @@ export interface Attempt {
   attempt: number;
   failures: number;
   idempotencyKey: string | null;
-  /** The work shares no process, because one was lost under the step. */
+  /** Whether the work needs a process without other calls, because a process was lost during this step. */
   isAlone: boolean;
 }
 
-/** The expression to evaluate in a thread. */
+/** Place of the expression that a thread evaluates. */
 export type EvaluationTarget =
   | { of: 'step.if'; step: StepKey }
   | { of: 'job.if' | 'job.matrix' | 'job.outputs'; job: string }
   | { of: 'run.outputs' };
 
-/** Parameters of a replay beside the run's input. */
+/** Parameters of a replay besides the run's input. */
 export interface ReplayStart {
   replay: number;
   jobKey: string;
   seed: string;
   startedAt: number;
-  /** Number of finished steps. */
+  /** Number of finished steps, whose results the replay returns without running them. */
   remembered: number;
   /** Whether earlier replays recorded steps. */
   recalls: boolean;
-  /** The function begins only after its in-flight mark is durable, because it may have crashed an earlier boot. */
+  /**
+   * Whether the function begins only after its in-flight mark is durable, because it may have crashed an earlier boot.
+   */
   marksBegin: boolean;
   timeoutMs: number;
-  /** Reserves the process for this call. */
+  /** Whether the process is reserved for this call. */
   isAlone: boolean;
 }
 
@@ -55,13 +57,13 @@ export interface EndedAttempt {
   failure: Failure | null;
 }
 
-/** An error that ends a replay. */
+/** Error with which a replay is aborted. */
 export interface AbortError {
   code: PlatformCode;
   message: string;
 }
 
-/** Work outside the state. Each effect starts after the writes of its transition are durable. */
+/** Side effect of a transition. It starts after the writes of the transition are durable. */
 export type Effect =
   | {
       type: 'attempt.start';
@@ -70,11 +72,11 @@ export type Effect =
     }
   | { type: 'attempt.evaluate'; attempt: Attempt; scope: Scope }
   | { type: 'attempt.abort'; step: StepKey; how: RunEnding }
-  /** The function settled its own step. */
+  /** Ends an attempt whose step was settled by the function itself. */
   | { type: 'attempt.release'; step: StepKey }
   | { type: 'attempt.ended'; ended: EndedAttempt }
   | { type: 'slot.request'; owner: StepKey | 'replay' }
-  /** Withdraws the request for a slot, or releases the slot. */
+  /** Releases the owner's slot, or withdraws the request for it. */
   | { type: 'slot.release'; owner: StepKey | 'replay' }
   | { type: 'step.inspect'; step: StepKey }
   | { type: 'evaluate'; id: string; target: EvaluationTarget; scope: Scope }
@@ -84,7 +86,7 @@ export type Effect =
   | { type: 'timer.set'; name: string; ms: number; event: RunEvent }
   | { type: 'timer.clear'; name: string }
   | { type: 'plugin.awaited'; pluginId: string; why: string }
-  /** The run retries all its plugins. */
+  /** Ends the tracking of the run's plugin waits, because the run retries all its plugins. */
   | { type: 'plugins.retried' }
   | { type: 'replay.start'; start: ReplayStart }
   | { type: 'replay.abort'; error: AbortError }

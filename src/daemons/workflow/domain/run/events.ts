@@ -3,24 +3,24 @@ import type { InboxRecord, JsonValue, RunRecord } from '../../../../store/ports/
 import type { Failure } from './failure.ts';
 import type { StepKey } from './state.ts';
 
-/** Outcome of an attempt. `byWallClock`: `until` is a date and follows clock changes. */
+/** Outcome of an attempt. `byWallClock` means that `until` is a date and follows clock changes. */
 export type AttemptOutcome =
   | { output: JsonValue }
   | { wait: StepWait; until: number | null; byWallClock?: boolean }
   | { failure: Failure };
 
-/** Facts about a step that depend on the loaded plugins, so that they come with the event. */
+/** Properties of a step that depend on the loaded plugins. An event carries them, so that transitions need no I/O. */
 export interface StepFacts {
-  /** Whether its kind may repeat it after an interruption. */
+  /** Whether the step's kind allows a repeat after an interruption. */
   isIdempotent: boolean;
 }
 
-/** Evaluated input of an attempt. */
+/** Evaluated input of an attempt, or the failure of its evaluation. */
 export type EvaluatedInput =
   | { idempotencyKey: string | null; input: Record<string, JsonValue> }
   | { failure: Failure };
 
-/** Result of a replay that did not break off, or its failure. */
+/** Result of a replay, or its failure. A replay that broke off counts as a failure. */
 export type ReplayOutcome = Exclude<ReplayEnd, { end: 'broke' }> | { end: 'failed'; failure: Failure };
 
 type StepEvent =
@@ -41,11 +41,11 @@ type StepEvent =
       type: 'children.found';
       found: Array<{ step: StepKey; runId: string; child: RunRecord | null; facts: StepFacts }>;
     }
-  /** The lookup failed. */
+  /** Reports that the lookup of these steps' children failed. */
   | { type: 'children.unknown'; steps: StepKey[] }
   | { type: 'child.cancelled'; step: StepKey; isCancelled: boolean };
 
-/** Calls of the function are numbered; each is answered by an effect. */
+/** Event of a replay. Calls of the function carry a request number, and an effect answers each of them. */
 type ReplayEvent =
   | { type: 'replay.begun'; replay: number; request: number | null }
   | { type: 'replay.recalled'; replay: number; request: number; after: number }
@@ -58,10 +58,10 @@ type ReplayEvent =
   | { type: 'replay.rested' }
   | { type: 'replay.ended'; replay: number; outcome: ReplayOutcome; isAborted: boolean };
 
-/** A change that concerns a run. */
+/** An event that a run reacts to. */
 export type RunEvent =
   | { type: 'claimed' }
-  /** Moves the run forward, once for all steps that settled together: each advance visits all steps of the run. */
+  /** Advances the run once for all steps that settled together, because each advance visits all steps of the run. */
   | { type: 'advance' }
   | { type: 'news'; entry: InboxRecord | null; endedChildren: string[] }
   | { type: 'cancel' }
@@ -73,22 +73,25 @@ export type RunEvent =
       id: string;
       answer: { value: JsonValue } | { failure: Failure };
     }
-  /** Unfinished children of the run; null when they could not be read. `ended`: those known to have ended before. */
+  /**
+   * Lists the unfinished children of the run, or null if they could not be read. `ended` lists children that were
+   * already known to have ended.
+   */
   | { type: 'children.open'; open: string[] | null; ended: string[] }
   | StepEvent
   | ReplayEvent;
 
-/** Time, chance and free capacity at an event, so that a transition depends on its arguments only. */
+/** Times, random number and free capacity at an event, so that a transition depends on its arguments only. */
 export interface Stamp {
-  /** Wall clock, epoch ms. */
+  /** Wall-clock time, in ms since the epoch. */
   now: number;
-  /** Monotonic clock, ms. */
+  /** Time on the monotonic clock, in ms. */
   monotonic: number;
-  /** In [0, 1), for jitter. */
+  /** Random number in [0, 1), for jitter. */
   fraction: number;
-  /** Budget for evaluations in place. */
+  /** Budget units for synchronous evaluations. */
   units: number;
-  /** Slots that the tenant of the run may take. */
+  /** Number of slots that the tenant of the run may take. */
   slots: number;
 }
 

@@ -4,23 +4,23 @@ import { TemplateError } from '../definition/templates.ts';
 import { Interrupted } from '../steps/interrupted.ts';
 import { StepFailure } from '../steps/retry-policy.ts';
 
-/** An unavailable plugin, as found at an attempt. */
+/** A plugin that was unavailable when an attempt called it. */
 export interface AwayPlugin {
   pluginId: string;
   /** Backoff until the next attempt without a reload, in ms. */
   pauseMs: number;
-  /** No such plugin or handler is loaded; otherwise it is loaded but fails to start. */
+  /** True if no such plugin or handler is loaded, false if it is loaded but fails to start. */
   isMissing: boolean;
 }
 
-/** A StepFailure as plain data. */
+/** A StepFailure as plain data, which can be cloned and stored. */
 export interface Failure {
   errorClass: ErrorClass;
   error: RunError;
   retryAfterMs: number | null;
-  /** The process of the work was lost. */
+  /** Set when the process that performed the work was lost. */
   interrupted?: true;
-  /** The plugin was unavailable, so the work never began. */
+  /** Set when the plugin was unavailable, so that the work never began. */
   away?: AwayPlugin;
 }
 
@@ -34,7 +34,7 @@ export function failureOf(failure: StepFailure): Failure {
   };
 }
 
-/** Converts the error of an expression, or of a value that a step cannot accept. */
+/** Converts an error of an expression, or of a value that a step cannot accept, to a failure. */
 export function evaluationFailure(error: unknown): Failure {
   if (error instanceof StepFailure) return failureOf(error);
   const isLimit = error instanceof TemplateError && error.isLimit;

@@ -1,15 +1,15 @@
 import type { StepRecord } from '../../../../store/ports/index.ts';
 import { type FoundStep, foundIn } from '../definition/found-step.ts';
 
-/** Name of child runs in `uses`. */
+/** Value of `uses` for steps that start a child run. */
 export const CHILD = 'workflow';
 
-/** Steps that a function reached, by index, in the order of their discovery. */
+/** Steps that a workflow's function has reached. An index numbers them in the order of their discovery. */
 export interface KnownSteps {
   found: Map<number, FoundStep>;
   byPlace: Map<string, number>;
   byId: Map<string, number>;
-  /** Id of the `ctx.all` that a step is an item of, by index. */
+  /** Id of the `ctx.all` call that contains the step, by step index. */
   forks: Map<number, string>;
   steps: number;
   children: number;

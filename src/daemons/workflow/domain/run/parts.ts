@@ -3,12 +3,12 @@ import type { JobRecord, JsonValue, LoadedRun, StepRecord } from '../../../../st
 import type { CompiledJob, CompiledStep, CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import { foundIn } from '../definition/found-step.ts';
 
-/** A stored step with its definition. */
+/** A stored step together with its compiled definition. */
 export interface StepPart {
   record: StepRecord;
   step: CompiledStep;
   job: JobPart;
-  /** Parsed from the record, like `error` and `wait`. */
+  /** Output parsed from the record. `error` and `wait` are parsed too. */
   output: JsonValue;
   error: RunError | null;
   wait: StepWait | null;
@@ -21,7 +21,7 @@ export interface JobPart {
   outputs: Record<string, JsonValue>;
 }
 
-/** Matrix combinations of a job; `parts` is null until its dependencies have ended. */
+/** All matrix combinations of a job. `parts` is null until the job's dependencies have ended. */
 export interface JobGroup {
   job: CompiledJob;
   parts: JobPart[] | null;
@@ -29,7 +29,7 @@ export interface JobGroup {
 
 export type RunParts = Map<string, JobGroup>;
 
-/** Fields of a compiled workflow that determine the parts of its runs. */
+/** Fields of a compiled workflow that determine the jobs and steps of its runs. */
 export type Outline = Pick<CompiledWorkflow, 'jobs' | 'code'>;
 
 interface JobRecords {
@@ -37,7 +37,7 @@ interface JobRecords {
   steps: StepRecord[];
 }
 
-/** Groups the stored rows of a run by the jobs of its definition. Untouched steps have no row and get a pending one. */
+/** Groups the stored rows of a run by the jobs of its definition. A step without a stored row gets a pending record. */
 export function recordsByJob(
   { jobs, code }: Outline,
   loaded: Pick<LoadedRun, 'jobs' | 'steps'>,
@@ -58,7 +58,7 @@ export function recordsByJob(
   );
 }
 
-/** Builds the parts of a run from its definition and stored rows. */
+/** Combines the definition of a run with its stored rows into jobs and steps. */
 export function partsOf(workflow: Outline, loaded: Pick<LoadedRun, 'jobs' | 'steps'>): RunParts {
   const byJob = recordsByJob(workflow, loaded);
   return new Map(
@@ -69,7 +69,7 @@ export function partsOf(workflow: Outline, loaded: Pick<LoadedRun, 'jobs' | 'ste
   );
 }
 
-/** Steps of all jobs, in order. */
+/** Returns the steps of all jobs, in order. */
 export function stepsOf(parts: RunParts): StepPart[] {
   return [...parts.values()].flatMap((group) => group.parts ?? []).flatMap(({ steps }) => steps);
 }
@@ -92,7 +92,7 @@ function jobPart({ code }: Outline, job: CompiledJob, { record, steps }: JobReco
   return part;
 }
 
-/** Returns the job of a combination: `build` of `build:2`. */
+/** Returns the job id of a job key. Jobs with a matrix have one key per combination: `build:2` belongs to `build`. */
 export function jobIdOf(key: string): string {
   const colon = key.indexOf(':');
   return colon === -1 ? key : key.slice(0, colon);
@@ -145,7 +145,7 @@ export function pendingStep(jobKey: string, index: number): StepRecord {
   };
 }
 
-/** Public name of a step: `<job>.<step>`. */
+/** Returns the public name of a step: `<job>.<step>`. */
 export function stepIdOf({ record, step }: Pick<StepPart, 'record' | 'step'>): string {
   return `${record.jobKey}.${step.id}`;
 }

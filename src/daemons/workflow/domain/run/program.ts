@@ -17,7 +17,10 @@ export class Program {
     this.#jobs = new Map(workflow.jobs.map((job) => [job.id, job]));
   }
 
-  /** Returns the job of a combination: `build` of `build:2`. */
+  /**
+   * Returns the compiled job of a job key. Jobs with a matrix have one key per combination: `build:2` belongs to
+   * `build`.
+   */
   job(key: string): CompiledJob {
     return this.#jobs.get(jobIdOf(key))!;
   }
@@ -26,13 +29,13 @@ export class Program {
     return this.#known(record.jobKey, record.index) ?? this.#compile(record);
   }
 
-  /** Returns a step that `step` returned before. */
+  /** Returns the compiled step of a step key. A step of code is known only after `step` compiled it. */
   stepAt(key: string): CompiledStep {
     const gap = key.lastIndexOf(' ');
     return this.#known(key.slice(0, gap), Number(key.slice(gap + 1)))!;
   }
 
-  /** Drops a step of code that was refused: another one may take its index. */
+  /** Drops a step of code that was refused, because another step may take its index. */
   forget(index: number): void {
     this.#found.delete(index);
   }

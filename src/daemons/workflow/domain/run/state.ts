@@ -14,37 +14,37 @@ import { jobIdOf, newJobRecord, pendingStep, recordsByJob } from './parts.ts';
 import type { Program } from './program.ts';
 
 /**
- * In-flight work of a step. `queued`: for a slot. `evaluating`: its input, in a thread. `looking`: at its child or its
- * plugin.
+ * In-flight work of a step. `queued` waits for a slot, `evaluating` for a thread that evaluates the input, and
+ * `looking` for a lookup of the child run or plugin.
  */
 export type Flight = 'idle' | 'queued' | 'evaluating' | 'working' | 'looking';
 
-/** Waits that pause the clean-up timer. `others`: an operator's decision, children being cancelled, or a queue. */
+/** Reasons that pause the clean-up timer. `others` is an operator's decision, a child being cancelled, or a queue. */
 export type Hold = 'plugin' | 'others' | null;
 
-/** Timer of a clean-up in memory; its times are in the record of the run or job. */
+/** In-memory timer of a clean-up. Its times are stored in the record of the run or job. */
 export interface CleanUpTimer {
-  /** Stays true when the clock is set back. */
+  /** Whether the limit has passed. It stays true when the clock is set back. */
   isOver: boolean;
   hold: Hold;
 }
 
 export interface StepState {
   record: StepRecord;
-  /** Parsed from the record, like `error` and `wait`. */
+  /** Output parsed from the record. `error` and `wait` are parsed too. */
   output: JsonValue;
   error: RunError | null;
   wait: StepWait | null;
   flight: Flight;
-  /** The time limit of the attempt has passed. */
+  /** Whether the time limit of the attempt has passed. */
   isExpired: boolean;
-  /** Processes lost under the step since the run was claimed. */
+  /** Number of processes lost during this step since the run was claimed. */
   losses: number;
-  /** Id of the child that was unfinished at its latest lookup. */
+  /** Id of the child run, if it was unfinished at its latest lookup. */
   openChild: string | null;
-  /** The plugin of the step was unavailable at the latest attempt, and no work has begun since. */
+  /** Whether the step's plugin was unavailable at the latest attempt, and no work has begun since. */
   wasAway: boolean;
-  /** How the end of the run or job ends this step; a failure of in-flight work is then ignored. */
+  /** Status that the step gets from the end of its run or job. A failure of in-flight work is then ignored. */
   stopped: RunEnding | null;
 }
 
@@ -53,7 +53,7 @@ export interface JobState {
   matrix: Record<string, JsonValue>;
   steps: StepState[];
   outputs: Record<string, JsonValue>;
-  /** A step without `continueOnError` failed. */
+  /** Whether a step without `continueOnError` failed. */
   failed: boolean;
   cleanUp: CleanUpTimer;
 }
@@ -70,52 +70,55 @@ export interface RunLimits {
   maxPluginWaitMs: number;
 }
 
-/** A claimed run as plain data: a structured clone of it continues in the same way. */
+/** A claimed run as plain data. Its structured clone continues in the same way. */
 export interface RunState {
   run: RunRecord;
-  /** Parsed from the record. */
+  /** Input parsed from the run's record. */
   input: JsonValue;
-  /** Matrix combinations by job id, in dependency order; null until the dependencies of the job have ended. */
+  /** Matrix combinations by job id, in dependency order; null until the job's dependencies have ended. */
   groups: Map<string, JobState[] | null>;
   /** Fence token of the boot that claimed the run. */
   fence: number;
-  /** The run was ready before this boot, so an earlier boot may have crashed on its expressions. */
+  /** Whether the run was ready before this boot, so that an earlier boot may have crashed on its expressions. */
   isFromBefore: boolean;
   limits: RunLimits;
-  /** `parking` and `ended`: only its last write is due. */
+  /** `parking` and `ended` mean that only the last write of the run is outstanding. */
   phase: 'active' | 'parking' | 'ended';
-  /** How the run is being ended from outside; only its clean-up continues. */
+  /** Status that the run gets when its clean-up is over; null unless the run was cancelled or timed out. */
   ending: RunEnding | null;
-  /** No new work starts. */
+  /** Whether the service is stopping, so that no new work starts. */
   draining: boolean;
-  /** Unused inbox entries. */
+  /** Inbox entries that no step has consumed. */
   inbox: InboxRecord[];
-  /** Inbox entries seen so far: an entry loaded with the run may be announced again after a step consumed it. */
+  /**
+   * Numbers of inbox entries seen so far. An entry loaded with the run may be announced again after a step consumed
+   * it.
+   */
   seenEntries: Set<number>;
-  /** Children reported as ended and not looked up since. */
+  /** Ids of children that were reported as ended and not looked up since. */
   endedChildren: Set<string>;
-  /** Unfinished children of an ending run; null until they are read. */
+  /** Ids of the unfinished children of an ending run; null until they are read. */
   openChildren: string[] | null;
   isReadingChildren: boolean;
-  /** Children whose cancellation was requested with their step. */
+  /** Ids of children whose cancellation was requested when their step ended. */
   cancelledChildren: Set<string>;
   answers: Map<string, Answer>;
-  /** Work in flight beside the steps: if the service crashes during it, the run is a suspect. */
+  /** Count of in-flight work outside of steps. If the service crashes during such work, the run becomes a suspect. */
   marks: number;
-  /** Steps have settled since the run was last advanced. */
+  /** Whether steps have settled since the run was last advanced. */
   isStale: boolean;
-  /** Monotonic deadlines by wall-clock deadline. */
+  /** Monotonic deadline of each wall-clock deadline. */
   deadlines: Map<number, number>;
   cleanUp: CleanUpTimer;
-  /** Steps of code that have ended. */
+  /** Number of steps of code that have ended. */
   endedSteps: number;
   /** Total output of the steps, in characters of JSON. */
   keptChars: number;
   logLines: number;
   runningJobs: number;
-  /** Whether a wake-up is set. */
+  /** Whether the wake-up timer is set. */
   hasTimer: boolean;
-  /** For the function of a workflow in code. */
+  /** State of the function of a workflow in code; null for other workflows. */
   code: CodeState | null;
 }
 
@@ -125,11 +128,11 @@ export interface RunClaim {
   fence: number;
   isFromBefore: boolean;
   limits: RunLimits;
-  /** Monotonic deadlines, kept from before the run was parked. */
+  /** Monotonic deadlines from before the run was parked. */
   deadlines: ReadonlyMap<number, number>;
 }
 
-/** Builds the state of a claimed run from its stored rows. Untouched steps have no row. */
+/** Builds the state of a claimed run from its stored rows. A step without a stored row is pending. */
 export function newRunState({ loaded, program, deadlines, ...claim }: RunClaim): RunState {
   const { run, steps, inbox } = loaded;
   const byJob = recordsByJob(program.workflow, loaded);
@@ -173,7 +176,7 @@ export function newRunState({ loaded, program, deadlines, ...claim }: RunClaim):
   return state;
 }
 
-/** Creates a new combination of a job. */
+/** Creates the state of a new matrix combination of a job. */
 export function newJob(job: CompiledJob, key: string, matrix: Record<string, JsonValue> | null): JobState {
   const record = newJobRecord(job, key, matrix);
   return newJobState(
@@ -209,13 +212,13 @@ export function newStepState(record: StepRecord): StepState {
   };
 }
 
-/** Whether the step fails its job. */
+/** Returns whether the step fails its job. */
 export function isFailure(program: Program, step: StepState): boolean {
   const { status } = step.record;
   return (status === 'failed' || status === 'timed_out') && !program.step(step).continueOnError;
 }
 
-/** Whether an attempt is in flight, which an abort ends. */
+/** Returns whether the step has an attempt in flight that an abort can end. */
 export const isAtWork = ({ flight }: StepState): boolean => flight === 'working' || flight === 'evaluating';
 
 export function jobsOf({ groups }: RunState): JobState[] {
@@ -224,7 +227,7 @@ export function jobsOf({ groups }: RunState): JobState[] {
   return jobs;
 }
 
-/** Identifies a step within its run. */
+/** Identifies a step within its run: the job key and the step's index. */
 export type StepKey = string;
 
 export const stepKeyOf = ({ record: { jobKey, index } }: StepState): StepKey => `${jobKey} ${index}`;
@@ -242,7 +245,10 @@ export function jobAt({ groups }: RunState, key: string): JobState {
   return job;
 }
 
-/** Steps that a rerun of code took over keep their index, so it can differ from the position. */
+/**
+ * Returns the step with an index. A rerun of code keeps the indexes of steps it took over, so index and position can
+ * differ.
+ */
 export function stepAtIndex({ record, steps }: JobState, index: number): StepState {
   const here = steps[index];
   const step = here?.record.index === index ? here : steps.find((one) => one.record.index === index);

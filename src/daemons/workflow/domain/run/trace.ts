@@ -3,14 +3,14 @@ import type { Tracer } from '../../../../kit/telemetry/tracer.ts';
 import type { RunRecord } from '../../../../store/ports/index.ts';
 import type { EndedAttempt } from './effects.ts';
 
-/** Derives a span id of 16 hex digits, so that a daemon that resumes the run uses the same ids. */
+/** Derives a span id of 16 hex digits. A daemon that resumes the run derives the same ids. */
 function spanOf(...parts: Array<string | number>): string {
   return hash('sha256', parts.join('\n')).slice(0, 16);
 }
 
-/** Span id of a run: the parent of its steps' spans. */
+/** Returns the span id of a run, which is the parent of its steps' spans. */
 export const runSpan = (runId: string): string => spanOf(runId);
-/** Span id of one attempt of a step: the parent of its calls. */
+/** Returns the span id of one attempt of a step, which is the parent of the spans of its calls. */
 export const attemptSpan = (runId: string, stepId: string, attempt: number): string =>
   spanOf(runId, stepId, attempt);
 
@@ -40,7 +40,7 @@ export function traceAttempt(
   });
 }
 
-/** Reports the span of an ended run; time in the queue is excluded. */
+/** Reports the span of an ended run. Time in the queue is excluded. */
 export function traceRun(tracer: Tracer | undefined, run: RunRecord, durationMs: number): void {
   tracer?.ended({
     traceId: run.traceId,

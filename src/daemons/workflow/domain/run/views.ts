@@ -9,8 +9,6 @@ import type { AttemptRecord, LoadedRun, RunRecord, StepRecord } from '../../../.
 import { JOB_PREFIX } from '../steps/kinds/handlers.ts';
 import { type Outline, partsOf, stepIdOf } from './parts.ts';
 
-/** Maps records to API objects. */
-
 const parsed = <T>(json: string | null): T | null => (json === null ? null : JSON.parse(json));
 
 function queuedReason({ status, reason, runAt, concurrencyKey }: RunRecord): string | null {
@@ -21,7 +19,7 @@ function queuedReason({ status, reason, runAt, concurrencyKey }: RunRecord): str
   return 'It waits for its turn';
 }
 
-/** A waiting clean-up keeps the status `cancelling`. */
+/** Returns whether the run can have a wait reason. A run whose clean-up waits keeps the status `cancelling`. */
 const mayWait = ({ status }: RunRecord): boolean => status === 'waiting' || status === 'cancelling';
 
 function waitingReason(run: RunRecord): WaitReason | null {
@@ -53,7 +51,7 @@ export function viewRun(run: RunRecord): WorkflowRun {
   };
 }
 
-/** Jobs of a run, including those without a record. */
+/** Returns the jobs of a run, including those without a record. */
 export function viewJobs(loaded: LoadedRun, workflow: Outline): RunJob[] {
   const groups = [...partsOf(workflow, loaded).values()];
   return groups.flatMap(({ job, parts }): RunJob[] => {
@@ -118,7 +116,7 @@ export function viewSteps(
   );
 }
 
-/** Converts the run of a background job. Its only step exists once the run has started. */
+/** Converts the run of a background job. The only step of such a run exists once the run has started. */
 export function viewJob(run: RunRecord, step?: Pick<StepRecord, 'attempts' | 'wait'>): Job {
   const { error } = run;
   const failure = parsed<{ details?: { error?: Job['error'] } }>(error);

@@ -9,7 +9,7 @@ import type {
 import type { Effect } from './effects.ts';
 import type { StepKey } from './state.ts';
 
-/** A change to persist. Records are copies: the state may change before they are written. */
+/** A change to persist. Its records are copies, because the state may change before they are written. */
 export type Write =
   | { type: 'run'; progress: RunProgress }
   | { type: 'job'; record: JobRecord }
@@ -17,14 +17,14 @@ export type Write =
   | { type: 'attempt'; record: AttemptRecord }
   | { type: 'event'; record: EventRecord }
   | { type: 'log'; record: LogLineRecord }
-  /** A step consumed an inbox entry. */
+  /** Records that a step consumed an inbox entry. */
   | { type: 'taken'; n: number; by: string };
 
 export interface Transition {
   writes: Write[];
   effects: Effect[];
-  /** Slots taken of those that the event offered, by owner. */
+  /** Owners of the slots that the transition took. */
   slots: Array<StepKey | 'replay'>;
-  /** Evaluation budget spent. */
+  /** Evaluation budget that the transition spent. */
   units: number;
 }

@@ -8,7 +8,7 @@ import { partsOf, stepIdOf, stepsOf } from '../run/parts.ts';
 import { seqOf } from './pages.ts';
 import { requireHandOn } from './signal-check.ts';
 
-/** Filter for runs that wait for a decision. */
+/** Filter for runs that wait for an operator's decision. */
 export interface DecisionFilter {
   workflowId?: string | undefined;
   stepId?: string | undefined;
@@ -34,7 +34,10 @@ export interface DecisionsDeps {
   clock: Clock;
 }
 
-/** Decides on the interrupted steps of many runs, a page at a time. @spec docs/workflows.md "After a crash" */
+/**
+ * Applies decisions to the interrupted steps of many runs, one page at a time.
+ * @spec docs/workflows.md "After a crash"
+ */
 export class Decisions {
   readonly #deps: DecisionsDeps;
 
@@ -42,7 +45,7 @@ export class Decisions {
     this.#deps = deps;
   }
 
-  /** Throws PAYLOAD_TOO_LARGE for an output larger than a step may return. */
+  /** Decides on a page of runs. Throws PAYLOAD_TOO_LARGE for an output larger than a step may return. */
   async decide(
     tenantId: string,
     { cursor, limit, workflowId, stepId }: DecisionFilter,
@@ -80,7 +83,7 @@ export class Decisions {
       .map(stepIdOf);
   }
 
-  /** Returns the error of a rejected decision. */
+  /** Delivers a decision to one run. Returns the error if it was rejected. */
   async #deliver(
     run: RunRecord,
     stepId: string,
@@ -102,7 +105,7 @@ export class Decisions {
   }
 }
 
-/** Rethrows errors that do not concern the run. */
+/** Converts an error to the reason for a rejection. Rethrows errors that do not concern the run. */
 function refusalOf(error: unknown): RunError {
   if (!(error instanceof PlatformError)) throw error;
   const { code, message, details } = error;

@@ -10,7 +10,7 @@ import { type Handlers, JOB_PREFIX } from '../steps/kinds/handlers.ts';
 import { type Page, type PageRequest, seqOf } from './pages.ts';
 
 export interface JobRequest {
-  /** `<plugin id>/<job id>`. */
+  /** Name of the handler: `<plugin id>/<job id>`. */
   handler: string;
   input: JsonValue;
   runAt?: number | undefined;
@@ -30,7 +30,7 @@ export interface JobsDeps {
 
 type JobFilter = PageRequest & { status?: RunStatus | undefined; handler?: string | undefined };
 
-/** Background jobs: each is a run of one step. @spec REST API: jobs */
+/** Background jobs. Each of them is a run of one step. @spec REST API: jobs */
 export class Jobs {
   readonly #deps: JobsDeps;
 
@@ -38,7 +38,7 @@ export class Jobs {
     this.#deps = deps;
   }
 
-  /** Throws JOB_NOT_FOUND, CONFLICT, QUOTA_EXCEEDED, CONCURRENT_LIMIT_EXCEEDED. */
+  /** Starts a job. Throws JOB_NOT_FOUND, CONFLICT, QUOTA_EXCEEDED and CONCURRENT_LIMIT_EXCEEDED. */
   async submit(
     { handler, retry, timeoutMs, idempotencyKey, ...request }: JobRequest,
     who: Starter,
@@ -59,7 +59,7 @@ export class Jobs {
     return viewJob(await starter.startOnce(idempotency || undefined, asked, who));
   }
 
-  /** Throws JOB_NOT_FOUND. */
+  /** Returns a job. Throws JOB_NOT_FOUND. */
   async get(tenantId: string, id: string): Promise<Job> {
     return this.#view(await this.#find(tenantId, id));
   }
@@ -75,7 +75,7 @@ export class Jobs {
     return { items, nextCursor: next === null ? null : String(next) };
   }
 
-  /** Throws JOB_NOT_FOUND, WORKFLOW_ALREADY_CANCELLED. */
+  /** Cancels a job. Throws JOB_NOT_FOUND and WORKFLOW_ALREADY_CANCELLED. */
   async cancel(tenantId: string, id: string): Promise<CancelResult> {
     return this.#deps.engine.cancel(await this.#find(tenantId, id));
   }
@@ -93,8 +93,8 @@ export class Jobs {
 }
 
 /**
- * Definition of a job as a workflow. With an idempotency key the step uses the run id as its own, so that it may repeat
- * after a crash.
+ * Returns the workflow definition of a job. With an idempotency key, the step uses the run id as its own key, so that
+ * it may be repeated after a crash.
  */
 function jobDefinition(
   handler: string,

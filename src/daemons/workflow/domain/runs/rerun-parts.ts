@@ -15,7 +15,10 @@ import { FAILED_STATES } from '../transition/results.ts';
 
 type Kept = { jobs: LoadedRun['jobs']; steps: LoadedRun['steps'] };
 
-/** Returns the parts that a rerun takes over. Throws VALIDATION_ERROR for an unknown step, or after a failed one. */
+/**
+ * Returns the jobs and steps that a rerun takes over. Throws VALIDATION_ERROR if `fromStep` is unknown or follows a
+ * failed step.
+ */
 export function partsBefore(
   fromStep: string,
   loaded: LoadedRun,
@@ -35,8 +38,8 @@ export function partsBefore(
 }
 
 /**
- * Steps of code before the start step that succeeded, or whose failure the code handled and continued. The rerun keeps
- * their seed and start time.
+ * Returns the steps of code before the start step that succeeded, or whose failure the code handled and continued. The
+ * rerun keeps their seed and start time.
  */
 function beforeInCode(start: StepPart, run: RunRecord): Kept {
   const all = start.job.steps.map(({ record }) => ({ record, found: foundIn(record) }));
@@ -66,7 +69,7 @@ function beforeInCode(start: StepPart, run: RunRecord): Kept {
   return { jobs: [anew(start.job.record)], steps };
 }
 
-/** Whether two branches belong to different items of the same `ctx.all`: `1-0.2-1` and `1-3`. */
+/** Returns whether two branches belong to different items of the same `ctx.all`, such as `1-0.2-1` and `1-3`. */
 function areSideBySide(one: string, other: string): boolean {
   const others = other.split('.');
   for (const [depth, item] of one.split('.').entries()) {
@@ -85,8 +88,8 @@ function anew(job: JobRecord): JobRecord {
 }
 
 /**
- * Keeps each completed job that depends on no repeated job. Of a repeated job it keeps the completed steps before the
- * first failed one, or before the start step.
+ * Returns each completed job that depends on no repeated job. Of a repeated job, it returns the completed steps before
+ * the first failed step or before the start step.
  */
 function beforeInJobs(start: StepPart, groups: RunParts, workflow: CompiledWorkflow): Kept {
   const own = start.job.job.id;
@@ -115,13 +118,13 @@ function beforeInJobs(start: StepPart, groups: RunParts, workflow: CompiledWorkf
   return kept;
 }
 
-/** Whether the job succeeded, was skipped, or failed with `continueOnError`. */
+/** Returns whether the job succeeded, was skipped, or failed with `continueOnError`. */
 const isDone = ({ record: { status }, job }: JobPart): boolean =>
   isWhole(status) || (job.continueOnError && FAILED_STATES.has(status));
 
 const isWhole = (status: JobRecord['status']): boolean => status === 'succeeded' || status === 'skipped';
 
-/** Throws VALIDATION_ERROR if an earlier step failed without `continueOnError`. */
+/** Returns the steps before the start step. Throws VALIDATION_ERROR if one failed without `continueOnError`. */
 function stepsBefore({ job, step }: StepPart): StepRecord[] {
   const before = job.steps.slice(0, step.index);
   const broken = before.find((part) => !isWhole(part.record.status) && !part.step.continueOnError);
@@ -133,7 +136,7 @@ function stepsBefore({ job, step }: StepPart): StepRecord[] {
   return before.map(({ record }) => record);
 }
 
-/** Steps before the first failed one, so that completed work is not repeated. */
+/** Returns the steps before the first failed one, so that completed work is not repeated. */
 function wholeSteps(steps: readonly StepPart[]): StepRecord[] {
   const first = steps.findIndex(
     ({ record, step }) =>

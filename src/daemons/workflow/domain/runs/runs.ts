@@ -49,7 +49,7 @@ export interface RunsDeps {
 
 type InboxKind = 'approval' | 'decision' | 'signal';
 
-/** Operations of the API on runs. All but `start` and `list` throw WORKFLOW_RUN_NOT_FOUND. @spec REST API: workflows */
+/** API operations on runs. All except `start` and `list` throw WORKFLOW_RUN_NOT_FOUND. @spec REST API: workflows */
 export class Runs {
   readonly #deps: RunsDeps;
 
@@ -57,7 +57,9 @@ export class Runs {
     this.#deps = deps;
   }
 
-  /** Throws WORKFLOW_NOT_FOUND, VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED, CONCURRENT_LIMIT_EXCEEDED. */
+  /**
+   * Starts a run. Throws WORKFLOW_NOT_FOUND, VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED and CONCURRENT_LIMIT_EXCEEDED.
+   */
   async start(
     { workflowId, definition, idempotencyKey, ...request }: NewRunRequest,
     who: Starter,
@@ -129,7 +131,9 @@ export class Runs {
     return viewRun(await starter.start(request, who));
   }
 
-  /** Throws NOT_FOUND for a step that does not wait for an approval, CONFLICT for a decided one. */
+  /**
+   * Answers an approval. Throws NOT_FOUND if the step does not wait for one, and CONFLICT if it was already answered.
+   */
   async approve(
     tenantId: string,
     id: string,
@@ -151,7 +155,9 @@ export class Runs {
     await this.#deliver(run, 'decision', stepId, decision);
   }
 
-  /** Throws PAYLOAD_TOO_LARGE, VALIDATION_ERROR; CONFLICT if the key was used for another signal. */
+  /**
+   * Sends a signal. Throws PAYLOAD_TOO_LARGE, VALIDATION_ERROR, and CONFLICT if the key was used for another signal.
+   */
   async signal(tenantId: string, id: string, name: string, payload: JsonValue, key?: string): Promise<void> {
     const { store, clock, checkSignal } = this.#deps;
     const run = await this.#find(tenantId, id);
@@ -203,7 +209,7 @@ export class Runs {
     return { items, nextCursor: found.length < limit ? null : String(found.at(-1)!.id) };
   }
 
-  /** Whether a run has ended, and with it its event streams. */
+  /** Returns whether a run has ended. Its event streams end with it. */
   async isOver(tenantId: string, id: string): Promise<boolean> {
     return isFinal((await this.#find(tenantId, id)).status);
   }
@@ -225,7 +231,10 @@ export class Runs {
     return this.#loadWith(tenantId, id, (hash) => this.#deps.definitions.byHash(hash));
   }
 
-  /** Loads a run for display; without jobs if its definition is lost, which may be why the run failed. */
+  /**
+   * Loads a run for display. A run whose definition is lost is shown without jobs, because the loss may be why it
+   * failed.
+   */
   #loadToShow(tenantId: string, id: string) {
     return this.#loadWith(tenantId, id, async (hash): Promise<Outline> => {
       try {

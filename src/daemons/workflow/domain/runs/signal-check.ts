@@ -8,10 +8,10 @@ import type { Definitions } from '../definition/definitions.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
 import type { CheckCodeInput } from '../starts/run-starter.ts';
 
-/** Returns the payload with defaults filled in. Throws VALIDATION_ERROR, EXPRESSION_LIMIT_EXCEEDED. */
+/** Returns the payload with defaults filled in. Throws VALIDATION_ERROR and EXPRESSION_LIMIT_EXCEEDED. */
 export type CheckSignal = (run: RunRecord, name: string, payload: JsonValue) => Promise<JsonValue>;
 
-/** Checks payloads against the schemas of the pinned definition and of its code. */
+/** Returns a check of payloads against the schemas of the run's pinned definition and of the workflow's code. */
 export function createSignalCheck(deps: {
   definitions: Pick<Definitions, 'byHash'>;
   evaluator: Evaluator;
@@ -19,7 +19,7 @@ export function createSignalCheck(deps: {
 }): CheckSignal {
   const { definitions, evaluator, checkCode } = deps;
 
-  /** Returns undefined for a lost definition; its run fails on the next claim. */
+  /** Returns the run's workflow; undefined if its definition is lost. Such a run fails on its next claim. */
   async function workflowOf({ definitionHash }: RunRecord): Promise<CompiledWorkflow | undefined> {
     try {
       return await definitions.byHash(definitionHash);
@@ -39,7 +39,7 @@ export function createSignalCheck(deps: {
   };
 }
 
-/** Throws PAYLOAD_TOO_LARGE for a value larger than a step may return: it would fail the run later. */
+/** Throws PAYLOAD_TOO_LARGE for a value larger than a step may return, because it would fail the run later. */
 export function requireHandOn(what: string, output: JsonValue): void {
   const chars = JSON.stringify(output).length;
   const limit = LIMITS.stepOutputChars;

@@ -3,14 +3,14 @@ import type { JsonValue, KeyedRun, RunRecord } from '../../../../store/ports/ind
 import { canonicalJson } from '../definition/compile-common.ts';
 
 /**
- * A start request as sent, so that a repeat matches whatever was deployed meanwhile. `retry` and `timeoutMs` of a job
- * are excluded: they do not change the work.
+ * A start request as sent, so that a repeat matches even if another version was deployed meanwhile. `retry` and
+ * `timeoutMs` of a job are excluded, because they do not change the work.
  */
 export interface AskedStart {
   kind: RunRecord['kind'];
-  /** Id of a registered workflow, or handler of a job. */
+  /** Id of a registered workflow, or the handler name of a job. */
   workflowId?: string | undefined;
-  /** Inline definition of the request. */
+  /** Inline definition, if the request contains one. */
   definition?: unknown;
   input: JsonValue;
   runAt: number | null;
@@ -19,7 +19,7 @@ export interface AskedStart {
 
 export interface Idempotency {
   key: string;
-  /** Null when the key itself identifies the start: a planned time or a webhook delivery. */
+  /** The request; null when the key alone identifies the start, as for a planned time or a webhook delivery. */
   asked: AskedStart | null;
 }
 
@@ -28,8 +28,8 @@ const FORM = '2:';
 const OF_KEY_ALONE = `${FORM}key`;
 
 /**
- * Whether the key was used for the same request; undefined when the digest is of an older version and cannot be
- * compared.
+ * Returns whether the key was used for the same request; undefined when an older version wrote the digest and it
+ * cannot be compared.
  */
 export function isRepeat(known: KeyedRun, idempotency: Idempotency): boolean | undefined {
   if (known.digest.startsWith(FORM)) return known.digest === digestOf(idempotency);
@@ -42,8 +42,8 @@ export function digestOf({ asked }: Idempotency): string {
 }
 
 /**
- * Whether an older version stored the key for the same request. Its digest covers the definition's hash and the input
- * with defaults; `hash` and `checked` are those of the current request.
+ * Returns whether an older version stored the key for the same request. Its digest covers the hash of the definition
+ * and the input with defaults. `hash` and `checked` are those of the current request.
  */
 export function isEarlierForm(
   { digest, run }: KeyedRun,

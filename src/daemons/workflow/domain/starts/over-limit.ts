@@ -4,7 +4,7 @@ import type { NewRun, StartOptions } from '../../../../store/ports/index.ts';
 type KeyedRun = Pick<NewRun, 'workflowId' | 'concurrencyLimit'>;
 type Limit = 'concurrent' | 'perDay' | 'perMonth' | 'key';
 
-/** Returns the error of a start that exceeds a limit. */
+/** Returns the error for a start that exceeds a limit. */
 export function overLimit(
   limit: Limit,
   run: NewRun,
@@ -30,7 +30,9 @@ export function overLimit(
   );
 }
 
-/** Returns the error of `concurrency.strategy: reject`, at a start or when a planned run is due. */
+/**
+ * Returns the error for a start that `concurrency.strategy: reject` refuses, including a planned run that falls due.
+ */
 export function keyTaken({ workflowId, concurrencyLimit: limit }: KeyedRun): PlatformError {
   return new PlatformError(
     'CONCURRENT_LIMIT_EXCEEDED',

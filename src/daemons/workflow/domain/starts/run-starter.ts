@@ -12,13 +12,13 @@ import { MAX_INPUT_CHARS } from '../definition/input-schema.ts';
 import { digestOf, type Idempotency, isEarlierForm, isRepeat } from './idempotency.ts';
 import { overLimit } from './over-limit.ts';
 
-/** Identity and trace context of a start. */
+/** Identity and trace context of the caller that starts a run. */
 export interface Starter {
   tenantId: string;
   hostId: string;
   requestId: string;
   traceId: string;
-  /** Span of the request that starts the run. */
+  /** Span id of the request that starts the run. */
   parentSpanId?: string | undefined;
 }
 
@@ -35,9 +35,9 @@ export interface StartRequest {
   parts?: StartOptions['parts'];
 }
 
-/** Takes started runs into the queue. */
+/** Accepts started runs into the queue. */
 export interface RunScheduler {
-  /** Queues a started run. `fresh`: only its row is stored. */
+  /** Queues a started run. `fresh` means that nothing but the run's own row is stored. */
   offer(run: RunRecord, fresh: boolean): void;
   /** Cancels runs that another run supersedes under their concurrency key. */
   supersede(ids: readonly string[]): Promise<void>;
@@ -50,7 +50,7 @@ export type CheckCodeInput = (
   options: { tenantId: string; signal?: string },
 ) => Promise<void>;
 
-/** Maximum nesting of runs: a workflow that starts itself would never end. */
+/** Maximum nesting depth of child runs, because a workflow that starts itself would never end. */
 const MAX_RUN_DEPTH = 16;
 
 export interface RunStarterDeps {
@@ -72,7 +72,8 @@ export class RunStarter {
   }
 
   /**
-   * Starts a run; durable once resolved. Throws VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED, CONCURRENT_LIMIT_EXCEEDED.
+   * Starts a run; durable once resolved. Throws VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED and
+   * CONCURRENT_LIMIT_EXCEEDED.
    */
   async start(request: StartRequest, starter: Starter): Promise<RunRecord> {
     const { evaluator, checkCodeInput, store, clock, engine } = this.#deps;
@@ -115,8 +116,8 @@ export class RunStarter {
   }
 
   /**
-   * Starts the request once per key. A repeat returns its run even if the request would be refused now, for example
-   * because its workflow was removed.
+   * Starts a run once per idempotency key. A repeat returns the first run even if the request would be refused now,
+   * for example because its workflow was removed.
    */
   async startOnce(
     idempotency: Idempotency | undefined,

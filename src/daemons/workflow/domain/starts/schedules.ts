@@ -18,11 +18,11 @@ import { viewRun } from '../run/views.ts';
 import { isFinal } from '../states.ts';
 import type { RunStarter, Starter } from './run-starter.ts';
 
-/** Tenant of schedules from files and plugins. */
+/** Tenant of schedules that files and plugins declare. */
 const TENANT = 'default';
-/** Age up to which a time is on time under `catchUp: none`: the service may have been busy. */
+/** Maximum delay of a planned time that `catchUp: none` still serves, because the service may have been busy. */
 const ON_TIME_MS = minutes(1);
-/** A clock that goes back further was set; smaller steps are clock corrections. */
+/** Minimum backward step of the clock that counts as set back. Smaller steps are clock corrections. */
 const SET_BACK_MS = seconds(1);
 /** Maximum runs that `catchUp: all` starts for one schedule. */
 const MAX_CATCH_UP_RUNS = 100;
@@ -30,11 +30,11 @@ const MAX_CATCH_UP_RUNS = 100;
 /** Schedules from the manifests of loaded plugins. */
 export interface PluginSchedules {
   found: readonly FoundSchedule[];
-  /** Loaded plugins by id; false for a plugin with a faulty plan. */
+  /** Loaded plugins by id. The value is false for a plugin with a faulty schedule. */
   loaded: ReadonlyMap<string, boolean>;
 }
 
-/** A schedule of a plugin's manifest. */
+/** A schedule that a plugin's manifest declares. */
 export interface FoundSchedule {
   /** Id of the schedule: `<plugin>:<name>`. */
   id: string;
@@ -51,7 +51,7 @@ export interface SchedulesDeps {
   logger: Logger;
 }
 
-/** Cron schedules, stored as rows with their next time; croner handles time zones. */
+/** Cron schedules. Each is stored as a row with its next time, and croner handles time zones. */
 export class Schedules {
   readonly #deps: SchedulesDeps;
   #ofPlugins: PluginSchedules = { found: [], loaded: new Map() };
@@ -63,8 +63,8 @@ export class Schedules {
   }
 
   /**
-   * Replaces the active schedules with those of registered workflows and of plugins. Calls are serialized, so that the
-   * latest one stays in force.
+   * Replaces the active schedules with those of registered workflows and plugins. Calls are serialized, so that the
+   * latest call determines the result.
    */
   sync(given: PluginSchedules): Promise<void> {
     this.#ofPlugins = given;
@@ -73,14 +73,14 @@ export class Schedules {
     return this.#syncing;
   }
 
-  /** Serves due schedules; resolves to the next due time. */
+  /** Starts the runs of due schedules. Resolves to the next due time. */
   async serve(now: number): Promise<number | null> {
     const { store } = this.#deps;
     const wasSetBack = now < this.#lookedAt - SET_BACK_MS;
     this.#lookedAt = now;
     if (wasSetBack) await this.sync(this.#ofPlugins);
     for (const schedule of await store.due(now)) await this.#serveOne(schedule, now);
-    // Schedules blocked by their previous run stay due: the next tick retries them without a wake-up of their own.
+    // A schedule that its previous run blocks stays due. The next tick retries it without a separate wake-up.
     return store.nextAt(now);
   }
 
@@ -89,7 +89,7 @@ export class Schedules {
     return (await store.list(tenantId)).map(viewSchedule);
   }
 
-  /** Pauses a schedule. Throws NOT_FOUND, as do `resume` and `trigger`. */
+  /** Pauses a schedule. `pause`, `resume` and `trigger` throw NOT_FOUND for an unknown schedule. */
   async pause(tenantId: string, id: string): Promise<Schedule> {
     const { store } = this.#deps;
     await this.#find(tenantId, id);
@@ -126,7 +126,7 @@ export class Schedules {
         workflow: definitions.require(schedule.workflowId),
         input: JSON.parse(schedule.input),
         trigger: 'schedule',
-        // Serves each planned time once, even if the service crashes before it records the start.
+        // The key serves each planned time once, even if the service crashes before it records the start.
         ...(slot === null ? {} : { idempotency: { key: `schedule ${schedule.id} ${slot}`, asked: null } }),
       },
       who,
@@ -147,7 +147,7 @@ export class Schedules {
           served = { ...served, lastAt: slot };
           continue;
         }
-        // `queue`: the schedule stays due until its previous run has ended.
+        // With `queue`, the schedule stays due until its previous run has ended.
         await store.served(id, { nextAt: slot, lastAt: null, lastRunId: served.lastRunId });
         return;
       }
@@ -172,7 +172,10 @@ export class Schedules {
     await store.served(id, { nextAt: nextTime(schedule, now), ...served });
   }
 
-  /** Returns when the previous run stopped blocking: times that waited for it were not missed. */
+  /**
+   * Returns when the previous run stopped blocking the schedule. Planned times that waited for that run were not
+   * missed.
+   */
   async #heldBackUntil(runId: string | null, now: number): Promise<number> {
     const { runs } = this.#deps;
     const run = runId === null ? undefined : await runs.find(null, runId);
@@ -216,7 +219,7 @@ export class Schedules {
     const planned: Parameters<ScheduleStore['sync']>[0] = [];
     for (const record of [...wanted, ...ofManifests]) {
       planned.push({ ...record, nextAt: nextTime(record, clock.now()) });
-      // Yields between plans: croner takes milliseconds for a plan that fires once in decades.
+      // This yields between schedules, because croner takes milliseconds for a schedule that fires once in decades.
       await nextTurn();
     }
     await store.sync(planned, owners, clock.now());
@@ -246,7 +249,10 @@ function system(random: Random): Starter {
   };
 }
 
-/** Returns the due times to start runs for, oldest first. No time could be served before `heldBackUntil`. */
+/**
+ * Returns the due times to start runs for, oldest first. `heldBackUntil` is the time at which the previous run stopped
+ * blocking.
+ */
 function slotsToServe(schedule: ScheduleRecord, now: number, heldBackUntil: number): number[] {
   const { nextAt, catchUp } = schedule;
   if (nextAt === null) return [];
@@ -256,7 +262,7 @@ function slotsToServe(schedule: ScheduleRecord, now: number, heldBackUntil: numb
     latest = slot;
     slots.push(slot);
     if (slots.length > MAX_CATCH_UP_RUNS) {
-      // After a long downtime, a plan that fires every second may have missed millions.
+      // After a long downtime, a schedule that fires every second may have missed millions of planned times.
       latest = previousTime(schedule, now) ?? slot;
       break;
     }

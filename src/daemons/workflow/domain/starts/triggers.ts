@@ -41,7 +41,10 @@ export class Triggers {
     return [...distinct.values()].map(({ pluginId, event }) => ({ pluginId, event }) as TriggeringWebhook);
   }
 
-  /** Throws transient errors (limits, a store that cannot write); permanent ones are returned as `refused`. */
+  /**
+   * Starts the workflows that a delivery triggers. Throws transient errors (limits, store failures), so that the
+   * delivery is retried. Returns permanent errors as `refused`.
+   */
   async start(delivery: DeliveredEvent, who: Starter): Promise<DeliveryStarts> {
     const started: DeliveryStarts = { runs: [], refused: [] };
     for (const { workflow, trigger } of this.#matching(delivery)) {
@@ -59,7 +62,7 @@ export class Triggers {
     return started;
   }
 
-  /** Converts a failed expression to a permanent fault: it would fail for this payload each time. */
+  /** Evaluates an expression. Its failure is a permanent fault, because it would fail for this payload each time. */
   async #evaluated<Value>(
     what: Evaluable<Value>,
     delivery: DeliveredEvent,
@@ -132,20 +135,20 @@ export class Triggers {
   }
 }
 
-/** Returns the idempotency key of a delivery within its namespace. */
+/** Returns the idempotency key of a delivery. Delivery ids are unique only within a plugin, event and instance. */
 function keyOf({ webhookId, deliveryId, pluginId, event, instanceId }: DeliveredEvent): string {
   if (deliveryId === undefined) return `webhook/${webhookId}`;
   const named = JSON.stringify([pluginId, event, instanceId, deliveryId]);
   return `delivery/${createHash('sha256').update(named).digest('base64url')}`;
 }
 
-/** Whether the error is transient, so that the delivery is worth retrying. */
+/** Returns whether the error is transient, so that the delivery is worth retrying. */
 function passes(error: PlatformError): boolean {
   if (isTurnedAwayByKey(error)) return false;
   return LIMITS.has(error.code) || error.status >= 500;
 }
 
-/** Whether `concurrency.strategy: reject` refused the start, which is expected and no fault of the sender. */
+/** Returns whether `concurrency.strategy: reject` refused the start. That is expected and no fault of the sender. */
 function isTurnedAwayByKey({ code, details }: PlatformError): boolean {
   return code === 'CONCURRENT_LIMIT_EXCEEDED' && 'workflowId' in details;
 }

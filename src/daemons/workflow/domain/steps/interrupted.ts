@@ -2,8 +2,8 @@ import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { StepFailure } from './retry-policy.ts';
 
 /**
- * The process of the work was lost, perhaps because of another call in it. As after a crash of the service, the
- * progress of the work is unknown.
+ * Thrown when the process that performs the work was lost, perhaps because of another call in that process. As after a
+ * crash of the service, the progress of the work is unknown.
  * @spec docs/decisions/0101
  */
 export class Interrupted extends StepFailure {
@@ -12,16 +12,16 @@ export class Interrupted extends StepFailure {
   }
 }
 
-/** Converts a thrown value that means an interruption; undefined for any other. */
+/** Converts a thrown value to Interrupted; undefined if the value does not mean an interruption. */
 export function interruptedOf(thrown: unknown): Interrupted | undefined {
   if (!(thrown instanceof PlatformError) || thrown.details.interrupted !== true) return undefined;
   return new Interrupted(thrown.message, thrown.details);
 }
 
-/** Signals sent from outside: by an operator, or by the kernel when memory runs out. */
+/** Signals that an operator sends, or the kernel when memory runs out. */
 const SENT: ReadonlySet<unknown> = new Set(['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP']);
 
-/** Whether the process was killed from outside, so that the work is probably not the cause. */
+/** Returns whether the process was killed from outside, so that the work is probably not the cause. */
 export function wasKilled({ error: { details } }: Pick<StepFailure, 'error'>): boolean {
   return details.reason === 'signal' && SENT.has(details.signal);
 }

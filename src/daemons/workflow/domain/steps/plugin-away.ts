@@ -1,11 +1,12 @@
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { StepFailure, toStepFailure } from './retry-policy.ts';
 
-/** Values of `details.reason` for calls that never reached their handler. */
+/** Values of `details.reason` in errors of calls that never reached their handler. */
 const NOT_LOADED: ReadonlySet<unknown> = new Set(['not_loaded', 'folder_gone']);
 
 /**
- * A plugin that is not loaded, or whose code fails to load: disabled, moved or broken. The handler has not begun.
+ * Thrown for a plugin that is not loaded, or whose code fails to load, because it was disabled, moved or broken. The
+ * handler has not begun.
  * @spec docs/workflows.md "When a plugin is absent"
  */
 export class PluginAway extends StepFailure {
@@ -17,7 +18,7 @@ export class PluginAway extends StepFailure {
   }
 }
 
-/** Converts a thrown value that means an unavailable plugin; undefined for any other. */
+/** Converts a thrown value to PluginAway; undefined if the value does not mean an unavailable plugin. */
 export function pluginAwayOf(thrown: unknown, pluginId: string): PluginAway | undefined {
   if (!(thrown instanceof PlatformError)) return undefined;
   const { code, details } = thrown;

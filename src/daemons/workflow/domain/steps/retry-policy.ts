@@ -9,11 +9,12 @@ import { PlatformError, toPlatformError } from '../../../../kit/errors/errors.ts
 import { redactJson, redactText } from '../../../../kit/telemetry/redact.ts';
 import { days } from '../../../../kit/time/duration.ts';
 
-/** Maximum delay that a `Retry-After` may request: any longer one would stall the run. */
+/** Maximum delay that a `Retry-After` header may request, because a longer delay would stall the run. */
 const MAX_RETRY_AFTER_MS = days(1);
 
 /**
- * Failure of an attempt, secrets masked. `retryAfterMs` is the pause that a remote server requested, at most a day.
+ * Failure of an attempt, with secrets masked. `retryAfterMs` is the pause that a remote server requested, at most a
+ * day.
  * @spec Errors: workflow retries
  */
 export class StepFailure extends Error {
@@ -59,7 +60,8 @@ const CLASS_OF_CODE: Partial<Record<PlatformCode, ErrorClass>> = {
 };
 
 /**
- * Converts a thrown value to a classified failure. Codes without a cause (EXECUTION_ERROR, plugin codes) are `code`.
+ * Converts a thrown value to a failure with an error class. The class is `code` for error codes without a known cause,
+ * such as EXECUTION_ERROR and the codes of plugins.
  */
 export function toStepFailure(thrown: unknown): StepFailure {
   if (thrown instanceof StepFailure) return thrown;
@@ -79,19 +81,21 @@ export function toStepFailure(thrown: unknown): StepFailure {
   );
 }
 
-/** Returns the class of an error that a handler returned, by its code; a plugin's own codes are `code`. */
+/** Returns the class of an error code that a handler returned. The class is `code` for a plugin's own codes. */
 export function classOfCode(code: string | undefined): ErrorClass {
   return (code && CLASS_OF_CODE[code as PlatformCode]) || 'code';
 }
 
-/** Retry policy of a step. Its own policy is consent to repeat the step; an inherited one is not. */
+/**
+ * Retry policy of a step. A policy that the step declares is consent to repeat the step; an inherited policy is not.
+ */
 export interface StepRetry {
   policy: RetryPolicy;
   on: readonly ErrorClass[];
   isOwn: boolean;
 }
 
-/** Returns the policy that applies: the step's own, which also covers errors of its handler, or the inherited one. */
+/** Returns the policy that the step declares, which also covers errors of its handler, or else the inherited policy. */
 export function retryOf(
   own: RetryPolicy | undefined,
   inherited: RetryPolicy | undefined,
@@ -102,15 +106,15 @@ export function retryOf(
 
 export interface RetryQuestion {
   failure: Pick<StepFailure, 'errorClass' | 'retryAfterMs'>;
-  /** Attempts so far. */
+  /** Number of attempts so far. */
   attempts: number;
   firstStartedAt: number;
   now: number;
-  /** A number in [0, 1), for jitter. */
+  /** Random number in [0, 1), for jitter. */
   fraction: number;
 }
 
-/** Returns the delay until the next attempt, in ms; null when there is none. */
+/** Returns the delay until the next attempt, in ms; null when no further attempt is allowed. */
 export function retryDelay(
   retry: StepRetry | undefined,
   { failure, attempts, firstStartedAt, now, fraction }: RetryQuestion,

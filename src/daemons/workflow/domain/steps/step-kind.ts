@@ -2,7 +2,7 @@ import type { StepWait } from '../../../../contracts/index.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import type { PluginAway } from './plugin-away.ts';
 
-/** Run data available to a step. */
+/** Data of the run that a step can use. */
 export interface StepRun {
   id: string;
   tenantId: string;
@@ -24,46 +24,49 @@ export interface StepCall {
   /** Failed attempts so far; attempts interrupted by a crash do not count. */
   failures: number;
   uses: string;
-  /** Evaluated `with` of the step. */
+  /** The step's `with` with all expressions evaluated. */
   input: Record<string, JsonValue>;
   idempotencyKey: string | null;
   timeoutMs: number;
   /** Aborts when the run is cancelled or the step times out. */
   signal: AbortSignal;
-  /** The work shares no process, because one was lost under the step. */
+  /** Whether the work needs a process without other calls, because a process was lost during this step. */
   alone: boolean;
-  /** Called when the work begins, by kinds with `reportsBegin`. */
+  /** Called by kinds with `reportsBegin` when the work begins. */
   begun(): void;
   now: number;
   log(level: string, message: string): void;
 }
 
-/** Delay before the start of an attempt is written; from then on, a crash counts it as in flight. */
+/** Delay before the start of an attempt is written. A crash counts the attempt as in flight only after that. */
 export const BEGUN_FLUSH_MS = 50;
 
-/** `byWallClock`: `until` is a date and follows clock changes; else it is the end of a duration. */
+/**
+ * Outcome of a step. `byWallClock` means that `until` is a date and follows clock changes; otherwise it ends a
+ * duration.
+ */
 export type StepOutcome =
   | { output: JsonValue }
   | { wait: StepWait; until: number | null; byWallClock?: boolean };
 
 /**
- * A kind of step. `instant`: deterministic, computed in place, without side effects. `wait`: returns a wait. `effect`:
- * its start is durable before it begins, unless a repeat is harmless.
+ * A kind of step. `instant` steps are deterministic, run in place and have no side effects. `wait` steps return a
+ * wait. The start of an `effect` step is durable before it begins, unless a repeat is harmless.
  */
 export interface StepKind {
   readonly name: string;
   readonly mode: 'instant' | 'wait' | 'effect';
-  /** Whether a step of this kind takes a slot of the limit on running steps. */
+  /** Whether a step of this kind takes a slot of the limit on steps in flight. */
   readonly takesSlot: boolean;
   readonly defaultTimeoutMs: number;
-  /** The work may be queued first: its timeout starts when `begun` is called. */
+  /** Set if the work may be queued first. Its timeout then starts when `begun` is called. */
   readonly reportsBegin?: true;
-  /** Returns faults in the `with` of a definition, as far as they are known before evaluation. */
+  /** Returns faults in the `with` of a definition, as far as they can be found before evaluation. */
   check(input: Record<string, JsonValue>): Array<{ path: string[]; message: string }>;
-  /** Returns why the step cannot run now but may later: its plugin is not loaded. */
+  /** Returns the reason if the step cannot run now because its plugin is not loaded. */
   away?(uses: string): PluginAway | undefined;
-  /** Whether the step may run again after an interruption in flight. */
+  /** Returns whether the step may run again after an interruption in flight. */
   isIdempotent(uses: string, input: Record<string, JsonValue>): boolean;
-  /** Throws StepFailure or any other error. `instant` and `wait` return synchronously. */
+  /** Performs the step. Throws StepFailure or any other error. `instant` and `wait` kinds return synchronously. */
   run(call: StepCall): StepOutcome | Promise<StepOutcome>;
 }

@@ -1,7 +1,7 @@
 import type { RunEvent } from '../run/events.ts';
 import type { Turn } from './turn.ts';
 
-/** Keeps the value of an expression that a thread evaluated. True: the run may go on with it. */
+/** Stores the value of an expression that a thread evaluated. Returns whether the run must be advanced. */
 export function noteAnswer(turn: Turn, { id, answer }: Extract<RunEvent, { type: 'evaluated' }>): boolean {
   const { answers } = turn.state;
   if (answers.get(id) !== 'pending') return false;

@@ -11,12 +11,12 @@ import { scopeOf, seenBy } from './scopes.ts';
 import { mayRepeat, parkUntil, settleAttempt } from './settle.ts';
 import type { Turn } from './turn.ts';
 
-/** Begins an attempt, or requests the slot it needs. */
+/** Begins an attempt, or requests the slot that it needs. */
 export function startAttempt(turn: Turn, step: StepState): void {
   const { record } = step;
   record.readyAt ??= turn.now;
   if (turn.state.draining || step.flight === 'queued') return;
-  // Resets the times of the attempt: it is queued from now on.
+  // The times of the previous attempt are reset: the step is queued from now on.
   record.queuedAt = turn.now;
   record.attemptAt = null;
   record.waitingAt = null;
@@ -30,7 +30,7 @@ export function startAttempt(turn: Turn, step: StepState): void {
   beginAttempt(turn, step);
 }
 
-/** Begins an attempt that has the slot it needs, and evaluates its input in place where that is cheap. */
+/** Begins an attempt that has the slot it needs. Its input is evaluated in place if that is cheap. */
 export function beginAttempt(turn: Turn, step: StepState): void {
   const { record } = step;
   const { kind } = turn.step(step);
@@ -56,7 +56,9 @@ export function beginAttempt(turn: Turn, step: StepState): void {
   perform(turn, step, given);
 }
 
-/** Continues an attempt whose input a thread evaluated. The key is durable before the work begins. */
+/**
+ * Continues an attempt with the input that a thread evaluated. The idempotency key is durable before the work begins.
+ */
 export function useInput(turn: Turn, step: StepState, given: EvaluatedInput, facts: StepFacts): void {
   if ('failure' in given) {
     releaseSlot(turn, step);
@@ -115,7 +117,7 @@ function perform(turn: Turn, step: StepState, given: EvaluatedInput): void {
   turn.effect({ type: 'attempt.start', attempt, given });
 }
 
-/** Runs an `instant` or `wait` step. */
+/** Performs an `instant` or `wait` step synchronously. */
 function performInPlace(turn: Turn, step: StepState, given: EvaluatedInput): void {
   step.flight = 'idle';
   try {
@@ -139,7 +141,10 @@ function performInPlace(turn: Turn, step: StepState, given: EvaluatedInput): voi
   }
 }
 
-/** Steps in place make no calls, so they need no span and no signal of their own. */
+/**
+ * Returns the call of a step that is performed in place. It needs no span and no signal, because it makes no calls
+ * itself.
+ */
 function callOf(turn: Turn, step: StepState, input: StepCall['input']): StepCall {
   const { uses, timeoutMs, id } = turn.step(step);
   const { stepId, attempt, failures, idempotencyKey, isAlone } = attemptOf(turn, step);
@@ -155,7 +160,10 @@ function callOf(turn: Turn, step: StepState, input: StepCall['input']): StepCall
 }
 const NEVER = new AbortController().signal;
 
-/** Resumes a step that was in flight at a crash; the manifest of its plugin says whether it may run again. */
+/**
+ * Resumes a step that was in flight during a crash. The manifest of its plugin declares whether the step may run
+ * again.
+ */
 export function resume(turn: Turn, step: StepState, builtIn: StepFacts): void {
   if (turn.step(step).kind.away === undefined) {
     resumeWith(turn, step, builtIn);
@@ -166,11 +174,15 @@ export function resume(turn: Turn, step: StepState, builtIn: StepFacts): void {
   turn.effect({ type: 'step.inspect', step: stepKeyOf(step) });
 }
 
-/** Begins the next attempt of an interrupted step; if a repeat may be harmful, an operator decides. */
+/**
+ * Begins the next attempt of an interrupted step. If a repeat may be harmful, the step waits for an operator's
+ * decision.
+ */
 export function resumeWith(turn: Turn, step: StepState, facts: StepFacts): void {
   const { record } = step;
   const { kind, idempotencyKey, afterInterruption, id } = turn.step(step);
-  // The key is durable before the work begins, and so is the start time unless the kind reports its begin.
+  // The idempotency key is durable before the work begins. So is the start time, unless the kind reports when work
+  // begins.
   const lacksKey = idempotencyKey !== null && record.idempotencyKey === null;
   const hasBegun = !lacksKey && (record.attemptAt !== null || kind.reportsBegin);
   const repeats =

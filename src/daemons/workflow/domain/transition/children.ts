@@ -2,8 +2,8 @@ import { type RunState, type StepState, stepKeyOf } from '../run/state.ts';
 import type { Turn } from './turn.ts';
 
 /**
- * Looks up whether the child of a step has ended. An unfinished child is looked up again only after its end is
- * reported, so thousands of children cost one lookup each.
+ * Looks up whether the child of a step has ended. An unfinished child is looked up again only after its end was
+ * reported, so that thousands of children cost one lookup each.
  */
 export function lookUpChild(turn: Turn, step: StepState): void {
   const { state } = turn;
@@ -14,7 +14,10 @@ export function lookUpChild(turn: Turn, step: StepState): void {
   turn.effect({ type: 'child.find', step: stepKeyOf(step), runId });
 }
 
-/** Handles a step's timeout: an ended child settles the step; any other is cancelled and cleans up. */
+/**
+ * Handles the timeout of a step with a child. A child that has ended settles the step. Any other child is cancelled
+ * and cleans up.
+ */
 export function expireChild(turn: Turn, step: StepState): void {
   if (!isOpen(turn.state, step)) lookUpChild(turn, step);
   else if (!turn.state.draining && step.flight === 'idle') {
@@ -24,7 +27,8 @@ export function expireChild(turn: Turn, step: StepState): void {
 }
 
 /**
- * Marks the wait of a step whose child was cancelled durably: after a crash in between, the step is due again.
+ * Records that the child of a step was cancelled durably. If the service crashes before this is written, the step is
+ * due again.
  */
 export function noteChildCancelled(turn: Turn, step: StepState): void {
   if (step.record.status !== 'waiting' || !step.wait) return;
@@ -34,12 +38,12 @@ export function noteChildCancelled(turn: Turn, step: StepState): void {
   turn.touchStep(step);
 }
 
-/** Whether the child was unfinished at its lookup, and no end has been reported since. */
+/** Returns whether the child was unfinished at its latest lookup, and no end has been reported since. */
 function isOpen({ endedChildren }: RunState, { wait, openChild }: StepState): boolean {
   return openChild !== null && openChild === wait?.runId && !endedChildren.has(openChild);
 }
 
-/** Cancels the child of a step that ends with its run or job, once. */
+/** Cancels, once, the child of a step that ends with its run or job. */
 export function cancelChildOf(turn: Turn, step: StepState): string | undefined {
   const { cancelledChildren } = turn.state;
   const runId = step.wait?.for === 'child' ? step.wait.runId : undefined;
@@ -50,7 +54,7 @@ export function cancelChildOf(turn: Turn, step: StepState): string | undefined {
 }
 
 /**
- * Whether all children of an ending run have ended; undefined while the store is read. The steps alone do not
+ * Returns whether all children of an ending run have ended; undefined while the store is read. The steps alone do not
  * suffice: after a crash, or without a wait, they may not list every child.
  * @spec docs/decisions/0171
  */
@@ -70,7 +74,7 @@ export function haveChildrenEnded(turn: Turn): boolean | undefined {
   return undefined;
 }
 
-/** Records the unfinished children of the run and cancels those not known before. */
+/** Records the unfinished children of the run, and cancels those that were not known before. */
 export function noteOpenChildren(turn: Turn, open: string[] | null, ended: readonly string[]): void {
   const { state } = turn;
   state.isReadingChildren = false;

@@ -1,19 +1,20 @@
 import { type CleanUpTimer, type Hold, isAtWork, type StepState } from '../run/state.ts';
 import type { Turn } from './turn.ts';
 
-/** Stored times of the clean-up limit of a run or job. */
+/** Stored times of the clean-up of a run or job, from which its time limit follows. */
 export interface LimitTimes {
   endingAt: number | null;
   endingHeldAt: number | null;
 }
 
-/** Clean-up limit of the runs of a definition, in ms. */
+/** Returns the time limit for the clean-up of a run, in ms. */
 export function cleanUpMsOf({ state, program }: Turn): number {
   return program.workflow.definition.cleanUpTimeoutMs ?? state.limits.cleanUpMs;
 }
 
 /**
- * Whether the time limit of a clean-up has passed. The limit is stored, and paused while a clean-up is held up.
+ * Returns whether the time limit of a clean-up has passed. The times are stored. The limit is paused while the
+ * clean-up waits for something outside of it.
  * @spec docs/decisions/0170
  */
 export function isLimitOver(turn: Turn, timer: CleanUpTimer, times: LimitTimes, hold: Hold): boolean {
@@ -22,7 +23,7 @@ export function isLimitOver(turn: Turn, timer: CleanUpTimer, times: LimitTimes, 
   return timer.isOver;
 }
 
-/** Returns when the limit passes if nothing changes; null when it has not started, is paused or has passed. */
+/** Returns when the limit passes if nothing changes; null if it has not started, is paused or has passed. */
 export function limitEndsAt(
   turn: Turn,
   { isOver }: CleanUpTimer,
@@ -34,7 +35,7 @@ export function limitEndsAt(
   return hold === 'plugin' ? endingHeldAt + turn.state.limits.maxPluginWaitMs : null;
 }
 
-/** Starts, pauses or resumes the timer. True when the stored times changed. */
+/** Starts, pauses or resumes the timer. Returns whether the stored times changed. */
 export function countLimit(turn: Turn, timer: CleanUpTimer, times: LimitTimes, hold: Hold): boolean {
   if (timer.isOver) return false;
   const { now } = turn;
@@ -51,23 +52,26 @@ export function countLimit(turn: Turn, timer: CleanUpTimer, times: LimitTimes, h
   return hasChanged;
 }
 
-/** Returns the wait that pauses the clean-up of these steps; null when none does. */
+/** Returns the reason that pauses the clean-up of these steps; null if there is none. */
 export function holdOf(turn: Turn, steps: readonly StepState[]): Hold {
   if (steps.some((step) => awaitsOthers(step) || isQueued(turn, step))) return 'others';
   return steps.some(awaitsPlugin) ? 'plugin' : null;
 }
 
-/** Excludes children started by the clean-up itself: their time counts towards its limit. */
+/**
+ * Returns whether the step waits for a decision, or for a child that is being cancelled. A child that the clean-up
+ * itself started is excluded: its duration counts towards the limit.
+ */
 const awaitsOthers = ({ wait, stopped }: StepState): boolean =>
   wait?.for === 'decision' || (wait?.for === 'child' && stopped !== null);
 
-/** Whether the step is queued for a slot or for a process of its plugin. */
+/** Returns whether the step is queued for a slot or for a process of its plugin. */
 function isQueued(turn: Turn, step: StepState): boolean {
   if (step.flight === 'queued') return true;
   const mayBeQueued = isAtWork(step) && step.record.attemptAt === null && !step.wasAway;
   return mayBeQueued && turn.step(step).kind.reportsBegin === true;
 }
 
-/** Whether the step waits for its plugin, or retries it after such a wait. */
+/** Returns whether the step waits for its plugin, or calls it again after such a wait. */
 const awaitsPlugin = ({ wait, wasAway, record }: StepState): boolean =>
   wait?.for === 'plugin' || (wasAway && record.status === 'running');

@@ -7,8 +7,8 @@ import { setRun } from './records.ts';
 import { replayHold } from './replay-state.ts';
 import type { Turn } from './turn.ts';
 
-// Clean-up phase of a run that was cancelled or timed out, with its own time limit.
-// @spec docs/workflows.md "Cancelling and clean-up"
+// This module implements the clean-up phase of a run that was cancelled or timed out. The phase has its own time
+// limit. @spec docs/workflows.md "Cancelling and clean-up"
 
 export function beginCleanUp(turn: Turn, how: RunEnding, by: 'engine' | 'caller'): void {
   turn.state.ending = how;
@@ -16,13 +16,15 @@ export function beginCleanUp(turn: Turn, how: RunEnding, by: 'engine' | 'caller'
   setRun(turn, 'cancelling', by, how === 'timed_out' ? { reason: 'timeout' } : undefined);
 }
 
-/** Whether the clean-up limit has passed; the remaining steps are then stopped. */
+/** Returns whether the clean-up limit has passed. The remaining steps are then stopped. */
 export function isOverdue(turn: Turn): boolean {
   const { ending, cleanUp, run } = turn.state;
   return ending !== null && isLimitOver(turn, cleanUp, run, runHold(turn));
 }
 
-/** Starts, pauses or resumes the clean-up timer of the run, or those of its jobs. */
+/**
+ * Starts, pauses or resumes the clean-up timer of an ending run. If the run is not ending, applies to its ending jobs.
+ */
 export function countCleanUps(turn: Turn): void {
   const { state } = turn;
   if (state.ending) {
@@ -34,7 +36,7 @@ export function countCleanUps(turn: Turn): void {
       turn.touchJob(job);
 }
 
-/** Times at which the limits pass. */
+/** Returns when the clean-up limit of an ending run passes. If the run is not ending, applies to its ending jobs. */
 export function cleanUpEnds(turn: Turn): Array<number | null> {
   const { state } = turn;
   if (state.ending) return [limitEndsAt(turn, state.cleanUp, state.run, runHold(turn))];
@@ -50,7 +52,7 @@ export function cleanUpOutcome(turn: Turn): CleanUpOutcome {
   return { isOverdue: isLate, limitMs: cleanUpMsOf(turn), pluginWaitMs };
 }
 
-/** Records that the ending run waits and has no work in flight. */
+/** Records that the ending run is waiting and has no work in flight. */
 export function parkCleanUp(turn: Turn): void {
   const { wakeAt } = turn.state.run;
   turn.touchRun();

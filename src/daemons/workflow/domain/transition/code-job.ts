@@ -12,12 +12,12 @@ import { advanceStep, endStep, stopStep } from './steps.ts';
 import { isBehindSuspect } from './suspect-steps.ts';
 import type { Turn } from './turn.ts';
 
-// The job of a workflow in code. Each replay starts the function at its first line, returns recorded results for
-// finished steps, and ends when all branches wait. @spec docs/workflows.md "Workflows in code"
+// This module advances the job of a workflow in code. Each replay starts the function at its first line, returns
+// recorded results for finished steps, and ends when all branches wait. @spec docs/workflows.md "Workflows in code"
 
 /** Maximum duration of a replay. */
 const MAX_REPLAY_MS = hours(2);
-/** Afterwards no step starts in the replay, which leaves each step its longest duration. */
+/** Age of a replay after which no step starts in it, so that each step in flight has its longest duration left. */
 const RECYCLE_MS = MAX_REPLAY_MS - minutes(60);
 
 export function advanceCode(turn: Turn, code: CodeState, job: JobState): void {
@@ -35,7 +35,7 @@ export function advanceCode(turn: Turn, code: CodeState, job: JobState): void {
   if (job.record.status !== status) setJob(turn, job, status);
 }
 
-/** Cancels all steps outside the clean-up; from their errors the function learns that its run is ending. */
+/** Cancels all steps outside the clean-up. From their errors, the function learns that its run is ending. */
 export function cleanUpCode(turn: Turn, code: CodeState, job: JobState): void {
   learn(code, job);
   if (!code.knowsEnding) {
@@ -48,7 +48,7 @@ export function cleanUpCode(turn: Turn, code: CodeState, job: JobState): void {
   advanceCode(turn, code, job);
 }
 
-/** Aborts the replay in flight when the run or job ends. */
+/** Stops the function and aborts the replay in flight when the run or job ends. */
 export function stopCode(turn: Turn, code: CodeState, how: RunEnding): void {
   code.isStopped = true;
   stopRest(turn, code);
@@ -63,7 +63,7 @@ export function isClosing({ state, monotonic }: Turn, { startedAt }: ReplayState
   return state.draining || monotonic >= startedAt + RECYCLE_MS;
 }
 
-/** Whether the function should request a waiting step again. */
+/** Returns whether the function can continue with a step, because the step has ended or its wait is over. */
 export function isReady(turn: Turn, job: JobState, index: number): boolean {
   const step = stepAtIndex(job, index);
   const { record, wait } = step;
@@ -76,7 +76,7 @@ export function isReady(turn: Turn, job: JobState, index: number): boolean {
   return turn.state.inbox.some((entry) => entry.kind === wait?.for && entry.name === name);
 }
 
-/** Schedules a replay unless the job waits. */
+/** Decides at the first advance whether a replay is due. While the job waits, a replay is due only if it is forced. */
 function learn(code: CodeState, job: JobState): void {
   if (code.due !== null) return;
   code.due = job.record.status !== 'waiting' || code.mustReplay;
@@ -88,7 +88,7 @@ function stopRest(turn: Turn, code: CodeState): void {
   code.isResting = false;
 }
 
-/** Steps of the function itself advance only when it requests them; other steps advance on their own. */
+/** Returns whether a step may advance. A step of the function itself advances only when the function requests it. */
 function mayAdvance(turn: Turn, { replay }: CodeState, job: JobState, step: StepState): boolean {
   if (isFinal(step.record.status)) return false;
   if (!isOwnStep(turn.step(step))) return true;
@@ -107,7 +107,7 @@ function beginReplay(turn: Turn, code: CodeState, job: JobState): void {
   }
   code.slot = 'held';
   code.due = false;
-  // Shared with the replay: results that are still owed to it at its end start the next replay.
+  // The replay shares this set. Results that it has not received when it ends start the next replay.
   code.owed = new Set();
   code.replay = {
     id: ++code.replays,
@@ -142,7 +142,7 @@ function finish(turn: Turn, code: CodeState, job: JobState, verdict: Verdict): v
     job.outputs = { result: verdict.output };
     job.record.outputs = JSON.stringify(job.outputs);
   }
-  // A function that never learned of the ending completed its work, so its own outcome counts.
+  // A function that never learned that its run is ending completed its work, so its own outcome counts.
   if (job.record.ending && code.wasTold) {
     const error = 'error' in verdict && !verdict.isCancel ? verdict.error : undefined;
     setJob(turn, job, job.record.ending, error);

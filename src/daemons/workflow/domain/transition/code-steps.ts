@@ -9,15 +9,21 @@ import { pendingStep } from '../run/parts.ts';
 import type { Program } from '../run/program.ts';
 import { type JobState, newStepState, type RunState, type StepState, stepAtIndex } from '../run/state.ts';
 
-/** Maximum steps of a run, children not counted. Longer workflows use children, so that replays stay short. */
+/** Maximum steps of a run, not counting child runs. Longer workflows use child runs, so that replays stay short. */
 const MAX_STEPS = 1000;
 const MAX_CHILDREN = 10_000;
 const MAX_INPUT_CHARS = 1024 * 1024;
 
-/** `isFatal`: the error fails the run even if the function catches it. */
+/**
+ * The requested step, or the error of the request. `isFatal` means that the error fails the run even if the function
+ * catches it.
+ */
 export type EnteredStep = { step: StepState; isNew: boolean } | { error: RunError; isFatal: boolean };
 
-/** Returns the step that the function requests. Returns an error when another step was recorded at that place, because the code has changed. */
+/**
+ * Returns the step that the function requests, or an error if another step was recorded at this point of the function,
+ * because the code has changed.
+ */
 export function enteredStep(
   { run, code }: RunState,
   program: Program,
@@ -78,7 +84,10 @@ function fullError({ steps, children }: KnownSteps, { uses }: EnterStep): RunErr
   };
 }
 
-/** Whether a ready step lets the function continue. A `ctx.all` continues only when its last item ends. */
+/**
+ * Returns whether a step is ready with which the function can continue. A `ctx.all` continues only when its last item
+ * ends.
+ */
 export function canContinue({ known, owed }: CodeState, isReady: (index: number) => boolean): boolean {
   const open = new Set<string>();
   const ready: Array<string | undefined> = [];
@@ -91,8 +100,8 @@ export function canContinue({ known, owed }: CodeState, isReady: (index: number)
 }
 
 /**
- * Returns an error when the function returned without all recorded steps, so its code has changed. `missedId` names a
- * step that was recalled but not requested.
+ * Returns an error when the function returned without requesting all recorded steps, because its code has changed.
+ * `missedId` is the id of a step that was recalled but not requested.
  */
 export function missedError(
   run: RunRecord,
@@ -104,7 +113,7 @@ export function missedError(
   return missed && changedError(run, missed, 'the end');
 }
 
-/** Returns an error for a function that never requests the finished step it waits for: its code has changed. */
+/** Returns the error for a function that waits without requesting the step that has ended: its code has changed. */
 export function strayedError(
   run: RunRecord,
   { steps }: JobState,
@@ -122,7 +131,10 @@ function isMissed({ record }: StepState, met: ReadonlySet<number>, missedId: str
   return !met.has(record.index) || (missedId !== undefined && foundIn(record).id === missedId);
 }
 
-/** Seed of randomness and time. A rerun keeps those of the run whose steps it took over. */
+/**
+ * Returns the seed and start time of a replay, from which its random numbers and times follow. A rerun keeps those of
+ * the run whose steps it took over.
+ */
 export function originOf({ run, code }: RunState): { seed: string; startedAt: number } {
   for (const { origin } of code!.known.found.values()) if (origin !== undefined) return origin;
   return { seed: run.id, startedAt: run.startedAt ?? run.createdAt };

@@ -4,7 +4,7 @@ import type { Verdict } from '../run/code-state.ts';
 import type { JobState } from '../run/state.ts';
 import type { Turn } from './turn.ts';
 
-/** Returns the outcome of a function that returned; too large an output becomes an error. */
+/** Returns the outcome of a function that returned. An output above the size limit becomes an error. */
 export function outputOf(output: JsonValue, maxChars: number): Verdict {
   const chars = JSON.stringify(output).length;
   if (chars <= maxChars) return { output };
@@ -12,7 +12,10 @@ export function outputOf(output: JsonValue, maxChars: number): Verdict {
   return { error: { code: 'PAYLOAD_TOO_LARGE', message, details: { chars, limit: maxChars } } };
 }
 
-/** Uses the same message as a failed step of a definition. */
+/**
+ * Returns the error of a function that threw. For an error of a step, the message is that of a failed step of a
+ * definition.
+ */
 export function errorOf(
   turn: Turn,
   job: JobState,

@@ -5,7 +5,7 @@ import { isFailure, type JobState } from '../run/state.ts';
 export interface CleanUpOutcome {
   isOverdue: boolean;
   limitMs: number;
-  /** Maximum plugin wait in ms, if the clean-up exceeded it; else null. */
+  /** Maximum plugin wait in ms if the clean-up exceeded it; otherwise null. */
   pluginWaitMs: number | null;
 }
 
@@ -18,7 +18,7 @@ export interface EndedRun {
   timeoutMs: number | undefined;
 }
 
-/** Returns the error of a cancelled or timed-out run: the timeout, and any failure of its clean-up. */
+/** Returns the error of a cancelled or timed-out run. It contains the timeout and any failure of the clean-up. */
 export function endingError({ ending, timeoutMs, ...run }: EndedRun): RunError | null {
   const cleanUp = cleanUpError(run);
   if (ending === 'cancelled') return cleanUp;

@@ -13,7 +13,7 @@ import { scopeOf } from './scopes.ts';
 import { advanceStep, endStep, stepHolds, stopStep } from './steps.ts';
 import type { Turn } from './turn.ts';
 
-// Jobs: dependencies, matrix combinations, steps in order, and the end.
+// This module advances jobs: their dependencies, matrix combinations, steps in order, and end.
 
 /** Advances all matrix combinations of a job. */
 export function advanceGroup(turn: Turn, job: CompiledJob): void {
@@ -54,7 +54,8 @@ export function stopGroup(turn: Turn, job: CompiledJob, how: RunEnding): void {
 }
 
 /**
- * Whether a job ends with its run: jobs whose `if` holds on cancel continue. Undefined while a thread evaluates it.
+ * Returns whether a job ends with its run. A job whose `if` holds on cancel continues. Undefined while a thread
+ * evaluates the `if`.
  */
 function endsWithRun(turn: Turn, job: CompiledJob, one: JobState): boolean | undefined {
   if (!turn.state.ending || one.record.ending) return false;
@@ -88,7 +89,7 @@ function advanceJob(turn: Turn, job: JobState): void {
   finishJob(turn, job);
 }
 
-/** A job waits while its current step does. */
+/** Sets the job to `waiting` while its current step waits. */
 function followStep(turn: Turn, job: JobState, step: StepState): void {
   const status = step.record.status === 'waiting' ? 'waiting' : 'running';
   if (job.record.status !== status) setJob(turn, job, status);
@@ -123,10 +124,10 @@ function finishJob(turn: Turn, job: JobState): void {
   });
 }
 
-/** Ends the steps of an ending job in order; steps whose `if` holds on cancel run as clean-up. */
+/** Ends the steps of an ending job in order. Steps whose `if` holds on cancel run as clean-up. */
 function cleanUpJob(turn: Turn, job: JobState, how: RunEnding): void {
   const { state } = turn;
-  // When the run itself ends, its own limit covers all jobs.
+  // When the run itself ends, the run's own limit covers all jobs.
   if (!state.ending && isLimitOver(turn, job.cleanUp, job.record, holdOf(turn, job.steps))) {
     stopJob(turn, job, how);
     return;

@@ -10,7 +10,10 @@ import type { Evaluated, Turn } from './turn.ts';
 
 const MAX_COMBINATIONS = 256;
 
-/** Decides whether the job runs, and expands its matrix. Undefined while a dependency or an evaluation is pending. */
+/**
+ * Decides whether the job runs, and expands its matrix. Returns undefined while a dependency or an evaluation is
+ * pending.
+ */
 export function unfold(turn: Turn, job: CompiledJob): JobState[] | undefined {
   const { state } = turn;
   const seen = seenByJob(turn, job);
@@ -37,7 +40,7 @@ export function unfold(turn: Turn, job: CompiledJob): JobState[] | undefined {
   }
 }
 
-/** Whether the `if` of a job holds; undefined while a thread evaluates it. */
+/** Returns whether the `if` of a job holds; undefined while a thread evaluates it. */
 export function groupHolds(
   turn: Turn,
   job: CompiledJob,
@@ -49,7 +52,7 @@ export function groupHolds(
   return turn.ask(id, job.condition, target, () => scopeOf(turn, single, seen));
 }
 
-/** Run state that the `if` of a job sees; undefined while a dependency is unfinished. */
+/** Returns the run state that the `if` of a job sees; undefined while a dependency is unfinished. */
 function seenByJob({ state, program }: Turn, { needs }: CompiledJob): Scope['state'] | undefined {
   const results = needs.map((id) => resultOf(state, program, id));
   if (results.includes(null)) return undefined;
@@ -83,12 +86,12 @@ function expand(
     return [single];
   }
   turn.state.groups.set(job.id, jobs);
-  // Stores pending combinations too, so that a service that resumes the run knows them.
+  // Pending combinations are stored too, so that a service that resumes the run knows them.
   if (all) for (const one of jobs) turn.touchJob(one);
   return jobs;
 }
 
-/** Throws when expanded matrices exceed MAX_STEPS, which a small definition can reach. */
+/** Throws when the expanded matrices exceed MAX_STEPS. Even a small definition can reach that limit. */
 function requireRoom({ state, program }: Turn, more: number): void {
   let known = 0;
   for (const [id, jobs] of state.groups) known += (jobs?.length ?? 0) * program.job(id).steps.length;
@@ -96,7 +99,7 @@ function requireRoom({ state, program }: Turn, more: number): void {
     throw new Error(`the run would have ${known + more} steps with it; ${MAX_STEPS} are the most`);
 }
 
-/** Returns every combination of a matrix's lists, the first list varying slowest. */
+/** Returns every combination of a matrix's lists. The value of the first list varies slowest. */
 function combinations(matrix: Record<string, JsonValue>): Array<Record<string, JsonValue>> {
   let all: Array<Record<string, JsonValue>> = [{}];
   for (const [name, values] of Object.entries(matrix)) {

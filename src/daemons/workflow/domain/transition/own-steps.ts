@@ -4,14 +4,14 @@ import { type StepKey, type StepState, stepAt, stepKeyOf } from '../run/state.ts
 import { abortReplay } from './replay-abort.ts';
 import type { Turn } from './turn.ts';
 
-// Steps of the function itself, which run within its process.
+// This module handles steps of the function itself, which run within its process.
 
-/** Time after a step's timeout until its process is ended. */
+/** Time after a step's timeout at which its process is ended. */
 const OVERRUN_MS = seconds(2);
-/** Time that a cancelled step has for its own clean-up. */
+/** Time that a cancelled step has to clean up. */
 const CANCEL_GRACE_MS = seconds(5);
 
-/** Lets the function begin its step, by answering its request. */
+/** Lets the function begin a step by answering its request. */
 export function beginOwnFlight(turn: Turn, step: StepState, { attempt, stepId }: Attempt): void {
   const { code, run } = turn.state;
   code?.replay?.flying.set(step.record.index, {
@@ -45,7 +45,7 @@ export function endOverrun(turn: Turn, key: StepKey): void {
   const { step, job } = stepAt(state, key);
   if (!replay?.flying.has(step.record.index)) return;
   const isLeftAlone = (other: StepState): boolean => !other.stopped && replay.flying.has(other.record.index);
-  // Other branches still clean up in the same process. Their clean-up has its own limit.
+  // Other branches still clean up in the same process, and their clean-up has its own limit.
   if (step.stopped && job.steps.some(isLeftAlone)) {
     armOverrun(turn, key, OVERRUN_MS);
     return;

@@ -6,20 +6,20 @@ import { isFinal } from '../states.ts';
 import type { Turn } from './turn.ts';
 
 const MAX_STEPS = 1000;
-/** Maximum size of a page in characters of JSON. */
+/** Maximum size of a page of recalled steps, in characters of JSON. */
 const MAX_CHARS = 512 * 1024;
 
 export interface RecalledPage {
   steps: RecalledStep[];
-  /** Indexes of `steps` in the run. */
+  /** Index within the run of each entry of `steps`. */
   indexes: number[];
-  /** Position at which the next page starts; null at the end. */
+  /** Position at which the next page starts; null on the last page. */
   next: number | null;
 }
 
 /**
- * Returns the steps from position `after` on that have ended or wait outside the function. A replay reads them in pages
- * instead of one by one.
+ * Returns the steps from position `after` on that have ended or that wait outside the function. A replay reads them in
+ * pages and not one by one.
  * @spec docs/decisions/0175
  */
 export function recalledPage(

@@ -7,12 +7,13 @@ import { isFinal, move } from '../states.ts';
 import { StepFailure } from '../steps/retry-policy.ts';
 import type { Turn } from './turn.ts';
 
-// Status changes of a run and its parts: each is checked against the state table and written with its event.
+// This module changes the status of runs, jobs and steps. Each change is checked against the state table and written
+// with its event.
 
-/** Waits that are part of an attempt; other waits lie between two attempts. */
+/** Reasons to wait during an attempt. A step that waits for any other reason is between two attempts. */
 const WAITS_OUTSIDE: ReadonlySet<string> = new Set(['time', 'signal', 'approval', 'child']);
 
-/** Maximum total output of a run's steps, in characters of JSON: all are in memory while the run is active. */
+/** Maximum total output of a run's steps, in characters of JSON. All outputs are in memory while the run is active. */
 const MAX_KEPT_CHARS = 32 * 1024 * 1024;
 
 export function setRun(
@@ -68,7 +69,7 @@ function endStepRecord(state: RunState, step: StepState, now: number): void {
   step.wait = null;
 }
 
-/** A finished step is progress: the run is no suspect any more. */
+/** Resets the crash counts. A finished step is progress, so the run is no longer a suspect. */
 function clearCrashes(turn: Turn): void {
   const { run } = turn.state;
   if (run.crashes + run.kills === 0) return;
@@ -141,7 +142,7 @@ export function noteError(step: StepState, error: RunError): void {
   step.record.error = JSON.stringify(error);
 }
 
-/** Lets a step wait until `wakeAt`, or for something else only if it is null. */
+/** Sets a step to `waiting` until an event ends the wait, or until `wakeAt` unless that is null. */
 export function park(
   turn: Turn,
   step: StepState,

@@ -10,7 +10,7 @@ const TIMED_OUT: AbortError = {
 
 export const abortErrorOf = (how: RunEnding): AbortError => (how === 'cancelled' ? CANCELLED : TIMED_OUT);
 
-/** Aborts the replay in flight, once. */
+/** Aborts the replay in flight, unless it is already aborted. */
 export function abortReplay(turn: Turn, error: AbortError): void {
   const replay = turn.state.code?.replay;
   if (!replay || replay.isAborted) return;

@@ -11,14 +11,14 @@ import { errorOf, outputOf, WITHOUT_RESULT } from './code-verdict.ts';
 import { settleAttempt } from './settle.ts';
 import type { Turn } from './turn.ts';
 
-/** Maximum retries of a replay that cannot run: no host, no capacity, a killed process. */
+/** Maximum retries of a replay that cannot run because there is no host, no capacity, or its process was killed. */
 const MAX_FAILURES = 10;
 const MAX_PAUSE_SECONDS = 60;
 const PASSING_CLASSES = new Set(['network', 'rate_limit', 'server']);
 
 type Failed = Extract<ReplayOutcome, { end: 'failed' }>;
 
-/** Ends the replay in flight: fails its steps in flight, and decides whether another replay follows. */
+/** Ends the replay in flight. Its steps in flight fail, and another replay may follow. */
 export function endReplay(
   turn: Turn,
   code: CodeState,
@@ -59,8 +59,8 @@ function failSteps(turn: Turn, job: JobState, indexes: readonly number[], failur
 }
 
 /**
- * Error for the steps in flight when a replay broke off. Among several steps, or beside one that timed out, the culprit
- * is unknown, so they count as interrupted.
+ * Returns the failure of the steps in flight when a replay broke off. With several steps, or after a timeout, it is
+ * unknown which step was the cause, so all count as interrupted.
  */
 function failureInFlight(failure: Failure, flights: number, isAborted: boolean): Failure {
   const isBlameless = isAborted || (failure.errorClass === 'code' && flights > 1);
@@ -92,7 +92,9 @@ function judge(
   }
 }
 
-/** Handles a failed replay, which failed its in-flight steps. Without any, it is retried if that may help. */
+/**
+ * Handles a failed replay. If it had steps in flight, those failed. Otherwise the replay is retried if that may help.
+ */
 function takeFailure(
   turn: Turn,
   code: CodeState,

@@ -15,12 +15,12 @@ import { abortReplay, CANCELLED } from './replay-abort.ts';
 import { plainFailure, settleAttempt } from './settle.ts';
 import type { Turn } from './turn.ts';
 
-/** Maximum time that the function may compute between steps; afterwards it counts as hung. */
+/** Maximum time that the function may compute between steps. After that, it counts as hung. */
 const MAX_IDLE_MS = seconds(60);
 
 type RequestEvent = Extract<RunEvent, { replay: number; request: number | null }>;
 
-/** Handles a call of the function. True when the run has to be advanced. */
+/** Handles a call of the function. Returns whether the run must be advanced. */
 export function takeRequest(turn: Turn, code: CodeState, event: RequestEvent): boolean {
   const { replay } = code;
   if (!replay || replay.id !== event.replay) {
@@ -55,12 +55,12 @@ function refuse(turn: Turn, request: number, error: RunError): void {
   turn.effect({ type: 'replay.refuse', request, error });
 }
 
-/** Marks the run as in flight, so that a crash counts against it. */
+/** Marks the run as in flight, so that a crash counts against it. Returns whether the run must be advanced. */
 function begin(turn: Turn, replay: ReplayState, request: number | null): boolean {
   if (!replay.hasBegun) turn.mark();
   replay.hasBegun = true;
   if (request !== null) turn.effect({ type: 'replay.reply', request, reply: { begun: true } });
-  // The limit of the clean-up counts from this point.
+  // The time limit of the clean-up counts from this point.
   return turn.state.run.ending !== null;
 }
 
@@ -100,7 +100,7 @@ function enter(
   if (isNew) turn.touchStep(step);
   replay.asked.set(step.record.index, request);
   replay.met.add(step.record.index);
-  // Finished steps and steps that wait outside the function need no advance; a replay requests thousands of them.
+  // Finished steps and steps that wait outside the function need no advance, and a replay requests thousands of them.
   const { status } = step.record;
   return !isFinal(status) && !(status === 'waiting' && !isOwnStep(turn.step(step)));
 }
@@ -133,7 +133,7 @@ function settle(
   settleAttempt(turn, step, { failure }, { isIdempotent: false });
 }
 
-/** Answers all requests whose outcome is known. */
+/** Answers all open requests whose outcome is known. */
 export function answerRequests(turn: Turn, code: CodeState, replay: ReplayState): void {
   const job = jobAt(turn.state, CODE_JOB);
   for (const [index, request] of replay.asked) {
@@ -166,7 +166,7 @@ function answerFor(turn: Turn, replay: ReplayState, step: StepState): StepAnswer
   return record.status !== 'running' && isClosing(turn, replay) ? { state: 'wait' } : undefined;
 }
 
-/** Answers which waiting steps the function requests again, and which running steps it aborts. */
+/** Tells the function which waiting steps to request again and which running steps to abort. */
 function tellWatcher(turn: Turn, job: JobState, { known }: CodeState, replay: ReplayState): void {
   const idOf = (index: number): string => known.found.get(index)!.id;
   const ready = [...replay.owed].filter((index) => isReady(turn, job, index)).map(idOf);
@@ -185,7 +185,7 @@ function endWatch(turn: Turn, replay: ReplayState, ready: string[] = [], stop: s
   if (request !== null) turn.effect({ type: 'replay.reply', request, reply: { ready, stop } });
 }
 
-/** Ends a function without open requests or in-flight steps in time, because it only occupies a process. */
+/** Sets a timer that ends a function without open requests or in-flight steps, because it only occupies a process. */
 function setIdleTimer(turn: Turn, replay: ReplayState): void {
   const isIdle = replay.hasBegun && replay.asked.size + replay.flying.size === 0;
   if (isIdle) {

@@ -7,7 +7,7 @@ import { isFinal } from '../states.ts';
 
 export const FAILED_STATES: ReadonlySet<string> = new Set<PartStatus>(['failed', 'timed_out']);
 
-/** Returns the result of a job over all combinations; null while one is unfinished. */
+/** Returns the result of a job over all its matrix combinations; null while a combination is unfinished. */
 export function resultOf({ groups }: RunState, program: Program, jobId: string): PartStatus | null {
   const jobs = groups.get(jobId);
   if (!jobs?.every(({ record }) => isFinal(record.status))) return null;
@@ -18,7 +18,7 @@ export function resultOf({ groups }: RunState, program: Program, jobId: string):
   return states.every((status) => status === 'skipped') ? 'skipped' : 'succeeded';
 }
 
-/** Returns results and outputs of jobs; outputs of a matrix are merged, those of later combinations winning. */
+/** Returns results and outputs of jobs. Outputs of matrix combinations are merged, and later combinations win. */
 export function needsScope(state: RunState, program: Program, needs: Iterable<string>): Scope['needs'] {
   return Object.fromEntries(
     [...needs].map((id) => {

@@ -12,7 +12,7 @@ import type { Turn } from './turn.ts';
 import { waitReasonOf } from './wait-reason.ts';
 import { wakesOf } from './wakes.ts';
 
-/** Starts or continues a claimed run. */
+/** Starts a run, or continues it after a claim. */
 export function beginRun(turn: Turn): void {
   const { state, program } = turn;
   const { run } = state;
@@ -31,7 +31,7 @@ export function beginRun(turn: Turn): void {
   turn.event({ type: isFirst ? 'run.started' : 'run.continued' });
 }
 
-/** Makes all waits for plugins due now. */
+/** Makes all waits for plugins due immediately. */
 export function retryPlugins(turn: Turn): void {
   const { state } = turn;
   turn.effect({ type: 'plugins.retried' });
@@ -41,7 +41,7 @@ export function retryPlugins(turn: Turn): void {
   if (state.code) state.code.away = null;
 }
 
-/** Advances all jobs of a run as far as possible, and ends or parks it when it has no work in flight. */
+/** Advances all jobs of a run as far as possible. Ends or parks the run when it has no work in flight. */
 export function advanceRun(turn: Turn): void {
   const { state, program } = turn;
   const { run } = state;
@@ -67,7 +67,10 @@ function setTimer(turn: Turn): void {
   state.hasTimer = Number.isFinite(inMs);
 }
 
-/** Time to the first wake-up, in ms. Deadlines ignore clock changes, so the earliest `wakeAt` is not always first. */
+/**
+ * Returns the time to the first wake-up, in ms. Deadlines ignore clock changes, so the earliest `wakeAt` may not be
+ * the first.
+ */
 function wakesInMs(turn: Turn): number {
   return Math.min(...wakesOf(turn).map((at) => turn.leftMs(at)));
 }
@@ -104,7 +107,8 @@ function endRun(turn: Turn, jobs: readonly JobState[]): void {
   const { run } = state;
   const [first] = jobs;
   const { code } = program.workflow;
-  // Code without another step never learns of the cancellation, so the run ends with its own result.
+  // Code that requests no further step never learns of the cancellation, so the run ends with the function's own
+  // result.
   const wasUntold = code && ['succeeded', 'failed'].includes(first?.record.status ?? '');
   if (state.ending && !wasUntold) {
     const { timeoutMs } = program.workflow.definition;

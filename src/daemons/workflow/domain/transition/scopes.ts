@@ -5,7 +5,7 @@ import type { JobState, RunState } from '../run/state.ts';
 import { needsScope, stepsScope } from './results.ts';
 import type { Evaluated, Turn } from './turn.ts';
 
-/** Returns the scope in which expressions of a job are evaluated. */
+/** Returns the scope in which the expressions of a job are evaluated. */
 export function scopeOf({ state, program }: Turn, job: JobState, seen: Scope['state']): Scope {
   return {
     input: state.input,
@@ -18,7 +18,7 @@ export function scopeOf({ state, program }: Turn, job: JobState, seen: Scope['st
   };
 }
 
-/** Run state that the expressions of a job's steps see. */
+/** Returns the run state that the expressions of a job's steps see. */
 export function seenBy({ record, failed }: JobState): Scope['state'] {
   if (record.ending) return 'cancelled';
   return failed ? 'failure' : 'success';
@@ -26,7 +26,7 @@ export function seenBy({ record, failed }: JobState): Scope['state'] {
 
 /**
  * Returns the run's output: the result of its code, the definition's `outputs`, or else the outputs of all jobs that
- * have some. Undefined while a thread evaluates it.
+ * have any. Undefined while a thread evaluates the output.
  */
 export function runOutput(turn: Turn): Evaluated<JsonValue> | undefined {
   const { state, program } = turn;

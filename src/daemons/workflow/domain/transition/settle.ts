@@ -6,7 +6,7 @@ import { retryDelay, StepFailure } from '../steps/retry-policy.ts';
 import { endAttempt, failStep, noteError, park, setStep, succeed } from './records.ts';
 import type { Turn } from './turn.ts';
 
-/** Lost processes after which the step itself counts as the cause. */
+/** Number of lost processes after which the step itself counts as the cause. */
 const MAX_LOSSES = 3;
 
 /** Records the outcome of an attempt that was in flight. */
@@ -21,7 +21,7 @@ export function settleAttempt(turn: Turn, step: StepState, outcome: AttemptOutco
   else settleFailure(turn, step, outcome.failure, facts);
 }
 
-/** Ends a step whose work ended after the end of its run or job. */
+/** Ends a step whose work settled after its run or job was ended. */
 export function endStopped(turn: Turn, step: StepState, how: NonNullable<StepState['stopped']>): void {
   endAttempt(turn, step, how, null);
   setStep(turn, step, how);
@@ -48,7 +48,7 @@ function settleFailure(turn: Turn, step: StepState, failure: Failure, facts: Ste
   } else failAttempt(turn, step, failure, 'failed', facts);
 }
 
-/** Fails an attempt; another one follows if the step's retry policy allows it. */
+/** Fails an attempt. Another attempt follows if the step's retry policy allows it. */
 export function failAttempt(
   turn: Turn,
   step: StepState,
@@ -79,12 +79,12 @@ export function failAttempt(
   });
 }
 
-/** Whether a repeat of the step has no second effect. */
+/** Returns whether the step can be repeated without a second effect. */
 export function mayRepeat(turn: Turn, step: StepState, { isIdempotent }: StepFacts): boolean {
   return step.record.idempotencyKey !== null || (turn.step(step).idempotent ?? isIdempotent);
 }
 
-/** Handles a lost process like a crash: repeatable steps run again, others wait for an operator's decision. */
+/** Handles a lost process like a crash. Repeatable steps run again, others wait for an operator's decision. */
 function interrupt(turn: Turn, step: StepState, failure: Failure): void {
   const { record } = step;
   step.losses++;
@@ -95,7 +95,7 @@ function interrupt(turn: Turn, step: StepState, failure: Failure): void {
   else setStep(turn, step, 'interrupted');
 }
 
-/** Uncounts the attempt that found its plugin unavailable: its work never began. */
+/** Excludes an attempt that found its plugin unavailable from the attempt count, because its work never began. */
 function uncountAttempt(turn: Turn, step: StepState, failure: Failure): void {
   const { record } = step;
   record.attempts--;
@@ -104,7 +104,10 @@ function uncountAttempt(turn: Turn, step: StepState, failure: Failure): void {
   waitForPlugin(turn, step, failure, {});
 }
 
-/** Waits for the next plugin reload. A plugin that is loaded but fails to start is also retried after a pause. */
+/**
+ * Lets a step wait for the next plugin reload. If the plugin is loaded but fails to start, it is also retried after a
+ * pause.
+ */
 export function waitForPlugin(
   turn: Turn,
   step: StepState,
@@ -119,7 +122,7 @@ export function waitForPlugin(
   park(turn, step, { for: 'plugin', name: pluginId, message, ...more }, wakeAt, { plugin: pluginId });
 }
 
-/** Facts about kinds that do not depend on plugins. */
+/** Returns the properties of a built-in step, which do not depend on plugins. */
 export function builtInFacts(turn: Turn, step: StepState): StepFacts {
   const compiled = turn.step(step);
   if (isOwnStep(compiled)) return { isIdempotent: false };

@@ -13,7 +13,7 @@ export type StepEvent = Extract<
 >;
 type Of<Type extends StepEvent['type']> = Extract<StepEvent, { type: Type }>;
 
-/** Applies an event of one or several steps. True when the run has to be advanced at once. */
+/** Applies an event of one or several steps. Returns whether the run must be advanced at once. */
 export function takeStepEvent(turn: Turn, event: Exclude<StepEvent, { type: 'children.open' }>): boolean {
   switch (event.type) {
     case 'slot.granted':
@@ -46,7 +46,10 @@ function endLook(step: StepState): void {
   if (step.flight === 'looking') step.flight = 'idle';
 }
 
-/** Begins the attempt or replay that waited for the slot. A slot that came too late is being released. */
+/**
+ * Begins the attempt or replay that waited for the slot. If its request was withdrawn meanwhile, the slot is already
+ * being released.
+ */
 function takeSlot(turn: Turn, { owner }: Of<'slot.granted'>): boolean {
   const { state } = turn;
   if (owner === 'replay') {
@@ -65,13 +68,13 @@ function inspected(turn: Turn, { step: key, away, facts }: Of<'step.inspected'>)
   endLook(step);
   const { status, idempotencyKey } = step.record;
   if (status !== 'interrupted' && !(status === 'waiting' && step.wait?.for === 'plugin')) return true;
-  // Whether the step may run again is known only from the manifest of the missing plugin.
+  // Only the manifest of the missing plugin declares whether the step may run again.
   if (away && idempotencyKey === null) waitForPlugin(turn, step, away, { interrupted: true });
   else resumeWith(turn, step, facts);
   return true;
 }
 
-/** The mark of the evaluation is cleared even if its step has ended. */
+/** Handles evaluated input. The mark of the evaluation is cleared even if the step has ended. */
 function evaluated(turn: Turn, { step: key, attempt, input, facts }: Of<'attempt.evaluated'>): boolean {
   turn.unmark();
   const { step } = stepAt(turn.state, key);
@@ -80,13 +83,13 @@ function evaluated(turn: Turn, { step: key, attempt, input, facts }: Of<'attempt
   return false;
 }
 
-/** Returns the step if this attempt of it is in flight. */
+/** Returns the step if the attempt with this number is in flight. */
 function atWork({ state }: Turn, { step: key, attempt }: { step: string; attempt: number }) {
   const { step } = stepAt(state, key);
   return step.flight === 'working' && step.record.attempts === attempt ? step : undefined;
 }
 
-/** The clean-up timer, paused while the step was queued, resumes now. */
+/** Handles the begin of an attempt. The clean-up timer, which was paused while the step was queued, resumes now. */
 function begun(turn: Turn, event: Of<'attempt.begun'>): boolean {
   const step = atWork(turn, event);
   if (!step) return false;

@@ -40,7 +40,7 @@ export function advanceStep(turn: Turn, step: StepState, job: JobState): void {
   if (step.wait) tryWake(turn, step);
 }
 
-/** Whether the `if` of a step holds; undefined while a thread evaluates it. */
+/** Returns whether the `if` of a step holds; undefined while a thread evaluates it. */
 export function stepHolds(
   turn: Turn,
   step: StepState,
@@ -84,7 +84,7 @@ export function endStep(turn: Turn, step: StepState, how: RunEnding, isOverdue =
   setStep(turn, step, status === 'waiting' || status === 'running' ? how : 'cancelled');
 }
 
-/** Withdraws the requests of queued steps: no new work starts. */
+/** Withdraws the slot requests of queued steps, because no new work starts. */
 export function dequeue(turn: Turn, steps: readonly StepState[]): void {
   for (const step of steps) {
     if (step.flight !== 'queued') continue;

@@ -3,7 +3,10 @@ import { isAtWork, type JobState, type StepState } from '../run/state.ts';
 import { isFinal } from '../states.ts';
 import type { Turn } from './turn.ts';
 
-/** After a process with several steps is lost, steps run one at a time to find the one at fault. */
+/**
+ * Returns whether a step must wait for other steps. After the loss of a process with several steps, steps run one at a
+ * time to find the cause.
+ */
 export function isBehindSuspect(turn: Turn, { steps }: JobState, step: StepState): boolean {
   const isSuspect = ({ record, losses }: StepState): boolean => losses > 0 && !isFinal(record.status);
   const isRunning = (other: StepState): boolean =>

@@ -14,8 +14,8 @@ import { dequeue } from './steps.ts';
 import { Turn } from './turn.ts';
 
 /**
- * Applies an event to a run: changes `state` in place, and returns what to persist and what to do afterwards. It
- * depends on its arguments only, and does no I/O. Events for a run that leaves memory change nothing.
+ * Applies an event to a run. Changes `state` in place, and returns the writes and the effects that follow. The result
+ * depends on the arguments only, without I/O. Events for a run that leaves memory change nothing.
  */
 export function transition(state: RunState, event: StampedEvent, program: Program): Transition {
   const turn = new Turn(state, event, program);
@@ -26,7 +26,7 @@ export function transition(state: RunState, event: StampedEvent, program: Progra
   return turn.result();
 }
 
-/** True when the run has to be advanced at once. */
+/** Applies an event. Returns whether the run must be advanced at once. */
 function apply(turn: Turn, event: RunEvent): boolean {
   const { state } = turn;
   switch (event.type) {
@@ -62,7 +62,7 @@ function apply(turn: Turn, event: RunEvent): boolean {
   }
 }
 
-/** Adds an inbox entry and ended children. */
+/** Adds an inbox entry and ended children to the state. */
 function takeNews(state: RunState, { entry, endedChildren }: Extract<RunEvent, { type: 'news' }>): boolean {
   for (const id of endedChildren) state.endedChildren.add(id);
   if (entry && !state.seenEntries.has(entry.n)) {

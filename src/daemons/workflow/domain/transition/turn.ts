@@ -18,15 +18,17 @@ import type { Program } from '../run/program.ts';
 import { type JobState, type RunState, type StepKey, type StepState, stepKeyOf } from '../run/state.ts';
 import type { Transition, Write } from '../run/writes.ts';
 
-/** Maximum log lines stored per claim of a run: a loop that logs would fill the disk. */
+/** Maximum log lines stored per claim of a run, because a loop that logs would fill the disk. */
 const MAX_LOG_LINES = 10_000;
 const MAX_DEADLINES = 10_000;
-/** Longer waits use the wall clock only. */
+/** Maximum duration of a wait with a monotonic deadline. Longer waits use the wall clock only. */
 const MAX_SHORT_WAIT_MS = 3_600_000;
 
 export type Evaluated<Value> = { value: Value } | { failure: Failure };
 
-/** One transition in progress: its state, its circumstances, and the writes and effects so far. */
+/**
+ * One transition in progress: the state, the time and free capacity at its event, and the writes and effects so far.
+ */
 export class Turn {
   readonly state: RunState;
   readonly program: Program;
@@ -91,7 +93,7 @@ export class Turn {
     this.#records.push({ type: 'event', record: { at: this.now, ...event } });
   }
 
-  /** Redacts the message like the platform log. */
+  /** Stores a log line. The message is redacted like those of the platform log. */
   log(line: Omit<LogLineRecord, 'at'>): void {
     const lines = ++this.state.logLines;
     if (lines > MAX_LOG_LINES + 1) return;
@@ -109,14 +111,14 @@ export class Turn {
     this.#effects.push(effect);
   }
 
-  /** Takes one of the offered slots. */
+  /** Takes one of the slots that the event offered. Returns false if all are taken. */
   takeSlot(owner: StepKey | 'replay'): boolean {
     if (this.#slots.length >= this.#freeSlots) return false;
     this.#slots.push(owner);
     return true;
   }
 
-  /** Marks work outside of steps as in flight: if the service crashes during it, the run is a suspect. */
+  /** Marks work outside of steps as in flight. If the service crashes during that work, the run becomes a suspect. */
   mark(): void {
     this.state.marks++;
     this.#noteMarks();
@@ -136,7 +138,9 @@ export class Turn {
 
   // ---- deadlines --------------------------------------------------------------------------------------------------
 
-  /** Records the wall-clock deadline of a wait that begins now, so that it ends on time if the clock is set back. */
+  /**
+   * Records the wall-clock deadline of a wait that begins now, so that the wait ends on time if the clock is set back.
+   */
   note(at: number): number {
     const { deadlines } = this.state;
     const ms = at - this.now;
@@ -160,8 +164,8 @@ export class Turn {
   // ---- evaluations ------------------------------------------------------------------------------------------------
 
   /**
-   * Returns the value of an expression of the run, evaluated once. Undefined while a thread evaluates it: the event
-   * `evaluated` carries the value.
+   * Returns the value of an expression of the run, which is evaluated once. Returns undefined while a thread evaluates
+   * it: the event `evaluated` carries the value.
    */
   ask<Value>(
     id: string,
@@ -182,8 +186,8 @@ export class Turn {
   }
 
   /**
-   * Evaluates in place; undefined when a thread is needed. Nothing is evaluated in place for a run from before this
-   * boot: its in-flight mark must be durable first.
+   * Evaluates synchronously; returns undefined when a thread is needed. Expressions of a run from before this boot
+   * always need one, because the in-flight mark must be durable before the evaluation.
    */
   evaluate<Value>(what: Evaluable<Value>, scope: Scope): Evaluated<Value> | undefined {
     if (this.state.isFromBefore && what.expressions.length > 0) return undefined;

@@ -1,7 +1,9 @@
 import { WaitReason } from '../../../../contracts/index.ts';
 import type { JobState } from '../run/state.ts';
 
-/** Returns why the run as a whole waits: the first of its steps' waits in the order of `WaitReason`. */
+/**
+ * Returns why the run as a whole waits. Of several waits of its steps, the first in the order of `WaitReason` counts.
+ */
 export function waitReasonOf(jobs: readonly JobState[]): WaitReason | null {
   const waits = new Set(
     jobs.flatMap(({ steps }) =>

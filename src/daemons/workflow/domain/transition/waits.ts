@@ -8,7 +8,7 @@ import { endAttempt, failStep, succeed } from './records.ts';
 import { builtInFacts, endStopped, failAttempt, plainFailure } from './settle.ts';
 import type { Turn } from './turn.ts';
 
-/** Ends the wait of a step if it is over: for a time, signal, approval, decision, child or plugin. */
+/** Ends the wait of a step for a time, signal, approval, decision, child or plugin, if that wait is over. */
 export function tryWake(turn: Turn, step: StepState): void {
   const { wait, record } = step;
   const isDue = record.wakeAt !== null && turn.isPast(record.wakeAt);
@@ -110,7 +110,7 @@ export function settleChild(turn: Turn, step: StepState, child: RunRecord, facts
     message: `The workflow "${child.workflowId}" (run ${child.id}) ended as ${child.status}.`,
     details: { runId: child.id, status: child.status, error: child.error && JSON.parse(child.error) },
   });
-  // A cancelled child is not retried: its cancellation was deliberate.
+  // A cancelled child is not retried, because its cancellation was deliberate.
   if (child.status !== 'cancelled') {
     failAttempt(turn, step, failure, 'failed', facts);
     return;
@@ -119,7 +119,7 @@ export function settleChild(turn: Turn, step: StepState, child: RunRecord, facts
   failStep(turn, step, failure);
 }
 
-/** Failure of a step whose timeout passed before its child ended. */
+/** Returns the failure of a step whose timeout passed before its child ended. */
 function childTimeout(turn: Turn, step: StepState, { id, workflowId, status }: RunRecord): Failure {
   const { timeoutMs } = turn.step(step);
   return plainFailure('timeout', {

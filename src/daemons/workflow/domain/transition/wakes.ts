@@ -4,7 +4,10 @@ import { isFinal } from '../states.ts';
 import { cleanUpEnds } from './clean-up.ts';
 import type { Turn } from './turn.ts';
 
-/** Returns the times at which a run wakes by itself. Passed limits are excluded: they would fire repeatedly. */
+/**
+ * Returns the times at which a run wakes by itself. Limits that have passed are excluded, because they would fire
+ * repeatedly.
+ */
 export function wakesOf(turn: Turn): number[] {
   const { state } = turn;
   const times: Array<number | null> = [];
@@ -26,7 +29,10 @@ function timeoutOf({ program }: Turn, { record }: JobState): number | null {
   return record.startedAt + timeoutMs;
 }
 
-/** Due steps of code are excluded: they were reported already, and the function consumes each on reaching it. */
+/**
+ * Returns when a step wakes. Due steps of code are excluded: they were reported already, and the function consumes
+ * each when it reaches it.
+ */
 function wakeOf(turn: Turn, step: StepState): number | null {
   const { status, wakeAt } = step.record;
   if (status !== 'waiting' || wakeAt === null) return null;

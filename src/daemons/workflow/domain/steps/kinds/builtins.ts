@@ -5,12 +5,12 @@ import { type PluginAway, pluginAwayOf } from '../plugin-away.ts';
 import { StepFailure } from '../retry-policy.ts';
 import type { StepKind } from '../step-kind.ts';
 
-/** Longest limit that a definition accepts, treated as no limit. */
+/** Longest timeout that a definition accepts. It is treated as no timeout. */
 const NO_LIMIT_MS = days(366);
 const PURE = { takesSlot: false, defaultTimeoutMs: NO_LIMIT_MS, isIdempotent: () => true } as const;
 type Issue = { path: string[]; message: string };
 
-/** Sets outputs to the evaluated `with`. */
+/** Returns the evaluated `with` as the step's output. */
 export const setStep: StepKind = {
   ...PURE,
   name: 'set',
@@ -19,7 +19,7 @@ export const setStep: StepKind = {
   run: ({ input }) => ({ output: input }),
 };
 
-/** Waits `ms` milliseconds, or `until` a time (ISO 8601 or epoch milliseconds). */
+/** Waits `ms` milliseconds, or until the time `until` (ISO 8601 or epoch milliseconds). */
 export const waitStep: StepKind = {
   ...PURE,
   name: 'wait',
@@ -48,7 +48,7 @@ export const approvalStep: StepKind = {
   }),
 };
 
-/** Waits for a named signal; a signal received earlier counts. */
+/** Waits for a named signal. A signal that was received earlier counts. */
 export const signalStep: StepKind = {
   ...PURE,
   name: 'signal',
@@ -65,8 +65,8 @@ export const signalStep: StepKind = {
 
 export interface ChildStarter {
   /**
-   * Starts the child run of a step, or finds the one it started before; returns its id. After each failed attempt
-   * (`failures`) a new child starts.
+   * Starts the child run of a step, or finds the child that the step started before. Returns the id of the child.
+   * After each failed attempt (`failures`), a new child starts.
    */
   startChild(call: {
     parent: {
@@ -85,7 +85,10 @@ export interface ChildStarter {
   }): Promise<string>;
 }
 
-/** Runs another workflow, waits for its end and returns its output. The step's timeout covers the child. */
+/**
+ * Runs another workflow, waits for its end and returns its output. The step's timeout limits the duration of the
+ * child.
+ */
 export function workflowStep(children: ChildStarter): StepKind {
   return {
     ...PURE,

@@ -13,7 +13,7 @@ import { type PluginAway, pluginAwayOf } from '../plugin-away.ts';
 import { classOfCode, StepFailure } from '../retry-policy.ts';
 import type { StepCall, StepKind } from '../step-kind.ts';
 
-/** A handler declared in a manifest. */
+/** A handler that a plugin's manifest declares. */
 export interface DeclaredHandler {
   pluginId: string;
   handler: HandlerRefText;
@@ -36,25 +36,25 @@ export interface HandlerCall {
   parentSpanId: string;
   timeoutMs: number;
   signal: AbortSignal;
-  /** The call shares its process with no other call. */
+  /** Whether the call needs a process without other calls. */
   alone: boolean;
-  /** Called when the handler begins; before that, the call may be queued for a process of its plugin. */
+  /** Called when the handler begins. Before that, the call may be queued for a process of its plugin. */
   begun(): void;
-  /** Receives the handler's log lines. */
+  /** Receives the log lines of the handler. */
   log(level: string, message: string): void;
 }
 
 export interface Handlers {
-  /** Returns the plugin id in the name of a step or job handler. */
+  /** Returns the plugin id from the name of a command or job handler. */
   pluginOf(name: string): string;
-  /** Throws PLUGIN_NOT_FOUND, INVALID_HANDLER. */
+  /** Returns a declared command. Throws PLUGIN_NOT_FOUND and INVALID_HANDLER. */
   command(uses: string): DeclaredHandler;
-  /** Throws JOB_NOT_FOUND. */
+  /** Returns a declared job. Throws JOB_NOT_FOUND. */
   job(handler: string): DeclaredHandler;
   execute(call: HandlerCall): Promise<CommandResult>;
 }
 
-/** Prefix of job handlers in `uses`: a background job is a run with one such step. */
+/** Prefix of job handlers in `uses`. A background job is a run with one such step. */
 export const JOB_PREFIX = 'job:';
 const DEFAULT_TIMEOUT_MS = minutes(5);
 
@@ -133,7 +133,8 @@ async function execute(
   } catch (error) {
     const known = pluginAwayOf(error, declared.pluginId) ?? interruptedOf(error);
     if (known) throw known;
-    // An error of the handler becomes STEP_FAILED; an error before it ran keeps its code. @spec STEP_FAILED
+    // An error that the handler throws becomes STEP_FAILED. An error from before the handler ran keeps its code. @spec
+    // STEP_FAILED
     if (error instanceof PlatformError && error.code === 'EXECUTION_ERROR')
       throw handlerFailure(
         { code: 'STEP_FAILED', message: error.message, details: error.details },
@@ -150,7 +151,8 @@ function resultFailure({ error, exitCode }: CommandResult): StepFailure {
 }
 
 /**
- * Builds the failure of a handler. Its details may set `errorClass` and `retryAfterMs`; else its code gives the class.
+ * Returns the failure of a handler. The error's details may set `errorClass` and `retryAfterMs`. Without `errorClass`,
+ * the class follows from the error's code.
  */
 function handlerFailure(error: RunError, code: unknown): StepFailure {
   const said = ErrorClass.safeParse(error.details.errorClass);

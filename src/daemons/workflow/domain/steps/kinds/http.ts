@@ -10,7 +10,7 @@ export interface HttpRequest {
   url: string;
   method: string;
   headers: Array<[string, string]>;
-  /** Base64. */
+  /** Request body in base64. */
   body: string | null;
   redirect: 'follow' | 'manual';
 }
@@ -19,29 +19,32 @@ export interface HttpReply {
   url: string;
   status: number;
   headers: Array<[string, string]>;
-  /** Base64. */
+  /** Response body in base64. */
   body: string;
 }
 
-/** Sends a request under the guards of plugin fetch: no loopback, link-local or private address unless allowed. */
+/**
+ * Sends a request under the guards of plugin fetch: loopback, link-local and private addresses are refused unless
+ * allowed.
+ */
 export type HttpCall = (
   request: HttpRequest,
   options: { tenantId: string; signal: AbortSignal },
 ) => Promise<HttpReply>;
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-/** Idempotent methods by HTTP's definition. */
+/** Methods that HTTP defines as idempotent. */
 const SAFE_TO_REPEAT = new Set(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS']);
 const KEYS = ['method', 'url', 'headers', 'body', 'redirect', 'expect'];
 const EXCERPT_CHARS = 2048;
-/** Response headers with credentials, dropped because outputs are stored and shown to readers of the run. */
+/** Response headers with credentials. They are dropped, because outputs are stored and shown to readers of the run. */
 const CREDENTIAL_HEADERS = new Set([
   ...['set-cookie', 'set-cookie2', 'cookie', 'authorization', 'proxy-authorization'],
   ...['authentication-info', 'proxy-authentication-info'],
 ]);
 
 /**
- * Calls a URL and outputs `{status, url, headers, body}`, with JSON bodies parsed and credential headers removed.
+ * Calls a URL and outputs `{status, url, headers, body}`. JSON bodies are parsed, and credential headers are removed.
  * Statuses from 400 fail unless `expect` lists them. An idempotency key is sent as `Idempotency-Key`.
  */
 export function httpStep(call: HttpCall, now: () => number): StepKind {
@@ -77,7 +80,7 @@ function isLiteral(value: JsonValue | undefined): boolean {
   return typeof value === 'string' && !value.includes('{{');
 }
 
-/** Returns the URL for logs and messages, without query, fragment and credentials. */
+/** Returns the URL without query, fragment and credentials, for logs and messages. */
 function shownUrl(url: string): string {
   return url.replace(/[?#].*$/s, '').replace(/^([\w+.-]+:\/\/)[^/]*@/, '$1');
 }
@@ -114,7 +117,7 @@ function requestOf({ input, idempotencyKey }: StepCall): HttpRequest {
   };
 }
 
-/** Rejects invalid headers as a validation error: as a network error they would be retried. */
+/** Throws a validation error for an invalid header. As a network error, it would be retried. */
 function requireHeader(name: string, value: string): void {
   try {
     validateHeaderName(name);
@@ -156,7 +159,7 @@ function failureOf(
   now: number,
 ): StepFailure {
   const { body: said = null } = output;
-  // Redacts the object and not its text, since redaction goes by key names.
+  // Redaction goes by key names, so it needs the object and not its text.
   const body = typeof said === 'object' && said !== null ? JSON.stringify(redactJson(said)) : String(said);
   return new StepFailure(
     classOf(reply.status),
@@ -169,7 +172,7 @@ function failureOf(
   );
 }
 
-/** Parses `Retry-After`, in seconds or as a date, to ms; null when missing or invalid. */
+/** Converts a `Retry-After` header (seconds or a date) to ms; null when it is missing or invalid. */
 function retryAfterOf(header: string | undefined, now: number): number | null {
   if (header === undefined) return null;
   if (/^\d+$/.test(header.trim())) return Number(header) * 1000;
