@@ -4,7 +4,7 @@ import { minutes } from '../../../kit/time/duration.ts';
 import type { WorkflowStore } from '../../../store/ports/index.ts';
 
 const INTERVAL_MS = minutes(1);
-/** Batch size per transaction, so that writes of active runs can interleave. */
+/** Number of runs pruned per transaction, so that writes of active runs can interleave. */
 const RUNS_A_STEP = 200;
 const KEYS_A_STEP = 1000;
 

@@ -69,7 +69,7 @@ export class ReplayRoutes {
   }
 }
 
-/** Runs replays, and routes the calls of those in flight. */
+/** Runs replays, and routes the calls that their functions make. */
 export class Replays {
   readonly run: RunReplay;
   readonly #routes: ReplayRoutes;

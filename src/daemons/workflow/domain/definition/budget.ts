@@ -12,7 +12,7 @@ export class OverBudget extends Error {
  */
 export class Budget {
   /**
-   * Whether the evaluation runs in a thread that limits time and memory. Only there is work of unknown cost allowed.
+   * Whether the evaluation runs in a thread that limits time and memory. Work of unknown cost is allowed only there.
    */
   readonly isConfined: boolean;
   #left: number;

@@ -27,7 +27,7 @@ export const NO_KEYS: ReadonlySet<unknown> = new Set(['__proto__', 'constructor'
 /** Thrown when an expression creates too large a value. */
 export class TooLarge extends Error {}
 
-/** A node of the library's syntax tree, as its own `evaluate` methods use it. */
+/** A node of the library's syntax tree, with the fields that the library's `evaluate` methods use. */
 interface Node {
   op: string;
   args: unknown;
@@ -252,7 +252,7 @@ export function compileProgram(text: string): Program {
   const { valid, error } = program.check();
   if (!valid) throw error;
   const ast = program.ast as unknown as Node;
-  // The library runs the outermost node directly, so its own `evaluate` is wrapped.
+  // The library runs the outermost node directly, so the `evaluate` method of that node is wrapped.
   const root = ast.meta.alternate ?? ast;
   if (root.meta.macro === undefined) {
     const own = root.meta.evaluate;

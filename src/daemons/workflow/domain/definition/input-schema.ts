@@ -35,7 +35,7 @@ export interface InputSchema {
 export function compileInputSchema(schema: object, count?: PartCount): InputSchema {
   const fault = schemaFault(schema, count);
   if (fault) throw new Error(fault);
-  // The global registry of the library would keep each schema with an "id" forever.
+  // The global registry of the library is not used: it would keep each schema with an "id" forever.
   const registry = z.registry<z.core.GlobalMeta>();
   const compiled = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0], { registry });
   return {

@@ -18,7 +18,7 @@ export interface EvaluationDeps {
   dispatch(event: RunEvent): void;
 }
 
-/** Evaluates expressions in a thread. */
+/** Evaluates expressions of a run in a worker thread. */
 export class Evaluations {
   readonly #deps: EvaluationDeps;
 

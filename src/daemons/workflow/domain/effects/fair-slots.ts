@@ -22,7 +22,7 @@ export function createFairSlots(count: number): FairSlots {
   const shares = createFairShares(count);
   const waiting = createFairQueue<() => void>();
 
-  /** Takes a slot for the next queued request whose tenant may have one. */
+  /** Takes a slot for the next queued request whose tenant has not reached its share. */
   const next = () => waiting.next((tenantId) => shares.take(tenantId));
 
   function grant(): void {

@@ -20,7 +20,7 @@ export class DueRuns {
   readonly #limit: number;
   /** Tenants that have reached their fair share; `all` when no slot was free. */
   #full: ReadonlySet<string> | 'all' = new Set();
-  /** Due runs that found no free slot. They are claimed before the store is read again. */
+  /** Due runs for which no slot was free. They are claimed before the store is read again. */
   #left: RunRecord[] = [];
 
   constructor(deps: DueRunsDeps) {

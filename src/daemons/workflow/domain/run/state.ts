@@ -232,7 +232,7 @@ export type StepKey = string;
 
 export const stepKeyOf = ({ record: { jobKey, index } }: StepState): StepKey => `${jobKey} ${index}`;
 
-/** Returns the step and its job. Throws for an unknown key: an internal error. */
+/** Returns the step and its job. Throws an internal error for an unknown key. */
 export function stepAt(state: RunState, key: StepKey): { job: JobState; step: StepState } {
   const gap = key.lastIndexOf(' ');
   const job = jobAt(state, key.slice(0, gap));

@@ -216,7 +216,7 @@ export class Runs {
 
   async #find(tenantId: string, id: string): Promise<RunRecord> {
     const run = await this.#deps.store.find(tenantId, id);
-    // Jobs are included: an interrupted job can be inspected and decided like any run.
+    // Background jobs are included, because an interrupted job can be inspected and decided like any run.
     if (run) return run;
     throw new PlatformError('WORKFLOW_RUN_NOT_FOUND', `There is no run "${id}".`, { details: { runId: id } });
   }

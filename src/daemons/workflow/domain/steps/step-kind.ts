@@ -21,7 +21,7 @@ export interface StepCall {
   stepId: string;
   /** Number of the attempt, from 1. */
   attempt: number;
-  /** Failed attempts so far; attempts interrupted by a crash do not count. */
+  /** Number of failed attempts so far. Attempts interrupted by a crash do not count. */
   failures: number;
   uses: string;
   /** The step's `with` with all expressions evaluated. */

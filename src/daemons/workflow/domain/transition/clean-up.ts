@@ -22,9 +22,7 @@ export function isOverdue(turn: Turn): boolean {
   return ending !== null && isLimitOver(turn, cleanUp, run, runHold(turn));
 }
 
-/**
- * Starts, pauses or resumes the clean-up timer of an ending run. If the run is not ending, applies to its ending jobs.
- */
+/** Starts, pauses or resumes the clean-up timer of the run if it is ending, otherwise those of its ending jobs. */
 export function countCleanUps(turn: Turn): void {
   const { state } = turn;
   if (state.ending) {
@@ -36,7 +34,7 @@ export function countCleanUps(turn: Turn): void {
       turn.touchJob(job);
 }
 
-/** Returns when the clean-up limit of an ending run passes. If the run is not ending, applies to its ending jobs. */
+/** Returns when the clean-up limit of the run passes if it is ending, otherwise the limits of its ending jobs. */
 export function cleanUpEnds(turn: Turn): Array<number | null> {
   const { state } = turn;
   if (state.ending) return [limitEndsAt(turn, state.cleanUp, state.run, runHold(turn))];
