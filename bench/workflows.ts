@@ -145,7 +145,7 @@ async function openEngine(folder: string, existing?: string): Promise<Bench> {
     hadFault: false,
     oomKills: () => null,
     definitionOf: (hash) => definitions.byHash(hash),
-    definitionHere: (hash) => definitions.here(hash),
+    cachedDefinition: (hash) => definitions.cached(hash),
     evaluator,
     replays: new Replays(async () => {
       throw new Error('Workflows in code are not measured here.');

@@ -1,5 +1,5 @@
 import { PlatformError } from '../kit/errors/errors.ts';
-import { harmlessLines, spelledOut } from '../kit/security/harmless.ts';
+import { escapeAllControls, escapeToSingleLines } from '../kit/security/escape-controls.ts';
 import type { CommandContext } from './context.ts';
 
 /** Input is required but not possible: exit code 3. */
@@ -24,7 +24,11 @@ export async function confirm(context: CommandContext, question: string): Promis
   requireTerminal(context, question, 'Use --yes to confirm.');
   const { confirm: prompt } = await import('@clack/prompts');
   return (
-    (await prompt({ message: harmlessLines(question), initialValue: false, output: process.stderr })) === true
+    (await prompt({
+      message: escapeToSingleLines(question),
+      initialValue: false,
+      output: process.stderr,
+    })) === true
   );
 }
 
@@ -37,7 +41,7 @@ export async function confirmByTyping(
   if (context.globals.yes) return true;
   requireTerminal(context, question, 'Use --yes to confirm.');
   const { text, isCancel } = await import('@clack/prompts');
-  const message = `${harmlessLines(question)} Type ${word} to continue.`;
+  const message = `${escapeToSingleLines(question)} Type ${word} to continue.`;
   const typed = await text({ message, placeholder: word, output: process.stderr });
   return !isCancel(typed) && typed.trim() === word;
 }
@@ -59,10 +63,10 @@ export async function choose<Value extends string>(
   const { select, isCancel } = await import('@clack/prompts');
   const options = choices.map(({ value, label, hint }) => ({
     value: value as string,
-    label: spelledOut(label),
-    hint: spelledOut(hint),
+    label: escapeAllControls(label),
+    hint: escapeAllControls(hint),
   }));
-  const chosen = await select({ message: harmlessLines(question), options, output: process.stderr });
+  const chosen = await select({ message: escapeToSingleLines(question), options, output: process.stderr });
   if (isCancel(chosen)) throw new CancelledError();
   return chosen as Value;
 }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { inOrder } from '../daemons/workflow/domain/definition/check-definition.ts';
-import type { ToldIssue } from '../daemons/workflow/domain/definition/definition-faults.ts';
+import type { ReportedIssue } from '../daemons/workflow/domain/definition/definition-faults.ts';
 import {
   type DefinitionText,
   readDefinition,
@@ -27,7 +27,7 @@ export async function readDefinitionFile(file: string, name: string): Promise<De
 
 function placed(error: unknown, name: string, locate: DefinitionText['locate']): unknown {
   if (!(error instanceof PlatformError) || error.code !== 'VALIDATION_ERROR') return error;
-  const issues = error.details.issues as ToldIssue[] | undefined;
+  const issues = error.details.issues as ReportedIssue[] | undefined;
   // Errors in the input have paths unrelated to the definition.
   if (!issues || !error.message.startsWith('The workflow definition')) return error;
   return refusal(name, inOrder(issues.map(locate)));

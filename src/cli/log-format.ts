@@ -1,5 +1,5 @@
 import { isRecord } from '../kit/data/is-record.ts';
-import { spelledOut } from '../kit/security/harmless.ts';
+import { escapeAllControls } from '../kit/security/escape-controls.ts';
 import { LOG_LEVELS, type LogLevel } from '../kit/telemetry/logger.ts';
 import type { Style } from './style.ts';
 
@@ -30,7 +30,7 @@ export async function loadRecordFormat(style: Style): Promise<(line: string) => 
   const { prettyFactory } = await import('pino-pretty');
   const pretty = prettyFactory({
     colorize: style.level > 0,
-    // The default has a background colour, which `harmless` removes.
+    // The default has a background colour, which `escapeControls` removes.
     customColors: 'fatal:red',
     useOnlyCustomProps: false,
     messageKey: 'message',
@@ -41,7 +41,7 @@ export async function loadRecordFormat(style: Style): Promise<(line: string) => 
   });
   return (line) => {
     const record = recordOf(line);
-    if (!record) return spelledOut(line);
+    if (!record) return escapeAllControls(line);
     const { level, time, serviceId, message, error } = record;
     const meta = isRecord(record.meta) ? record.meta : {};
     const { error: metaError, stack: pluginStack, ...plain } = meta;
@@ -49,8 +49,8 @@ export async function loadRecordFormat(style: Style): Promise<(line: string) => 
     const shown = pretty({
       level: levelOf(level),
       time: typeof time === 'number' && Number.isFinite(new Date(time).getTime()) ? time : 0,
-      name: spelledOut(String(serviceId ?? '')),
-      message: spelledOut(String(message ?? '')) + style.dim(fieldsOf(record, plain)),
+      name: escapeAllControls(String(serviceId ?? '')),
+      message: escapeAllControls(String(message ?? '')) + style.dim(fieldsOf(record, plain)),
       // pino-pretty prints the stack of records of type `Error` below the line.
       ...(stack === undefined ? {} : { type: 'Error', stack }),
     });
@@ -75,18 +75,19 @@ function fieldsOf(record: Record<string, unknown>, meta: Record<string, unknown>
   const shown = record.message === `${meta.method} ${meta.route} ${meta.status}` ? REQUEST_FIELDS : NO_FIELDS;
   const own = Object.entries(record).filter(([key]) => !OMITTED_FIELDS.has(key));
   const fields = [...own, ...Object.entries(meta)].filter(([key]) => !shown.has(key));
-  const texts = fields.map(([key, value]) => ` ${spelledOut(key)}=${inline(value)}`);
+  const texts = fields.map(([key, value]) => ` ${escapeAllControls(key)}=${inline(value)}`);
   return texts.length === 0 ? '' : ` ${texts.join('')}`;
 }
 
 function inline(value: unknown): string {
-  if (typeof value === 'string') return spelledOut(/[\s"=]/.test(value) ? JSON.stringify(value) : value);
-  return spelledOut(typeof value === 'object' ? JSON.stringify(value) : String(value));
+  if (typeof value === 'string')
+    return escapeAllControls(/[\s"=]/.test(value) ? JSON.stringify(value) : value);
+  return escapeAllControls(typeof value === 'object' ? JSON.stringify(value) : String(value));
 }
 
 /** Stack of a logged error, escaped. */
 function stackOf(error: unknown): string | undefined {
   const stack = (error as { stack?: unknown } | null | undefined)?.stack;
   if (typeof stack !== 'string') return undefined;
-  return stack.split('\n').map(spelledOut).join('\n');
+  return stack.split('\n').map(escapeAllControls).join('\n');
 }

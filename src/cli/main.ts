@@ -2,7 +2,7 @@ import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { version } from '../kit/files/paths.ts';
 import { userCacheFolder } from '../kit/files/user-folder.ts';
-import { harmless } from '../kit/security/harmless.ts';
+import { escapeControls } from '../kit/security/escape-controls.ts';
 import { COMMANDS, findCommand, isNoun, nounOf, verbsOf } from './command-table/command-table.ts';
 import { splitWords } from './globals.ts';
 
@@ -65,6 +65,6 @@ async function end(code: number): Promise<never> {
 /** On EPIPE (`svc logs | head`) the work is done; on other errors, such as a full disk, the output is incomplete. */
 function onOutputError(error: NodeJS.ErrnoException): never {
   if (error.code === 'EPIPE') process.exit(0);
-  process.stderr.write(`${harmless(`error Cannot write the output: ${error.message}.`)}\n`);
+  process.stderr.write(`${escapeControls(`error Cannot write the output: ${error.message}.`)}\n`);
   process.exit(1);
 }

@@ -1,7 +1,12 @@
 import type { CommandResult } from '../contracts/index.ts';
 import { isRecord } from '../kit/data/is-record.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
-import { harmless, harmlessData, harmlessLines, jsonText } from '../kit/security/harmless.ts';
+import {
+  escapeControls,
+  escapeControlsIn,
+  escapeToSingleLines,
+  jsonText,
+} from '../kit/security/escape-controls.ts';
 import { type AnyCommand, STREAMED } from './define-command.ts';
 import { declaredFailure, successEnvelope } from './envelope.ts';
 import { completeRecords } from './json-records.ts';
@@ -25,24 +30,24 @@ export function renderResult(
   if (outcome.result === undefined) return null;
   // Results of failed commands are printed only if the command formats them (`svc doctor`).
   if (outcome.error && !command.text) return null;
-  const result = harmlessData(outcome.result);
+  const result = escapeControlsIn(outcome.result);
   const text = command.text ? command.text(result, style) : renderValue(result, style);
   // Single lines are wrapped; multi-line text keeps its layout.
-  return harmless(text.includes('\n') ? text : wrap(text, lineWidth(process.stdout)).join('\n'));
+  return escapeControls(text.includes('\n') ? text : wrap(text, lineWidth(process.stdout)).join('\n'));
 }
 
 /** Renders help, which may contain untrusted text of a plugin's command. */
 export function renderHelp(help: string, json: boolean): string {
-  return json ? jsonText({ ok: true, result: { help } }) : harmlessData(help);
+  return json ? jsonText({ ok: true, result: { help } }) : escapeControlsIn(help);
 }
 
 /** Renders a failure declared by a command result as readable text. */
 export function renderDeclaredFailure(outcome: CommandResult, style: Style, width: number): string {
   const { message, code = 'EXECUTION_ERROR' } = outcome.error ?? {};
-  return harmless(
+  return escapeControls(
     [
-      indented(`${style.red('error')} `, harmlessData(String(message)), width),
-      style.dim(` code ${harmlessLines(code)}`),
+      indented(`${style.red('error')} `, escapeControlsIn(String(message)), width),
+      style.dim(` code ${escapeToSingleLines(code)}`),
     ].join('\n'),
   );
 }
@@ -57,7 +62,7 @@ export interface ErrorView {
 /** Renders an error: what happened, details, and what to do. */
 export function renderError(thrown: unknown, { style, debug, width }: ErrorView): string {
   const error = thrown instanceof PlatformError ? thrown : unexpected(thrown);
-  const message = harmlessData(error.message);
+  const message = escapeControlsIn(error.message);
   const { hint, lastLines, at, requestId } = textsIn(error.details);
   if (error.name === 'CancelledError') return message;
   const lines = [
@@ -74,9 +79,9 @@ export function renderError(thrown: unknown, { style, debug, width }: ErrorView)
       : []),
     ...(hint ? [indented(`${style.cyan(' hint')} `, hint, width)] : []),
     ...(error.name === 'UsageError' ? [] : [style.dim(` code ${error.code}`)]),
-    ...(debug ? [indented('', harmlessData(stackOf(thrown)), Number.POSITIVE_INFINITY)] : []),
+    ...(debug ? [indented('', escapeControlsIn(stackOf(thrown)), Number.POSITIVE_INFINITY)] : []),
   ];
-  return harmless(lines.join('\n'));
+  return escapeControls(lines.join('\n'));
 }
 
 interface ErrorTexts {
@@ -89,12 +94,12 @@ interface ErrorTexts {
 /** Extracts printable details. A remote gateway may send anything. */
 function textsIn({ hint, lastLines, at, requestId }: Record<string, unknown>): ErrorTexts {
   const isText = (value: unknown): value is string => typeof value === 'string';
-  const line = (value: unknown) => (isText(value) ? harmlessLines(value) : undefined);
+  const line = (value: unknown) => (isText(value) ? escapeToSingleLines(value) : undefined);
   return {
-    hint: isText(hint) ? harmlessData(hint) : undefined,
+    hint: isText(hint) ? escapeControlsIn(hint) : undefined,
     at: line(at),
     requestId: line(requestId),
-    lastLines: Array.isArray(lastLines) ? harmlessLines(lastLines.filter(isText)) : [],
+    lastLines: Array.isArray(lastLines) ? escapeToSingleLines(lastLines.filter(isText)) : [],
   };
 }
 

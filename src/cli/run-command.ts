@@ -1,6 +1,6 @@
 import type { Environment } from '../kit/config/config.ts';
 import { toPlatformError } from '../kit/errors/errors.ts';
-import { jsonText } from '../kit/security/harmless.ts';
+import { jsonText } from '../kit/security/escape-controls.ts';
 import { systemClock } from '../kit/time/clock.ts';
 import type { CommandContext } from './context.ts';
 import { createContext } from './create-context.ts';

@@ -1,6 +1,6 @@
 import { Chalk, type ChalkInstance } from 'chalk';
 import type { Environment } from '../kit/config/config.ts';
-import { oneLine } from '../kit/security/harmless.ts';
+import { oneLine } from '../kit/security/escape-controls.ts';
 import { columnsOf, widthOf, wrap } from './wrap.ts';
 
 export type Style = ChalkInstance;

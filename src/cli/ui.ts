@@ -1,4 +1,10 @@
-import { harmless, harmlessData, harmlessJson, harmlessLines, jsonText } from '../kit/security/harmless.ts';
+import {
+  escapeControls,
+  escapeControlsIn,
+  escapeControlsInJson,
+  escapeToSingleLines,
+  jsonText,
+} from '../kit/security/escape-controls.ts';
 import { completeRecords, type RecordShape } from './json-records.ts';
 import type { Style } from './style.ts';
 import { lineWidth, wrapProse } from './wrap.ts';
@@ -46,23 +52,26 @@ export interface UiOptions {
 
 export function createUi({ stdout, stderr, quiet, json, out, err, shape = {} }: UiOptions): Ui {
   const print = (text: string): void =>
-    void stderr.write(`${wrapProse(harmless(text), lineWidth(stderr))}\n`);
+    void stderr.write(`${wrapProse(escapeControls(text), lineWidth(stderr))}\n`);
   const note = (text: string): void => {
     if (!quiet) print(text);
   };
   // Later lines are indented, so that none looks like a separate message.
   const warn = (text: string): void => print(`${err.yellow('!')} ${text.replaceAll('\n', '\n  ')}`);
   return {
-    note: (text) => note(harmlessData(text)),
-    warn: (text) => warn(harmlessData(text)),
-    noteOf: (data, text) => note(text(harmlessLines(data), err)),
-    warnOf: (data, text) => warn(text(harmlessLines(data), err)),
-    line: (text) => void stdout.write(`${json ? harmlessJson(text) : harmless(text)}\n`),
+    note: (text) => note(escapeControlsIn(text)),
+    warn: (text) => warn(escapeControlsIn(text)),
+    noteOf: (data, text) => note(text(escapeToSingleLines(data), err)),
+    warnOf: (data, text) => warn(text(escapeToSingleLines(data), err)),
+    line: (text) => void stdout.write(`${json ? escapeControlsInJson(text) : escapeControls(text)}\n`),
     record(record, text) {
-      const line = json ? jsonText(completeRecords(record, shape)) : harmless(text(harmlessData(record)));
+      const line = json
+        ? jsonText(completeRecords(record, shape))
+        : escapeControls(text(escapeControlsIn(record)));
       stdout.write(`${line}\n`);
     },
-    raw: (lines) => void stdout.write(typeof lines === 'string' ? harmless(lines) : harmlessBytes(lines)),
+    raw: (lines) =>
+      void stdout.write(typeof lines === 'string' ? escapeControls(lines) : escapedBytes(lines)),
     interactive: stdout.isTTY === true,
     out,
     err,
@@ -70,6 +79,6 @@ export function createUi({ stdout, stderr, quiet, json, out, err, shape = {} }: 
 }
 
 /** Logs are almost always plain ASCII, so only other lines are decoded. */
-function harmlessBytes(lines: Buffer): string | Buffer {
-  return lines.every((byte) => byte < 0x7f) ? lines : harmlessJson(lines.toString());
+function escapedBytes(lines: Buffer): string | Buffer {
+  return lines.every((byte) => byte < 0x7f) ? lines : escapeControlsInJson(lines.toString());
 }

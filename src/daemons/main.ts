@@ -24,7 +24,7 @@ import { startByName } from './start-by-name.ts';
 const ORPHAN_DEADLINE_MS = 2000;
 
 const name = ServiceName.parse(process.argv[2]);
-const output = new BufferedOutput(1, systemClock, tellDropped);
+const output = new BufferedOutput(1, systemClock, reportDropped);
 const logger = createLogger({ serviceId: name, output, clock: systemClock });
 const peers = createPeers();
 process.title = `svc ${name}`;
@@ -117,7 +117,7 @@ async function stop(deadlineMs = drainMs + STOP_DEADLINES.processEndMs): Promise
 }
 
 /** Reports log lines that were dropped because the supervisor did not read them in time. */
-function tellDropped(count: number): void {
+function reportDropped(count: number): void {
   logger.diagnostic({
     domain: 'telemetry',
     event: 'telemetry.lines_dropped',

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { messageOf } from '../kit/errors/errors.ts';
-import { harmless } from '../kit/security/harmless.ts';
+import { escapeControls } from '../kit/security/escape-controls.ts';
 
 const MAX_BYTES = 10 * 1024 * 1024;
 const MAX_FILES = 3;
@@ -56,7 +56,7 @@ export function openLogFile(
       } catch (error) {
         if (!hasWarned)
           process.stderr.write(
-            `${harmless(`svc: cannot write to ${file}, so log lines are lost: ${messageOf(error)}`)}\n`,
+            `${escapeControls(`svc: cannot write to ${file}, so log lines are lost: ${messageOf(error)}`)}\n`,
           );
         hasWarned = true;
       }

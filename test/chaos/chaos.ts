@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Death, type Mortal, underDeaths } from '../daemons/workflow/support/deaths.ts';
 import type { Ledger } from '../daemons/workflow/support/ledger.ts';
-import type { PatientClient } from '../daemons/workflow/support/patient-client.ts';
+import type { RetryingClient } from '../daemons/workflow/support/retrying-client.ts';
 import { type Random, shuffled } from '../support/random.ts';
 import { faultsOf, type Started } from './judge.ts';
 import { type Kind, kindOf } from './kinds/kinds.ts';
@@ -30,14 +30,14 @@ interface Fate {
 
 /** Starts runs of every kind, signals and cancels them at random while what runs them dies again and again. */
 export class Chaos<Way extends string> {
-  readonly #mortal: Mortal<Way> & { client: PatientClient };
+  readonly #mortal: Mortal<Way> & { client: RetryingClient };
   readonly #random: Random;
   readonly #ledger: Ledger;
   readonly #started: Started[] = [];
   readonly #faults: string[] = [];
   #places = 0;
 
-  constructor(mortal: Mortal<Way> & { client: PatientClient }, { random, ledger }: ChaosOptions) {
+  constructor(mortal: Mortal<Way> & { client: RetryingClient }, { random, ledger }: ChaosOptions) {
     this.#mortal = mortal;
     this.#random = random;
     this.#ledger = ledger;

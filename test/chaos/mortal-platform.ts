@@ -9,7 +9,7 @@ import { createClient } from '../../src/http/index.ts';
 import { packageRoot } from '../../src/kit/files/paths.ts';
 import type { RunFile } from '../../src/supervisor/run-file.ts';
 import { type Death, type Lives, type Mortal, planDeaths } from '../daemons/workflow/support/deaths.ts';
-import { PatientClient } from '../daemons/workflow/support/patient-client.ts';
+import { RetryingClient } from '../daemons/workflow/support/retrying-client.ts';
 import { freePort } from '../support/ports.ts';
 import type { Random } from '../support/random.ts';
 import { REACH_OUTSIDE } from './kinds/project.ts';
@@ -37,7 +37,7 @@ export function planPlatformDeaths(random: Random, lives: Lives): Death<Platform
 
 /** The platform of a project as a user starts it; its gateway, workflow service and supervisor die under their callers. */
 export class MortalPlatform implements Mortal<PlatformDeath> {
-  readonly client: PatientClient;
+  readonly client: RetryingClient;
   readonly #platform: CrashPlatform;
   readonly #urls: Readonly<Record<Victim, string>>;
   #crashes = 0;
@@ -47,7 +47,7 @@ export class MortalPlatform implements Mortal<PlatformDeath> {
     this.#urls = urls;
     const headers = () => ({ authorization: `Bearer ${TOKEN}` });
     const gateway = createClient({ url: urls.gateway, peer: 'gateway', headers });
-    this.client = new PatientClient((endpoint, input) => gateway.call(endpoint, input));
+    this.client = new RetryingClient((endpoint, input) => gateway.call(endpoint, input));
   }
 
   /** Resolves once every service answers. */

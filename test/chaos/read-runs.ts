@@ -7,7 +7,7 @@ import {
   type WorkflowRun,
 } from '../../src/contracts/index.ts';
 import type { Ledger } from '../daemons/workflow/support/ledger.ts';
-import type { PatientClient } from '../daemons/workflow/support/patient-client.ts';
+import type { RetryingClient } from '../daemons/workflow/support/retrying-client.ts';
 
 /** All that is known of a run in the end. */
 export interface EndedRun {
@@ -22,7 +22,7 @@ export interface EndedRun {
 const AT_ONCE = 8;
 
 /** Newest first. */
-export async function readRuns(client: PatientClient, ledger: Ledger): Promise<EndedRun[]> {
+export async function readRuns(client: RetryingClient, ledger: Ledger): Promise<EndedRun[]> {
   const effects = effectsOf(ledger);
   const all = await client.runs();
   const read: EndedRun[] = [];

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { announce, type Death, type Mortal } from '../daemons/workflow/support/deaths.ts';
 import { MortalService, planServiceDeaths } from '../daemons/workflow/support/mortal-service.ts';
-import type { PatientClient } from '../daemons/workflow/support/patient-client.ts';
+import type { RetryingClient } from '../daemons/workflow/support/retrying-client.ts';
 import { tempDir } from '../support/daemon.ts';
 import { type Random, seededRandom, seedOf } from '../support/random.ts';
 import { Chaos } from './chaos.ts';
@@ -39,7 +39,7 @@ export async function platformChaos(size: Size): Promise<void> {
 
 interface Scenario<Way extends string> {
   /** With runs that have their effects at the URL. */
-  begin(url: string, random: Random): Promise<Mortal<Way> & { client: PatientClient }>;
+  begin(url: string, random: Random): Promise<Mortal<Way> & { client: RetryingClient }>;
   plan(random: Random, count: number): Death<Way>[];
 }
 

@@ -1,24 +1,24 @@
 import { listSchedules, pauseSchedule, resumeSchedule, type Schedule } from '../../src/contracts/index.ts';
-import type { PatientClient } from '../daemons/workflow/support/patient-client.ts';
+import type { RetryingClient } from '../daemons/workflow/support/retrying-client.ts';
 import { TICK_MS } from './kinds/definitions.ts';
 
 const WORKFLOW = 'tick';
 
 /** A schedule that is in force for some time: each of its times is served once, also those that nothing ran at. */
 export class Ticks {
-  readonly #client: PatientClient;
+  readonly #client: RetryingClient;
   readonly #schedule: Schedule;
   readonly #firstAt: number;
   readonly #before: number;
 
-  private constructor(client: PatientClient, schedule: Schedule, before: number) {
+  private constructor(client: RetryingClient, schedule: Schedule, before: number) {
     this.#client = client;
     this.#schedule = schedule;
     this.#firstAt = schedule.nextAt!;
     this.#before = before;
   }
 
-  static async resume(client: PatientClient): Promise<Ticks> {
+  static async resume(client: RetryingClient): Promise<Ticks> {
     const { id: scheduleId } = await scheduleOf(client);
     await client.call(pauseSchedule, { params: { scheduleId } });
     await client.allEnded();
@@ -40,10 +40,10 @@ export class Ticks {
   }
 }
 
-async function scheduleOf(client: PatientClient): Promise<Schedule> {
+async function scheduleOf(client: RetryingClient): Promise<Schedule> {
   const { items } = await client.call(listSchedules, {});
   return items.find(({ workflowId }) => workflowId === WORKFLOW)!;
 }
 
-const countTicks = async (client: PatientClient): Promise<number> =>
+const countTicks = async (client: RetryingClient): Promise<number> =>
   (await client.runs({ workflowId: WORKFLOW })).length;

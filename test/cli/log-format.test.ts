@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { loadRecordFormat } from '../../src/cli/log-format.ts';
 import { createStyle } from '../../src/cli/style.ts';
-import { harmless } from '../../src/kit/security/harmless.ts';
+import { escapeControls } from '../../src/kit/security/escape-controls.ts';
 import { LOG_LEVELS } from '../../src/kit/telemetry/logger.ts';
 
 const format = await loadRecordFormat(createStyle({}, { NO_COLOR: '1' }));
@@ -45,6 +45,6 @@ test('colours of the format reach a terminal, those of a plugin do not', async (
     const record = { level, time: 0, serviceId: 'rest', message: '\u001b[31mred', meta: { a: 1 } };
     const text = coloured(JSON.stringify(record));
     expect(text).toContain('\\x1b[31mred');
-    expect(harmless(text)).toBe(text);
+    expect(escapeControls(text)).toBe(text);
   }
 });

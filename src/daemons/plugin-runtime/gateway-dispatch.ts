@@ -1,5 +1,5 @@
 import { type CommandResult, HEADERS, internalDispatch, type PlatformConfig } from '../../contracts/index.ts';
-import { createPatientClient, type PatientReply, parseReply, serviceHeaders } from '../../http/index.ts';
+import { createLongCallClient, type LongCallReply, parseReply, serviceHeaders } from '../../http/index.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 import { traceparent } from '../../kit/telemetry/trace.ts';
 import { seconds } from '../../kit/time/duration.ts';
@@ -20,7 +20,7 @@ export function gatewayDispatch(
   name: Exclude<PlatformConfig['execution']['default'], 'worker'>,
   { peers, keys }: Pick<Resources, 'peers' | 'keys'>,
 ): ExecutionBackend {
-  const client = createPatientClient('gateway');
+  const client = createLongCallClient('gateway');
   return {
     name,
     async run(request, { signal, stream, target, onBegun } = {}) {
@@ -56,7 +56,7 @@ export function gatewayDispatch(
 }
 
 /** Forwards the handler's stream at its reader's pace. */
-async function passOn(reply: PatientReply, sink: StreamSink): Promise<CommandResult> {
+async function passOn(reply: LongCallReply, sink: StreamSink): Promise<CommandResult> {
   sink.start(reply.header('content-type') ?? 'application/octet-stream');
   try {
     for await (const piece of reply.pieces) await sink.write(piece);

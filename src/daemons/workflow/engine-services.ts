@@ -42,7 +42,7 @@ export function engineServices(
     exclusive: true,
     hadFault: resources.hadFault ?? false,
     definitionOf: (hash) => definitions.byHash(hash),
-    definitionHere: (hash) => definitions.here(hash),
+    cachedDefinition: (hash) => definitions.cached(hash),
     limits: {
       runs: config.workflow.maxRunningRuns,
       steps: config.workflow.maxRunningSteps,

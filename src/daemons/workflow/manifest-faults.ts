@@ -9,7 +9,7 @@ import { repeatedIds } from './domain/cron/schedule-ids.ts';
 import { scheduleFault } from './domain/cron/schedule-times.ts';
 import { compileCode } from './domain/definition/compile-code.ts';
 import { compileDefinition } from './domain/definition/compile-definition.ts';
-import type { ToldIssue } from './domain/definition/definition-faults.ts';
+import type { ReportedIssue } from './domain/definition/definition-faults.ts';
 import { formatPath } from './domain/definition/templates.ts';
 import { type FindPlugin, type KnownPlugin, unresolved } from './domain/definition/unresolved.ts';
 import { scheduleLimit } from './schedule-limit.ts';
@@ -54,7 +54,7 @@ function workflowFaults(written: object, pluginId: string, find: FindPlugin): Fa
     return unresolved(workflow, find).map(({ path, message }) => ({ path: formatPath(path), message }));
   } catch (error) {
     const issues =
-      error instanceof PlatformError ? (error.details.issues as ToldIssue[] | undefined) : undefined;
+      error instanceof PlatformError ? (error.details.issues as ReportedIssue[] | undefined) : undefined;
     return issues ?? [{ path: '', message: messageOf(error) }];
   }
 }

@@ -117,8 +117,8 @@ function issuesOf({ issues }: z.ZodError, raw: unknown, at: PropertyKey[] = []):
     }
     const value = valueAt(raw, issue.path);
     const message = issue.code === 'invalid_union' ? unionMessage(issue, value) : problemText(issue, value);
-    const isTold = value !== undefined || message.startsWith('is missing');
-    return [fault([...at, ...issue.path], isTold ? message : `is missing: ${message}`)];
+    const isComplete = value !== undefined || message.startsWith('is missing');
+    return [fault([...at, ...issue.path], isComplete ? message : `is missing: ${message}`)];
   });
 }
 

@@ -1,4 +1,4 @@
-import type { Signal } from '../../daemons/workflow/support/patient-client.ts';
+import type { Signal } from '../../daemons/workflow/support/retrying-client.ts';
 import { below, type Random } from '../../support/random.ts';
 
 /** What is started, and what it comes to by docs/workflows.md. */

@@ -106,11 +106,11 @@ test('which plugin a workflow was of is kept for the latest ten thousand, and no
     }
     return '';
   };
-  const isAway = (id: string): boolean => messageOf(id).includes('which is not loaded');
+  const isUnavailable = (id: string): boolean => messageOf(id).includes('which is not loaded');
   for (let from = 0; from < 10_500; from += 500) definitions.register(ofPlugin('gone', 500, from));
   definitions.register(ofPlugin('here', 1));
-  expect([isAway('gone-0'), isAway('gone-499')]).toEqual([false, false]);
-  expect([isAway('gone-500'), isAway('gone-10499')]).toEqual([true, true]);
+  expect([isUnavailable('gone-0'), isUnavailable('gone-499')]).toEqual([false, false]);
+  expect([isUnavailable('gone-500'), isUnavailable('gone-10499')]).toEqual([true, true]);
   definitions.register([]);
   loaded.delete('here');
   expect(messageOf('here-0')).toContain('There is no workflow "here-0"');

@@ -1,5 +1,5 @@
 import type { AnalyticsEvent } from '../../../contracts/index.ts';
-import { oneLine } from '../../../kit/security/harmless.ts';
+import { oneLine } from '../../../kit/security/escape-controls.ts';
 import type { Style } from '../../style.ts';
 
 /** Formats an event for people: `2030-01-31 12:03:04Z  plugin.command.completed  svc  pluginId=github …`. */

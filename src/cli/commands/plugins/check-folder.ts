@@ -1,7 +1,7 @@
 import { type ValidatedPlugin, type ValidateOptions, validatePlugin } from '../../../plugins/index.ts';
 import type { CommandContext } from '../../context.ts';
 import { guardedBy, withDescriber } from './local-describer.ts';
-import { PluginReferences } from './plugins-beside.ts';
+import { PluginReferences } from './plugin-references.ts';
 
 /** Reports all problems of a plugin folder: manifest, workflows, schedules, references to other plugins. Works offline. */
 export function checkFolder(

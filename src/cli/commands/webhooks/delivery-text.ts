@@ -1,5 +1,5 @@
 import type { WebhookDelivery } from '../../../contracts/index.ts';
-import { oneLine } from '../../../kit/security/harmless.ts';
+import { oneLine } from '../../../kit/security/escape-controls.ts';
 import { formatDuration } from '../../../kit/time/duration.ts';
 import type { Style } from '../../style.ts';
 import { timeText } from '../../time-text.ts';

@@ -6,7 +6,7 @@ import {
   type RunLogLine,
   type WorkflowRun,
 } from '../../../contracts/index.ts';
-import { oneLine } from '../../../kit/security/harmless.ts';
+import { oneLine } from '../../../kit/security/escape-controls.ts';
 import { formatDuration } from '../../../kit/time/duration.ts';
 import type { CommandContext } from '../../context.ts';
 import { followEvents } from '../../event-stream.ts';

@@ -16,7 +16,7 @@ export interface Branch {
   now: number;
   draws: number;
   /** Whether steps of the branch are clean-up: the branch got a CancelledError, or runs inside `ctx.nonCancellable`. */
-  isTold: boolean;
+  isCancelled: boolean;
   shields: number;
   /** Number of uses per step name. */
   names: Map<string, number>;
@@ -29,9 +29,9 @@ const place = new AsyncLocalStorage<{ branch: Branch; inStep: string | null }>()
 export function newBranch(
   id: string,
   now: number,
-  { isTold, shields }: Pick<Branch, 'isTold' | 'shields'>,
+  { isCancelled, shields }: Pick<Branch, 'isCancelled' | 'shields'>,
 ): Branch {
-  return { id, place: 0, forks: 0, busyWith: null, now, draws: 0, isTold, shields, names: new Map() };
+  return { id, place: 0, forks: 0, busyWith: null, now, draws: 0, isCancelled, shields, names: new Map() };
 }
 
 export const runInBranch = <T>(branch: Branch, work: () => T): T => place.run({ branch, inStep: null }, work);

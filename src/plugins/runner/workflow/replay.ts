@@ -33,7 +33,7 @@ export class Replay {
   constructor(link: ReplayLink) {
     this.#link = link;
     this.#steps = new StepCalls(link, this.#run, () => this.#watchOn());
-    this.trunk = this.#openBranch('', link.replay.startedAt, { isTold: false, shields: 0 });
+    this.trunk = this.#openBranch('', link.replay.startedAt, { isCancelled: false, shields: 0 });
   }
 
   /** Resolves when the replay ends before its function has returned. */
@@ -71,7 +71,7 @@ export class Replay {
     branch.busyWith = id;
     this.#turns.arrive(branch);
     try {
-      const isCleanUp = branch.isTold || branch.shields > 0;
+      const isCleanUp = branch.isCancelled || branch.shields > 0;
       const step = {
         ...{ id, branch: branch.id, place: branch.place++, ...request },
         ...(isCleanUp ? { cleanUp: true } : {}),
@@ -123,7 +123,7 @@ export class Replay {
     this.#turns.stop();
   }
 
-  #openBranch(id: string, now: number, parent: Pick<Branch, 'isTold' | 'shields'>): Branch {
+  #openBranch(id: string, now: number, parent: Pick<Branch, 'isCancelled' | 'shields'>): Branch {
     const branch = newBranch(id, now, parent);
     this.#branches.add(branch);
     return branch;
@@ -207,7 +207,7 @@ export class Replay {
 function valuesOf(parent: Branch, ends: ReadonlyArray<PromiseSettledResult<unknown>>): unknown[] {
   const failures = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []));
   const cancelled = failures.find((failure) => failure instanceof CancelledError);
-  if (cancelled) parent.isTold = true;
+  if (cancelled) parent.isCancelled = true;
   if (failures.length > 0) throw cancelled ?? failures[0];
   return ends.map((end) => (end as PromiseFulfilledResult<unknown>).value);
 }

@@ -26,7 +26,7 @@ export function failureOf(
   answer: Extract<StepAnswer, { state: 'failed' }>,
 ): Error {
   if (answer.status !== 'cancelled') return new WorkflowStepError(id, answer);
-  branch.isTold = true;
+  branch.isCancelled = true;
   const reason = answer.error.details.reason === 'timed_out' ? 'timed_out' : 'cancelled';
   return new CancelledError(answer.error.message, { reason, step: id });
 }

@@ -79,7 +79,7 @@ export async function openEngine(options: {
     hadFault: options.hadFault ?? false,
     oomKills: () => null,
     definitionOf: (hash) => definitions.byHash(hash),
-    definitionHere: (hash) => definitions.here(hash),
+    cachedDefinition: (hash) => definitions.cached(hash),
     evaluator,
     replays,
     pluginWaits: new PluginWaits({ clock, logger: silentLogger, alertMs: 600_000, counted: () => {} }),

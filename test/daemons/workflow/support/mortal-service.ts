@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { familyOf } from '../../../../bench/support/process-usage.ts';
 import { below, type Random } from '../../../support/random.ts';
 import { type Death, type Lives, type Mortal, planDeaths } from './deaths.ts';
-import { PatientClient } from './patient-client.ts';
 import { type DaemonProcess, type KillSignal, type SpawnedProcess, spawnProcess } from './process.ts';
+import { RetryingClient } from './retrying-client.ts';
 
 /** `twice`: killed again within a second, often as it starts. `throw`: by an error of its own that nothing catches. */
 export type ServiceDeath = 'kill' | 'twice' | 'restart' | 'abort' | 'throw' | 'runners';
@@ -38,7 +38,7 @@ export interface MortalOptions {
 
 /** A workflow service that dies in every way under its callers, and is started again as its supervisor would. */
 export class MortalService implements Mortal<ServiceDeath> {
-  readonly client: PatientClient;
+  readonly client: RetryingClient;
   readonly #options: MortalOptions;
   #process: SpawnedProcess;
   #current: Promise<DaemonProcess>;
@@ -48,7 +48,7 @@ export class MortalService implements Mortal<ServiceDeath> {
     this.#options = options;
     this.#process = this.#spawn();
     this.#current = this.#process.listening;
-    this.client = new PatientClient(async (endpoint, input) => (await this.#current).call(endpoint, input));
+    this.client = new RetryingClient(async (endpoint, input) => (await this.#current).call(endpoint, input));
   }
 
   /** Resolves once it listens. */

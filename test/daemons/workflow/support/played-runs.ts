@@ -2,7 +2,7 @@ import type { WorkflowRun } from '../../../../src/contracts/index.ts';
 import { type Random, seededRandom, seedOf } from '../../../support/random.ts';
 import { announce, underDeaths } from './deaths.ts';
 import { MortalService, planServiceDeaths } from './mortal-service.ts';
-import type { PatientClient } from './patient-client.ts';
+import type { RetryingClient } from './retrying-client.ts';
 
 /** What is drawn from it is the same for the same seed; what a death meets is not. */
 export const SEED = seedOf(process.env);
@@ -23,15 +23,15 @@ export interface Play {
   /** One run with each. */
   inputs: readonly object[];
   /** Done beside the deaths, once. */
-  beside?(client: PatientClient, ids: readonly string[]): Promise<void>;
+  beside?(client: RetryingClient, ids: readonly string[]): Promise<void>;
   /** Done again and again to the runs that have not ended. */
-  meanwhile?(client: PatientClient, left: readonly WorkflowRun[]): Promise<void>;
+  meanwhile?(client: RetryingClient, left: readonly WorkflowRun[]): Promise<void>;
 }
 
 export const playRandom = (): Random => seededRandom(SEED);
 
 /** Starts the runs, and lets the service die in every way until they have ended. The config is the default. */
-export async function playUnderDeaths(play: Play): Promise<{ client: PatientClient; ids: string[] }> {
+export async function playUnderDeaths(play: Play): Promise<{ client: RetryingClient; ids: string[] }> {
   const { name, dataDir, random, workflowId, inputs, beside, meanwhile } = play;
   const deaths = planServiceDeaths(random, { count: DEATHS, shortestMs: 300, longestMs: 1800 });
   announce(name, SEED, deaths);

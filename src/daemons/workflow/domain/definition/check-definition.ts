@@ -1,7 +1,7 @@
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { compileDefinition } from './compile-definition.ts';
 import type { CompiledWorkflow, KindOf } from './compiled-workflow.ts';
-import type { ToldIssue } from './definition-faults.ts';
+import type { ReportedIssue } from './definition-faults.ts';
 import { readDefinition, type TextFault } from './definition-text.ts';
 
 export interface CheckedDefinition {
@@ -19,7 +19,7 @@ export function checkDefinition(text: string, kindOf: KindOf): CheckedDefinition
     return { workflow: compileDefinition(definition, kindOf), faults: [] };
   } catch (error) {
     if (!(error instanceof PlatformError) || !Array.isArray(error.details.issues)) throw error;
-    return { faults: inOrder((error.details.issues as ToldIssue[]).map(locate)) };
+    return { faults: inOrder((error.details.issues as ReportedIssue[]).map(locate)) };
   }
 }
 

@@ -5,7 +5,7 @@ import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { type DefinitionIssue, formatPath, MAX_ISSUES, type Path, TemplateError } from './templates.ts';
 
 /** A fault as it appears in an API error. `line` and `column` count from 1 within the text at `path`. */
-export interface ToldIssue {
+export interface ReportedIssue {
   path: string;
   message: string;
   line?: number;
@@ -34,7 +34,7 @@ export function schemaIssues({ issues }: z.ZodError, written: unknown, schema: z
 
 /** Returns VALIDATION_ERROR with up to MAX_ISSUES faults and their paths in `details.issues`. */
 export function invalidDefinition(issues: DefinitionIssue[], written: unknown): PlatformError {
-  const told = issues.slice(0, MAX_ISSUES).map((issue) => toTold(issue, written));
+  const told = issues.slice(0, MAX_ISSUES).map((issue) => toReported(issue, written));
   const [first] = told;
   const more = told.length > 1 ? ` (and ${told.length - 1} more, see details.issues)` : '';
   const place = first!.line ? `${first!.path}:${first!.line}:${first!.column}` : first!.path;
@@ -47,7 +47,7 @@ export function invalidDefinition(issues: DefinitionIssue[], written: unknown): 
   );
 }
 
-function toTold({ path, message, offset }: DefinitionIssue, written: unknown): ToldIssue {
+function toReported({ path, message, offset }: DefinitionIssue, written: unknown): ReportedIssue {
   const text = path.reduce<unknown>(
     (value, part) => (value as Record<string, unknown> | undefined)?.[part],
     written,

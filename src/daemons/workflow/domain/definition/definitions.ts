@@ -6,7 +6,7 @@ import type { DefinitionRecord } from '../../../../store/ports/index.ts';
 import { compileCode, pinnedCode } from './compile-code.ts';
 import { compileDefinition } from './compile-definition.ts';
 import type { CompiledWorkflow, KindOf } from './compiled-workflow.ts';
-import type { ToldIssue } from './definition-faults.ts';
+import type { ReportedIssue } from './definition-faults.ts';
 import { formatPath } from './templates.ts';
 import { type FindPlugin, unresolved } from './unresolved.ts';
 
@@ -18,7 +18,7 @@ export interface FoundDefinition {
   /** Plugin whose manifest holds the definition; only manifests may declare workflows in code. */
   pluginId?: string;
   /** Adds the position of a fault in the file. */
-  locate?(issue: ToldIssue): WorkflowFault;
+  locate?(issue: ReportedIssue): WorkflowFault;
 }
 
 export interface RegisteredWorkflow {
@@ -125,7 +125,7 @@ export class Definitions {
   }
 
   /** Returns the definition with this hash if it is cached. */
-  here(hash: string): CompiledWorkflow | undefined {
+  cached(hash: string): CompiledWorkflow | undefined {
     return this.#compiled.get(hash);
   }
 
@@ -180,7 +180,7 @@ export class Definitions {
     } catch (error) {
       // Every error is caught: one faulty definition must not block the others or the start of the service.
       const issues =
-        error instanceof PlatformError ? (error.details.issues as ToldIssue[] | undefined) : undefined;
+        error instanceof PlatformError ? (error.details.issues as ReportedIssue[] | undefined) : undefined;
       for (const issue of issues ?? [{ path: '', message: messageOf(error) }])
         this.#faults.push(locate?.(issue) ?? { source, path: issue.path, message: issue.message });
     }

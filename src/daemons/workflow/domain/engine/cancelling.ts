@@ -20,7 +20,7 @@ export interface CancellingDeps {
   /** Returns a run's definition. Throws if it can no longer be read or compiled. */
   definitionOf(hash: string): Promise<CompiledWorkflow>;
   changed(runId: string): void;
-  host: Pick<EngineHost, 'offer' | 'lookAgain' | 'isWorking' | 'ended'>;
+  host: Pick<EngineHost, 'offer' | 'requestTick' | 'isWorking' | 'ended'>;
 }
 
 const MAX_TRIES = 50;
@@ -94,7 +94,7 @@ export class Cancelling {
     if (run.startedAt !== null && (await this.#endsLater(run))) {
       if (!(await store.runs.beginCleanUp(run.seq, clock.now()))) return undefined;
       this.#deps.changed(id);
-      host.lookAgain();
+      host.requestTick();
       return { cancelled: true, status: 'cancelling' };
     }
     const { cancelled, promoted } = await store.runs.cancelIdle(run.seq, clock.now());

@@ -44,7 +44,7 @@ export class Claims {
     this.#host = host;
     this.#runSlots = createFairShares(limits.runs);
     this.#stepSlots = createFairSlots(limits.steps);
-    this.#suspects = new Suspects(limits.poisonAfter, () => host.lookAgain());
+    this.#suspects = new Suspects(limits.poisonAfter, () => host.requestTick());
     const { limit } = this.#suspects;
     this.#ready = new ReadyQueue({ queue: store.queue, slots: this.#runSlots, suspects: limit });
     this.#due = new DueRuns({
@@ -59,7 +59,7 @@ export class Claims {
   /** Queues a ready or planned run. `fresh` means that nothing but the run's own row is stored. */
   offer(run: RunRecord, fresh: boolean): void {
     if (!this.#host.isWorking) return;
-    if (run.ready && this.#suspects.has(run)) this.#host.lookAgain();
+    if (run.ready && this.#suspects.has(run)) this.#host.requestTick();
     else if (run.ready) {
       this.#ready.offer({ run, fresh });
       this.#pump();
@@ -120,7 +120,7 @@ export class Claims {
       this.#runSlots.release(run.tenantId);
       return true;
     }
-    const workflow = fresh ? this.#deps.definitionHere(run.definitionHash) : undefined;
+    const workflow = fresh ? this.#deps.cachedDefinition(run.definitionHash) : undefined;
     if (workflow) this.#activate({ run: { ...run }, jobs: [], steps: [], inbox: [] }, workflow);
     else this.opening.set(run.id, this.#open(run));
     return true;
@@ -156,7 +156,7 @@ export class Claims {
   #leaveSlot(tenantId: string): void {
     this.#runSlots.release(tenantId);
     if (this.#due.claimNext()) this.#pump();
-    else this.#host.lookAgain();
+    else this.#host.requestTick();
   }
 
   /**

@@ -86,7 +86,7 @@ export class WorkflowEngine implements Engine, EngineHost {
     // The previous process ended before it could cancel these runs.
     for (const run of await store.boots.leftToCancel()) await this.cancelById(run);
     setImmediate(() => {
-      this.lookAgain();
+      this.requestTick();
       void this.#plans.tick();
     });
   }
@@ -129,7 +129,7 @@ export class WorkflowEngine implements Engine, EngineHost {
     if (!this.#isWorking) return;
     for (const one of this.#claims.active.values()) one.pluginsChanged();
     await this.#deps.store.queue.wakeForPlugins(this.#deps.clock.now());
-    this.lookAgain();
+    this.requestTick();
   }
 
   async tick(): Promise<void> {
@@ -145,7 +145,7 @@ export class WorkflowEngine implements Engine, EngineHost {
     this.#ticker.notice(at);
   }
 
-  lookAgain(): void {
+  requestTick(): void {
     void this.#ticker.tick();
   }
 

@@ -18,7 +18,7 @@ export interface EngineDeps {
   /** Returns the definition that a run is pinned to. Throws when it can no longer be read or compiled. */
   definitionOf(hash: string): Promise<CompiledWorkflow>;
   /** Returns the definition if it is cached. */
-  definitionHere(hash: string): CompiledWorkflow | undefined;
+  cachedDefinition(hash: string): CompiledWorkflow | undefined;
   evaluator: Evaluator;
   /** Runs the functions of workflows in code. */
   replays: Replays;
@@ -82,7 +82,7 @@ export interface EngineHost {
   /** Reports the time at which a run falls due. */
   notice(at: number): void;
   /** Triggers a read of due runs, because more runs may be due or slots may have become free. */
-  lookAgain(): void;
+  requestTick(): void;
   offer(run: RunRecord, fresh: boolean): void;
   /** Cancels a run. Returns false when that failed and is retried. */
   cancelById(runId: string): Promise<boolean>;

@@ -10,14 +10,14 @@ export class Suspects {
   /** Condition that makes a run a suspect, for queries of the store. */
   readonly limit: SuspectLimit;
   readonly #poisonAfter: number;
-  readonly #lookAgain: () => void;
-  #atWork: string | null = null;
+  readonly #requestTick: () => void;
+  #claimedId: string | null = null;
 
-  /** `lookAgain` is called when the next suspect may be claimed. */
-  constructor(poisonAfter: number, lookAgain: () => void) {
+  /** `requestTick` is called when the next suspect may be claimed. */
+  constructor(poisonAfter: number, requestTick: () => void) {
     this.limit = suspectLimit(poisonAfter);
     this.#poisonAfter = poisonAfter;
-    this.#lookAgain = lookAgain;
+    this.#requestTick = requestTick;
   }
 
   has(run: RunRecord): boolean {
@@ -25,21 +25,21 @@ export class Suspects {
   }
 
   get isBusy(): boolean {
-    return this.#atWork !== null;
+    return this.#claimedId !== null;
   }
 
   /** Returns false for a suspect while another suspect is in memory. */
   mayBegin(run: RunRecord): boolean {
-    if (!this.has(run) || run.id === this.#atWork) return true;
+    if (!this.has(run) || run.id === this.#claimedId) return true;
     if (this.isBusy) return false;
-    this.#atWork = run.id;
+    this.#claimedId = run.id;
     return true;
   }
 
   /** Lets the next suspect begin once the current one has left memory or finished a step. */
   left({ id }: Pick<RunRecord, 'id'>): void {
-    if (id !== this.#atWork) return;
-    this.#atWork = null;
-    this.#lookAgain();
+    if (id !== this.#claimedId) return;
+    this.#claimedId = null;
+    this.#requestTick();
   }
 }

@@ -12,8 +12,8 @@ export interface OwnFlight {
   timeoutMs: number;
   idempotencyKey: string;
   /** Whether the function was told to begin the step, and whether it was told to abort its signal. */
-  isTold: boolean;
-  isToldToStop: boolean;
+  isBeginAnswered: boolean;
+  isAbortAnswered: boolean;
 }
 
 /** One replay of a workflow's function, with its open requests and in-flight steps. Steps are identified by index. */
@@ -63,7 +63,7 @@ export interface CodeState {
   /** Forces a replay while the job waits, because the plugin was unavailable or a crash may have lost a due replay. */
   mustReplay: boolean;
   /** Whether the plugin was unavailable at the latest replay. */
-  wasAway: boolean;
+  wasUnavailable: boolean;
   /** Whether the function and its clean-up are stopped for good. */
   isStopped: boolean;
   knowsEnding: boolean;
@@ -85,7 +85,7 @@ export function newCodeState({ reason, status }: RunRecord, steps: readonly Step
     isResting: false,
     away: null,
     mustReplay: reason === 'plugin' || status === 'queued',
-    wasAway: reason === 'plugin',
+    wasUnavailable: reason === 'plugin',
     isStopped: false,
     knowsEnding: false,
     wasTold: null,

@@ -43,7 +43,7 @@ export interface StepState {
   /** Id of the child run, if it was unfinished at its latest lookup. */
   openChild: string | null;
   /** Whether the step's plugin was unavailable at the latest attempt, and no work has begun since. */
-  wasAway: boolean;
+  wasUnavailable: boolean;
   /** Status that the step gets from the end of its run or job. A failure of in-flight work is then ignored. */
   stopped: RunEnding | null;
 }
@@ -207,7 +207,7 @@ export function newStepState(record: StepRecord): StepState {
     isExpired: false,
     losses: 0,
     openChild: null,
-    wasAway: wait?.for === 'plugin',
+    wasUnavailable: wait?.for === 'plugin',
     stopped: null,
   };
 }

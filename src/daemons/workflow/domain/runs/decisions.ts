@@ -6,7 +6,7 @@ import type { Definitions } from '../definition/definitions.ts';
 import type { Engine } from '../engine/ports.ts';
 import { partsOf, stepIdOf, stepsOf } from '../run/parts.ts';
 import { seqOf } from './pages.ts';
-import { requireHandOn } from './signal-check.ts';
+import { requireOutputSize } from './signal-check.ts';
 
 /** Filter for runs that wait for an operator's decision. */
 export interface DecisionFilter {
@@ -51,7 +51,7 @@ export class Decisions {
     { cursor, limit, workflowId, stepId }: DecisionFilter,
     decision: Record<string, JsonValue>,
   ): Promise<Decided> {
-    requireHandOn('The output', decision.output ?? null);
+    requireOutputSize('The output', decision.output ?? null);
     const { runs, next } = await this.#deps.store.list(tenantId, {
       ...{ waitingReason: 'decision', workflowId, limit },
       before: seqOf(cursor),

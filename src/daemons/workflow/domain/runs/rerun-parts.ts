@@ -46,7 +46,7 @@ function beforeInCode(start: StepPart, run: RunRecord): Kept {
   const wentOn = (record: StepRecord, { branch }: FoundStep): boolean =>
     all.some((other) => other.record.index > record.index && !areSideBySide(branch, other.found.branch));
   const cancelled = all.filter(({ record }) => record.status === 'cancelled');
-  const toldAt = Math.min(...cancelled.map(({ record }) => record.index));
+  const cancelledAt = Math.min(...cancelled.map(({ record }) => record.index));
   const origin = all.map(({ found }) => found.origin).find((taken) => taken !== undefined) ?? {
     seed: run.id,
     startedAt: run.startedAt ?? run.createdAt,
@@ -55,7 +55,7 @@ function beforeInCode(start: StepPart, run: RunRecord): Kept {
     .filter(({ record, found }) => {
       if (record.index >= start.record.index || !isFinal(record.status)) return false;
       // The rerun is not ending, so it takes over no clean-up steps.
-      if (record.status === 'cancelled' || (found.cleanUp && record.index > toldAt)) return false;
+      if (record.status === 'cancelled' || (found.cleanUp && record.index > cancelledAt)) return false;
       return record.status === 'succeeded' || wentOn(record, found);
     })
     .toSorted((a, b) => a.record.endOrder! - b.record.endOrder!)

@@ -21,7 +21,7 @@ import type { RunStarter, Starter, StartRequest } from '../starts/run-starter.ts
 import { isFinal } from '../states.ts';
 import { type Page, type PageRequest, seqOf } from './pages.ts';
 import { partsBefore } from './rerun-parts.ts';
-import { type CheckSignal, requireHandOn } from './signal-check.ts';
+import { type CheckSignal, requireOutputSize } from './signal-check.ts';
 
 export interface NewRunRequest {
   workflowId?: string | undefined;
@@ -150,7 +150,7 @@ export class Runs {
     stepId: string,
     decision: Record<string, JsonValue>,
   ): Promise<void> {
-    requireHandOn('The output', decision.output ?? null);
+    requireOutputSize('The output', decision.output ?? null);
     const run = await this.#waitingRun(tenantId, id, stepId, 'decision');
     await this.#deliver(run, 'decision', stepId, decision);
   }
@@ -164,9 +164,9 @@ export class Runs {
     const repeat = key === undefined ? undefined : { key, digest: hashOf({ name, payload }) };
     let checked: JsonValue;
     try {
-      requireHandOn('The signal', { payload, receivedAt: clock.now() });
+      requireOutputSize('The signal', { payload, receivedAt: clock.now() });
       checked = await checkSignal(run, name, payload);
-      requireHandOn('The signal with its defaults', { payload: checked, receivedAt: clock.now() });
+      requireOutputSize('The signal with its defaults', { payload: checked, receivedAt: clock.now() });
     } catch (error) {
       if (!repeat || !(await store.wasDelivered(run.seq, repeat.key))) throw error;
       // The schema may have changed since the first delivery. The store ignores a repeat with the same key.

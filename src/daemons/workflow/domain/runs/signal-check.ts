@@ -40,7 +40,7 @@ export function createSignalCheck(deps: {
 }
 
 /** Throws PAYLOAD_TOO_LARGE for a value larger than a step may return, because it would fail the run later. */
-export function requireHandOn(what: string, output: JsonValue): void {
+export function requireOutputSize(what: string, output: JsonValue): void {
   const chars = JSON.stringify(output).length;
   const limit = LIMITS.stepOutputChars;
   if (chars <= limit) return;

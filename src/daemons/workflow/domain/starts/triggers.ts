@@ -54,8 +54,8 @@ export class Triggers {
         if (runId) started.runs.push({ workflowId, runId });
       } catch (thrown) {
         const error = toPlatformError(thrown);
-        if (passes(error)) throw thrown;
-        this.#tellRefused(workflowId, error, delivery, who);
+        if (isTransient(error)) throw thrown;
+        this.#reportRefused(workflowId, error, delivery, who);
         started.refused.push({ workflowId, code: error.code, message: error.message });
       }
     }
@@ -112,7 +112,7 @@ export class Triggers {
     return run.id as RunId;
   }
 
-  #tellRefused(
+  #reportRefused(
     workflowId: string,
     error: PlatformError,
     { webhookId, pluginId, event }: DeliveredEvent,
@@ -124,7 +124,7 @@ export class Triggers {
       {
         domain: 'workflow',
         event: 'workflow.start_refused',
-        level: isTurnedAwayByKey(error) ? 'info' : 'error',
+        level: isRejectedByKey(error) ? 'info' : 'error',
         reasonCode: code,
         message: `Delivery ${webhookId} of ${pluginId} ${event} did not start the workflow "${workflowId}": ${message}`,
         outcome: 'refused',
@@ -143,13 +143,13 @@ function keyOf({ webhookId, deliveryId, pluginId, event, instanceId }: Delivered
 }
 
 /** Returns whether the error is transient, so that the delivery is worth retrying. */
-function passes(error: PlatformError): boolean {
-  if (isTurnedAwayByKey(error)) return false;
+function isTransient(error: PlatformError): boolean {
+  if (isRejectedByKey(error)) return false;
   return LIMITS.has(error.code) || error.status >= 500;
 }
 
 /** Returns whether `concurrency.strategy: reject` refused the start. That is expected and no fault of the sender. */
-function isTurnedAwayByKey({ code, details }: PlatformError): boolean {
+function isRejectedByKey({ code, details }: PlatformError): boolean {
   return code === 'CONCURRENT_LIMIT_EXCEEDED' && 'workflowId' in details;
 }
 

@@ -22,7 +22,7 @@ export class PluginAway extends StepFailure {
 export function pluginAwayOf(thrown: unknown, pluginId: string): PluginAway | undefined {
   if (!(thrown instanceof PlatformError)) return undefined;
   const { code, details } = thrown;
-  const isAway =
+  const isUnavailable =
     code === 'PLUGIN_NOT_FOUND' || NOT_LOADED.has(details.reason) || details.diedLoading === true;
-  return isAway ? new PluginAway(pluginId, toStepFailure(thrown)) : undefined;
+  return isUnavailable ? new PluginAway(pluginId, toStepFailure(thrown)) : undefined;
 }

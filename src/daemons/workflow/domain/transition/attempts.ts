@@ -111,7 +111,7 @@ function perform(turn: Turn, step: StepState, given: EvaluatedInput): void {
     return;
   }
   step.flight = 'working';
-  if (!compiled.kind.reportsBegin) step.wasAway = false;
+  if (!compiled.kind.reportsBegin) step.wasUnavailable = false;
   const attempt = attemptOf(turn, step);
   if (isOwnStep(compiled)) beginOwnFlight(turn, step, attempt);
   turn.effect({ type: 'attempt.start', attempt, given });

@@ -68,10 +68,10 @@ const awaitsOthers = ({ wait, stopped }: StepState): boolean =>
 /** Returns whether the step is queued for a slot or for a process of its plugin. */
 function isQueued(turn: Turn, step: StepState): boolean {
   if (step.flight === 'queued') return true;
-  const mayBeQueued = isAtWork(step) && step.record.attemptAt === null && !step.wasAway;
+  const mayBeQueued = isAtWork(step) && step.record.attemptAt === null && !step.wasUnavailable;
   return mayBeQueued && turn.step(step).kind.reportsBegin === true;
 }
 
 /** Returns whether the step waits for its plugin, or calls it again after such a wait. */
-const awaitsPlugin = ({ wait, wasAway, record }: StepState): boolean =>
-  wait?.for === 'plugin' || (wasAway && record.status === 'running');
+const awaitsPlugin = ({ wait, wasUnavailable, record }: StepState): boolean =>
+  wait?.for === 'plugin' || (wasUnavailable && record.status === 'running');

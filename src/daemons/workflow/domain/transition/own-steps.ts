@@ -18,8 +18,8 @@ export function beginOwnFlight(turn: Turn, step: StepState, { attempt, stepId }:
     attempt,
     timeoutMs: turn.step(step).timeoutMs,
     idempotencyKey: step.record.idempotencyKey ?? `${run.id}/${stepId}`,
-    isTold: false,
-    isToldToStop: false,
+    isBeginAnswered: false,
+    isAbortAnswered: false,
   });
 }
 

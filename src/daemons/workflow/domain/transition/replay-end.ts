@@ -34,7 +34,7 @@ export function endReplay(
   if (replay.isIdle) turn.effect({ type: 'timer.clear', name: 'idle' });
   if (replay.hasBegun) turn.unmark();
   failSteps(turn, job, inFlight, failed ? failureInFlight(failed, inFlight.length, isAborted) : ABANDONED);
-  code.wasAway = failed?.away !== undefined;
+  code.wasUnavailable = failed?.away !== undefined;
   if (code.verdict || code.isStopped) return;
   if (outcome.end === 'failed') takeFailure(turn, code, replay, outcome, inFlight);
   else judge(turn, code, replay, outcome);

@@ -144,7 +144,7 @@ export function answerRequests(turn: Turn, code: CodeState, replay: ReplayState)
     else replay.owed.delete(index);
     turn.effect({ type: 'replay.reply', request, reply });
   }
-  if (replay.watcher !== null) tellWatcher(turn, job, code, replay);
+  if (replay.watcher !== null) answerWatcher(turn, job, code, replay);
   setIdleTimer(turn, replay);
 }
 
@@ -158,8 +158,8 @@ function answerFor(turn: Turn, replay: ReplayState, step: StepState): StepAnswer
   }
   if (!isOwnStep(turn.step(step)) || record.status === 'waiting') return { state: 'wait' };
   const flight = replay.flying.get(record.index);
-  if (flight && !flight.isTold) {
-    flight.isTold = true;
+  if (flight && !flight.isBeginAnswered) {
+    flight.isBeginAnswered = true;
     const { attempt, timeoutMs, idempotencyKey } = flight;
     return { state: 'run', attempt, timeoutMs, idempotencyKey };
   }
@@ -167,13 +167,13 @@ function answerFor(turn: Turn, replay: ReplayState, step: StepState): StepAnswer
 }
 
 /** Tells the function which waiting steps to request again and which running steps to abort. */
-function tellWatcher(turn: Turn, job: JobState, { known }: CodeState, replay: ReplayState): void {
+function answerWatcher(turn: Turn, job: JobState, { known }: CodeState, replay: ReplayState): void {
   const idOf = (index: number): string => known.found.get(index)!.id;
   const ready = [...replay.owed].filter((index) => isReady(turn, job, index)).map(idOf);
   const stop: string[] = [];
   for (const [index, flight] of replay.flying) {
-    if (flight.isToldToStop || stepAtIndex(job, index).stopped === null) continue;
-    flight.isToldToStop = true;
+    if (flight.isAbortAnswered || stepAtIndex(job, index).stopped === null) continue;
+    flight.isAbortAnswered = true;
     stop.push(idOf(index));
   }
   if (ready.length + stop.length > 0) endWatch(turn, replay, ready, stop);

@@ -8,8 +8,8 @@ export function isReplaying({ code, draining }: RunState): boolean {
 }
 
 /** Returns why the function has not begun, as a reason that pauses the clean-up timer; null if there is none. */
-export function replayHold({ replay, wasAway, slot }: CodeState): Hold {
+export function replayHold({ replay, wasUnavailable, slot }: CodeState): Hold {
   if (replay?.hasBegun) return null;
-  if (wasAway) return 'plugin';
+  if (wasUnavailable) return 'plugin';
   return replay || slot === 'queued' ? 'others' : null;
 }

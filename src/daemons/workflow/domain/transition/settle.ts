@@ -12,7 +12,7 @@ const MAX_LOSSES = 3;
 /** Records the outcome of an attempt that was in flight. */
 export function settleAttempt(turn: Turn, step: StepState, outcome: AttemptOutcome, facts: StepFacts): void {
   step.flight = 'idle';
-  step.wasAway = false;
+  step.wasUnavailable = false;
   if ('wait' in outcome) parkUntil(turn, step, outcome);
   else if ('output' in outcome) {
     succeed(turn, step, outcome.output);
@@ -116,7 +116,7 @@ export function waitForPlugin(
 ): void {
   const { pluginId, isMissing, pauseMs } = away!;
   const { message } = error;
-  step.wasAway = true;
+  step.wasUnavailable = true;
   turn.effect({ type: 'plugin.awaited', pluginId, why: message });
   const wakeAt = isMissing ? null : turn.note(turn.now + pauseMs);
   park(turn, step, { for: 'plugin', name: pluginId, message, ...more }, wakeAt, { plugin: pluginId });

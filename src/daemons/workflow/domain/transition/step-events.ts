@@ -84,16 +84,16 @@ function evaluated(turn: Turn, { step: key, attempt, input, facts }: Of<'attempt
 }
 
 /** Returns the step if the attempt with this number is in flight. */
-function atWork({ state }: Turn, { step: key, attempt }: { step: string; attempt: number }) {
+function stepInFlight({ state }: Turn, { step: key, attempt }: { step: string; attempt: number }) {
   const { step } = stepAt(state, key);
   return step.flight === 'working' && step.record.attempts === attempt ? step : undefined;
 }
 
 /** Handles the begin of an attempt. The clean-up timer, which was paused while the step was queued, resumes now. */
 function begun(turn: Turn, event: Of<'attempt.begun'>): boolean {
-  const step = atWork(turn, event);
+  const step = stepInFlight(turn, event);
   if (!step) return false;
-  step.wasAway = false;
+  step.wasUnavailable = false;
   noteBegun(turn, step);
   turn.touchStep(step);
   return isEnding(turn.state, step);
@@ -105,7 +105,7 @@ function isEnding(state: RunState, { record }: StepState): boolean {
 }
 
 function expired(turn: Turn, event: Of<'attempt.expired'>): boolean {
-  const step = atWork(turn, event);
+  const step = stepInFlight(turn, event);
   if (!step) return false;
   step.isExpired = true;
   noteOwnTimeout(turn, step);
@@ -113,7 +113,7 @@ function expired(turn: Turn, event: Of<'attempt.expired'>): boolean {
 }
 
 function settled(turn: Turn, event: Of<'attempt.settled'>): boolean {
-  const step = atWork(turn, event);
+  const step = stepInFlight(turn, event);
   if (!step) return false;
   step.isExpired ||= event.isExpired;
   settleAttempt(turn, step, event.outcome, event.facts);

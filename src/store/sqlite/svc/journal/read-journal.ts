@@ -21,7 +21,7 @@ export interface JournalContent {
  */
 export function readJournal(file: Buffer): JournalContent | undefined {
   const header = readHeader(file);
-  if (!header) return readFormer(file);
+  if (!header) return readFirstFormat(file);
   const { salt } = header;
   const frames: Frame[] = [];
   let isStartLost = false;
@@ -57,7 +57,7 @@ export function readJournal(file: Buffer): JournalContent | undefined {
 }
 
 /** The former format: no header and no end mark, frames from the first byte on, a salt per use. */
-function readFormer(file: Buffer): JournalContent | undefined {
+function readFirstFormat(file: Buffer): JournalContent | undefined {
   const salt = saltOf(file);
   const frames: Frame[] = [];
   // A power cut can leave zeroed blocks.

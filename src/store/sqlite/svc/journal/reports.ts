@@ -5,11 +5,11 @@ import type { Recovered } from '../committer/protocol.ts';
 import { foreignFiles } from './files.ts';
 
 /** Journal diagnostics. Reason codes: docs/observability.md. */
-type Told = Pick<Diagnostic, 'event' | 'level' | 'reasonCode' | 'message' | 'outcome'> &
+type Report = Pick<Diagnostic, 'event' | 'level' | 'reasonCode' | 'message' | 'outcome'> &
   Partial<Pick<Diagnostic, 'error' | 'evidence'>>;
 
-function tell(logger: Logger, told: Told): void {
-  logger.diagnostic({ domain: 'webhook', ...told });
+function report(logger: Logger, diagnostic: Report): void {
+  logger.diagnostic({ domain: 'webhook', ...diagnostic });
 }
 
 export function reportRecovery(
@@ -18,7 +18,7 @@ export function reportRecovery(
   logger: Logger,
 ): void {
   if (quarantine)
-    tell(logger, {
+    report(logger, {
       event: 'journal.damaged',
       level: 'error',
       reasonCode: 'JOURNAL_DAMAGED',
@@ -27,7 +27,7 @@ export function reportRecovery(
       evidence: { units, aside: quarantine },
     });
   else if (damagedHeaders.length > 0)
-    tell(logger, {
+    report(logger, {
       event: 'journal.worn',
       level: 'warn',
       reasonCode: 'JOURNAL_WORN',
@@ -45,7 +45,7 @@ export function reportRecovery(
 export function reportForeign(file: string, id: string, folder: string, logger: Logger): void {
   const files = foreignFiles(folder).map((each) => basename(each));
   if (files.length === 0) return;
-  tell(logger, {
+  report(logger, {
     event: 'journal.foreign',
     level: 'error',
     reasonCode: 'JOURNAL_OF_ANOTHER_DATABASE',
@@ -56,7 +56,7 @@ export function reportForeign(file: string, id: string, folder: string, logger: 
 }
 
 export function reportStuck(logger: Logger, folder: string, file: string, error: unknown): void {
-  tell(logger, {
+  report(logger, {
     event: 'journal.stuck',
     level: 'error',
     reasonCode: 'INBOX_NOT_FILED',
@@ -67,7 +67,7 @@ export function reportStuck(logger: Logger, folder: string, file: string, error:
 }
 
 export function reportMoving(logger: Logger, folder: string, file: string): void {
-  tell(logger, {
+  report(logger, {
     event: 'journal.moving',
     level: 'info',
     reasonCode: 'INBOX_FILED_AGAIN',
@@ -77,7 +77,7 @@ export function reportMoving(logger: Logger, folder: string, file: string): void
 }
 
 export function reportLeft(logger: Logger, folder: string, file: string, bytes: number): void {
-  tell(logger, {
+  report(logger, {
     event: 'journal.left',
     level: 'warn',
     reasonCode: 'INBOX_LEFT_FOR_START',
@@ -88,7 +88,7 @@ export function reportLeft(logger: Logger, folder: string, file: string, bytes: 
 }
 
 export function reportGone(logger: Logger, journal: string, file: string): void {
-  tell(logger, {
+  report(logger, {
     event: 'journal.gone',
     level: 'warn',
     reasonCode: 'JOURNAL_FILE_GONE',

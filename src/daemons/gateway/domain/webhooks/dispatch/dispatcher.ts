@@ -16,7 +16,7 @@ export interface WebhookDispatcherDeps extends AttemptsDeps {
   targets: WebhookTargets;
   pauses: Pick<WebhookPauses, 'isPaused'>;
   /** State of the services that plugins call. Without it, all count as available. */
-  services?: Pick<NeededServices, 'isAway' | 'confirm'>;
+  services?: Pick<NeededServices, 'isUnavailable' | 'confirm'>;
   /** Maximum concurrent async deliveries of all plugins. */
   concurrency: number;
 }
@@ -204,7 +204,7 @@ export class InboxDispatcher implements PrimaryDispatcher {
       const unsure = services?.confirm(target);
       if (unsure) await unsure;
       // When the service recovers later, this delivery is loaded from the store.
-      isHeld = services?.isAway(target) ?? false;
+      isHeld = services?.isUnavailable(target) ?? false;
       if (isHeld) return;
       const end = await this.#attempts.attempt(item, target);
       again = end.nextAttemptAt;
@@ -286,6 +286,6 @@ export class InboxDispatcher implements PrimaryDispatcher {
         pluginId,
       });
     }
-    return target && services?.isAway(target) ? undefined : target;
+    return target && services?.isUnavailable(target) ? undefined : target;
   }
 }

@@ -22,7 +22,7 @@ const PROBE_AGAIN_MS = 500;
 
 interface Probed {
   okUntil: number;
-  isAway: boolean;
+  isUnavailable: boolean;
   probing: Promise<void> | undefined;
   /** Stops the timer for the next probe. It runs only while the service is unavailable and no probe is in flight. */
   stopTimer: () => void;
@@ -44,17 +44,17 @@ export class NeededServices {
    * Whether a service that the plugin needs is known to be unavailable. Sends no request: unavailable services are
    * probed by a timer.
    */
-  isAway(target: DeclaredWebhook): boolean {
-    return this.#neededBy(target).some((name) => this.#stateOf(name).isAway);
+  isUnavailable(target: DeclaredWebhook): boolean {
+    return this.#neededBy(target).some((name) => this.#stateOf(name).isUnavailable);
   }
 
   /**
-   * Probes services whose state is unknown or outdated. Resolves when `isAway` is up to date; undefined if it already
+   * Probes services whose state is unknown or outdated. Resolves when `isUnavailable` is up to date; undefined if it already
    * is.
    */
   confirm(target: DeclaredWebhook): undefined | Promise<unknown> {
     const needed = this.#neededBy(target).map((name) => ({ name, state: this.#stateOf(name) }));
-    if (needed.some(({ state }) => state.isAway)) return undefined;
+    if (needed.some(({ state }) => state.isUnavailable)) return undefined;
     const now = this.#deps.clock.monotonic();
     const unsure = needed.filter(({ state }) => state.okUntil <= now);
     if (unsure.length === 0) return undefined;
@@ -79,7 +79,7 @@ export class NeededServices {
   #stateOf(name: NeededService): Probed {
     let state = this.#probed.get(name);
     if (!state) {
-      state = { okUntil: 0, isAway: false, probing: undefined, stopTimer: () => {} };
+      state = { okUntil: 0, isUnavailable: false, probing: undefined, stopTimer: () => {} };
       this.#probed.set(name, state);
     }
     return state;
@@ -107,15 +107,15 @@ export class NeededServices {
 
   #note(name: NeededService, state: Probed, isThere: boolean): void {
     const { clock, logger, onBack } = this.#deps;
-    const wasAway = state.isAway;
-    state.isAway = !isThere;
+    const wasUnavailable = state.isUnavailable;
+    state.isUnavailable = !isThere;
     if (isThere) state.okUntil = clock.monotonic() + FRESH_MS;
     else state.stopTimer = clock.after(PROBE_AGAIN_MS, () => void this.#probe(name, state));
-    if (!isThere && !wasAway)
+    if (!isThere && !wasUnavailable)
       logger.warn(
         `The ${name} service is unavailable: async deliveries of plugins that need it wait, sync ones get a 503`,
       );
-    if (isThere && wasAway) {
+    if (isThere && wasUnavailable) {
       logger.info(`The ${name} service is available again: deliveries that waited for it run now`);
       onBack();
     }

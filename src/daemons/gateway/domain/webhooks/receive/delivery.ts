@@ -49,7 +49,7 @@ export interface WebhookDeliveryDeps {
   dispatcher: WebhookDispatcher;
   call: CallHandler;
   /** State of the services that plugins call. Without it, all count as available. */
-  services?: Pick<NeededServices, 'isAway' | 'confirm'>;
+  services?: Pick<NeededServices, 'isUnavailable' | 'confirm'>;
   pauses: Pick<WebhookPauses, 'isPaused'>;
   inbox: WebhookInbox;
   createLimiter: CreateLimiter;
@@ -220,7 +220,7 @@ export class WebhookDelivery {
   }
 
   #refuseHeld(context: DeliveryContext, target: DeclaredWebhook): void {
-    if (!this.#deps.services?.isAway(target)) return;
+    if (!this.#deps.services?.isUnavailable(target)) return;
     mark(context, 'dispatch', 'held');
     throw new PlatformError(
       'SERVICE_UNAVAILABLE',

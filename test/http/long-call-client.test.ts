@@ -1,12 +1,12 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { createPatientClient } from '../../src/http/index.ts';
+import { createLongCallClient } from '../../src/http/index.ts';
 
 async function start(answer: RequestListener) {
   const server = createServer(answer);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const client = createPatientClient('gateway');
+  const client = createLongCallClient('gateway');
   onTestFinished(async () => {
     await client.close();
     server.closeAllConnections();
@@ -59,7 +59,7 @@ test("the peer's own failure is passed on with its code and Retry-After", async 
 });
 
 test('nobody there, a connection that is cut, and a caller that leaves are no answers', async () => {
-  const client = createPatientClient('gateway');
+  const client = createLongCallClient('gateway');
   onTestFinished(() => client.close());
   const nobody = client.post('http://127.0.0.1:1', '/x', { headers: {}, body: {}, idleTimeoutMs: 1000 });
   await expect(nobody).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });

@@ -1,7 +1,7 @@
 import type { Agent } from 'undici';
 import { connectionError, peerError } from './client.ts';
 
-export interface PatientCall {
+export interface LongCall {
   headers: Record<string, string>;
   body: unknown;
   signal?: AbortSignal | undefined;
@@ -12,22 +12,22 @@ export interface PatientCall {
 }
 
 /** A response with an unread body. */
-export interface PatientReply {
+export interface LongCallReply {
   header(name: string): string | null;
   text(): Promise<string>;
   pieces: AsyncIterable<Buffer>;
 }
 
 /** For calls as slow as a plugin's handler: `fetch` times out after five minutes. */
-export interface PatientClient {
+export interface LongCallClient {
   /** Resolves with the head of a successful response; throws like `Client.call`. */
-  post(base: string, path: string, call: PatientCall): Promise<PatientReply>;
+  post(base: string, path: string, call: LongCall): Promise<LongCallReply>;
   close(): Promise<void>;
 }
 
 const PROCESSING = 102;
 
-export function createPatientClient(peer: string): PatientClient {
+export function createLongCallClient(peer: string): LongCallClient {
   let agent: Promise<Agent> | undefined;
 
   function connections(): Promise<Agent> {

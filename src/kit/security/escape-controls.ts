@@ -15,12 +15,12 @@ const CONTROL_OR_COLOUR =
   /(\u001b\[(?:1|2|22|3[1-69]|90)m)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
 /** Escapes all control characters in a line: plugins may log text that moves the cursor or forges lines. */
-export function spelledOut(text: string): string {
+export function escapeAllControls(text: string): string {
   return text.replace(CONTROL, spell);
 }
 
 /** Escapes terminal control sequences in output, which may contain text from webhook senders, plugins and hosts. */
-export function harmless(text: string): string {
+export function escapeControls(text: string): string {
   return text.replace(CONTROL_OR_COLOUR, (character, colour?: string) => colour ?? spell(character));
 }
 
@@ -28,12 +28,12 @@ export function harmless(text: string): string {
  * Copies data and escapes control characters in all strings and keys, except newlines and tabs. Applied before formatting,
  * so that only the command's own colours reach the terminal.
  */
-export function harmlessData<Data>(data: Data): Data {
+export function escapeControlsIn<Data>(data: Data): Data {
   return mapTexts(data, cleaned) as Data;
 }
 
-/** Like `harmlessData`, with each string on one line, so that it cannot imitate a line of the platform. */
-export function harmlessLines<Data>(data: Data): Data {
+/** Like `escapeControlsIn`, with each string on one line, so that it cannot imitate a line of the platform. */
+export function escapeToSingleLines<Data>(data: Data): Data {
   return mapTexts(data, (text) => cleaned(oneLine(text))) as Data;
 }
 
@@ -48,11 +48,11 @@ function mapTexts(value: unknown, clean: (text: string) => string): unknown {
 
 /** Serializes to JSON with control characters escaped (`\u009b`), which does not change the value. */
 export function jsonText(value: unknown): string {
-  return harmlessJson(JSON.stringify(value));
+  return escapeControlsInJson(JSON.stringify(value));
 }
 
 /** Escapes control characters in JSON text. JSON.stringify already escapes those below U+0020. */
-export function harmlessJson(json: string): string {
+export function escapeControlsInJson(json: string): string {
   return json.replace(
     CONTROL_EXCEPT_LINES,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

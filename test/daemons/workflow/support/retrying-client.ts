@@ -36,7 +36,7 @@ const FINAL: ReadonlySet<string> = new Set<RunStatus>(['succeeded', 'failed', 't
 const UNFINISHED = RunStatus.options.filter((status) => !FINAL.has(status));
 
 /** A caller of a service that dies and comes back: tries until it is answered. */
-export class PatientClient {
+export class RetryingClient {
   readonly #call: Call;
 
   constructor(call: Call) {

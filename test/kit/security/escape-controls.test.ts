@@ -4,7 +4,12 @@ import { renderDeclaredFailure, renderError, renderHelp, renderResult } from '..
 import { createStyle } from '../../../src/cli/style.ts';
 import { createUi } from '../../../src/cli/ui.ts';
 import { PlatformError } from '../../../src/kit/errors/errors.ts';
-import { harmless, harmlessData, oneLine, spelledOut } from '../../../src/kit/security/harmless.ts';
+import {
+  escapeAllControls,
+  escapeControls,
+  escapeControlsIn,
+  oneLine,
+} from '../../../src/kit/security/escape-controls.ts';
 import type { SupervisorStatus } from '../../../src/supervisor/control-protocol.ts';
 
 const coloured = createStyle({}, { FORCE_COLOR: '1' });
@@ -20,9 +25,9 @@ function expectHarmless(text: string): void {
 }
 
 test('colours, tabs and line ends of ours stay; whatever else speaks to a terminal is spelt out', () => {
-  expect(harmless(`${coloured.red('a')}\tb\nc`)).toBe('\u001b[31ma\u001b[39m\tb\nc');
-  expectHarmless(harmless(EVIL));
-  expect(spelledOut(`a\n${coloured.red('b')}`)).toBe('a\\n\\x1b[31mb\\x1b[39m');
+  expect(escapeControls(`${coloured.red('a')}\tb\nc`)).toBe('\u001b[31ma\u001b[39m\tb\nc');
+  expectHarmless(escapeControls(EVIL));
+  expect(escapeAllControls(`a\n${coloured.red('b')}`)).toBe('a\\n\\x1b[31mb\\x1b[39m');
   expect(oneLine('a \r\n  b')).toBe('a b');
 });
 
@@ -45,10 +50,10 @@ test('for programs the document holds what there is', () => {
 
 test('colours in data are spelt out, since they would pass for ours', () => {
   const data = { [coloured.red('k')]: [coloured.green('ready'), 1, null, { at: '\u001b[30mhidden' }] };
-  expect(harmlessData(data)).toEqual({
+  expect(escapeControlsIn(data)).toEqual({
     '\\x1b[31mk\\x1b[39m': ['\\x1b[32mready\\x1b[39m', 1, null, { at: '\\x1b[30mhidden' }],
   });
-  expect(harmless('\u001b[30mhidden\u001b[37m')).toBe('\\x1b[30mhidden\\x1b[37m');
+  expect(escapeControls('\u001b[30mhidden\u001b[37m')).toBe('\\x1b[30mhidden\\x1b[37m');
 });
 
 test('every way to print within a command cleans its text; records for programs keep theirs', () => {
