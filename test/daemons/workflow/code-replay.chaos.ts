@@ -4,7 +4,7 @@ import { tempDir } from '../../support/daemon.ts';
 import { below, type Random } from '../../support/random.ts';
 import { writeCodePlugin } from './support/code.ts';
 import { startLedger } from './support/ledger.ts';
-import type { PatientClient } from './support/patient-client.ts';
+import type { RetryingClient } from './support/retrying-client.ts';
 import { PLAYER, type Plan } from './support/plan-player.ts';
 import { PLAY_MS, playRandom, playUnderDeaths, REPEATABLE, SEED } from './support/played-runs.ts';
 
@@ -24,7 +24,7 @@ function planOf(random: Random, depth: number): Plan {
 }
 
 /** Sends each waiting step of the runs the signal that it waits for. */
-async function sendSignals(client: PatientClient, runs: readonly WorkflowRun[]): Promise<void> {
+async function sendSignals(client: RetryingClient, runs: readonly WorkflowRun[]): Promise<void> {
   for (const { id } of runs) {
     const waiting = (await client.steps(id)).flatMap(({ waitingFor }) => waitingFor ?? []);
     for (const { for: what, name } of waiting)
