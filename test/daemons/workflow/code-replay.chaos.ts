@@ -4,9 +4,9 @@ import { tempDir } from '../../support/daemon.ts';
 import { below, type Random } from '../../support/random.ts';
 import { writeCodePlugin } from './support/code.ts';
 import { startLedger } from './support/ledger.ts';
-import type { RetryingClient } from './support/retrying-client.ts';
 import { PLAYER, type Plan } from './support/plan-player.ts';
 import { PLAY_MS, playRandom, playUnderDeaths, REPEATABLE, SEED } from './support/played-runs.ts';
+import type { RetryingClient } from './support/retrying-client.ts';
 
 const RUNS = 8;
 
