@@ -34,12 +34,12 @@ export interface AgentOptions {
   /** Folders of plugins installed on this machine. */
   pluginFolders: string[];
   worker: Partial<WorkerSettings>;
-  /** Time for running executions to finish after `stop`. */
+  /** Time limit for running executions to finish after `stop`, in ms. */
   drainMs: number;
   clock: Clock;
   random: Random;
   logger: Logger;
-  /** Called after each welcome. */
+  /** Called each time the gateway has accepted the connection. */
   onConnected?(sessionId: string): void;
 }
 
@@ -64,7 +64,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     logger,
   });
   const config = { ...PlatformConfig.parse({}).execution.worker, ...options.worker };
-  // The gateway's welcome fills in the services.
+  // The services are filled in when the gateway accepts the connection.
   const services: PlatformServices = {};
   const backend = new WorkerBackend({
     ...{ config, services, logger, clock, dataDir: home },
@@ -115,7 +115,7 @@ export class Agent {
       if (signal.aborted) return;
       const refusal = finalRefusal(end, identity);
       if (refusal) throw refusal;
-      // The token may be the cause, so the next attempt requests a new one.
+      // The gateway may have rejected the token, so the next attempt requests a new one.
       if (end.status === 401 || end.code === HOST_CLOSE.unauthenticated) this.#parts.tokens.forget();
       failures = end.wasOpen && clock.monotonic() - startedAt >= STABLE_MS ? 0 : failures + 1;
       const waitMs = retryMs(failures, random);
@@ -218,7 +218,10 @@ function keepRenewed(
   };
 }
 
-/** No token, usually because the gateway is down. Throws if the credentials are rejected. */
+/**
+ * Returns the result of an attempt that failed to get a token, usually because the gateway is down. Throws if the
+ * credentials are rejected.
+ */
 function failedToConnect(thrown: unknown): ConnectionEnd {
   if (thrown instanceof PlatformError && thrown.code === 'UNAUTHORIZED') throw refused(thrown);
   return { code: 1006, reason: messageOf(thrown), wasOpen: false };
@@ -243,7 +246,7 @@ function finalRefusal({ code, status }: ConnectionEnd, { hostId }: AgentIdentity
   );
 }
 
-/** Full jitter, so that agents do not reconnect at the same time after an outage. */
+/** Returns a random delay (full jitter), so that agents do not reconnect at the same time after an outage. */
 function retryMs(failures: number, random: Random): number {
   const ceiling = Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 16));
   return FIRST_RETRY_MS / 5 + random.fraction() * ceiling;

@@ -27,7 +27,10 @@ const FLUSH_POLL_MS = 20;
 /** Max bytes not yet sent to the gateway. Beyond it, log lines are dropped; results are not. */
 const MAX_LOG_BACKLOG = 4 * 1024 * 1024;
 
-/** `status` if the upgrade was refused, else a close code (1006: none received). */
+/**
+ * How a connection ended: `status` is set if the upgrade was refused, otherwise `code` (1006: no close frame was
+ * received).
+ */
 export interface ConnectionEnd {
   status?: number;
   code: number;
@@ -199,7 +202,7 @@ export class Connection {
   }
 }
 
-/** Parses a frame, or returns its fault. A newer gateway may send unknown types. */
+/** Parses a frame, or returns a description of the error. A newer gateway may send unknown types. */
 function readFrame(text: string): GatewayFrame | string {
   try {
     const value = JSON.parse(text) as { type?: unknown };

@@ -13,7 +13,7 @@ import type { Link } from './link.ts';
 import { PlatformCalls, tooLarge } from './platform-calls.ts';
 import type { PluginCache } from './plugin-cache.ts';
 
-/** Recently accepted execution ids: an id runs only once, even after a reconnect. */
+/** Number of accepted execution ids to remember: an id runs only once, even after a reconnect. */
 const MAX_ACCEPTED_IDS = 4096;
 const MAX_MESSAGE_CHARS = 8000;
 
@@ -24,7 +24,7 @@ export interface AgentExecutionsDeps {
   backend: Pick<ExecutionBackend, 'run'>;
   /** Whether a call of that plugin would wait in the backend's queue. */
   isBusy(pluginId: string): boolean;
-  /** The backend's services; the gateway's offer fills them. */
+  /** Services of the backend. The gateway's list of offered services fills the object. */
   services: PlatformServices;
   logger: Logger;
 }
@@ -42,7 +42,7 @@ export class AgentExecutions {
   readonly #deps: AgentExecutionsDeps;
   readonly #running = new Map<string, Running>();
   readonly #accepted = createBoundedCache<Link>(MAX_ACCEPTED_IDS);
-  /** Platform calls of the handlers. */
+  /** Forwards the handlers' platform calls to the gateway. */
   readonly calls: PlatformCalls;
   #isDraining = false;
   #onIdle = (): void => {};
@@ -84,7 +84,7 @@ export class AgentExecutions {
     this.#running.get(executionId)?.abort.abort(new DOMException(reason, 'AbortError'));
   }
 
-  /** The connection is gone: aborts its executions. */
+  /** Aborts the executions of a connection that was closed. */
   abandon(link: Link): void {
     for (const entry of this.#running.values()) if (entry.link === link) entry.abort.abort();
     this.calls.abandon(link);

@@ -26,7 +26,7 @@ export function agentHome(env: NodeJS.ProcessEnv): string {
   return join(userConfigFolder(env), 'svc', 'agent');
 }
 
-/** Undefined if this machine is not registered. Throws CONFIG_PARSE_ERROR for a damaged file. */
+/** Returns undefined if this machine is not registered. Throws CONFIG_PARSE_ERROR for a damaged file. */
 export async function readIdentity(home: string): Promise<AgentIdentity | undefined> {
   const file = join(home, FILE);
   try {
@@ -41,7 +41,7 @@ export async function readIdentity(home: string): Promise<AgentIdentity | undefi
   }
 }
 
-/** Atomic; the file is readable by its owner only. */
+/** Writes the file atomically. Only its owner can read it. */
 export async function writeIdentity(home: string, identity: AgentIdentity): Promise<string> {
   const file = join(home, FILE);
   await replacePrivateFile(file, `${JSON.stringify(identity, null, 2)}\n`);

@@ -9,7 +9,7 @@ const MAX_LOG_LEVEL_CHARS = 16;
 const MAX_LOG_CHARS = 8192;
 
 export interface PlatformCallsDeps {
-  /** Services of the handlers' `ctx`; `offer` replaces their content. */
+  /** Services of the handlers' `ctx`. `offer` replaces the methods in this object. */
   services: PlatformServices;
   running: ReadonlyMap<string, { link: Link }>;
   /** Connection by execution id, of cancelled executions too: their final log lines still reach the gateway. */

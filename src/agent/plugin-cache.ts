@@ -19,7 +19,7 @@ export interface PluginCacheDeps {
   logger: Logger;
 }
 
-/** Plugins by digest: downloaded once, verified at first use after each start. */
+/** Cache of plugins by digest. Each is downloaded once, and verified at its first use after a start. */
 export class PluginCache {
   readonly #deps: PluginCacheDeps;
   readonly #verified = new Map<string, string>();
@@ -29,7 +29,7 @@ export class PluginCache {
     this.#deps = deps;
   }
 
-  /** Folder of this exact plugin version, if cached. */
+  /** Returns the folder of this exact plugin version if it is cached. */
   async find({ id, version, integrity }: HostPlugin): Promise<string | undefined> {
     const { local, folder, logger } = this.#deps;
     const installed = local.find((plugin) => plugin.id === id && plugin.version === version);

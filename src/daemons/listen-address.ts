@@ -2,7 +2,7 @@
 export class ListenAddress {
   #port: number | undefined;
 
-  /** Resolves port 0 of the config. Throws before the server listens. */
+  /** The bound port, also if the config sets port 0. Throws before the server listens. */
   get port(): number {
     if (this.#port === undefined) throw new Error('The port is known once the server listens.');
     return this.#port;

@@ -28,8 +28,8 @@ export async function listen(
 const LOOPBACK = ['127.0.0.1', '::1'];
 
 /**
- * Takes connections on the other address of `localhost`: Node listens on the first that the name resolves to. Best effort,
- * as a machine may have one address alone, or another program on the port.
+ * Also listens on the other address of `localhost`, since Node binds only the first. Best effort: the machine may have
+ * a single address, or another program may use the port.
  */
 async function listenOnOtherLoopback({ server }: Http, options: ListenOptions): Promise<void> {
   const bound = server.address() as AddressInfo;
@@ -94,7 +94,7 @@ function tryListen({ host, port }: { host: string; port: number }): Promise<Erro
   });
 }
 
-/** The host for a URL that works on this machine: any-address becomes loopback. */
+/** Returns the host for a URL that works on this machine. A wildcard address becomes loopback. */
 export function urlHost(host: string): string {
   if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
   return isIPv6(host) ? `[${host}]` : host;

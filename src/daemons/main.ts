@@ -45,7 +45,7 @@ process.on('message', (message: ToSibling, handle: unknown) => {
   else if (message.type === 'peers') peers.set(message.urls);
   else void stop();
 });
-// The channel closes when the supervisor ends in any way: without it, nothing could stop this process.
+// The channel closes when the supervisor ends for any reason. Without the supervisor, nothing could stop this process.
 process.on('disconnect', () => void stop(sibling ? ORPHAN_DEADLINE_MS : undefined));
 process.on('SIGTERM', () => void stop());
 process.on('SIGINT', () => void stop());

@@ -14,12 +14,12 @@ import { openTelemetry, reportStarted, reportStartFailed, type Telemetry } from 
 
 export interface RunningDaemon<Services = unknown> {
   name: string;
-  /** `http://<host>:<port>` as bound. */
+  /** Address that the service is bound to: `http://<host>:<port>`. */
   url: string;
   port: number;
   services: Services;
   logger: Logger;
-  /** For a successor process; undefined if several processes share the port. */
+  /** Listening socket to hand to a successor process. Undefined if several processes share the port. */
   listener: Listener | undefined;
   /** Refuses new connections, answers requests in flight, then closes the service's parts. */
   close(): Promise<void>;

@@ -17,7 +17,7 @@ export interface StartOptions
     'config' | 'profile' | 'projectDir' | 'dataDir' | 'keys' | 'operator' | 'clock' | 'random' | 'peers'
   > {
   output: LineOutput;
-  /** Default: none. */
+  /** Path of the active config file. Default: none. */
   configFile?: string | null;
   logLevel?: LogLevel;
   /** Default: created by the service. Benchmarks pass no-op ones to measure their cost. */
@@ -38,11 +38,11 @@ export interface StartOptions
   hadFault?: boolean | undefined;
   /** Called when an essential part has failed permanently: the caller must close the service. */
   onFatal?: (error: PlatformError) => void;
-  /** Set in a process that the service's primary started. */
+  /** Channel to the service's primary. Set only in processes that the primary started. */
   primary?: PrimaryChannel;
 }
 
-/** Registers secrets that redaction cannot recognise by their form. */
+/** Registers secrets for redaction that it cannot recognise by their form. */
 export function keepSecrets({ config, keys, operator, env = {} }: StartOptions): void {
   const { jwtSecret, previousJwtSecret, internalSecret, masterKey } = keys;
   keepSecret([
@@ -57,7 +57,7 @@ export function keepSecrets({ config, keys, operator, env = {} }: StartOptions):
   ]);
 }
 
-/** Start parameters for siblings, equal to those of this process. */
+/** Returns the start parameters for siblings, which are those of this process. */
 export function siblingStart(options: StartOptions): Omit<DaemonStart, 'listen' | 'sibling'> {
   const {
     config,

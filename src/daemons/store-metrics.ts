@@ -12,7 +12,7 @@ const FILES: Partial<Record<ServiceName, readonly string[]>> = {
   rest: ['telemetry.db'],
 };
 
-/** Size of the service's databases on disk, read at each scrape; missing files count 0. */
+/** Reports the size of the service's databases on disk, read at each scrape. Missing files count as 0. */
 export function createStoreMetrics({ registry, service }: Metrics, dataDir: string): void {
   const files = FILES[service as ServiceName];
   if (!files) return;

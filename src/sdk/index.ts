@@ -133,7 +133,7 @@ export const defineWebhook: Define<WebhookContext> = definer('webhook');
 export const defineJob: Define<PluginContextV3> = definer('job');
 
 interface WorkflowSpec<In, Signals extends SignalSchemas> {
-  /** Id in the manifest. */
+  /** Id of the workflow in the manifest. */
   id: string;
   input?: In;
   /** Payload schemas by signal name; an invalid payload is rejected with 400. */
@@ -220,7 +220,7 @@ async function* encodeEvents(
   }
 }
 
-/** A line break would end the field and allow injecting another one. */
+/** Replaces line breaks, which would end the field and allow injecting another one. */
 function oneLine(text: string): string {
   return text.replace(/[\r\n\0]/g, ' ');
 }

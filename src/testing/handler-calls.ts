@@ -90,7 +90,7 @@ export class HandlerCalls {
     return result?.valid === true;
   }
 
-  /** Throws WEBHOOK_NOT_FOUND. */
+  /** Returns the declaration of a webhook. Throws WEBHOOK_NOT_FOUND. */
   requireWebhook(event: string): WebhookHandlerDecl {
     return this.#registry.requireWebhook(this.#plugin.id, event).webhook;
   }
@@ -99,7 +99,7 @@ export class HandlerCalls {
     return this.#services.rest.services.plugins.registry;
   }
 
-  /** Request fields of the host context of handlers and validators. */
+  /** Returns the request fields of the host context of handlers and validators. */
   #request(event: string, headers: Record<string, string>, instanceId = '') {
     const path = deliveryPath({ pluginId: this.#plugin.id, event, instanceId });
     return { method: 'POST', query: {}, headers, path };
@@ -130,7 +130,7 @@ export class HandlerCalls {
   }
 }
 
-/** Throws INVALID_HANDLER for a webhook authenticated by the gateway itself. */
+/** Returns the validator of a webhook. Throws INVALID_HANDLER if the gateway itself authenticates the webhook. */
 function validatorOf({ event, auth }: WebhookHandlerDecl): string {
   if (auth.type === 'custom') return auth.validator;
   throw new PlatformError(

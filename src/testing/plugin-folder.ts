@@ -28,7 +28,7 @@ export function requireLoaded({ folder, id }: PluginFolder, registry: PluginRegi
   );
 }
 
-/** Resolves links like the registry does. A missing folder is reported when it is loaded. */
+/** Resolves links as the registry does. A missing folder is returned as is; loading it reports the error. */
 async function realFolder(path: string): Promise<string> {
   const folder = resolve(path);
   return realpath(folder).catch(() => folder);
@@ -42,7 +42,7 @@ async function idOf(folder: string): Promise<string | undefined> {
       const found = file === 'package.json' ? name : id;
       if (typeof found === 'string') return found;
     } catch {
-      // Try the other file.
+      // A missing or invalid file is skipped.
     }
   }
   return undefined;

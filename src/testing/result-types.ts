@@ -68,7 +68,7 @@ export type RouteBodyOf<Plugin extends PluginTypes, Method, Path extends string>
   RefOf<RouteAt<Extract<Routes<Plugin>, { method: Method }>, Path>>
 >;
 
-/** Like the router: a path without parameters takes precedence over one with parameters. */
+/** Finds the route of a path. As in the router, a path without parameters takes precedence. */
 type RouteAt<Route extends RouteHandler, Path extends string> = [ExactRoute<Route, Path>] extends [never]
   ? FittingRoute<Route, Path>
   : ExactRoute<Route, Path>;
@@ -85,7 +85,7 @@ type FittingRoute<Route extends RouteHandler, Path extends string> = Route exten
 
 type Trimmed<Path extends string> = Path extends `/${infer Rest}` ? Rest : Path;
 
-/** Compares segments; `:name` matches any. */
+/** Whether a path matches a declared one, segment by segment. `:name` matches any segment. */
 type Fits<Declared extends string, Path extends string> = Declared extends `${infer First}/${infer Rest}`
   ? Path extends `${infer Segment}/${infer Tail}`
     ? FitsSegment<First, Segment> extends true
@@ -107,7 +107,7 @@ type ResultOf<Plugin extends PluginTypes, Ref> = [Ref] extends [never]
     ? HandlerResult<Export<ModuleAt<Plugin['modules'], File>, Name>>
     : unknown;
 
-/** `./orders.js` and `orders.js` are the same file. */
+/** Finds a module by file. `./orders.js` and `orders.js` are the same file. */
 type ModuleAt<Modules, File extends string> = File extends keyof Modules
   ? Modules[File]
   : `./${File}` extends keyof Modules
@@ -119,7 +119,7 @@ type ModuleAt<Modules, File extends string> = File extends keyof Modules
       : unknown;
 type Export<Module, Name> = Name extends keyof Module ? Module[Name] : unknown;
 
-/** For a definition, the type from its schema or return type; for a function, its return type. */
+/** Result type of a handler: from the schema or return type of a definition, or the return type of a function. */
 type HandlerResult<Handler> = Handler extends (...args: never[]) => infer Returned
   ? AsReceived<ReturnedResult<Awaited<Returned>>>
   : Handler extends { readonly kind: string; readonly '~result'?: infer Result }

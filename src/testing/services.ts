@@ -147,7 +147,7 @@ class TestDaemons {
     return daemon;
   }
 
-  /** Stops them in reverse order and deletes their data. */
+  /** Stops the daemons in reverse order and deletes their data. */
   async close(): Promise<void> {
     try {
       for (const daemon of this.#running.splice(0).reverse()) await daemon.close();

@@ -1,4 +1,4 @@
-/** The caller of a call. */
+/** Tenant and user on whose behalf the test makes a call. */
 export interface CallerOptions {
   /** Default: `default`. */
   tenantId?: string;
@@ -12,7 +12,7 @@ export interface CommandOptions extends CallerOptions {
 
 /** Decision on an approval, and its author. */
 export interface Decision extends CallerOptions {
-  /** Default: true. */
+  /** Whether the step is approved. Default: true. */
   approved?: boolean;
   comment?: string;
 }
@@ -52,7 +52,7 @@ export interface ValidatorRequest {
 export interface RouteAnswer<Body = unknown> {
   status: number;
   headers: Headers;
-  /** Parsed JSON, or text. */
+  /** The parsed body if it is JSON, otherwise its text. */
   body: Body;
 }
 

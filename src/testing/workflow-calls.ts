@@ -19,11 +19,11 @@ import type { TestHost } from './host-types.ts';
 import type { TestServices } from './services.ts';
 import type { CallerOptions } from './types.ts';
 
-/** Real time, because the engine works in real time between waits on the test's clock. */
+/** Poll interval in real time, because the engine works in real time between waits on the test's clock. */
 const POLL_MS = 10;
 const TIMEOUT_MS = 15_000;
 
-/** The clean-up of a `cancelling` run may wait too. */
+/** Statuses in which a run may wait. The clean-up of a `cancelling` run may wait too. */
 const WAITING = new Set<RunStatus>(['waiting', 'cancelling']);
 const ENDED = new Set<RunStatus>(['succeeded', 'failed', 'timed_out', 'cancelled']);
 
@@ -86,7 +86,7 @@ class RunReader {
     this.#clock = clock;
   }
 
-  /** Call options that authenticate as this caller. */
+  /** Returns call options that authenticate as this caller. */
   as({ tenantId = 'default', user = 'tester' }: CallerOptions = {}) {
     return {
       headers: serviceHeaders(this.#services.keys.internalSecret, {

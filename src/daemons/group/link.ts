@@ -30,10 +30,10 @@ export interface Link {
    * messages is updated in order.
    */
   ask(topic: string, body: unknown, onReply: (reply: Reply) => void, options?: AskOptions): void;
-  /** `ask` as a promise. Rejects with the other side's error, or SERVICE_UNAVAILABLE. */
+  /** Same as `ask`, but returns a promise. Rejects with the other side's error, or SERVICE_UNAVAILABLE. */
   call(topic: string, body?: unknown, options?: AskOptions): Promise<unknown>;
   receive(frame: Frame, socket?: Socket): void;
-  /** Fails open and all later requests. */
+  /** Rejects pending requests and all later ones. */
   close(): void;
 }
 

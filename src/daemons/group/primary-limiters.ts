@@ -32,7 +32,7 @@ interface Loan {
 interface Count {
   /** Calls counted here and by siblings, including loans. */
   calls: SlidingCount;
-  /** Loans of siblings, which may be unused. */
+  /** Permits lent to siblings. Siblings may not use all of them. */
   lent: Map<Member, Loan>;
   recalling: Promise<void> | undefined;
 }
@@ -106,7 +106,7 @@ class PrimaryLimiter implements SharedLimiter {
   peek(key: string, limit: number): RateVerdict {
     const count = this.#counts.find(key);
     if (!count) return { allowed: limit > 0, remaining: limit, resetMs: this.#options.windowMs };
-    // Unused permits of siblings can be recalled.
+    // A call is also allowed while siblings hold permits, because unused ones can be recalled.
     const isAllowed = count.calls.total(this.#clock.monotonic()) < limit || count.lent.size > 0;
     return this.#verdict(count, limit, isAllowed);
   }
@@ -149,7 +149,7 @@ class PrimaryLimiter implements SharedLimiter {
     const question: RecallQuestion = { name: this.#name, key, countedAt: loan.countedAt };
     return new Promise((resolve) => {
       member.ask('limit.recall', question, (reply) => {
-        // The usage of an ended process is unknown.
+        // The loan of an ended process counts as used, because its usage is unknown.
         if (!('error' in reply)) takeBack(count, loan, reply.body as number);
         if (count.lent.get(member) === loan) count.lent.delete(member);
         resolve();

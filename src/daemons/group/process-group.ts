@@ -2,7 +2,10 @@ import type { Answer, Link } from './link.ts';
 
 /** Another process of the same service. */
 export interface Member extends Pick<Link, 'ask' | 'call'> {
-  /** The primary is 1, siblings start at 2. A restarted sibling is a new member. */
+  /**
+   * Number of the process: 1 for the primary, from 2 for siblings. A restarted sibling keeps its number but is a new
+   * member.
+   */
   place: number;
   pid: number;
 }

@@ -15,7 +15,7 @@ function passOn(group: SiblingProcess, metrics: Metrics): void {
 function gather(group: PrimaryProcess, metrics: Metrics): void {
   /** Latest snapshot of each process. */
   const told = new Map<Member, MetricsSnapshot>();
-  /** Counters of ended processes: a decreasing sum would look like a restart of the service. */
+  /** Counters of ended processes are kept: a decreasing sum would look like a restart of the service. */
   let former: Promise<MetricsSnapshot> = Promise.resolve([]);
 
   async function snapshotOf(member: Member): Promise<MetricsSnapshot> {
@@ -41,7 +41,7 @@ function gather(group: PrimaryProcess, metrics: Metrics): void {
   group.answer('metrics.text', () => metrics.render());
 }
 
-/** Gauges describe the current state, so they end with their process. */
+/** Adds the last snapshot of an ended process, without gauges: they describe the current state of a process. */
 function addUp(former: MetricsSnapshot, last: MetricsSnapshot): Promise<MetricsSnapshot> {
   return sumMetrics([former, last.filter(({ type }) => String(type) !== 'gauge')]).snapshot();
 }

@@ -31,12 +31,12 @@ interface Lease extends Window {
   /** Permits that can be used without a request, until `usableUntil`. */
   remaining: number;
   usableUntil: number;
-  /** When the primary counted them, and when its oldest counted call expires. */
+  /** Time when the primary counted the permits. `freesAt` is when its oldest counted call expires. */
   countedAt: number;
   freesAt: number;
-  /** Permits left at the primary when it lent these. */
+  /** Permits that the primary had left after it lent these. */
   left: number;
-  /** Reject without a request until then. */
+  /** Time until which calls are rejected without a request to the primary. */
   refusedUntil: number;
 }
 
@@ -99,7 +99,7 @@ class SiblingLimiter implements SharedLimiter {
     });
   }
 
-  /** Uses local knowledge: the primary reports when an exact limit is reached. */
+  /** Returns a verdict without a request. The primary reports when an exact limit is reached. */
   peek(key: string, limit: number): RateVerdict {
     const now = this.#clock.monotonic();
     const full = this.#fulls.find(key, now);

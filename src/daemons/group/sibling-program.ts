@@ -13,9 +13,9 @@ import type { Frame } from './link.ts';
 /** A sibling process, as seen by the primary. */
 export interface SiblingProgram {
   readonly pid: number;
-  /** Resolves with how it ended. */
+  /** Resolves with a description of how the process ended. */
   readonly ended: Promise<string>;
-  /** Returns false when it has ended. */
+  /** Returns false when the process has ended. */
   send(frame: Frame): boolean;
   sendPeers(urls: PeerUrls): void;
   stop(): void;
@@ -25,7 +25,7 @@ export interface SiblingProgram {
 export interface SiblingProgramOptions {
   name: ServiceName;
   start: DaemonStart;
-  /** Receives its log in whole lines, so that lines of two processes never mix. */
+  /** Receives the sibling's log in whole lines, so that lines of two processes never mix. */
   output: LineOutput;
   logger: Logger;
   onFrame: (frame: Frame, socket: Socket | undefined) => void;
@@ -56,7 +56,7 @@ export function startSiblingProgram(options: SiblingProgramOptions): SiblingProg
     child.once('error', (error) => child.pid === undefined && resolve(error.message));
   });
   const tell = (message: ToSibling): boolean => {
-    // A failed write shows as the end of the process.
+    // A failed write needs no handling here: the process has ended, which `ended` reports.
     if (child.connected) child.send(message, () => {});
     return child.connected;
   };

@@ -15,7 +15,7 @@ const LIST_TIMEOUT_MS = seconds(10);
 export interface MarketplaceServices extends DaemonServices {
   plugins: PluginRuntime;
   installer: Installer;
-  /** Reads the plugins on disk; resolves when every service has loaded those listed as loaded. */
+  /** Reads the plugins on disk. Resolves when every service has loaded the plugins that are listed as loaded. */
   readCatalogue: () => Promise<Catalogue>;
   watch: SourceWatch;
   /** Hosts that may change the set of plugins. */
@@ -62,8 +62,7 @@ export async function marketplaceServices(
 }
 
 /**
- * Returns false while a change is blocked by an installation or a hung service; the running plugins are
- * listed then.
+ * Resolves with false if a change takes too long, such as an installation. The plugins already running are listed then.
  */
 function withinTimeout(done: Promise<void>): Promise<boolean> {
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** A route for this method, the methods of other routes at the path, or neither. */
+/** Result of a lookup: the matching route, the methods of other routes at the path, or no match. */
 export type PathMatch<Target> =
   | { found: true; target: Target; params: Record<string, string>; pattern: string }
   | { found: false; allowed: string[] };
@@ -66,7 +66,7 @@ export function createPathMatcher<Target>(): PathMatcher<Target> {
   };
 }
 
-/** The leaf for the segments from `index` on; pushes parameter values to `values`. */
+/** Returns the leaf that matches the segments from `index` on. Adds parameter values to `values`. */
 function descend<Target>(
   at: Node<Target>,
   segments: readonly string[],

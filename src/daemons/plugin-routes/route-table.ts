@@ -5,7 +5,7 @@ import { createPathMatcher, type PathMatch } from './path-matcher.ts';
 export interface RoutedPlugin {
   id: string;
   version: string;
-  /** Folder of the plugin. */
+  /** Absolute path of the plugin's folder. */
   root: string;
   manifest: ManifestV3;
 }
@@ -18,7 +18,7 @@ export interface PluginRoute {
   paths: string[];
   /** Undefined when neither the route nor the plugin declares it. */
   security: readonly Security[] | undefined;
-  /** Undefined: the server's default. */
+  /** Undefined if the server's default applies. */
   timeoutMs: number | undefined;
 }
 
@@ -71,7 +71,7 @@ export function createPluginRouteTable(plugins: readonly RoutedPlugin[]): Plugin
       };
       for (const base of bases) {
         const path = joinPath(base, declaration.path);
-        // Equal if the base path is the alias itself; the registry rejects manifests with duplicate routes.
+        // `add` returns false if the base path equals the alias. The registry rejects manifests with duplicate routes.
         if (matcher.add(declaration.method, path, route)) route.paths.push(path);
         // The literal path of "/" ends with a slash: it is matched too, but listed once.
         if (declaration.path === '/') matcher.add(declaration.method, `${base}/`, route);
@@ -87,7 +87,7 @@ export function createPluginRouteTable(plugins: readonly RoutedPlugin[]): Plugin
   };
 }
 
-/** The path of a plugin's routes by its id, independent of its base path. */
+/** Returns the base path that contains the plugin's id, which works in addition to the declared one. */
 function aliasOf(pluginId: string): string {
   return `/v1/plugins/${encodeURIComponent(pluginId)}`;
 }
@@ -96,7 +96,7 @@ function joinPath(base: string, path: string): string {
   return path === '/' ? base : base + path;
 }
 
-/** Ownership of base paths. */
+/** Tracks which plugin owns which base path. */
 function createClaims(pluginIds: readonly string[]) {
   const taken = new Map(pluginIds.map((id) => [canonical(aliasOf(id)), id]));
   return {
@@ -112,7 +112,7 @@ function createClaims(pluginIds: readonly string[]) {
       taken.set(wanted, pluginId);
       return undefined;
     },
-    /** Whether a path is owned, or below an owned one. */
+    /** Returns whether a plugin owns the path or a parent of it. */
     has(path: string): boolean {
       const wanted = canonical(path);
       return [...taken.keys()].some((base) => wanted === base || isBelow(wanted, base));
@@ -122,7 +122,7 @@ function createClaims(pluginIds: readonly string[]) {
 
 const isBelow = (path: string, above: string): boolean => path.startsWith(`${above}/`);
 
-/** Normalizes equivalent escapes. */
+/** Returns the same text for paths that differ only in their escapes. */
 function canonical(path: string): string {
   return path
     .split('/')

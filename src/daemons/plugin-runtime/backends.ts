@@ -31,7 +31,7 @@ export interface OwnParts {
   webhooks?: WebhookAccess;
   /** Called before each platform call of a handler. */
   onServiceCall?: OnServiceCall;
-  /** Set by the workflow service, which has the runs itself. */
+  /** Set by the workflow service, which accesses its runs directly. */
   steps?: StepAccess;
   /** Whether this service reports plugin faults, which every service finds when it loads plugins. */
   reportsPlugins?: boolean;
@@ -79,8 +79,8 @@ function throughGateway(resources: Resources): CreateRemoteBackends {
 }
 
 /**
- * Selects the configured backend, never another one: a container's isolation may be required. Throws
- * HOST_UNAVAILABLE when `target` selects a host for a plugin that does not run on hosts.
+ * Returns the configured backend, without a fallback because its isolation may be required. Throws HOST_UNAVAILABLE
+ * when `target` selects a host for a plugin that does not run on hosts.
  */
 export function backendFor(
   execution: PlatformConfig['execution'],

@@ -26,7 +26,8 @@ export function createCodeCheck(
   const known = new Map<string, { stamp: string; faults: Promise<PluginFault[]> }>();
 
   async function check({ id, version, root, manifest, ...rest }: LoadedPlugin, stamp: string) {
-    // The version selects the process: one with older code loaded must not check this version.
+    // The version selects the process, so it includes the digest: a process with older code must not check the edited
+    // code.
     const edited = { ...rest, id, root, manifest, version: `${version}+${digestOf(stamp)}` };
     try {
       return await codeFaults(edited, describer);

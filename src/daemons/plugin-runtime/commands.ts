@@ -4,7 +4,7 @@ import { PlatformError } from '../../kit/errors/errors.ts';
 import type { Invocation, LoadedPlugin, PluginRegistry } from '../../plugins/index.ts';
 import type { ExecuteOptions, PluginCall } from './plugin-call.ts';
 
-/** The command of a loaded plugin. Throws PLUGIN_NOT_FOUND, or NOT_FOUND for an unknown command. */
+/** Returns the command of a loaded plugin. Throws PLUGIN_NOT_FOUND, or NOT_FOUND for an unknown command. */
 export function requireCommand(
   registry: PluginRegistry,
   pluginId: string,
@@ -22,7 +22,7 @@ export function requireCommand(
   );
 }
 
-/** Call fields from a command's declaration. */
+/** Returns the fields of a call that come from a command's declaration. */
 export function commandCall({ handler, input, output, timeoutMs, permissions }: CommandDecl) {
   return {
     handler,
@@ -38,7 +38,7 @@ interface CommandRunner {
   execute(call: PluginCall, options?: ExecuteOptions): Promise<CommandResult>;
 }
 
-/** `ctx.invoke`: inherits tenant, user and ids from the calling execution. */
+/** Runs a command for `ctx.invoke`, with the tenant, user and ids of the calling execution. */
 export async function invokeCommand(
   runtime: CommandRunner,
   { pluginId, commandId, input, from, depth, signal }: Invocation,

@@ -28,8 +28,8 @@ export type TrackExecution = (
 ) => Promise<CommandResult>;
 
 /**
- * One event per handler execution, for every host. @spec Analytics events: plugin.command.completed,
- * plugin.command.failed
+ * Creates the tracker that reports one event per handler execution, whatever the host. @spec Analytics events:
+ * plugin.command.completed, plugin.command.failed
  */
 export function executionEvents({
   analytics,
@@ -92,13 +92,13 @@ export function executionEvents({
   };
 }
 
-/** The workflow run if there is one, otherwise the execution itself. */
+/** Returns the id of the workflow run if there is one, otherwise of the execution. */
 function runIdOf({ hostContext, executionId }: Execution): string {
   const { runId } = hostContext;
   return typeof runId === 'string' ? runId : executionId;
 }
 
-/** Registered hosts are agents; all other callers count as users. */
+/** Returns the actor of an event. Registered hosts are agents; all other callers count as users. */
 function actorOf({ hostId }: NonNullable<ExecutionRequest['user']>): NonNullable<AnalyticsEvent['actor']> {
   return { type: hostId.startsWith('host_') ? 'agent' : 'user', id: hostId };
 }

@@ -40,7 +40,7 @@ export function gatewayDispatch(
           },
           body: { ...rest, plugin: { id: plugin.id }, ...options },
           signal,
-          // A caller that times the handler itself aborts the call.
+          // With `onBegun`, the caller measures the handler's time and aborts the call, so no timeout is needed here.
           idleTimeoutMs: onBegun ? 0 : request.timeoutMs + GRACE_MS,
           onProcessing: onBegun,
         });

@@ -3,8 +3,8 @@ import type { ExecutionRequest, ManifestV3, RouteDecl } from '../../contracts/in
 type Called = Pick<ExecutionRequest, 'handler' | 'host' | 'hostContext'>;
 
 /**
- * A handler's name in the manifest: a command's or job's id, a webhook's event, or a route's method and path;
- * otherwise its reference. Handlers with several names are named by the call.
+ * Creates a function that names handlers: by the id of the command or job, the webhook's event, or the route's method
+ * and path; otherwise by their reference. The call decides if a handler has several names.
  */
 export function createHandlerNames(): (manifest: ManifestV3, called: Called) => string {
   const known = new WeakMap<ManifestV3, Map<string, string>>();
@@ -18,7 +18,7 @@ export function createHandlerNames(): (manifest: ManifestV3, called: Called) => 
   };
 }
 
-/** Undefined if the handler has a single name. */
+/** Returns the name that depends on the call, undefined if the call does not decide it. */
 function nameOfCall(manifest: ManifestV3, { handler, host, hostContext }: Called): string | undefined {
   const { event, command, method, path } = hostContext;
   if (host === 'webhook')
@@ -32,7 +32,7 @@ function nameOfCall(manifest: ManifestV3, { handler, host, hostContext }: Called
   return route && `${route.method} ${route.path}`;
 }
 
-/** The request path ends with the route's own path. */
+/** Returns whether a route serves the path, which may start with the plugin's base path. */
 function serves({ path: pattern }: RouteDecl, path: string): boolean {
   const wanted = pattern.split('/').slice(1);
   const given = path.split('/').slice(-wanted.length);

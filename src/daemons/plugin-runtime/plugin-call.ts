@@ -29,7 +29,7 @@ export interface PluginCall
     Partial<
       Pick<ExecutionRequest, 'executionId' | 'schemas' | 'permissions' | 'timeoutMs' | 'parentSpanId'>
     > {
-  /** Span of a service that records this execution itself; without it, this runtime records it. */
+  /** Span of the execution if the caller records it. Without it, this runtime records the execution. */
   recordedSpanId?: string;
   /** The plugin, or the id of a loaded one. */
   plugin: RunnablePlugin | string;

@@ -23,7 +23,7 @@ export function createPluginReports(
   };
 }
 
-/** A plugin that ran before keeps running; others are excluded. */
+/** Reports broken plugins. Those that ran before keep running; the others are excluded. */
 function reportBroken(
   { broken }: PluginRegistry,
   kept: readonly LoadedPlugin[],

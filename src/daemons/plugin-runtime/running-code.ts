@@ -3,11 +3,11 @@ import { type LoadedPlugin, readSourceCode, type SourceCode, sourceStamp } from 
 
 interface Snapshot {
   stamp: string;
-  /** Absent while it is being read, and if that failed. */
+  /** Absent while the code is being read, or if reading failed. */
   code?: SourceCode;
 }
 
-/** Limit over all plugins of a service. */
+/** Maximum characters of stored code over all plugins of a service. */
 const MAX_TOTAL_CHARS = 64 * 1024 * 1024;
 
 /**
@@ -36,7 +36,7 @@ export class RunningCode {
   }
 
   /**
-   * Whether the plugin can keep running although its files changed. Those of installed plugins never change.
+   * Returns whether the plugin can keep running although its files changed. Files of installed plugins never change.
    */
   canKeep({ root, locked }: LoadedPlugin): boolean {
     return locked?.integrity != null || this.#running.get(root)?.code !== undefined;
@@ -59,7 +59,7 @@ export class RunningCode {
     );
   }
 
-  /** Code for a new process of a kept version; undefined if it runs the files on disk. */
+  /** Returns the code for a new process of a kept version, undefined if the process runs the files on disk. */
   codeOf({ id, version, root }: ExecutionRequest['plugin']): SourceCode | undefined {
     const isKept = this.#kept.some(
       (plugin) => plugin.root === root && plugin.id === id && plugin.version === version,
@@ -69,7 +69,7 @@ export class RunningCode {
 
   async #read({ root, manifest }: LoadedPlugin, snapshot: Snapshot): Promise<void> {
     const code = await readSourceCode(root, manifest);
-    // Files that changed meanwhile are not validated; the watch reloads them.
+    // Files that changed while they were read are not validated yet. The watch reloads them.
     if (code === undefined || sourceStamp(root, manifest) !== snapshot.stamp) return;
     if (this.#chars + charsOf(code) > MAX_TOTAL_CHARS) return;
     this.#chars += charsOf(code);

@@ -121,7 +121,7 @@ export class PluginRuntime {
     // Waits inside the execution's record: otherwise each rejected attempt would count as a failed
     // execution.
     const runOnce = options?.waitsForQueue ? () => retryWhileQueueFull(options.signal, run) : run;
-    // The caller records it; a second record would count it twice.
+    // The caller records the execution; a second record would count it twice.
     if (recordedSpanId !== undefined) return backend.run({ ...request, spanId: recordedSpanId }, options);
     return this.#track(request, manifest, runOnce);
   }
@@ -190,7 +190,7 @@ export class PluginRuntime {
     this.#stamp = await lockFileStamp(this.#resources.dataDir);
     const registry = await this.read();
     this.#registry = registry;
-    // Read before any edit can replace the files.
+    // The code is read now, before an edit can replace the files.
     await this.#code.settled();
     this.#code.adopt(registry.plugins, []);
     this.#report(registry, []);
@@ -207,7 +207,10 @@ export class PluginRuntime {
   }
 }
 
-/** Processes that may stay: installed plugins never change, any file of the others may have. */
+/**
+ * Returns a filter for processes that may stay: those of installed plugins, which never change. Any file of other
+ * plugins may have changed.
+ */
 function runsOn(
   { plugins }: PluginRegistry,
   kept: readonly LoadedPlugin[],

@@ -12,7 +12,7 @@ type Settings = PlatformConfig['pluginConfig'][string];
 
 const settled = new WeakMap<ManifestV3, Settings>();
 
-/** A handler's `ctx.config`: the plugin's entry with the defaults of its `configSchema`. */
+/** Returns a handler's `ctx.config`: the configured settings with the defaults of the plugin's `configSchema`. */
 export function settingsOf(manifest: ManifestV3, given: Settings | undefined): Settings {
   let settings = settled.get(manifest);
   if (!settings) {
@@ -22,7 +22,7 @@ export function settingsOf(manifest: ManifestV3, given: Settings | undefined): S
   return settings;
 }
 
-/** Faults of the plugin's `pluginConfig` entry against its own schema. */
+/** Returns the faults of the plugin's `pluginConfig` entry against the plugin's schema. */
 export async function configFaults(
   { id, version, root, manifest }: LoadedPlugin,
   settings: PlatformConfig['pluginConfig'],

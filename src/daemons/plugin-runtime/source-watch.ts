@@ -7,14 +7,14 @@ export interface SourceWatch {
   close(): void;
 }
 
-/** Watched items, each with a stamp that changes with it. */
+/** Watched items by name. The stamp of an item changes whenever the item changes. */
 export type Stamps = ReadonlyMap<string, string>;
 
 export interface SourceWatchOptions {
   stamp(): Promise<Stamps>;
   /** Whether adding or removing this item counts as a change. Default: always. */
   isNews?(name: string): boolean;
-  /** Reports a change. Calls never overlap; repeated after a failure. */
+  /** Called after a change. Calls never overlap, and are repeated after a failure. */
   changed(): Promise<void>;
   logger: Logger;
 }
@@ -55,7 +55,7 @@ class PollingWatch implements SourceWatch {
     this.#known = known;
   }
 
-  /** Joins a poll that has not started; a running one may have missed the caller's change. */
+  /** Waits for the next poll to start and end, since a poll in progress may have missed the caller's change. */
   check(): Promise<void> {
     this.#queued ??= this.#running.then(() => {
       this.#queued = undefined;

@@ -11,7 +11,7 @@ export type Observe = <Result>(
   domain: string,
   operation: string,
   run: () => Promise<Result>,
-  /** Default: every returned result is a success. */
+  /** Whether a returned result counts as a failure. Default: every returned result is a success. */
   failed?: (result: Result) => boolean,
 ) => Promise<Result>;
 

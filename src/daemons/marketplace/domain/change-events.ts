@@ -16,7 +16,7 @@ export interface ChangeEventsDeps {
 export interface ChangeEvents {
   /** Runs a hook of the loaded plugin; broken and disabled plugins have none. */
   runHook(hook: 'onEnable' | 'onDisable', id: string, reason: LifecycleReason): Promise<void>;
-  /** Runs `onEnable` of a plugin that was added or replaced, and announces it; resolves with its id. */
+  /** Runs `onEnable` of an added or replaced plugin and announces the change. Resolves with the plugin's id. */
   added(reason: LifecycleReason, id: string): Promise<string>;
   announce(action: MarketplaceAction, entry: LockEntry): void;
 }

@@ -1,15 +1,15 @@
 import { manifestDigest, type SandboxInForce, type ValidateOptions } from '../../../plugins/index.ts';
 import { requireAgreed } from './refusals.ts';
 
-/** What the operator approved. */
+/** The operator's consent to run a plugin's code. */
 export interface Agreed {
-  /** Digest of the manifest in the plan. */
+  /** Digest of the manifest that the operator saw in the plan. */
   manifestDigest?: string | undefined;
   /** Permits running a manifest module without the bubblewrap sandbox. */
   runManifest?: boolean | undefined;
 }
 
-/** Why code without consent is not run; undefined with the bubblewrap sandbox. */
+/** Returns why code without consent must not run. Undefined if bubblewrap is in use. */
 export async function whyNotRun(
   { runManifest = false }: Pick<Agreed, 'runManifest'>,
   sandbox: () => Promise<SandboxInForce>,

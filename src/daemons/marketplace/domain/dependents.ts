@@ -6,11 +6,11 @@ import { alreadyExists, faulty, unknown } from './refusals.ts';
 
 /** Checks a change against the other plugins. `load` reads them from disk. */
 export interface Dependents {
-  /** Throws when the plugin conflicts with others or lacks dependencies. */
+  /** Throws if the plugin conflicts with other plugins or lacks dependencies. */
   requirePlace(plugin: LoadedPlugin): Promise<void>;
   /** Throws PLUGIN_CONFLICT when a plugin with that id exists. */
   requireAbsent(id: string, lock: LockFile): Promise<void>;
-  /** Throws CONFLICT with the plugin's dependents. */
+  /** Throws CONFLICT if other plugins depend on this one; the error lists them. */
   requireUnneeded(id: string, what: string): Promise<void>;
   /** Throws CONFLICT or PLUGIN_NOT_FOUND unless the plugin has that origin. */
   requireOrigin(id: string, wanted: PluginOrigin, lock: LockFile): Promise<void>;

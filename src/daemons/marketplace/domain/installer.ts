@@ -93,7 +93,7 @@ export class Installer {
     this.#events = createChangeEvents({ load, lifecycle, entries: this.#entries, announce });
   }
 
-  /** Throws the errors that an installation would. */
+  /** Returns what an installation or update would change. Throws the errors that the change itself would throw. */
   plan(request: PlanRequest): Promise<PluginPlan> {
     return this.#inTurn(() => this.#plan(request));
   }
@@ -136,7 +136,7 @@ export class Installer {
     });
   }
 
-  /** Cancels fetches in flight; they have changed nothing. */
+  /** Cancels fetches in flight, before they have changed the set of plugins. */
   stop(): void {
     this.#stopping.abort(
       new PlatformError('SERVICE_UNAVAILABLE', 'The platform is stopping; no plugin was changed.'),
@@ -251,7 +251,7 @@ export class Installer {
     });
   }
 
-  /** Keeps a folder that was installed again in the meantime. */
+  /** Removes a folder, unless it was installed again in the meantime. */
   async #removeUnused(folder: string): Promise<void> {
     const { plugins } = await this.#entries.read();
     if (Object.values(plugins).some((entry) => entry.folder === folder)) return;
@@ -264,7 +264,10 @@ export class Installer {
     return requireInstalled(lock, id);
   }
 
-  /** A disabled project plugin needs a lock file entry. */
+  /**
+   * Returns the plugin's lock file entry. Creates one for a project plugin, since the lock file records that it is
+   * disabled.
+   */
   async #entryToSwitch(lock: LockFile, id: string): Promise<LockEntry> {
     const entry = entryOf(lock, id);
     if (entry) return entry;

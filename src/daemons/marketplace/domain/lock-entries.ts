@@ -55,7 +55,9 @@ export function entryOf(lock: LockFile, id: string): LockEntry | undefined {
   return ownValue(lock.plugins, id);
 }
 
-/** Throws PLUGIN_NOT_FOUND, or CONFLICT for a folder that is used in place. */
+/**
+ * Returns the entry of an installed plugin. Throws PLUGIN_NOT_FOUND, or CONFLICT for a folder that is used in place.
+ */
 export function requireInstalled(lock: LockFile, id: string): LockEntry {
   const entry = entryOf(lock, id);
   if (entry?.origin === 'installed') return entry;

@@ -23,9 +23,11 @@ export interface Staged {
   resolved: string;
 }
 
-/** Folders of installed plugins: one per content, so that running code is never overwritten. */
+/**
+ * Manages the folders of installed plugins. Each content has its own folder, so that running code is never overwritten.
+ */
 export interface PluginFolders {
-  /** Throws the faults of the plugin in a folder. */
+  /** Loads the plugin in a folder. Throws if it has faults. */
   requireSound(folder: string): Promise<LoadedPlugin>;
   /** Fetches and validates a source, passes it to `use`, and removes what `use` did not place. */
   withStaged<Result>(
@@ -36,11 +38,11 @@ export interface PluginFolders {
   /** Moves a staged plugin to its final folder. */
   place(plugin: LoadedPlugin): Promise<{ folder: string; integrity: string }>;
   remove(folder: string): Promise<void>;
-  /** Removes all other folders. */
+  /** Removes all folders except the kept ones. */
   sweep(kept: ReadonlySet<string>): Promise<void>;
 }
 
-/** `signal` cancels fetches. */
+/** Creates the manager of plugin folders. Aborting `signal` cancels fetches. */
 export function createPluginFolders(
   dataDir: string,
   describer: PluginDescriber,
@@ -84,7 +86,7 @@ export function createPluginFolders(
       const name = folderName(id, version, integrity);
       const there = await integrityOf(join(home, name)).catch(() => undefined);
       if (there === integrity) return { folder: name, integrity };
-      // The existing folder is in use: neither removed nor overwritten.
+      // The existing folder may be in use, so it must not be overwritten.
       const folder = existsSync(join(home, name)) ? `${name}-${randomUUID().slice(0, 8)}` : name;
       await rename(root, join(home, folder));
       return { folder, integrity };
@@ -97,7 +99,7 @@ export function createPluginFolders(
   };
 }
 
-/** Includes the digest, so that running code is never overwritten. */
+/** Returns the folder name of a plugin. It includes the digest, so that running code is never overwritten. */
 function folderName(id: string, version: string, integrity: string): string {
   const digest = Buffer.from(integrity.slice('sha512-'.length), 'base64').toString('hex').slice(0, 16);
   return `${id.replace('@', '').replace('/', '__')}-${version.replace(/[^\w.-]/g, '_')}-${digest}`;

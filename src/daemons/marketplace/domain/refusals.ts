@@ -12,7 +12,7 @@ export function requireSame({ id }: LoadedPlugin, wanted: string): void {
   });
 }
 
-/** The approved plan must equal what is installed; the source may have changed in between. */
+/** Throws if the manifest differs from the approved one: the source may have changed since the plan was made. */
 export function requireAgreed(digest: string, agreed: string | undefined): void {
   if (agreed === undefined || agreed === digest) return;
   throw new PlatformError(
@@ -22,7 +22,7 @@ export function requireAgreed(digest: string, agreed: string | undefined): void 
   );
 }
 
-/** An error with the first fault's code, and all faults in the details. */
+/** Creates an error with the code of the first fault and all faults in the details. */
 export function faulty(id: string | undefined, faults: readonly PluginFault[]): PlatformError {
   const told = faults.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
   return new PlatformError(

@@ -11,7 +11,7 @@ import type { PluginRuntime } from '../../plugin-runtime/runtime.ts';
  */
 export type ReloadBroadcast = () => Promise<void>;
 
-/** A multiple of the usual reload time: only a hung service is not awaited. */
+/** Much longer than a reload takes, so that only a hung service exceeds it. */
 const RELOAD_TIMEOUT_MS = seconds(5);
 /** The gateway comes last, since it asks the workflow service which webhooks start workflows. */
 const ORDER: ReadonlyArray<readonly ServiceName[]> = [['rest', 'workflow'], ['gateway']];

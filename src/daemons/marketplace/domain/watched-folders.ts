@@ -7,7 +7,7 @@ import type { Installer } from './installer.ts';
 export interface WatchedFoldersDeps {
   projectDir: string;
   dataDir: string;
-  /** The config's `plugins`. */
+  /** Plugin folder patterns from the config's `plugins`. */
   patterns: string[];
   installer: Pick<Installer, 'touch'>;
   /** State of the latest reload. */
@@ -25,7 +25,7 @@ export function watchFolders(deps: WatchedFoldersDeps): Promise<SourceWatch> {
   const everLinked = new Set<string>();
   const digests = new Map<string, { stamp: string; digest: string }>();
 
-  /** Reads files only after one of them was touched. */
+  /** Returns a folder and the digest of its files. Reads the files only after one of them was touched. */
   async function digestOf(root: string): Promise<[string, string]> {
     const loaded = runtime.registry.plugins.find((plugin) => plugin.root === root)?.manifest;
     const stamp = sourceStamp(root, loaded);

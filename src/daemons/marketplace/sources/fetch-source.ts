@@ -7,7 +7,7 @@ import type { Source } from './parse-source.ts';
 import { runTool, type ToolPlace } from './run-tool.ts';
 import { unpackTarball } from './tar.ts';
 
-/** Files that would configure npm: registries, programs to run. */
+/** Settings files of npm. They are not copied, because they could set registries and programs to run. */
 const NPM_SETTINGS = new Set(['.npmrc', 'npmrc']);
 const NOT_COPIED = new Set([...NPM_SETTINGS, '.git', 'node_modules', '.svc']);
 
@@ -51,7 +51,7 @@ async function fromRegistry(spec: string, folder: string, at: ToolPlace): Promis
   return describePacked(output) ?? spec;
 }
 
-/** `@acme/orders@1.2.3 sha512-…`, from npm's output. */
+/** Returns the packed package from npm's output as `@acme/orders@1.2.3 sha512-…`. */
 function describePacked(output: string): string | undefined {
   try {
     const told = JSON.parse(output) as unknown;

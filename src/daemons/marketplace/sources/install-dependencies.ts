@@ -32,7 +32,7 @@ const INSTALL = [
 const BY_PATH = /^(?:file:|link:|workspace:|[./~])/;
 const BY_GIT = /^(?:git[+:@]|ssh:|github:|gitlab:|bitbucket:|gist:)|\.git(?:#|$)|^[\w.-]+\/[\w.-]+(?:#|$)/;
 const BY_ADDRESS = /^https?:/;
-/** A registry in npm's settings; after a semicolon if it is overridden. */
+/** Matches a registry in the output of npm's settings. A leading semicolon marks an overridden one. */
 const REGISTRY_SETTING = /^(; )?(?:@[^:=]+:)?registry = "([^"]+)"/gm;
 
 /**
@@ -50,21 +50,21 @@ export async function installDependencies(at: ToolPlace): Promise<void> {
   const modules = join(at.cwd, 'node_modules');
   // A bundled node_modules would be mixed with npm's.
   await rm(modules, { recursive: true, force: true });
-  // npm would also resolve these, which may exist only on the author's machine.
+  // npm would resolve development and peer dependencies too, but they may exist only on the author's machine.
   const { devDependencies: _dev, peerDependencies: _peer, ...toInstall } = manifest;
   await writeFile(file, JSON.stringify(toInstall));
   await runTool('npm', INSTALL, at).catch((error) => {
     throw asRefusal(error);
   });
   await writeFile(file, text);
-  // All optional dependencies may have failed.
+  // npm creates no folder if every dependency is optional and failed to install.
   if (!existsSync(modules)) return;
   const lock = join(modules, '.package-lock.json');
   await requireFromRegistry(lock, at);
   await rm(lock);
 }
 
-/** Throws VALIDATION_ERROR. */
+/** Parses a `package.json`. Throws VALIDATION_ERROR. */
 function parseManifest(text: string): Record<string, object | undefined> {
   let why = 'it is not an object';
   try {
@@ -92,7 +92,10 @@ function wayOf(range: string): string | undefined {
   return BY_ADDRESS.test(range) ? 'address' : undefined;
 }
 
-/** A retry cannot help: npm rejects the package, or may not start a program for it (see `toolLaunch`). */
+/**
+ * Converts npm errors that a retry cannot fix: npm rejects the package, or may not start a program for it (see
+ * `toolLaunch`).
+ */
 function asRefusal(error: unknown): unknown {
   const said = messageOf(error);
   const why = said.includes('ERR_ACCESS_DENIED')
@@ -108,14 +111,14 @@ function asRefusal(error: unknown): unknown {
 
 /** A package in npm's lock file. */
 interface Installed {
-  /** Absent for bundled packages and some requested by exact version. */
+  /** Address of the package. Absent for bundled packages, and for some that are requested by exact version. */
   resolved?: string;
   link?: boolean;
 }
 
 /**
- * Transitive dependencies and lock files may name any location. Nothing fetched has run yet, so checking
- * npm's lock file afterwards is early enough.
+ * Rejects packages that are not from a registry: transitive dependencies may name any location. No fetched code has run
+ * yet, so the check after the installation is early enough.
  */
 async function requireFromRegistry(lock: string, at: ToolPlace): Promise<void> {
   const { packages } = JSON.parse(await readFile(lock, 'utf8')) as { packages: Record<string, Installed> };
@@ -133,19 +136,19 @@ async function requireFromRegistry(lock: string, at: ToolPlace): Promise<void> {
 
 async function registryHosts(at: ToolPlace): Promise<string[]> {
   const settings = await runTool('npm', ['config', 'list', '--long'], at);
-  // The first is npm's default; npm replaces it by the configured registry when a lock file names it.
+  // The first registry is npm's default. npm replaces it by the configured registry when a lock file names it.
   const registries = [...settings.matchAll(REGISTRY_SETTING)].filter(
     ([, isReplaced], n) => n === 0 || !isReplaced,
   );
   return [...new Set(registries.flatMap(([, , url]) => hostOf(url!) ?? []))];
 }
 
-/** Undefined for addresses other than HTTP. */
+/** Returns the host of an HTTP address, undefined for other addresses. */
 function hostOf(address: string): string | undefined {
   return BY_ADDRESS.test(address) && URL.canParse(address) ? new URL(address).host : undefined;
 }
 
-/** An address without parts that may be secret. */
+/** Returns an address for messages, without parts that may be secret. */
 function shown(address = ''): string {
   if (!URL.canParse(address)) return address;
   const { protocol, host, pathname } = new URL(address);

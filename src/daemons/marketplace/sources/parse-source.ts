@@ -30,7 +30,7 @@ export function parseSource(text: string, projectDir: string): Source {
   return parseName(text);
 }
 
-/** Sources are stored, listed and logged. An ssh user name is not a secret. */
+/** Rejects credentials, because sources are stored, listed and logged. An ssh user name is not a secret. */
 function refuseCredentials(text: string): void {
   const address = text.replace(/^git\+/, '');
   if (!address.includes('://') || !URL.canParse(address)) return;

@@ -11,7 +11,7 @@ const OUTPUT_CHARS = 1024 * 1024;
 
 export interface ToolPlace {
   cwd: string;
-  /** Ends the tool and its child processes; it then fails with the signal's reason. */
+  /** Aborting it ends the tool and its child processes. The call then rejects with the signal's reason. */
   signal: AbortSignal;
   /** Grace period in ms; default 3 s. */
   graceMs?: number;
@@ -23,7 +23,7 @@ export async function runTool(tool: Tool, args: readonly string[], place: ToolPl
   signal.throwIfAborted();
   const { command, before, env } = toolLaunch(tool, process.env);
   return new Promise((resolve, reject) => {
-    // A process group of its own, so that child processes of git end with it.
+    // The tool gets its own process group, so that git's child processes end with it.
     const child = spawn(command, [...before, ...args], {
       cwd,
       env,
@@ -59,7 +59,7 @@ export async function runTool(tool: Tool, args: readonly string[], place: ToolPl
 
 /** A program and its child processes. */
 interface ProgramGroup {
-  /** Sends SIGTERM to all, then SIGKILL. */
+  /** Sends SIGTERM to all processes of the group, and SIGKILL after the grace period. */
   end(): void;
   /** Call when the program has exited: kills remaining child processes if `end` was called. */
   isOver(): void;
@@ -73,7 +73,7 @@ function groupOf(child: ChildProcess, graceMs: number): ProgramGroup {
     try {
       process.kill(-child.pid, signal);
     } catch {
-      // Already exited.
+      // The process group has already exited.
     }
   }
   return {
@@ -94,7 +94,7 @@ function groupOf(child: ChildProcess, graceMs: number): ProgramGroup {
   };
 }
 
-/** The last meaningful lines of the output. */
+/** Returns the last meaningful lines of the output. */
 function lastWords(stderr: string): string {
   const lines = stderr
     .split('\n')

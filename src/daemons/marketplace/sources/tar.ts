@@ -47,7 +47,7 @@ async function unpackEntry(
   if ((mode & 0o111) !== 0) await chmod(target, 0o755);
 }
 
-/** The path inside the package. Throws for names that could escape on any system. */
+/** Returns a path relative to the package. Throws for names that could escape on any system. */
 function safeName(name: string): string {
   if (name.length > INSTALL_LIMITS.pathChars) throw refused('one of its names is too long');
   const parts = name.split('/').filter((part) => part !== '' && part !== '.');

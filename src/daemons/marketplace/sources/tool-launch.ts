@@ -4,14 +4,14 @@ export type Tool = 'npm' | 'git';
 
 export interface ToolLaunch {
   command: string;
-  /** Arguments before the tool's own. */
+  /** Arguments that precede the caller's arguments. */
   before: string[];
   env: NodeJS.ProcessEnv;
 }
 
 /** Disables interactive prompts. */
 const SETTINGS = { GIT_TERMINAL_PROMPT: '0', npm_config_yes: 'true' };
-/** Withholds the platform's secrets from npm and git. */
+/** Variables that are not passed to npm and git, so that they do not get the platform's secrets. */
 const WITHHELD = /^(?:SVC_|GATEWAY_|NODE_OPTIONS$)/;
 
 /**
@@ -26,7 +26,7 @@ const NPM_NODE_OPTIONS = [
   '--no-warnings',
 ].join(' ');
 
-/** Start command of a tool in the environment's PATH. */
+/** Returns the start command of a tool in the environment's PATH. */
 export function toolLaunch(tool: Tool, environment: NodeJS.ProcessEnv): ToolLaunch {
   const inherited = Object.entries(environment).filter(([name]) => !WITHHELD.test(name));
   const env = { ...Object.fromEntries(inherited), ...SETTINGS };

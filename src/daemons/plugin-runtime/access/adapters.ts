@@ -46,7 +46,7 @@ export function createAdapters(resources: Resources): AdapterParts {
   };
 }
 
-/** Why calls of these adapters will fail: a missing config section or environment variable. */
+/** Returns why calls of these adapters will fail: a missing config section or environment variable. */
 export function adapterFaults(
   { config: { adapters }, env }: Pick<Resources, 'config' | 'env'>,
   asked: readonly AdapterName[],

@@ -11,7 +11,9 @@ import type { StepAccess } from '../../../plugins/index.ts';
 import type { Resources } from '../../define-daemon.ts';
 import { callOptions } from './call-options.ts';
 
-/** A reply may wait for the disk; a watch replies after a third of this at the latest. */
+/**
+ * Long enough for replies that wait for the disk. A watch request is answered after a third of this time at the latest.
+ */
 const TIMEOUT_MS = minutes(1);
 
 /** Access to code workflow runs for services other than the workflow service. */

@@ -31,12 +31,12 @@ export class LoadedRoutes {
     });
   }
 
-  /** State of the latest reload. */
+  /** The route table of the latest reload. */
   get table(): PluginRouteTable {
     return this.#table;
   }
 
-  /** Cached per plugin version, since building them costs a process. */
+  /** Returns the plugin's schemas. They are cached per version, since building them takes a process. */
   schemasOf(plugin: RoutedPlugin): PluginSchemas {
     const found = this.#schemas.get(plugin) ?? this.#describe(plugin);
     this.#schemas.set(plugin, found);

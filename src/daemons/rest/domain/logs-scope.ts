@@ -19,7 +19,7 @@ export function visibleTenant(
   return namespaceId;
 }
 
-/** Throws VALIDATION_ERROR naming the invalid bound. */
+/** Parses the bounds of a time range. Throws VALIDATION_ERROR naming the invalid bound. */
 export function timeRange({ from, to }: { from?: string | undefined; to?: string | undefined }): TimeRange {
   return {
     ...(from === undefined ? {} : { from: timeOf('from', from) }),

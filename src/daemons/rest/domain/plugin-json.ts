@@ -11,7 +11,7 @@ export async function readPluginJson(root: string, file: string): Promise<unknow
   const path = await realpath(join(folder, file));
   if (!isInside(folder, path)) throw new Error(`${file} is outside of the plugin's folder`);
   const found = await stat(path);
-  // Reading a pipe would block forever.
+  // Only regular files are read, because reading a pipe would block forever.
   if (!found.isFile() || found.size > SCHEMA_FILE_BYTES)
     throw new Error(`${file} is not a file of at most ${SCHEMA_FILE_BYTES} bytes`);
   return JSON.parse(await readFile(path, 'utf8'));

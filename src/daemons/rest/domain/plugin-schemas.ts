@@ -24,7 +24,7 @@ export interface Declared {
 export interface PluginSchemasDeps {
   manifest: ManifestV3;
   readJson: ReadPluginJson;
-  /** Run the plugin's code; both throw if that fails. */
+  /** `printZod` and `inspect` run the plugin's code. Both throw if that fails. */
   printZod(asked: SchemaToDescribe[]): Promise<DescribedSchema[]>;
   inspect(handlers: string[]): Promise<DescribedHandler[]>;
   clock: Clock;
@@ -49,7 +49,10 @@ export class PluginSchemas {
     this.#describedHandlers = once(deps.clock, () => this.#askForHandlers());
   }
 
-  /** The manifest's schemas of a handler, otherwise those of its definition; undefined without any. */
+  /**
+   * Returns the schemas that the manifest declares for a handler, otherwise those of its definition. Undefined if there
+   * are none.
+   */
   async ofHandler({
     handler,
     input,

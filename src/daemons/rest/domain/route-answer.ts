@@ -1,7 +1,9 @@
 import type { CommandResult, RouteDecl } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 
-/** Response of a plugin route. `undeclared`: the manifest does not list the error code, which is logged. */
+/**
+ * Response of a plugin route. `undeclared` is set if the manifest does not list the error code, which is then logged.
+ */
 export interface RouteAnswer {
   status: number;
   body: unknown;

@@ -50,7 +50,7 @@ export function requireSecurity(
   });
 }
 
-/** The handler's `user`: null for a caller without identity. */
+/** Returns the handler's `user`, null for a caller without identity. */
 export function userOf(caller: Caller): Caller | null {
   return caller.hostId === ANONYMOUS_HOST ? null : { hostId: caller.hostId, namespaceId: caller.namespaceId };
 }

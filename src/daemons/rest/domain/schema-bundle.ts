@@ -4,7 +4,7 @@ export type JsonSchema = Record<string, unknown>;
 
 /** Maximum characters of a schema with all references expanded. */
 const MAX_CHARS = 1024 * 1024;
-/** Characters that a value counts besides its text. */
+/** Characters that each value adds to the size besides its text. */
 const VALUE_CHARS = 4;
 /** Reads a JSON file inside the plugin's folder; rejects other paths. */
 export type ReadPluginJson = (file: string) => Promise<unknown>;
@@ -56,7 +56,7 @@ class Bundle {
     return { $ref: `#/$defs/${await this.#define(ref, '')}`, $defs: this.#defs };
   }
 
-  /** Limits the expanded text: nested definitions can make it grow exponentially. */
+  /** Counts text towards the size limit, because nested definitions can make a schema grow exponentially. */
   #spend(text: string): void {
     this.#left -= text.length + VALUE_CHARS;
     if (this.#left < 0) throw new Error(`it exceeds ${MAX_CHARS} characters with its references`);
@@ -70,7 +70,7 @@ class Bundle {
     if (known) return known;
     const name = this.#uniqueName(lastWord(pointer || target));
     this.#names.set(key, name);
-    // Reserved before reading, so that recursive schemas terminate.
+    // The name is reserved before the file is read, so that recursive schemas terminate.
     this.#defs[name] = {};
     const schema = at(await this.#open(target), pointer);
     if (schema === undefined) throw new Error(`${key} does not exist`);
@@ -129,7 +129,7 @@ function at(document: unknown, pointer: string): unknown {
     );
 }
 
-/** Last segment of a pointer or file name. */
+/** Returns the last segment of a pointer or file name. */
 function lastWord(from: string): string {
   const word = from.split('/').at(-1)!;
   return word.replace(/\.json$/, '').replace(/[^A-Za-z0-9_-]/g, '_') || 'Schema';

@@ -111,7 +111,7 @@ function forward(
   );
 }
 
-/** Forwards the caller's idempotency key. */
+/** Returns the header with the caller's idempotency key, if there is one. */
 function passedOn(key: string | string[] | undefined): Record<string, string> {
   return typeof key === 'string' ? { 'idempotency-key': key } : {};
 }

@@ -48,7 +48,7 @@ export function pluginRoutes(http: Http, services: RestServices): void {
   });
 }
 
-/** A Bearer token of a call that did not come through the gateway, for the configured issuer. */
+/** Returns the Bearer token of a call that did not come through the gateway, if an OAuth issuer is configured. */
 function oauthToken({ verifyOAuth }: RestServices, request: FastifyRequest): string | undefined {
   const { authorization } = request.headers;
   if (!verifyOAuth || authorization === undefined || request.headers[HEADERS.serviceKey] !== undefined)
@@ -56,7 +56,7 @@ function oauthToken({ verifyOAuth }: RestServices, request: FastifyRequest): str
   return /^bearer +([^\s,]+)$/i.exec(authorization)?.[1];
 }
 
-/** Only routes that list `oauth` verify the token; others ignore it. */
+/** Returns the caller. Only routes that list `oauth` verify the token; others ignore it. */
 async function callerBy(
   { verifyOAuth }: RestServices,
   token: string,
@@ -143,7 +143,7 @@ function findRoute(services: RestServices, request: FastifyRequest): Found & { p
   });
 }
 
-/** HEAD runs as GET without sending the body. */
+/** Returns the method to run. HEAD runs as GET without sending the body. */
 function methodOf({ method }: FastifyRequest): string {
   return method === 'HEAD' ? 'GET' : method;
 }
