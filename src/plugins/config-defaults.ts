@@ -2,8 +2,8 @@ import { isRecord } from '../kit/data/is-record.ts';
 import { ownValue } from '../kit/data/own-value.ts';
 
 /**
- * Work limit: schemas visited, values and keys copied, and 100 characters of text each count one; about 20
- * ms.
+ * Limit on work, about 20 ms. Each visited schema, each value or key copied, and each 100 characters of text count as
+ * one unit.
  */
 const MAX_UNITS = 100_000;
 const CHARS_PER_UNIT = 100;
@@ -19,9 +19,9 @@ export function withDefaults(schema: unknown, settings: unknown): unknown {
 }
 
 interface Place {
-  /** The configured value here, before defaults. */
+  /** The configured value at this position, before defaults are applied. */
   given: unknown;
-  /** Targets of references followed since the nearest given value. */
+  /** Targets of the references that were followed since the nearest configured value. */
   open: ReadonlySet<unknown>;
   depth: number;
 }
@@ -90,7 +90,7 @@ class DefaultsFiller {
   }
 }
 
-/** The place of a nested value. */
+/** Returns the position of a nested value. */
 function inner({ open, depth }: Place, given: unknown): Place {
   return { given, open: given === undefined ? open : new Set(), depth: depth + 1 };
 }

@@ -2,7 +2,8 @@ import { HostKind, type ManifestV3, type Permissions } from '../contracts/index.
 import { PlatformError } from '../kit/errors/errors.ts';
 
 /**
- * Permissions that a manifest declares for a handler under a host, one per declaration; empty: not declared.
+ * Returns the permissions that a manifest declares for a handler, one set per declaration. Empty if the handler is not
+ * declared for this kind of host.
  */
 export function declaredPermissions(manifest: ManifestV3, handler: string, host: HostKind): Permissions[] {
   const { commands, jobs, rest, webhooks, workflows, lifecycle } = manifest;

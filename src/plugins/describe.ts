@@ -25,19 +25,19 @@ export interface PluginDescriber {
   manifest: EvaluateManifest;
   /** Returns each schema as JSON Schema, or the reason why it cannot be converted, in request order. */
   schemas(plugin: DescribedPlugin, refs: readonly SchemaToDescribe[]): Promise<DescribedSchema[]>;
-  /** Why each referenced JSON Schema is unusable, null if it is usable; in request order. */
+  /** Returns why each referenced JSON Schema is unusable, null if it is usable, in request order. */
   references(plugin: DescribedPlugin, refs: readonly string[]): Promise<Array<string | null>>;
-  /** Errors of the plugin's settings against the manifest's `configSchema`. */
+  /** Returns the errors of the plugin's settings against the manifest's `configSchema`. */
   config(
     plugin: DescribedPlugin,
     schema: object,
     config: unknown,
   ): Promise<Array<{ path: string; message: string }>>;
-  /** What each handler is, or why it is invalid; in request order. */
+  /** Returns the kind of each handler, or why it is invalid, in request order. */
   handlers(plugin: DescribedPlugin, refs: readonly string[]): Promise<DescribedHandler[]>;
   /**
-   * Errors of an input or signal payload against the handler's own schema. Runs for the value's tenant, so
-   * that separated tenants do not share a process.
+   * Returns the errors of an input or signal payload against the handler's own schema. Runs for the tenant of the
+   * value, so that separated tenants do not share a process.
    */
   input(plugin: DescribedPlugin, asked: InputToCheck, tenantId: string): Promise<CheckedInput>;
 }

@@ -8,8 +8,7 @@ export interface RunOptions {
   /** Called when the handler starts. With it, the call waits for a process without a time limit. */
   onBegun?: () => void;
   /**
-   * Runs alone in its process: an earlier process was lost with several calls, and this shows which one is at
-   * fault.
+   * Runs the call alone in its process. Used after a process with several calls was lost, to find the call at fault.
    */
   alone?: boolean;
   /** Narrows the configured target; only for the `host` backend. */

@@ -18,14 +18,14 @@ export const INSTALL_LIMITS = {
 } as const;
 
 /**
- * Digest over every file of a folder: name, executable bit, content. Any added, removed, renamed or changed
- * file changes it. Throws VALIDATION_ERROR for links, devices and exceeded limits.
+ * Returns a digest over the name, executable bit and content of every file of a folder. Throws VALIDATION_ERROR for
+ * links, devices and exceeded limits.
  */
 export async function integrityOf(folder: string): Promise<string> {
   return digestOf(await listFiles(folder));
 }
 
-/** Digest over the files sent to hosts: equals `integrityOf` the unpacked folder. */
+/** Returns a digest over the files that are sent to hosts. It equals `integrityOf` of the unpacked folder. */
 export async function packageIntegrityOf(folder: string): Promise<string> {
   return digestOf(await listFiles(folder, staysBehind));
 }
@@ -78,7 +78,7 @@ function stampOf(files: readonly ListedFile[]): string {
   return whole.digest('base64');
 }
 
-/** Digest of the parsed manifest, independent of its formatting. */
+/** Returns a digest of the parsed manifest, which does not depend on the formatting of the file. */
 export function manifestDigest(manifest: ManifestV3): string {
   return `sha256-${createHash('sha256').update(JSON.stringify(manifest)).digest('base64')}`;
 }

@@ -41,7 +41,7 @@ export async function writeLockFile(dataDir: string, lock: LockFile): Promise<vo
   await replacePrivateFile(join(dataDir, NAME), `${JSON.stringify(lock, null, 2)}\n`);
 }
 
-/** Changes with every write of the file; cheap enough to poll each second. */
+/** Returns a stamp that changes with every write of the file. It is cheap enough to poll each second. */
 export async function lockFileStamp(dataDir: string): Promise<string> {
   try {
     const { ino, mtimeMs, size } = await stat(join(dataDir, NAME));

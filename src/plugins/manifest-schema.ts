@@ -3,7 +3,7 @@ import { describeSchema } from '../contracts/descriptions/describe.ts';
 import { MANIFEST_DESCRIPTIONS } from '../contracts/descriptions/manifest.ts';
 import { ManifestV3, PluginSchedule, PluginWorkflow } from '../contracts/index.ts';
 
-/** Services validate workflows and schedules one by one; editors validate them with the manifest. */
+/** The manifest with the schemas of workflows and schedules, which services validate one by one. */
 const AsWritten = ManifestV3.extend({
   workflows: z.array(PluginWorkflow).default([]),
   schedules: z.array(PluginSchedule).default([]),

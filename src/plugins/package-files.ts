@@ -1,4 +1,4 @@
-/** Excluded at the top level: history, npm's settings (which may hold tokens), project data. */
+/** Names that are excluded at the top level: git history, npm's settings (which may hold tokens), project data. */
 const AT_TOP = new Set(['.git', '.npmrc', '.svc']);
 /** The runner provides the platform's package; local links or copies of it are excluded. */
 const IN_MODULES = /(?:^|\/)node_modules\/(?:\.bin|svc-platform)$/;

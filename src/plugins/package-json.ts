@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { isRecord } from '../kit/data/is-record.ts';
 import { readUntrustedFile } from './untrusted-file.ts';
 
-/** Services read the file at each reload; the limit bounds that time. */
+/** Size limit, because services read the file at each reload. */
 const MAX_BYTES = 1024 * 1024;
 
-/** The parsed `package.json` of a folder; undefined if missing or unreadable. */
+/** Returns the parsed `package.json` of a folder, undefined if it is missing or unreadable. */
 export async function readPackageJson(folder: string): Promise<Record<string, unknown> | undefined> {
   try {
     const value: unknown = JSON.parse(

@@ -50,7 +50,8 @@ async function* fileOf(path: string, name: string): AsyncGenerator<Buffer> {
   const header: FileHeader = { name, size, executable: (mode & 0o111) !== 0 };
   yield Buffer.from(`${JSON.stringify(header)}\n`);
   let left = size;
-  // A file that grows meanwhile must not shift the next ones; its digest fails, and the host fetches again.
+  // Reads at most `size` bytes, so that a growing file does not shift the next ones. Its digest then fails, and the
+  // host fetches again.
   if (size > 0) {
     for await (const chunk of createReadStream(path, { end: size - 1 })) {
       left -= (chunk as Buffer).length;
@@ -126,7 +127,7 @@ function createReader(stream: AsyncIterable<Buffer>) {
     return true;
   }
   return {
-    /** Undefined at the end of the stream. */
+    /** Reads a line. Returns undefined at the end of the stream. */
     async line(): Promise<string | undefined> {
       for (;;) {
         const end = rest.indexOf(10);

@@ -7,7 +7,7 @@ export interface PermissionPlace {
   permissions: Permissions;
 }
 
-/** All permission sets of a manifest: the plugin's, and those that override it for routes and commands. */
+/** Returns all permission sets of a manifest: the plugin's, and those that override it for routes and commands. */
 export function permissionPlaces({ permissions, rest, commands }: ManifestV3): PermissionPlace[] {
   const own = (at: string, set: Permissions | undefined): PermissionPlace[] =>
     set ? [{ at: `${at}.permissions`, permissions: set }] : [];
@@ -22,7 +22,7 @@ export function permissionSets(manifest: ManifestV3): Permissions[] {
   return permissionPlaces(manifest).map(({ permissions }) => permissions);
 }
 
-/** `fs.write` of the same sets, for an unvalidated manifest. */
+/** Returns `fs.write` of all permission sets of an unvalidated manifest. */
 export function declaredWrites(manifest: unknown): string[] {
   if (!isRecord(manifest)) return [];
   const { rest, commands } = manifest;

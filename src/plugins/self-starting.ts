@@ -25,7 +25,7 @@ export interface WorkflowBrief {
   isSound: boolean;
 }
 
-/** All workflows that a manifest declares. */
+/** Returns a summary of each workflow that a manifest declares. */
 export function workflowBriefs({ workflows }: ManifestV3): WorkflowBrief[] {
   return workflows.map((written, index) => ({
     id: typeof written.id === 'string' ? written.id : `workflows[${index}]`,
@@ -36,7 +36,7 @@ export function workflowBriefs({ workflows }: ManifestV3): WorkflowBrief[] {
 }
 
 /**
- * Everything that a plugin runs on its own: on a schedule, on an event, when enabled or disabled, before a
+ * Returns everything that a plugin runs on its own: on a schedule, on an event, when enabled or disabled, before a
  * sender is authenticated.
  */
 export function selfStarting(manifest: ManifestV3): SelfStarting[] {

@@ -20,7 +20,7 @@ export async function readSourceCode(root: string, manifest: ManifestV3): Promis
   const code: Record<string, string> = {};
   let chars = 0;
   for (const { name, text } of files) {
-    // npm's lock file is watched, but is not code.
+    // Skips npm's lock file, which is watched but is not code.
     if (name.startsWith('node_modules/')) continue;
     if (text === undefined) return undefined;
     chars += text.length;

@@ -8,7 +8,7 @@ import { declaredWrites } from './permission-sets.ts';
 
 /** Files watched per folder: a check must take well under a millisecond per plugin. */
 const MAX_SOURCE_FILES = 2000;
-/** Written by tools and by running plugins. */
+/** Folders that are ignored, because tools and running plugins write to them. */
 const NO_SOURCES = new Set(['node_modules', 'coverage']);
 const SOURCE = /\.(?:[cm]?[jt]sx?|json|ya?ml|wasm)$/;
 /** npm writes this file last, so one `npm install` changes the stamp once. */
@@ -23,7 +23,7 @@ export function sourceStamp(root: string, loaded?: ManifestV3): string {
   return sourceFiles(root, loaded).map(fileStamp).join('\n');
 }
 
-/** Like the stamp, but by content: touching a file changes nothing. */
+/** Like `sourceStamp`, but computed from the content: touching a file changes nothing. */
 export async function sourceDigest(root: string, loaded?: ManifestV3): Promise<string> {
   const whole = createHash('sha256');
   for (const path of sourceFiles(root, loaded))
@@ -49,7 +49,7 @@ export function sourceFiles(root: string, loaded: ManifestV3 | undefined): strin
   return files.length > 0 ? [...files, join(root, INSTALLED)] : files;
 }
 
-/** Changes when the file is written, replaced or removed. */
+/** Returns a stamp that changes when the file is written, replaced or removed. */
 export function fileStamp(path: string): string {
   const found = statSync(path, { throwIfNoEntry: false });
   return found ? `${path} ${found.ino} ${found.size} ${found.mtimeMs} ${found.ctimeMs}` : '';
@@ -64,7 +64,7 @@ function writablePaths(root: string, loaded: ManifestV3 | undefined): string[] {
   });
 }
 
-/** Read leniently: a file being edited may be temporarily invalid. */
+/** Returns the unvalidated manifest. A file being edited may be temporarily invalid. */
 function manifestOnDisk(root: string): unknown {
   try {
     return JSON.parse(readFileSync(join(root, MANIFEST_FILE), 'utf8'));
@@ -81,7 +81,7 @@ function realPathOrNone(path: string): string | undefined {
   }
 }
 
-/** Empty for a folder that was deleted meanwhile. */
+/** Returns the entries of a folder, empty if it was deleted meanwhile. */
 function entriesOf(folder: string) {
   try {
     return readdirSync(folder, { withFileTypes: true });

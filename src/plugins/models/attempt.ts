@@ -12,7 +12,7 @@ export interface AttemptLimits {
 }
 
 const MAX_ERROR_BODY_BYTES = 16 * 1024;
-/** Others of the library describe this machine, or come from environment variables. */
+/** Headers that are sent. The library's other headers describe this machine, or come from environment variables. */
 const SENT_HEADERS = ['authorization', 'content-type'];
 
 /** One HTTP request to a model endpoint, limited in time and size. */
@@ -94,7 +94,7 @@ export class Attempt {
     }
   }
 
-  /** The library also aborts its own request, after a failure that it reports itself. */
+  /** Records an error, except when the library aborts its own request after a failure that it reports itself. */
   #failed(error: unknown, { signal }: RequestInit): unknown {
     if (!signal?.aborted) this.#failure = error;
     return error;

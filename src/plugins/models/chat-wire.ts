@@ -87,7 +87,7 @@ function wireMessage(message: LlmMessage): OpenAI.ChatCompletionMessageParam {
   };
 }
 
-/** Throws RemoteFailure `malformed` for anything but a chat completion. */
+/** Parses a chat completion. Throws RemoteFailure `malformed` for anything else. */
 export function readReply(answer: unknown): ReadReply {
   const parsed = Reply.safeParse(answer);
   if (!parsed.success) throw malformed(parsed.error);
@@ -113,7 +113,7 @@ export interface ReadChunk {
   usage: LlmUsage | undefined;
 }
 
-/** Throws RemoteFailure `malformed`. */
+/** Parses a chunk of a streamed completion. Throws RemoteFailure `malformed`. */
 export function readChunk(chunk: unknown): ReadChunk {
   const parsed = Chunk.safeParse(chunk);
   if (!parsed.success) throw malformed(parsed.error);
@@ -126,7 +126,7 @@ export function readChunk(chunk: unknown): ReadChunk {
   };
 }
 
-/** Zeros if the endpoint does not report usage. */
+/** Returns the token usage, all zeros if the endpoint does not report it. */
 export function usageOf(usage: z.infer<typeof Usage> | null | undefined): LlmUsage {
   const inputTokens = usage?.prompt_tokens ?? 0;
   const outputTokens = usage?.completion_tokens ?? 0;
@@ -145,7 +145,7 @@ function argumentsOf({
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
       return value as Record<string, unknown>;
   } catch {
-    // Reported below.
+    // The error is thrown below.
   }
   throw new RemoteFailure(
     'malformed',

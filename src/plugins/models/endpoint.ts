@@ -74,7 +74,7 @@ export class ModelEndpoint {
     }
   }
 
-  /** The error for a response that is not valid. */
+  /** Returns the error for an invalid response. */
   broken(failure: RemoteFailure): PlatformError {
     return toCallError(failure, this.#options.adapter, this.#host, 1);
   }

@@ -13,6 +13,6 @@ export function costOf(
   if (known === undefined) return null;
   const { inputPerMillion, outputPerMillion } = prices[known]!;
   const cost = (inputTokens * inputPerMillion + outputTokens * outputPerMillion) / 1e6;
-  // Rounds floating point errors away, at a billionth of a dollar.
+  // Rounding to a billionth of a dollar removes floating point errors.
   return Math.round(cost * 1e9) / 1e9;
 }

@@ -29,7 +29,7 @@ export function mayPass({ errorClass }: RemoteFailure): boolean {
 
 const MAX_MESSAGE_CHARS = 300;
 
-/** The error for a status other than 2xx, with the endpoint's message. */
+/** Returns the error for a status other than 2xx, with the endpoint's message. */
 export function statusFailure(
   status: number,
   said: string,
@@ -50,7 +50,7 @@ function classOf(status: number): ErrorClass {
   return 'refused';
 }
 
-/** Parses seconds or a date. */
+/** Parses a Retry-After header, which contains seconds or a date. */
 function waitOf(retryAfter: string | null, now: number): number | undefined {
   if (retryAfter === null) return undefined;
   const seconds = Number(retryAfter);
@@ -58,14 +58,14 @@ function waitOf(retryAfter: string | null, now: number): number | undefined {
   return Number.isFinite(ms) ? Math.max(0, Math.round(ms)) : undefined;
 }
 
-/** The error for a failed connection. */
+/** Returns the error for a failed connection. */
 export function connectionFailure(thrown: unknown): RemoteFailure {
   const cause = thrown instanceof Error && thrown.cause ? thrown.cause : thrown;
   const code = codeOf(cause);
   return new RemoteFailure('network', `${messageOf(cause)}${code ? ` (${code})` : ''}`, { cause: thrown });
 }
 
-/** The error that the plugin gets when no attempt is left. */
+/** Returns the error that the plugin gets when no attempt is left. */
 export function toCallError(
   failure: RemoteFailure,
   adapter: string,
@@ -86,7 +86,7 @@ export function toCallError(
     return new PlatformError('UPSTREAM_TIMEOUT', `${host} did not answer in time${tries}.`, extra);
   if (errorClass === 'refused')
     return new PlatformError('VALIDATION_ERROR', `${host} refused the call: ${failure.message}.`, extra);
-  // The endpoint's own message may repeat the key.
+  // The endpoint's message is not used for failed authentication, because it may repeat the key.
   const why =
     errorClass === 'auth' ? `it does not accept adapters.${adapter}.apiKey (${status})` : failure.message;
   return new PlatformError('UPSTREAM_UNAVAILABLE', `The call of ${host} failed${tries}: ${why}.`, extra);

@@ -3,7 +3,7 @@ import { someOf } from './manifest-file.ts';
 import type { BrokenPlugin, LoadedPlugin, PluginFault } from './types.ts';
 
 export interface Related {
-  /** Dependencies before their dependents. */
+  /** The remaining plugins. Each comes after its dependencies. */
   plugins: LoadedPlugin[];
   broken: BrokenPlugin[];
 }
@@ -89,7 +89,7 @@ function unmet(plugin: LoadedPlugin, left: Map<string, LoadedPlugin>, broken: Br
   });
 }
 
-/** Plugins in a dependency cycle, each with one such cycle. */
+/** Returns the plugins in a dependency cycle, each with one such cycle. */
 function cyclesIn(plugins: Map<string, LoadedPlugin>): Array<[LoadedPlugin, string[]]> {
   return [...plugins.values()].flatMap((plugin): Array<[LoadedPlugin, string[]]> => {
     const chain = wayBack(plugin.id, plugins);
@@ -97,7 +97,7 @@ function cyclesIn(plugins: Map<string, LoadedPlugin>): Array<[LoadedPlugin, stri
   });
 }
 
-/** The shortest dependency cycle through a plugin. */
+/** Returns the shortest dependency cycle through a plugin. */
 function wayBack(start: string, plugins: Map<string, LoadedPlugin>): string[] | undefined {
   const ways: string[][] = [[start]];
   const seen = new Set<string>();

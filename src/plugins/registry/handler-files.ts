@@ -24,8 +24,7 @@ interface FileRef {
 export async function checkHandlerFiles(root: string, manifest: ManifestV3): Promise<PluginFault[]> {
   const files = new Map<string, CheckedFile>();
   const faults: PluginFault[] = [];
-  // Each file once, one at a time: a bundle with a thousand handlers would otherwise be loaded a thousand
-  // times.
+  // Each file is checked only once. Otherwise a bundle with a thousand handlers would be loaded a thousand times.
   for (const { path, ref, file, name } of fileRefs(manifest)) {
     const found = files.get(file) ?? (await checkFile(root, file));
     files.set(file, found);
@@ -49,7 +48,7 @@ export interface NamedSchema {
   io: 'input' | 'output';
 }
 
-/** All handler references of a manifest. */
+/** Returns all handler references of a manifest. */
 export function handlerRefs(manifest: ManifestV3): NamedHandler[] {
   const refs: NamedHandler[] = [];
   const add = (ref: string | undefined, ...path: PropertyKey[]) => {
@@ -72,7 +71,7 @@ export function handlerRefs(manifest: ManifestV3): NamedHandler[] {
   return refs;
 }
 
-/** All schema references of a manifest. */
+/** Returns all schema references of a manifest. */
 function schemaRefs(manifest: ManifestV3): NamedSchema[] {
   const refs: NamedSchema[] = [];
   const add = (schema: SchemaRef | undefined, ...path: PropertyKey[]) => {
@@ -90,14 +89,14 @@ function schemaRefs(manifest: ManifestV3): NamedSchema[] {
   return refs;
 }
 
-/** Schema references to plugin code. */
+/** Returns the schema references to plugin code. */
 export function zodRefs(manifest: ManifestV3): Array<SchemaToDescribe & { path: string }> {
   return schemaRefs(manifest).flatMap(({ path, schema, io }) =>
     'zod' in schema ? [{ path, zod: schema.zod, io }] : [],
   );
 }
 
-/** Schema references to JSON Schemas. */
+/** Returns the schema references to JSON Schemas. */
 export function jsonSchemaRefs(manifest: ManifestV3): Array<{ path: string; ref: string }> {
   return schemaRefs(manifest).flatMap(({ path, schema }) =>
     '$ref' in schema ? [{ path, ref: schema.$ref }] : [],

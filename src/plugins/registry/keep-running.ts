@@ -32,7 +32,9 @@ export function keepRunning(
   return { registry, kept: lost.filter(({ id, root }) => registry.find(id)?.root === root) };
 }
 
-/** An unreadable manifest has no id, so its plugin is found by folder. */
+/**
+ * Returns the running plugin of a broken one. An unreadable manifest has no id, so the plugin is found by its folder.
+ */
 function runningFrom(running: PluginRegistry, { id, folder }: BrokenPlugin): LoadedPlugin | undefined {
   return id === undefined ? running.plugins.find(({ root }) => root === folder) : running.find(id);
 }

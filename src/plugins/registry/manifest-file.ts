@@ -12,7 +12,7 @@ import { type EvaluateManifest, manifestModuleOf } from './manifest-module.ts';
 import type { PluginFault } from './types.ts';
 
 const MAX_BYTES = 1024 * 1024;
-/** Enough for a person to fix at a time; a megabyte of `1,` has half a million faults. */
+/** Maximum number of reported faults. A megabyte of `1,` would have half a million. */
 export const MAX_FAULTS = 100;
 const MAX_NAME_CHARS = 100;
 
@@ -21,7 +21,7 @@ export const NO_MANIFEST = `The folder has no ${MANIFEST_FILE}, and its package.
 
 export interface ReadManifest {
   manifest?: ManifestV3;
-  /** Read leniently, so that messages can name a broken plugin. */
+  /** Id of the plugin, also if the manifest is invalid otherwise, so that messages can name it. */
   id?: string;
   faults: PluginFault[];
 }
@@ -81,7 +81,8 @@ export function checkManifest(raw: unknown): ReadManifest {
 }
 
 /**
- * At most a hundred faults, including one that prevents the gateway's start, and the number of the others.
+ * Returns at most a hundred faults and the number of the others. A fault that prevents the gateway's start is always
+ * included.
  */
 export function someOf(faults: PluginFault[]): PluginFault[] {
   if (faults.length <= MAX_FAULTS) return faults;
@@ -104,7 +105,7 @@ function named(key: PropertyKey): string {
   return text.length > MAX_NAME_CHARS ? `${text.slice(0, MAX_NAME_CHARS)}…` : text;
 }
 
-/** Faults of a part of a manifest against a schema, with paths from the root. */
+/** Returns the faults of a part of a manifest against a schema, with paths from the manifest's root. */
 export function faultsAgainst(schema: z.ZodType, part: unknown, at: PropertyKey[]): PluginFault[] {
   const { error } = schema.safeParse(part);
   return error ? issuesOf(error, part, at) : [];
@@ -180,7 +181,7 @@ function versionFaults({ version, engines, dependencies }: ManifestV3): PluginFa
   return faults;
 }
 
-/** Declarations that must be unique within a manifest. */
+/** Returns faults for duplicate declarations that must be unique within a manifest. */
 function duplicateFaults({ commands, jobs, webhooks, rest }: ManifestV3): PluginFault[] {
   const routes = rest?.routes ?? [];
   return [

@@ -1,13 +1,13 @@
 import { readFile, stat } from 'node:fs/promises';
 
-/** Larger modules are not analysed. */
+/** Maximum size of a module that is analysed. */
 const MAX_BYTES = 16 * 1024 * 1024;
 /** Files whose exports static analysis finds completely, unlike TypeScript and CommonJS. */
 const JAVASCRIPT = /\.m?js$/;
 
 /**
- * Exports of a module by static analysis. Undefined if they cannot be known: not an ES module, TypeScript, a
- * default export (whose keys count too), or `export * from`.
+ * Returns the exports of a module by static analysis. Undefined if the analysis cannot find all: not an ES module,
+ * TypeScript, a default export (whose keys count too), or `export * from`.
  */
 export async function exportsInText(path: string): Promise<string[] | undefined> {
   if (!JAVASCRIPT.test(path) || (await stat(path)).size > MAX_BYTES) return undefined;

@@ -60,7 +60,7 @@ export async function loadPlugins(options: LoadPluginsOptions): Promise<PluginRe
   return assemble(await Promise.all(read.map((one) => checked(one, lock, options))), lock);
 }
 
-/** A plugin with invalid settings or code that fails to load must not run. */
+/** Validates the settings and code of a plugin, which must not run if either is invalid. */
 async function checked(
   read: ReadFolder,
   lock: Readonly<Record<string, LockEntry>>,
@@ -119,7 +119,7 @@ async function loadLocked(
   const leftOut = (folder: string, faults: PluginFault[]): ReadFolder => ({
     broken: { folder, id: entry.id, faults, locked: entry },
   });
-  // A disabled plugin is not read: its files may be the reason.
+  // A disabled plugin is not read, because its files may be the reason for disabling it.
   if (!entry.enabled) return leftOut(folderOf(entry, dataDir), []);
   const { root, fault } = await openLocked(entry, dataDir, integrity);
   if (fault) return leftOut(root, [fault]);
@@ -133,7 +133,7 @@ async function loadLocked(
   return leftOut(root, [{ code: 'INVALID_MANIFEST', path: 'id', message }]);
 }
 
-/** A manifest module may return something else than what the operator approved. */
+/** Reports a manifest module that returns another manifest than the one that the operator approved. */
 function otherManifest(
   { manifest, manifestModule }: LoadedPlugin,
   { origin, manifestDigest: agreed, source }: LockEntry,

@@ -9,7 +9,7 @@ export interface LoadedPlugin {
   manifest: ManifestV3;
   /** Path of the manifest module, if the manifest is code. */
   manifestModule?: string;
-  /** Absent for plugins in the project's own folders. */
+  /** Lock file entry of the plugin. Absent for plugins in the project's own folders. */
   locked?: LockEntry;
 }
 
@@ -33,7 +33,7 @@ export interface PluginFault {
     | 'MISSING_DEPENDENCY'
     | 'CIRCULAR_DEPENDENCY'
   >;
-  /** Path in the manifest: `webhooks[0].auth`; empty for the whole file. */
+  /** Path in the manifest, such as `webhooks[0].auth`. Empty if the fault concerns the whole file. */
   path: string;
   message: string;
   /**
@@ -54,7 +54,7 @@ export interface BrokenPlugin {
 
 /** The plugins of a project: running, broken and disabled ones. */
 export interface PluginRegistry {
-  /** Dependencies before their dependents. */
+  /** The running plugins. Each comes after its dependencies. */
   readonly plugins: readonly LoadedPlugin[];
   readonly broken: readonly BrokenPlugin[];
   readonly disabled: readonly DisabledPlugin[];

@@ -73,7 +73,7 @@ function llm(call: Call): LlmAccess {
           yield { text, ...(reply ? { reply } : {}) };
         }
       } finally {
-        // An abandoned stream would otherwise keep costing money.
+        // Closes an abandoned stream, which would otherwise keep costing money.
         if (!isOver) await call('llm', 'closeStream', id).catch(() => {});
       }
     },

@@ -55,12 +55,15 @@ export function createContext(parts: ContextParts): PluginContextV3 {
   };
 }
 
-/** A webhook's payload equals its input, so it is sent only once. @spec Webhook handler context */
+/**
+ * Returns the host context. A webhook's payload equals its input, so only the input is sent. @spec Webhook handler
+ * context
+ */
 function hostContextOf({ host, hostContext, input }: RunnerRequest): Record<string, unknown> {
   return host === 'webhook' ? { ...hostContext, payload: input } : hostContext;
 }
 
-/** Analytics must not fail a handler; the platform logs rejected events. */
+/** Creates `ctx.analytics`, which must not fail a handler. The platform logs rejected events. */
 function analytics({ calls, executionId }: ContextParts): PluginContextV3['analytics'] {
   return {
     track(name, payload) {
@@ -90,7 +93,7 @@ function keyValue(calls: PlatformCalls, executionId: string, service: 'state' | 
   return access as KeyValueAccess;
 }
 
-/** JSON has no `undefined` or functions: they would silently become null. */
+/** Rejects `undefined`, functions and symbols, which JSON would silently drop or convert to null. */
 function jsonValue(service: string, key: string, value: unknown): unknown {
   if (value === undefined || typeof value === 'function' || typeof value === 'symbol') {
     throw new TypeError(`ctx.${service}.set("${key}"): the value must be JSON, not ${typeof value}.`);

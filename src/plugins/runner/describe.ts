@@ -81,7 +81,10 @@ async function checkOwnInput(root: string, { ref, input, signal }: InputToCheck)
 
 type Io = 'input' | 'output';
 
-/** A schema that cannot be converted still validates: its route is described as accepting anything. */
+/**
+ * Converts a schema to JSON Schema. One that cannot be converted still validates: its route is described as accepting
+ * anything.
+ */
 function printed(schema: StandardSchema | null, io: Io): Record<string, unknown> | null {
   if (!schema) return null;
   try {
@@ -91,7 +94,7 @@ function printed(schema: StandardSchema | null, io: Io): Record<string, unknown>
   }
 }
 
-/** Uses the schema's own library: the plugin's version of zod may differ from the platform's. */
+/** Converts a schema with its own library, since the plugin's version of zod may differ from the platform's. */
 function print(schema: StandardSchema, io: Io): Record<string, unknown> {
   const { toJSONSchema } = schema as { toJSONSchema?: (options: object) => Record<string, unknown> };
   if (typeof toJSONSchema === 'function') return toJSONSchema.call(schema, { io, unrepresentable: 'any' });

@@ -38,7 +38,7 @@ export class Executions {
     this.#schemas = createSchemaChecks(plugin.root);
   }
 
-  /** `chars`: length of the received frame. */
+  /** Runs a handler. `chars` is the length of the received frame. */
   async execute(frame: ExecuteFrame, chars: number): Promise<void> {
     const { plugin } = this.#init;
     const { executionId } = frame;

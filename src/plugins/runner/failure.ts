@@ -64,7 +64,7 @@ export function toFrameError(thrown: unknown, root: string): FrameError & { stac
   };
 }
 
-/** Fields for a workflow's retry: the error class, the delay, and a code that may determine the class. */
+/** Returns the fields for a workflow's retry: the error class, the delay, and a code that may determine the class. */
 function saidOf(thrown: unknown): ThrownClass & { code?: string } {
   try {
     const { code } = readFields(thrown);
@@ -74,7 +74,9 @@ function saidOf(thrown: unknown): ThrownClass & { code?: string } {
   }
 }
 
-/** For a RunnerFailure that wraps a plugin error, the plugin's own stack. */
+/**
+ * Returns the stack of a thrown value. For a RunnerFailure that wraps a plugin error, this is the plugin error's stack.
+ */
 function stackOf(thrown: unknown): unknown {
   const { cause, stack } = thrown as Error;
   return thrown instanceof RunnerFailure && cause instanceof Error ? cause.stack : stack;
@@ -109,7 +111,7 @@ function readFields(thrown: unknown): { code?: unknown; permission?: unknown; re
   }
 }
 
-/** Message of any thrown value, even if its string conversion throws. */
+/** Returns the message of any thrown value, even if its string conversion throws. */
 export function messageOf(thrown: unknown): string {
   const text = textOf(() => (thrown instanceof Error ? thrown.message : String(thrown)));
   return text.slice(0, MESSAGE_CHARS) || 'The handler threw a value without a message.';

@@ -67,7 +67,7 @@ function toResponse(reply: FetchReply): Response {
     statusText: reply.statusText,
     headers: reply.headers,
   });
-  // A constructed Response lacks both; handlers that follow redirects use them.
+  // A constructed Response lacks `url` and `redirected`, which handlers that follow redirects use.
   Object.defineProperty(response, 'url', { value: reply.url });
   Object.defineProperty(response, 'redirected', { value: reply.redirected });
   return response;

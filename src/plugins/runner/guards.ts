@@ -39,7 +39,7 @@ const DENIED: Record<string, readonly string[]> = {
   ],
   'node:module': ['register'],
   'node:os': ['setPriority'],
-  // Parses untrusted bytes in native code without validation.
+  // `importHistogram` parses untrusted bytes in native code without validation.
   'node:perf_hooks': ['importHistogram'],
   'node:trace_events': ['createTracing'],
 };
@@ -82,7 +82,7 @@ function denyExports(module: string, names: readonly string[]): void {
   for (const name of names) if (name in exports) lock(exports, name, refusal(`${label}.${name}`));
 }
 
-/** Exports of a built-in module; empty if this Node was built without it. */
+/** Returns the exports of a built-in module, empty if this Node was built without it. */
 function builtin(module: string): object {
   try {
     return process.getBuiltinModule(module) ?? {};
@@ -104,7 +104,7 @@ function guardKill(): void {
   }
 }
 
-/** `importHistogram` is also reachable through the native handle of any histogram. */
+/** Denies `importHistogram` on the native handle of histograms, through which it is also reachable. */
 function guardHistogram(): void {
   const { createHistogram } = builtin('node:perf_hooks') as { createHistogram?: () => object };
   const natives = createHistogram ? nativeClassesIn(createHistogram()) : [];

@@ -43,7 +43,7 @@ export function resolveInside(root: string, file: string, ref: string): string {
   const path = join(root, file);
   const leadsOut = () =>
     new RunnerFailure('INVALID_HANDLER', `"${ref}" is outside of the plugin's folder.`, { ref });
-  // The sandbox would reject it too, with a less helpful message.
+  // The sandbox would reject such a path too, but with a less helpful message.
   if (isAbsolute(file) || !isInside(root, path)) throw leadsOut();
   if (!isModuleFile(path)) {
     throw new RunnerFailure('INVALID_HANDLER', `"${ref}": there is no file ${file} in the plugin.`, {
@@ -119,7 +119,7 @@ export async function importModule(
   }
 }
 
-/** Message of an error at load, with source position and line if known. */
+/** Returns the message of an error at load, with source position and line if known. */
 export function loadFailure(error: unknown, root: string): { text: string; at: { at?: string } } {
   const place = loadPlaceOf(error, root, resolvedModules);
   if (!place) return { text: messageOf(error), at: {} };
@@ -127,7 +127,7 @@ export function loadFailure(error: unknown, root: string): { text: string; at: {
   return { text: `${at}: ${messageOf(error)}\n    | ${place.text}`, at: { at } };
 }
 
-/** An export by name. CommonJS exports that Node cannot detect are properties of `default`. */
+/** Returns an export by name. CommonJS exports that Node cannot detect are properties of `default`. */
 export function findExport(module: Record<string, unknown>, name: string): unknown {
   if (name in module) return module[name];
   const fallback = module.default as Record<string, unknown> | null | undefined;

@@ -19,12 +19,12 @@ export class KeptCode {
     this.#rootUrl = `${pathToFileURL(root).href}/`;
   }
 
-  /** `path` is absolute. */
+  /** Whether the kept code contains the module at this absolute path. */
   has(path: string): boolean {
     return this.#files.has(this.#nameOf(pathToFileURL(path).href) ?? '');
   }
 
-  /** The URL of a module that was deleted from disk. */
+  /** Returns the URL of a kept module, which may have been deleted from disk. */
   resolve(specifier: string, parentUrl: string | undefined): string | undefined {
     if (!/^(?:\.{0,2}\/|file:)/.test(specifier)) return undefined;
     const url = URL.parse(specifier, parentUrl ?? this.#rootUrl)?.href;
@@ -38,7 +38,7 @@ export class KeptCode {
     return { format: this.#formatOf(name, source), source, shortCircuit: true };
   }
 
-  /** Path relative to the plugin's folder; undefined outside of it. */
+  /** Returns the path relative to the plugin's folder, undefined for a URL outside of it. */
   #nameOf(url: string): string | undefined {
     if (!url.startsWith(this.#rootUrl)) return undefined;
     const { origin, pathname, protocol } = new URL(url);
@@ -46,7 +46,10 @@ export class KeptCode {
     return path.slice(fileURLToPath(this.#rootUrl).length);
   }
 
-  /** Node's rules, applied to the kept `package.json`, with syntax detection where it has no "type". */
+  /**
+   * Returns the module format by Node's rules, from the kept `package.json`. Without a "type" there, the syntax
+   * decides.
+   */
   #formatOf(name: string, source: string): string {
     const [, kind, language] = /^\.([cm]?)([jt])sx?$/.exec(extname(name)) ?? [];
     if (extname(name) === '.json') return 'json';
@@ -69,7 +72,7 @@ const COMMONJS = ['exports', 'require', 'module', '__filename', '__dirname'];
 const IMPORT_OR_EXPORT = /^\s*(?:import|export)\b/m;
 
 /**
- * Node's syntax detection for packages without a "type". TypeScript does not compile as JavaScript, so
+ * Whether the source is an ES module, as Node detects it by syntax. TypeScript does not compile as JavaScript, so
  * keywords decide there.
  */
 function isModule(source: string, language: string | undefined): boolean {

@@ -57,8 +57,8 @@ function cut(text: string, limit: number): string {
 }
 
 /**
- * A log line must never fail its handler: values that are not JSON, or too large, are replaced by a
- * description.
+ * Serializes the fields of a log line, which must never fail its handler: values that are not JSON, or too large, are
+ * replaced by a description.
  */
 function metaJson(meta: unknown, limit: number): string {
   try {

@@ -39,8 +39,8 @@ function initialise(frame: InitFrame, channel: Channel): Executions {
   installModuleHooks(frame.sdk, frame.plugin.root, frame.code);
   const executions = new Executions(frame, channel);
   captureConsole(executions.write);
-  // The process state is undefined after either: it ends, its calls fail, and a new one serves the next
-  // calls.
+  // The process state is undefined after either event. The process ends, its calls fail, and a new process serves the
+  // next calls.
   process.on('uncaughtException', (error) =>
     channel.sendLast(fatal('uncaught exception', error), FATAL_EXIT_CODE),
   );

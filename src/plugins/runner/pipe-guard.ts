@@ -10,7 +10,7 @@ type Lock = (target: object, name: string, value: unknown) => void;
 /** libuv error numbers, which `node:net` converts to errors. */
 const REFUSED = -constants.errno.EACCES;
 const ABSENT = -constants.errno.ENOENT;
-/** Saved before plugin code can replace it. */
+/** The function is saved before plugin code can replace it. */
 const realPathOf = realpathSync.native;
 
 /**

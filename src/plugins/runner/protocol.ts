@@ -91,7 +91,7 @@ export interface BegunFrame {
 
 export interface LogFrame {
   type: 'log';
-  /** Absent for lines outside of executions. */
+  /** Execution that wrote the line. Absent for lines outside of executions. */
   executionId?: string;
   level: string;
   message: string;
@@ -117,7 +117,7 @@ export interface StreamFrame {
 export interface ChunkFrame {
   type: 'chunk';
   executionId: string;
-  /** Base64. */
+  /** Content of the chunk, as base64. */
   data: string;
 }
 

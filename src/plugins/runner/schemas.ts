@@ -70,7 +70,7 @@ export function createSchemaChecks(root: string): SchemaChecks {
   };
 }
 
-/** The manifest's schema takes precedence over the definition's. */
+/** Returns the schema of a handler. The manifest's schema takes precedence over the definition's. */
 async function pick(
   load: (ref: SchemaRef) => Promise<Check>,
   ref: SchemaRef | undefined,
@@ -111,7 +111,7 @@ export async function importedStandardSchema(root: string, ref: string): Promise
 }
 
 /**
- * Main file of the plugin's own package, if it refers to itself by name: Node allows that only through
+ * Returns the main file of the plugin's own package if the reference names that package: Node allows this only through
  * `exports`.
  */
 function ownMain(root: string, packageName: string): string | undefined {
@@ -174,7 +174,7 @@ export async function checkWith(schema: StandardSchema, value: unknown): Promise
   };
 }
 
-/** Issues of the plugin's zod hold more detail than the standard's message. */
+/** Whether an issue is from zod, whose issues hold more detail than the standard's message. */
 function isZodIssue(issue: object): issue is z.core.$ZodIssue {
   return 'code' in issue && typeof issue.code === 'string';
 }
@@ -213,7 +213,7 @@ async function jsonSchema(root: string, ref: string): Promise<Check> {
   };
 }
 
-/** Why a manifest's JSON Schema is unusable; undefined if it is usable. */
+/** Returns why a manifest's JSON Schema is unusable, undefined if it is usable. */
 export async function referenceFault(root: string, ref: string): Promise<string | undefined> {
   try {
     const check = await jsonSchema(root, ref);
@@ -224,7 +224,7 @@ export async function referenceFault(root: string, ref: string): Promise<string 
   }
 }
 
-/** An invalid schema is the plugin author's error, like a missing file. Callers must not see its path. */
+/** Throws the error for an invalid schema, which is the plugin author's error. Callers must not see its path. */
 function refuse(ref: string, base: URL, error: unknown): never {
   if (error instanceof RunnerFailure) throw error;
   const why = messageOf(error).replaceAll(base.href, '');
@@ -238,7 +238,7 @@ function faultsOf(errors: ErrorObject[] | null | undefined): SchemaFault[] {
   }));
 }
 
-/** The path already names the property, so the message does not repeat it. */
+/** Returns the text of an ajv error. The path already names the property, so the text does not. */
 function ajvText({ keyword, params, message }: ErrorObject): string {
   if (keyword === 'required') return 'is missing';
   if (keyword === 'additionalProperties' || keyword === 'unevaluatedProperties') return 'is not a known key';
@@ -247,7 +247,7 @@ function ajvText({ keyword, params, message }: ErrorObject): string {
   return message ?? keyword;
 }
 
-/** For a missing or unexpected property, the path of the property itself, not of its parent. */
+/** Returns the path of an ajv error. For a missing or unexpected property, it is the path of the property itself. */
 function pathOf({ instancePath, params }: ErrorObject): string {
   const { missingProperty, additionalProperty, unevaluatedProperty } = params as Record<string, unknown>;
   const property = missingProperty ?? additionalProperty ?? unevaluatedProperty;

@@ -17,11 +17,11 @@ export interface Place {
 const { stripTypeScriptTypes } = module;
 const TEXT_CHARS = 200;
 const SOURCE = /\.[cm]?[jt]s$/;
-/** `file:///plugin/src/index.ts:12` or a path, above the source line and its caret. */
+/** Matches `file:///plugin/src/index.ts:12` or a path, above the source line and its caret. */
 const HEAD = /^((?:file:\/\/)?\/[^\n]*?):(\d+)\n(?:[^\n]*\n){1,5}?( *)\^/;
 const FRAME = /\(?((?:file:\/\/)?\/[^()\n]*?):(\d+):(\d+)\)?$/;
 
-/** `src/index.ts:12:9`. */
+/** Formats a position as `src/index.ts:12:9`. */
 export function placeText({ file, line, column }: Place): string {
   return `${file}:${line}:${column}`;
 }
@@ -59,7 +59,7 @@ export function loadPlaceOf(thrown: unknown, root: string, resolved: readonly st
   return undefined;
 }
 
-/** Node can parse JavaScript as TypeScript too, and that parser reports positions. */
+/** Finds a syntax error by parsing JavaScript as TypeScript, since that parser reports positions. */
 function syntaxPlace(url: string, root: string): Place | undefined {
   const path = pathOf(url);
   if (!path || !SOURCE.test(path) || !isInside(root, path)) return undefined;

@@ -6,7 +6,7 @@ import { RunnerFailure } from './failure.ts';
 /** Chunk size on the channel; below the window size, so that chunks overlap. */
 const PIECE_BYTES = 32 * 1024;
 
-/** The stream returned by a handler, directly or as the result of a success. */
+/** Returns the stream of a handler's result: the value itself, or the result of a success. */
 export function streamOf(value: unknown): StreamResult | undefined {
   if (isStreamResult(value)) return value;
   const { exitCode, result } = (value ?? {}) as { exitCode?: unknown; result?: unknown };

@@ -4,7 +4,7 @@ import { refused } from './refusal.ts';
 type Options = Record<string, unknown>;
 type Lock = (target: object, name: string, value: unknown) => void;
 
-// Saved before plugin code can replace it.
+// The function is saved before plugin code can replace it.
 const { construct } = Reflect;
 
 /**
@@ -15,7 +15,7 @@ export function guardVm(lock: Lock): void {
   const { Script: Original, createScript, compileFunction } = vm as unknown as VmFunctions;
   const { runInContext, runInNewContext, runInThisContext } = vm as unknown as VmFunctions;
 
-  // Neither a subclass nor a Proxy: both would expose the original to plugin code.
+  // A subclass or a Proxy would expose the original to plugin code, so this is a plain function.
   function Script(code: unknown, options: unknown): object {
     if (new.target === undefined)
       throw new TypeError("Class constructor Script cannot be invoked without 'new'");
@@ -67,7 +67,7 @@ function asObject(given: unknown): Options {
   throw new TypeError('The "options" argument must be a string or an object.');
 }
 
-/** Reads each property once. */
+/** Copies the options. Each property is read only once, because a getter could return another value later. */
 function copyOf(given: Options): Options {
   return {
     __proto__: null,

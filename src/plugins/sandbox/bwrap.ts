@@ -16,7 +16,7 @@ const SHARED_MEMORY_BYTES = 16 * 1024 * 1024;
 /** Writable in-memory folders of a plugin; the memory watch counts their files. */
 export const MEMORY_FOLDERS = ['/tmp', '/dev/shm'];
 
-/** System differences: whether users may create user namespaces and mount a fresh `/proc`. */
+/** Options that depend on the system: whether users may create user namespaces and mount a fresh `/proc`. */
 interface Variant {
   user: string[];
   proc: string[];
@@ -79,7 +79,7 @@ async function probe(options: BwrapProbeOptions): Promise<BwrapProbe> {
       const failure = await tryStart(args, options);
       if (failure === undefined) return { works: true, variant };
       if (failure.kind === 'missing') return fails('bubblewrap (bwrap) is not installed');
-      // A weaker variant might answer in time although the stronger one is possible.
+      // A timeout ends the probe: a weaker variant might answer in time although the stronger one is possible.
       if (failure.kind === 'undecided') return { works: false, undecided: true, reason: failure.message };
       reason ||= failure.message;
     }
@@ -112,7 +112,7 @@ function tryStart(args: string[], options: BwrapProbeOptions): Promise<StartFail
   });
 }
 
-/** A killed process, or one without memory, was not refused by bubblewrap. */
+/** Returns the kind of a failure. A process that was killed or ran out of memory was not refused by bubblewrap. */
 function kindOf({ code, signal }: ExecFileException): StartFailure['kind'] {
   if (code === 'ENOENT') return 'missing';
   return signal || code === 'EAGAIN' || code === 'ENOMEM' ? 'undecided' : 'refused';
@@ -186,12 +186,15 @@ function inMemory(path: string, bytes: number): string[] {
   return ['--size', String(bytes), '--tmpfs', path];
 }
 
-/** The root and `/dev` are also in memory, without a size limit; read-only once everything is mounted. */
+/** Makes the root and `/dev` read-only once everything is mounted: both are in memory without a size limit. */
 function sealed(): string[] {
   return ['--remount-ro', '/dev', '--remount-ro', '/'];
 }
 
-/** On merged-usr systems `/lib` is a link to `/usr/lib`, and must be one inside too. */
+/**
+ * Returns the arguments for a system folder. On merged-usr systems `/lib` is a link to `/usr/lib`, and must be one
+ * inside too.
+ */
 function systemFolder(path: string): string[] {
   if (!existsSync(path)) return [];
   if (lstatSync(path).isSymbolicLink()) return ['--symlink', readlinkSync(path), path];

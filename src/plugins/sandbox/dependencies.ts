@@ -9,12 +9,12 @@ export interface FoundPackage {
   real: string;
 }
 
-/** More than any plugin has; bounds cycles of links. */
+/** Maximum number of packages, more than any plugin has. It bounds cycles of links. */
 const MAX_PACKAGES = 5000;
 
 /**
- * Transitive dependencies of a folder's `package.json`, resolved as Node does. Missing packages are skipped:
- * their import reports the error.
+ * Returns the transitive dependencies of a folder's `package.json`, resolved as Node does. Missing packages are
+ * skipped: their import reports the error.
  */
 export async function resolveDependencies(folder: string, only?: string[]): Promise<FoundPackage[]> {
   const found = new Map<string, FoundPackage>();

@@ -34,7 +34,7 @@ const MAX_ENTRIES = 500_000;
  * reads them), and `permissions.fs`. Throws SANDBOX_ERROR if one exposes platform data or escapes by a link.
  */
 export async function resolveGrants({ root, permissions, ...input }: GrantsInput): Promise<Grants> {
-  // Real path, since paths are compared as text.
+  // The real path is needed, because paths are compared as text.
   const dataDir = await realPathOf(input.dataDir);
   const guarded = { dataDir, secrets: input.secrets ?? [] };
   refuseDataFolder(root, dataDir, "the plugin's folder");
@@ -110,7 +110,7 @@ export async function grantedPath(
   return real;
 }
 
-/** A folder inside `.svc`, or one that contains it, would expose the platform's keys and databases. */
+/** Rejects a folder inside `.svc`, or one that contains it, which would expose the platform's keys and databases. */
 function refuseDataFolder(path: string, dataDir: string, what: string): void {
   const installed = join(dataDir, 'plugins');
   const isInstalled = isInside(installed, path) && path !== installed;
@@ -122,7 +122,7 @@ function refuseDataFolder(path: string, dataDir: string, what: string): void {
   );
 }
 
-/** These folders expose devices and the environment and memory of other processes. */
+/** Folders that expose devices, and the environment and memory of other processes. */
 const KERNEL_FOLDERS = ['/proc', '/sys', '/dev'];
 
 function refuseKernelFolder(path: string, what: string): void {
@@ -136,7 +136,7 @@ function refuseKernelFolder(path: string, what: string): void {
   );
 }
 
-/** Node treats `*` in a granted path as a wildcard. */
+/** Rejects `*` in a granted path, because Node treats it as a wildcard. */
 function refuseWildcard(path: string): void {
   if (!path.includes('*')) return;
   throw new PlatformError(
@@ -148,9 +148,7 @@ function refuseWildcard(path: string): void {
   );
 }
 
-/**
- * Node's permission model follows symbolic links, so links that leave the folder are rejected beforehand.
- */
+/** Rejects links that leave the folder, because Node's permission model follows symbolic links. */
 async function refuseEscapingLinks(root: string, allowed: string[]): Promise<void> {
   const folders = [root];
   let seen = 0;
@@ -165,7 +163,7 @@ async function refuseEscapingLinks(root: string, allowed: string[]): Promise<voi
 }
 
 async function refuseEscapingLink(path: string, allowed: string[]): Promise<void> {
-  // A dangling link is harmless now, but its target may be created later.
+  // Dangling links are refused too, because their target may be created later.
   const target = await realpath(path).catch(() => undefined);
   if (target !== undefined && allowed.some((folder) => isInside(folder, target))) return;
   const where = target === undefined ? 'nothing' : target;

@@ -11,7 +11,7 @@ import { realPathOf } from './real-path.ts';
 export interface GuardedPaths {
   /** `.svc`, except for installed plugins in its folder `plugins`. */
   dataDir: string;
-  /** Files and folders with secrets outside of it, and sockets of container engines. */
+  /** Files and folders with secrets outside of `dataDir`, and sockets of container engines. */
   secrets: readonly string[];
 }
 
@@ -24,7 +24,10 @@ export interface SecretPlaces {
   env: Environment;
 }
 
-/** Access to a container engine is root on the machine; a read-only mount does not prevent connecting. */
+/**
+ * Sockets of container engines. Access to an engine is root on the machine; a read-only mount does not prevent
+ * connecting.
+ */
 const ENGINE_SOCKETS = [
   '/run/docker.sock',
   '/run/podman/podman.sock',
@@ -83,7 +86,7 @@ function whatIs(named: string): string {
     : 'holds secrets of the platform';
 }
 
-/** Compares inodes, since a hard link has another path. */
+/** Whether both paths are the same file. Compares inodes, since a hard link has another path. */
 async function isSameFile(path: string, secret: string): Promise<boolean> {
   const [one, other] = await Promise.all([path, secret].map((file) => stat(file).catch(() => undefined)));
   return one?.isFile() === true && other !== undefined && one.ino === other.ino && one.dev === other.dev;

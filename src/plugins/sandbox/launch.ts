@@ -22,7 +22,7 @@ export interface SandboxInForce {
   reason?: string;
 }
 
-/** Includes the case that the configured sandbox does not work: no plugin starts then. */
+/** Sandbox of this machine, or why the configured one does not work. No plugin starts in that case. */
 export type SandboxStatus =
   | SandboxInForce
   | { mode: 'unavailable'; networkGuarded: boolean; reason?: string };
@@ -131,7 +131,8 @@ async function chosenFor({ preference, onSandbox }: LaunchInput): Promise<Chosen
 }
 
 /**
- * Bubblewrap cannot mount a missing folder, and the permission model alone would let the plugin create it.
+ * Throws for a missing folder: bubblewrap cannot mount it, and the permission model alone would let the plugin create
+ * it.
  */
 function requireWritable(paths: readonly string[]): void {
   const missing = paths.find((path) => !existsSync(path));
@@ -143,7 +144,7 @@ function requireWritable(paths: readonly string[]): void {
   );
 }
 
-/** The child's PATH is cleared, so the program is resolved with the PATH of this process. */
+/** Returns the path of bwrap. The child's PATH is cleared, so the PATH of this process is used. */
 async function findBwrap(environment: NodeJS.ProcessEnv): Promise<string> {
   return locate('bwrap', environment.PATH) ?? 'bwrap';
 }
@@ -151,8 +152,8 @@ async function findBwrap(environment: NodeJS.ProcessEnv): Promise<string> {
 let setpriv: Promise<string[]> | undefined;
 
 /**
- * Plugin code that blocks its event loop misses the closing of the channel; on Linux the kernel kills it when
- * the service dies. Empty where `setpriv` is missing.
+ * Returns the command that makes Linux kill the runner when the service dies, since blocked plugin code misses the
+ * closing of the channel. Empty without `setpriv`.
  */
 function parentDeathSignal(): Promise<string[]> {
   const program = locate('setpriv', process.env.PATH);

@@ -10,7 +10,7 @@ export function hasRawNetwork(permissions: Permissions): boolean {
   return permissions.network.includes('*');
 }
 
-/** Below the watched resident memory, so that V8 fails first with a clear out-of-memory message. */
+/** Returns V8's heap limit. It is below the limit of resident memory, so that V8 fails first with a clear message. */
 function heapMb(memoryMb: number): number {
   return Math.max(24, Math.floor(memoryMb * 0.75));
 }

@@ -57,13 +57,13 @@ const rules = (family: 'ipv4' | 'ipv6', rows: typeof IPV4) =>
 const ipv4Rules = rules('ipv4', IPV4);
 const ipv6Rules = rules('ipv6', IPV6);
 
-/** The public part of IPv6. */
+/** Address range that contains all public IPv6 addresses. */
 const globalUnicast = new BlockList();
 globalUnicast.addSubnet('2000::', 3, 'ipv6');
 
 /**
- * Kind of a private IP address; undefined for a public one. Addresses that embed an IPv4 address (mapped,
- * NAT64, 6to4) are classified by it. Throws RangeError for anything but an address.
+ * Returns the kind of a private IP address, undefined for a public one. An address that embeds an IPv4 address (mapped,
+ * NAT64, 6to4) has the kind of that one. Throws RangeError for other text.
  */
 export function privateKindOf(address: string): PrivateKind | undefined {
   const bare = address.split('%')[0]!;
@@ -76,7 +76,7 @@ export function privateKindOf(address: string): PrivateKind | undefined {
   return globalUnicast.check(bare, 'ipv6') ? undefined : 'reserved';
 }
 
-/** The eight groups of an IPv6 address. */
+/** Returns the eight groups of an IPv6 address. */
 function groupsOf(address: string): number[] {
   // The URL parser normalizes every notation, including dotted ones, to hexadecimal groups.
   const text = new URL(`http://[${address}]`).hostname.slice(1, -1);

@@ -4,7 +4,7 @@ import { invalid, optionsArgument } from './arguments.ts';
 
 /** Headers dropped on a redirect to another origin. */
 const CREDENTIAL_HEADERS = new Set(['authorization', 'cookie']);
-/** Response headers that describe the encoded body, which is decoded by now. */
+/** Response headers that are removed because they describe the encoded body, which is already decoded. */
 const ENCODING_HEADERS = new Set(['content-encoding', 'content-length', 'transfer-encoding']);
 
 /** Validates a request from plugin code. Throws VALIDATION_ERROR. */
@@ -36,7 +36,7 @@ function isPair(value: unknown): value is [string, string] {
   return Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === 'string');
 }
 
-/** The next request of a redirect, by the rules of browsers; null for other responses. */
+/** Returns the next request of a redirect, by the rules of browsers. Null for other responses. */
 export function redirectOf(request: FetchRequest, response: Response): FetchRequest | null {
   const location = response.headers.get('location');
   if (![301, 302, 303, 307, 308].includes(response.status) || location === null) return null;
@@ -63,7 +63,7 @@ function readTarget(url: URL): URL {
   return url;
 }
 
-/** Throws PAYLOAD_TOO_LARGE. */
+/** Reads a response. Throws PAYLOAD_TOO_LARGE. */
 export async function readReply(
   url: string,
   response: Response,

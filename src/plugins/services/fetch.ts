@@ -36,7 +36,7 @@ export type StubFetch = (request: Request) => Promise<Response | undefined> | Re
 
 export interface FetchServiceOptions {
   resolve?: Resolve;
-  /** For tests of plugins. */
+  /** Replaces the network in tests of plugins. */
   stub?: StubFetch;
   clock?: Clock;
   timeoutMs?: number;
@@ -144,7 +144,9 @@ function timedOut({ url }: FetchRequest, timeoutMs: number): PlatformError {
   return new PlatformError('UPSTREAM_TIMEOUT', `${new URL(url).host} did not answer within ${timeoutMs} ms.`);
 }
 
-/** undici wraps connection errors in "fetch failed"; the plugin's author needs the cause. */
+/**
+ * Converts an error of undici, which wraps connection errors in "fetch failed". The plugin's author needs the cause.
+ */
 function toCallError(thrown: unknown, { url }: FetchRequest, signal: AbortSignal): PlatformError {
   for (let error = thrown; error instanceof Error; error = error.cause) {
     if (error instanceof PlatformError) return error;

@@ -1,7 +1,7 @@
 import type { ExecutionRequest } from '../../contracts/index.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 
-/** The plugin part of `<plugin>/<command>` or `<plugin>/<job>`. */
+/** Returns the plugin id of `<plugin>/<command>` or `<plugin>/<job>`. */
 export function pluginOf(ref: string): string {
   return ref.slice(0, ref.lastIndexOf('/'));
 }

@@ -41,7 +41,7 @@ export function createJobsService(jobs: JobAccess): PlatformService {
     return callScope(context);
   }
 
-  /** Throws JOB_NOT_FOUND also for a job that the plugin may not submit. */
+  /** Finds a job. Throws JOB_NOT_FOUND also for a job that the plugin may not submit. */
   async function find(context: PlatformCallContext, id: unknown) {
     const scope = scopeOf(context);
     const jobId = parsedArgument(JobId, id, 'the job');

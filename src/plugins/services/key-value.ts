@@ -16,7 +16,7 @@ export interface StateScope extends CallScope {
 export interface StateItem {
   key: string;
   value: JsonValue;
-  /** Epoch ms; null: never expires. */
+  /** Expiry time in epoch ms, null if the entry never expires. */
   expiresAt: number | null;
 }
 

@@ -36,7 +36,7 @@ export function requireHost(
   );
 }
 
-/** Lower case, without the trailing dot of a fully qualified name. */
+/** Returns the name in lower case, without the trailing dot of a fully qualified name. */
 function canonicalHost(hostname: string): string {
   return hostname.toLowerCase().replace(/\.$/, '');
 }

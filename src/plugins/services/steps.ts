@@ -51,7 +51,7 @@ export function createStepsService(steps: StepAccess): PlatformService {
   };
 }
 
-/** Taken from the platform's request, never from the plugin. */
+/** Returns the ids of the run and replay. They come from the platform's request, never from the plugin. */
 function passOf({ request }: PlatformCallContext): PassId {
   const { runId, pass } = request.hostContext as { runId?: unknown; pass?: { token?: unknown } };
   if (typeof runId === 'string' && typeof pass?.token === 'string') return { runId, token: pass.token };

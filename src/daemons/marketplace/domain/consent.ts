@@ -9,7 +9,7 @@ export interface Agreed {
   runManifest?: boolean | undefined;
 }
 
-/** Returns why code without consent must not run. Undefined if bubblewrap is in use. */
+/** Returns why a manifest module must not run. Undefined if the operator permitted it, or bubblewrap is in use. */
 export async function whyNotRun(
   { runManifest = false }: Pick<Agreed, 'runManifest'>,
   sandbox: () => Promise<SandboxInForce>,

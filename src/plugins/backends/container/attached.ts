@@ -1,6 +1,9 @@
 import { Duplex, PassThrough } from 'node:stream';
 
-/** Kind, three zero bytes, length. @spec Docker Engine API: Stream format */
+/**
+ * Size of the header of each chunk: one byte for the stream, three zero bytes, and the length. @spec Docker Engine API:
+ * Stream format
+ */
 const HEADER_BYTES = 8;
 const STDOUT = 1;
 
@@ -92,7 +95,7 @@ class Channel extends Duplex {
     return step;
   }
 
-  /** Reads only while both streams have room: the next bytes may belong to either. */
+  /** Reads the socket only while both streams have room, since the next bytes may belong to either. */
   #flow(): void {
     if (this.#channelHasRoom && this.#stderrHasRoom) this.#socket.resume();
     else this.#socket.pause();

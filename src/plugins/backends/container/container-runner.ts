@@ -31,7 +31,7 @@ export function containerRunner(
     isGone = true;
     const state = await engine.state(id).catch(() => undefined);
     stderrTail = output.tail();
-    // The OOM killer leaves no message; the engine knows the cause.
+    // The OOM killer leaves no message, but the engine reports it.
     if (state?.ranOutOfMemory) stderrTail += '\nheap out of memory';
     const code = state?.exitCode ?? null;
     if (code !== null && code > 128) events.onExit(null, signalName(code - 128));
@@ -43,7 +43,7 @@ export function containerRunner(
   return {
     channel,
     pid: undefined,
-    // The engine itself limits all of a container's memory.
+    // No folders are watched, because the engine limits all of a container's memory.
     memoryFolders: [],
     stderrTail: () => stderrTail,
     leave() {

@@ -3,12 +3,12 @@ import type { Pool } from 'undici';
 import { codeOf, messageOf, PlatformError } from '../../../kit/errors/errors.ts';
 import { seconds } from '../../../kit/time/duration.ts';
 
-/** Supported by Docker since 20.10 and by Podman since 3. */
+/** API version that Docker supports since 20.10 and Podman since 3. */
 const API = '/v1.41';
 const CONNECTIONS = 64;
 const ANSWER_MS = seconds(30);
 
-/** The fields in use of a container's specification. @spec Docker Engine API: ContainerCreate */
+/** The fields of a container's specification that this backend uses. @spec Docker Engine API: ContainerCreate */
 export interface ContainerSpec {
   Image: string;
   Entrypoint: string[];
@@ -72,7 +72,7 @@ export class Engine {
       });
       return socket;
     } catch (error) {
-      // Refused, usually because the container cannot start; starting it makes the engine say why.
+      // The engine refuses to attach if the container cannot start. Starting it makes the engine report the cause.
       if (messageOf(error) === 'bad upgrade') await this.#call('POST', `/containers/${id}/start`);
       throw unreachable(error, this.#socketPath);
     }
@@ -100,7 +100,7 @@ export class Engine {
     await this.#call('DELETE', `/containers/${id}?force=true&v=true`, undefined, [404]);
   }
 
-  /** All containers with the label, running or not. */
+  /** Returns all containers with the label, running or not. */
   async list(label: string): Promise<ListedContainer[]> {
     const filters = encodeURIComponent(JSON.stringify({ label: [label] }));
     const found = (await this.#call('GET', `/containers/json?all=true&filters=${filters}`)) as Array<{

@@ -96,7 +96,7 @@ export class ContainerBackend implements ExecutionBackend {
     await this.#engine.close();
   }
 
-  /** `leave` releases the slot; called once nothing runs in it. */
+  /** Runs a call in a container. Calls `leave` to release the slot once nothing runs in it. */
   async #execute(call: Call, leave: () => void): Promise<CommandResult> {
     const { request } = call;
     const exit = Promise.withResolvers<void>();
@@ -133,7 +133,7 @@ export class ContainerBackend implements ExecutionBackend {
     if (call.isSettled) return call.promise;
     const engine = this.#engine;
     const socket = await engine.attach(id);
-    // Always started: Podman cannot remove a container that was attached but never started.
+    // The container is always started, because Podman cannot remove one that was attached but never started.
     await engine.start(id);
     if (call.isSettled) {
       socket.destroy();
@@ -143,7 +143,7 @@ export class ContainerBackend implements ExecutionBackend {
     const { signal } = this.#closing;
     const onClose = (): void => runner.end({ kind: 'closing' });
     signal.addEventListener('abort', onClose, { once: true });
-    // Closed while the container was created: the listener will not fire any more.
+    // The backend was closed while the container was created, so the listener will not be called.
     if (signal.aborted) onClose();
     // A running handler gets its abort signal and a moment to stop by itself.
     call.promise.catch(() => runner.isReady || runner.end({ kind: 'cancelled' }));

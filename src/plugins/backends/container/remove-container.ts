@@ -23,7 +23,7 @@ export async function removeContainer(engine: Engine, logger: Logger, id: string
   }
 }
 
-/** An engine that is still stopping the container briefly answers 409 or 500. */
+/** Retries, because an engine that is still stopping the container briefly answers 409 or 500. */
 async function removeWithRetries(engine: Engine, id: string): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {

@@ -14,10 +14,10 @@ const MEGABYTE = 1024 * 1024;
 /** Path of Node in every runner image. */
 const NODE = '/usr/local/bin/node';
 const TMP = 'rw,noexec,nosuid,nodev,size=64m';
-/** Podman otherwise mounts these writable and unlimited on a read-only root. */
+/** Mount options for folders that Podman would otherwise mount writable and unlimited on a read-only root. */
 const SEALED = 'ro,noexec,nosuid,nodev,size=64k';
 const SHM_BYTES = 16 * MEGABYTE;
-/** The user nobody, on every Linux. */
+/** User and group id of `nobody` on every Linux system. */
 const NOBODY = '65534:65534';
 
 export type ContainerConfig = PlatformConfig['execution']['container'];
@@ -97,7 +97,7 @@ export async function containerSpec(input: SpecInput): Promise<ContainerSpec> {
   };
 }
 
-/** Access to the engine's socket is root on the machine; a read-only mount does not prevent connecting. */
+/** Rejects grants of the engine's socket: access to it is root on the machine, even through a read-only mount. */
 async function refuseEngineSocket({ read, write }: Grants, socket: string): Promise<void> {
   const real = await realpath(socket).catch(() => socket);
   const path = [...read, ...write].find((granted) => isInside(granted, real));
@@ -125,8 +125,7 @@ function mount(source: string, target: string, readOnly: boolean) {
 }
 
 /**
- * Under SELinux's container label, a container can neither read the plugin's folder nor use the gateway's
- * socket.
+ * Whether SELinux is enforcing. Its container label would deny access to the plugin's folder and the gateway's socket.
  */
 function isEnforcing(): boolean {
   try {
@@ -137,8 +136,8 @@ function isEnforcing(): boolean {
 }
 
 /**
- * Avoids root: the owner of the plugin's folder, otherwise nobody. A root folder that others cannot read
- * needs root, which has no capabilities and so reads only its own files.
+ * Returns the user of a container: the owner of the plugin's folder, otherwise nobody. Only a folder that root alone
+ * can read needs root, which has no capabilities here.
  */
 async function userFor(root: string): Promise<string> {
   const { uid, gid, mode } = await stat(root);

@@ -7,7 +7,7 @@ export type Joined =
   | { kind: 'fault'; code: number; why: string };
 
 export interface FrameJoiner {
-  /** Do not call again after a fault. */
+  /** Adds a part. Must not be called again after a protocol error. */
   take(part: PartFrame): Joined;
   /** Discards the frame with that number if it is incomplete. */
   drop(frame: number): void;
@@ -22,7 +22,7 @@ export function createFrameJoiner(maxBytes: number): FrameJoiner {
   function take({ frame, index, last, text }: PartFrame): Joined {
     const isNext = open ? frame === open.frame && index === open.texts.length : index === 0;
     if (!isNext) return refused(`part ${index} of frame ${frame} is out of order`);
-    // Otherwise a megabyte could arrive as a million messages.
+    // Short parts are rejected: otherwise a megabyte could arrive as a million messages.
     if (!last && text.length !== HOST_SOCKET.partChars)
       return refused('a part that is not the last is short');
     open ??= { frame, texts: [], bytes: 0 };

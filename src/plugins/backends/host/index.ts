@@ -5,9 +5,7 @@ import { seconds } from '../../../kit/time/duration.ts';
 import type { ExecutionBackend, RunOptions } from '../../execution.ts';
 import { packageIntegrityOf } from '../../integrity.ts';
 
-/**
- * Sends an execution to a matching connected host. Throws HOST_UNAVAILABLE and errors that the host reports.
- */
+/** Sends an execution to a matching connected host. Throws HOST_UNAVAILABLE, and the errors that the host reports. */
 export type RunOnHost = (
   request: ExecutionRequest,
   plugin: HostPlugin,
@@ -53,7 +51,7 @@ export function createHostBackend({ run, targetOf, clock }: HostBackendDeps): Ex
   };
 }
 
-/** A call may only narrow the configured target. */
+/** Returns the target of a call, which may only narrow the configured one. */
 function narrowed(configured: HostTarget, asked: HostTarget, pluginId: string): HostTarget {
   const clash = (what: string): PlatformError =>
     new PlatformError(

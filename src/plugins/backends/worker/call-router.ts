@@ -34,7 +34,7 @@ export function createCallRouter(deps: {
     { service, method, args }: PlatformCall,
     context: PlatformCallContext,
   ): Promise<unknown> {
-    // Analytics events do not wait, and have their own rate limit.
+    // Analytics events are exempt: nothing waits for them, and they have their own rate limit.
     if (inFlight > MAX_IN_FLIGHT && service !== 'analytics') {
       throw new PlatformError(
         'SERVICE_UNAVAILABLE',

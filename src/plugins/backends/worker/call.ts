@@ -6,7 +6,7 @@ import type { ExecuteFrame } from '../../runner/protocol.ts';
 /** One execution; it settles exactly once, regardless of its process. */
 export interface Call {
   readonly request: ExecutionRequest;
-  /** The execute frame, serialized on arrival so that its size counts while it is queued. */
+  /** The serialized execute frame. It is created on arrival, so that its size counts while the call is queued. */
   readonly frame: string;
   readonly timeoutMs: number;
   readonly promise: Promise<CommandResult>;
@@ -16,7 +16,7 @@ export interface Call {
   readonly onBegun: (() => void) | undefined;
   resolve(result: CommandResult): void;
   reject(error: PlatformError): void;
-  /** Sets the cancellation action: first the queue's, then the process's. */
+  /** Sets how the call is cancelled: by the queue while it waits, then by its process. */
   cancelWith(run: () => void): void;
 }
 
@@ -97,7 +97,7 @@ export function cancelled(request: ExecutionRequest): PlatformError {
   );
 }
 
-/** SERVICE_UNAVAILABLE for a call that never ran, so that it is safe to retry. */
+/** Returns SERVICE_UNAVAILABLE for a call that never ran and is therefore safe to retry. */
 export function unavailable(
   message: string,
   retryAfterSeconds: number,

@@ -25,11 +25,11 @@ export interface ProcessExit {
   hadLoaded: boolean;
 }
 
-/** V8's messages before it aborts. */
+/** Messages that V8 writes before it aborts because the heap is full. */
 const HEAP_EXHAUSTED = /heap out of memory|Allocation failed|FatalProcessOutOfMemory/i;
 
 /**
- * EXECUTION_ERROR for a call whose process ended, with the cause. `shared`: other calls were lost too;
+ * Returns EXECUTION_ERROR with the cause for a call whose process ended. `shared` is set if other calls were lost too;
  * `details.interrupted` then says that this call may not be at fault.
  */
 export function lostProcess(exit: ProcessExit, pluginId: string, shared = false): PlatformError {
@@ -54,7 +54,7 @@ function startFailure(exit: ProcessExit, pluginId: string): PlatformError {
     `The sandbox of plugin ${pluginId} could not be started: its process ${why} Its stderr output is in the log.`,
     {
       details: { exitCode: exit.code, signal: exit.signal },
-      // Only for the log: callers of plugin routes and webhooks see the message and details.
+      // The stderr output is only for the log: callers of plugin routes and webhooks see the message and details.
       ...(said ? { cause: new Error(`The process wrote to stderr: ${said}`) } : {}),
     },
   );

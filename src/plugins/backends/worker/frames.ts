@@ -40,7 +40,7 @@ export function readResult(frame: RawFrame): CommandResult {
   });
 }
 
-/** The error of an `error` frame; its stack becomes the cause, which only the log shows. */
+/** Returns the error of an `error` frame. Its stack becomes the cause, which only the log shows. */
 export function readError(frame: RawFrame): PlatformError {
   const error = isRecord(frame.error) ? frame.error : {};
   const code = readText(error.code);
@@ -53,7 +53,7 @@ export function readError(frame: RawFrame): PlatformError {
   });
 }
 
-/** Undefined for a malformed frame, which cannot be answered. */
+/** Returns the platform call of a frame. Undefined for a malformed frame, which cannot be answered. */
 export function readCall({ callId, service, method, args }: RawFrame): PlatformCall | undefined {
   if (typeof callId !== 'number' || !Number.isSafeInteger(callId)) return undefined;
   if (typeof service !== 'string' || typeof method !== 'string' || !Array.isArray(args)) return undefined;

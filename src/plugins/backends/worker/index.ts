@@ -87,12 +87,12 @@ export class WorkerBackend implements ExecutionBackend {
     return this.#poolFor(request, isShared && options.alone === true).run(request, options);
   }
 
-  /** The sandbox in use. Throws SANDBOX_ERROR when the config requires one that does not work. */
+  /** Returns the sandbox in use. Throws SANDBOX_ERROR when the config requires one that does not work. */
   sandbox(): Promise<SandboxInForce> {
     return sandboxInForce(this.#deps.config.sandbox);
   }
 
-  /** One entry per plugin version and permission set with running processes. */
+  /** Returns one entry per plugin version and permission set with running processes. */
   stats(): PoolStats[] {
     return this.#allPools()
       .map((pool) => pool.stats())
@@ -144,7 +144,7 @@ export class WorkerBackend implements ExecutionBackend {
     return opened;
   }
 
-  /** `alone`: a separate process for one call at a time. */
+  /** Opens a pool of processes. With `alone`, it has a separate process for one call at a time. */
   #openPool({ plugin, permissions }: ExecutionRequest, alone: boolean, onEmpty: () => void): Pool {
     const { config, services, logger, clock, codeOf, maxQueue = MAX_QUEUE } = this.#deps;
     // The operator's figure is the maximum; a manifest can only lower it.
@@ -191,7 +191,7 @@ export class WorkerBackend implements ExecutionBackend {
   }
 }
 
-/** The plugin's real folder. Throws SANDBOX_ERROR when it does not exist. */
+/** Returns the real path of the plugin's folder. Throws SANDBOX_ERROR when it does not exist. */
 export async function realRoot(plugin: ExecutionRequest['plugin']): Promise<string> {
   try {
     return await realpath(plugin.root);

@@ -36,7 +36,7 @@ export interface LiveCallsDeps {
 
 interface LiveCall {
   call: Call;
-  /** Aborts its platform calls; created by the first of them. */
+  /** Aborts the call's platform calls. Created by the first of them. */
   abort?: AbortController;
   stopTimer: () => void;
   hasBegun?: true;
@@ -71,7 +71,8 @@ export class LiveCalls {
   }
 
   /**
-   * A call continues after its timeout: the process accepts no more calls, and ends once the others are done.
+   * Whether a call continues after its timeout. The process then accepts no more calls, and ends once the others are
+   * done.
    */
   get isStuck(): boolean {
     return [...this.#live.values()].some((entry) => entry.isStuck);
@@ -85,14 +86,14 @@ export class LiveCalls {
       return false;
     }
     const entry: LiveCall = { call, stopTimer: () => {} };
-    // Loading the plugin's code has a limit too, though it is not the handler's time.
+    // Loading the plugin's code is limited too, though it does not count as the handler's time.
     this.#limitTime(entry, call.onBegun ? Math.max(call.timeoutMs, LOAD_MS) : call.timeoutMs);
     this.#live.set(executionId, entry);
     call.cancelWith(() => this.#giveUp(entry, cancelled(call.request), { kind: 'cancelled' }));
     return true;
   }
 
-  /** Called when the process has ended. */
+  /** Rejects all calls of a process that has ended. */
   failAll(exit: ProcessExit): void {
     const { pluginId, logger, onFree } = this.#deps;
     const entries = [...this.#live.values()];
@@ -193,7 +194,7 @@ export class LiveCalls {
     return true;
   }
 
-  /** Resolves after the reader took the last chunk; the idle timeout still applies to a stalled reader. */
+  /** Settles the call after the reader took the last chunk. The idle timeout still applies to a stalled reader. */
   #succeed({ call, stream }: LiveCall, result: CommandResult): void {
     if (!stream) call.resolve(result);
     else
@@ -243,7 +244,7 @@ export class LiveCalls {
     return true;
   }
 
-  /** Gives other calls of the process time to finish. */
+  /** Handles a stuck call: other calls of the process get time to finish before the process ends. */
   #overrun(entry: LiveCall, reason: EndReason): void {
     entry.isStuck = true;
     this.#ending ??= {
@@ -264,7 +265,7 @@ export class LiveCalls {
     entry.call.reject(error);
     entry.stopTimer();
     entry.stream?.close();
-    // The handler has finished and only its reader is slow: the process may be serving others.
+    // The call is no longer running: only its reader is slow, and the process may be serving other calls.
     if (this.#live.get(executionId) !== entry) return;
     entry.abort?.abort(error);
     this.#deps.send({ type: 'cancel', executionId, reason: error.message });

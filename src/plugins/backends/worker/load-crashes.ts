@@ -7,15 +7,17 @@ const TOLERATED_CRASHES = 3;
 const FIRST_BACKOFF_MS = 1000;
 const MAX_BACKOFF_MS = 60_000;
 
-/** Backoff for plugins that crash while loading: otherwise each call would start another process. */
+/** Delays new processes of plugins that crash while loading. Otherwise each call would start another process. */
 export interface LoadCrashes {
-  /** No process has crashed since the last successful load. */
+  /** Whether no process has crashed since the last successful load. */
   readonly isClean: boolean;
-  /** Returns the error for waiting calls while starts are delayed; undefined otherwise. */
+  /**
+   * Records the end of a process. Returns the error for waiting calls while starts are delayed, otherwise undefined.
+   */
   note(exit: ProcessExit): PlatformError | undefined;
   /** Resets the count after a successful load. */
   forget(): void;
-  /** Throws with Retry-After while starts are delayed. */
+  /** Throws SERVICE_UNAVAILABLE with Retry-After while starts are delayed. */
   requireNotDelayed(): void;
 }
 

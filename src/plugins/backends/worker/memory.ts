@@ -17,7 +17,7 @@ export interface MemoryWatchDeps {
   limitMb: number;
   /** In-memory folders of the process; their files count as memory. */
   folders: readonly string[];
-  /** Undefined once the process has ended or is about to. */
+  /** Returns the pid of the process, undefined once it has ended or is about to. */
   pid(): number | undefined;
   isBusy(): boolean;
   onOver(usedMb: number): void;
@@ -64,7 +64,7 @@ export function createMemoryWatch({
   };
 }
 
-/** Resident megabytes of a process; undefined when it has ended, or without `/proc` (macOS). */
+/** Returns the resident memory of a process in MB. Undefined when it has ended, or without `/proc` (macOS). */
 function residentMb(pid: number): number | undefined {
   try {
     const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
@@ -74,7 +74,7 @@ function residentMb(pid: number): number | undefined {
   }
 }
 
-/** Megabytes of files in a process's tmpfs folders, which resident memory does not include. */
+/** Returns the size of files in a process's tmpfs folders in MB, which resident memory does not include. */
 function filesMb(pid: number, folders: readonly string[]): number {
   let bytes = 0;
   for (const folder of folders) {

@@ -28,7 +28,7 @@ export interface OpenStream {
   close(): void;
 }
 
-/** A stream from a process to a caller, at the caller's pace. Undefined for an invalid content type. */
+/** Opens a stream from a process to a caller, at the caller's pace. Returns undefined for an invalid content type. */
 export function openStream(contentType: string, deps: OpenStreamDeps): OpenStream | undefined {
   const { sink, clock, pull, idleMs, onTimeout, windowBytes = WINDOW_BYTES } = deps;
   if (contentType.length > 256 || !STREAM_CONTENT_TYPE.test(contentType)) return undefined;
@@ -56,7 +56,7 @@ export function openStream(contentType: string, deps: OpenStreamDeps): OpenStrea
       credit -= piece.length;
       moved();
       drained = drained.then(() => sink.write(piece)).then(() => addCredit(piece.length));
-      // The caller's abort reports a closed connection.
+      // Not an unhandled rejection: the caller's abort signal reports a closed connection.
       drained.catch(() => {});
       return true;
     },

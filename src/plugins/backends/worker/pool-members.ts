@@ -1,7 +1,7 @@
 import type { Clock } from '../../../kit/time/clock.ts';
 import type { RunnerProcess } from './runner-process.ts';
 
-/** With separate tenants: minimum time a process stays with a busy tenant while others wait. */
+/** Minimum time that a process serves a busy tenant while other tenants wait, if tenants are separated. */
 const TENURE_MS = 1000;
 
 export interface PoolMembersOptions {
@@ -16,11 +16,11 @@ export interface PoolMembersOptions {
 
 interface Member {
   stopIdle: () => void;
-  /** The tenant it serves; null: not bound yet, or shared by all. */
+  /** Tenant that the process serves. Null if it is not bound yet, or shared by all tenants. */
   tenantId: string | null;
   /** When the process was bound to the tenant. */
   boundAt: number;
-  /** Accepts no more calls, and ends once its calls are done. */
+  /** Whether the process accepts no more calls, and ends once its calls are done. */
   isLeaving: boolean;
 }
 

@@ -96,12 +96,12 @@ export class RunnerProcess {
     return this.#ended !== null || this.#isGone;
   }
 
-  /** A call did not stop after its timeout: the process accepts no more until it has. */
+  /** Whether a call did not stop after its timeout. The process accepts no more calls until it has stopped. */
   get isStuck(): boolean {
     return this.#calls.isStuck;
   }
 
-  /** In-flight calls, including timed-out ones that have not stopped yet. */
+  /** Number of in-flight calls, including timed-out ones that have not stopped yet. */
   get load(): number {
     return this.#calls.size;
   }
@@ -153,7 +153,7 @@ export class RunnerProcess {
     });
   }
 
-  /** Returns false for an invalid frame. */
+  /** Handles a frame. Returns false if it is invalid. */
   #handle(frame: RawFrame, length: number): boolean {
     if (frame.type === 'ready') return this.#becomeReady();
     if (frame.type === 'loaded') return this.#becomeLoaded();

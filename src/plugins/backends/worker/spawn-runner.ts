@@ -93,12 +93,12 @@ function watchExit(child: ChildProcess, usesBwrap: boolean, { onExit }: SpawnEve
   return () => isGone || child.exitCode !== null || child.signalCode !== null;
 }
 
-/** bwrap reports the signal that ended Node as 128 plus its number. */
+/** Returns the signal that ended Node, which bwrap reports as 128 plus the signal's number. */
 function signalOf(code: number): string | undefined {
   return Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0];
 }
 
-/** When the machine runs out of memory, the kernel kills plugins before services. */
+/** Makes the kernel kill plugins before services when the machine runs out of memory. */
 function offerToOomKiller(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, '500');
@@ -111,13 +111,13 @@ function killPid(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // Already exited.
+    // The process has already exited.
   }
 }
 
 /**
- * Pid of bwrap's child. Only bwrap's first document counts, written before plugin code runs: a plugin must not make the
- * platform kill another process.
+ * Reads the pid of bwrap's child. Only the first document counts, which bwrap writes before plugin code runs: a plugin
+ * must not make the platform kill another process.
  */
 function readChildPid(status: Readable, found: (pid: number | undefined) => void): void {
   let text = '';
@@ -127,7 +127,7 @@ function readChildPid(status: Readable, found: (pid: number | undefined) => void
     text += piece;
     if (!text.includes('}') && text.length < 4096) return;
     status.off('data', read);
-    // Stays open: bwrap writes the exit status there, and a closed pipe would kill it.
+    // The pipe stays open, because bwrap writes the exit status there and a closed pipe would kill it.
     status.resume();
     const pid = Number(/"child-pid":\s*(\d+)/.exec(text)?.[1]);
     found(Number.isInteger(pid) && pid > 1 ? pid : undefined);

@@ -4,7 +4,7 @@ import { RunnerFailure } from '../failure.ts';
 
 /** A sequential strand of a workflow function: its trunk, or a branch that `ctx.all` runs concurrently. */
 export interface Branch {
-  /** Empty for the trunk, `1-0` for the first branch of the first `all`, `1-0.2-1` within that. */
+  /** Empty for the trunk, `1-0` for the first branch of the first `all`, `1-0.2-1` for a branch within that one. */
   id: string;
   /** Number of steps reached so far. */
   place: number;
@@ -12,7 +12,7 @@ export interface Branch {
   forks: number;
   /** The step being awaited. */
   busyWith: string | null;
-  /** End time of its latest step. */
+  /** End time of the branch's latest step, as the current time in the branch. */
   now: number;
   draws: number;
   /** Whether steps of the branch are clean-up: the branch got a CancelledError, or runs inside `ctx.nonCancellable`. */
@@ -25,7 +25,7 @@ export interface Branch {
 /** The current branch, and the step whose function is running, if any. */
 const place = new AsyncLocalStorage<{ branch: Branch; inStep: string | null }>();
 
-/** Inherits the clean-up state of its parent. */
+/** Creates a branch, which inherits the clean-up state of its parent. */
 export function newBranch(
   id: string,
   now: number,
@@ -55,14 +55,14 @@ export function branchFor(trunk: Branch, what: string): Branch {
   return found?.branch ?? trunk;
 }
 
-/** Step id: `charge`, `charge:2` for the second step of that name, `charge@1-0` in a branch. */
+/** Returns the id of a step: `charge`, `charge:2` for the second step of that name, `charge@1-0` in a branch. */
 export function stepId(branch: Branch, name: string): string {
   const nth = (branch.names.get(name) ?? 0) + 1;
   branch.names.set(name, nth);
   return `${name}${nth === 1 ? '' : `:${nth}`}${branch.id === '' ? '' : `@${branch.id}`}`;
 }
 
-/** 32 deterministic pseudo-random bytes, equal in each replay. */
+/** Returns 32 deterministic pseudo-random bytes, equal in each replay. */
 export function draw(seed: string, branch: Branch): Buffer {
   return createHash('sha256')
     .update(`${seed}\n${branch.id}\n${branch.draws++}`)

@@ -116,7 +116,7 @@ function branching(steps: StepFactory, replay: Replay) {
   };
 }
 
-/** Values that are equal in each replay. */
+/** Creates the functions whose values are equal in each replay. */
 function replayedValues({ trunk }: Replay, seed: string) {
   return {
     now: () => currentBranch(trunk).now,
@@ -156,7 +156,7 @@ function over(defaults: StepOptions, options: StepOptions): Pick<StepRequest, 'o
   };
 }
 
-/** Suppresses lines that an earlier replay has already written. */
+/** Wraps a log to suppress lines that an earlier replay has already written. */
 function quietLog(log: PluginLog, isQuiet: () => boolean): PluginLog {
   const levels = Object.keys(log) as Array<keyof PluginLog>;
   return Object.fromEntries(
@@ -179,7 +179,7 @@ function timeOf(until: SleepUntil): Record<string, unknown> {
   );
 }
 
-/** Default step name: `charge` for `@acme/shop/charge`. */
+/** Returns the default name of a step: `charge` for `@acme/shop/charge`. */
 function nameOf(ref: unknown): string {
   return String(ref)
     .split('/')

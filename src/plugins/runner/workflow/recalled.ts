@@ -8,7 +8,7 @@ export class Recalled {
     for (const step of steps) this.#steps.set(step.id, step);
   }
 
-  /** The answer to a recalled step. Undefined for a changed step: the run then reports the change. */
+  /** Returns the answer to a recalled step. Undefined for a changed step: the run then reports the change. */
   take({ id, branch, place, uses }: EnterStep): StepAnswer | undefined {
     const step = this.#steps.get(id);
     if (!step || step.branch !== branch || step.place !== place || step.uses !== uses) return undefined;
@@ -16,13 +16,13 @@ export class Recalled {
     return step.answer;
   }
 
-  /** The first one in discovery order. */
+  /** Id of the first unreached step, in the order in which replays discovered them. */
   missed(): string | undefined {
     const [first] = this.#steps.keys();
     return first;
   }
 
-  /** The first one in the order of their ends. */
+  /** Id of the first unreached step, in the order in which they ended. */
   missedByEnd(): string | undefined {
     let first: { id: string; order: number } | undefined;
     for (const { id, answer } of this.#steps.values())

@@ -4,5 +4,5 @@ export type Halt =
   | { end: 'strayed'; missed?: string | undefined }
   | { end: 'broke'; message: string };
 
-/** Awaited by code of a replay that has ended: it must not continue. */
+/** Never resolves. Code of an ended replay awaits this promise, because it must not continue. */
 export const NEVER = new Promise<never>(() => {});

@@ -25,9 +25,9 @@ export interface StepRequest {
   uses: string;
   with: Record<string, unknown>;
   options: object;
-  /** The step itself is an item of `ctx.all`. */
+  /** Set if the step itself is an item of `ctx.all`. */
   joint?: true;
-  /** The retry option is inherited from the workflow's defaults. */
+  /** Set if the retry option is inherited from the workflow's defaults. */
   inheritsRetry?: true;
   run?: ((step: StepInfo) => unknown) | undefined;
   /** Converts the stored output to the value that the function gets. */

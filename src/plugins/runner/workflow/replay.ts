@@ -41,17 +41,17 @@ export class Replay {
     return this.#run.halted;
   }
 
-  /** Steps recorded before this replay are still being replayed. */
+  /** Whether steps that were recorded before this replay are still being replayed. */
   get isReplaying(): boolean {
     return this.#met < this.#link.replay.remembered;
   }
 
-  /** A recalled step that the function has not reached. */
+  /** Id of a recalled step that the function has not reached. */
   get missed(): string | undefined {
     return this.#recalled.missed();
   }
 
-  /** A step that was started but not awaited to its end. */
+  /** Id of a step that was started but not awaited to its end. */
   get unfinished(): string | undefined {
     return [...this.#branches].find(({ busyWith }) => busyWith !== null)?.busyWith ?? undefined;
   }

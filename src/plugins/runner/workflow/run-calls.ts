@@ -4,9 +4,9 @@ import { Semaphore } from './semaphore.ts';
 
 /** Maximum in-flight requests to the run. */
 const MAX_CALLS = 16;
-/** Errors of the function itself, which it may catch; any other error is between the replay and the run. */
+/** Codes of errors that the function causes and may catch. Other errors are handled by the replay. */
 const FUNCTION_FAULTS = new Set(['PERMISSION_DENIED', 'VALIDATION_ERROR', 'PAYLOAD_TOO_LARGE']);
-/** The run has ended this replay: its function must not continue. */
+/** Codes by which the run ends this replay. Its function must not continue. */
 const RUN_ENDED = new Set(['CONFLICT', 'WORKFLOW_DEFINITION_CHANGED']);
 
 /** Calls of the run by one replay, until the replay has halted. */

@@ -25,7 +25,7 @@ export class StepCalls {
   /** Abort controllers of running step functions, by step id. */
   readonly #running = new Map<string, AbortController>();
 
-  /** `watch` starts to watch the run for cancellations. */
+  /** `watch` is called to start watching the run for cancellations. */
   constructor(link: ReplayLink, run: RunCalls, watch: () => void) {
     this.#link = link;
     this.#run = run;
@@ -41,7 +41,7 @@ export class StepCalls {
     this.#running.get(id)?.abort(new DOMException('The run was cancelled.', 'AbortError'));
   }
 
-  /** A local step waits for its slot before it is entered, since its timeout starts then. */
+  /** Enters a step. A step with a function waits for its permit first, since its timeout starts when it is entered. */
   enter(branch: Branch, step: EnterStep, run: StepRequest['run']): Promise<StepAnswer> {
     if (!run) return this.#run.ask(() => this.#link.enter(step));
     return this.#permits.run(() => this.#enterLocal(branch, step, run));

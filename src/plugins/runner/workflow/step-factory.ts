@@ -20,7 +20,7 @@ export class StepFactory {
     return [...this.#unstarted].map(({ name }) => name);
   }
 
-  /** `what` is the called method, for error messages. */
+  /** Creates a step. `what` is the called method, for error messages. */
   make(what: string, name: string, request: StepRequest): Promise<never> {
     const branch = branchFor(this.#replay.trunk, `${what}("${name}")`);
     if (!isStepName(name))

@@ -41,7 +41,7 @@ export function faultOf(thrown: unknown): StepFault {
   };
 }
 
-/** Details without a JSON form must not hide the failure itself. */
+/** Returns the details as JSON. Details without a JSON form must not hide the failure itself. */
 function jsonOf(details: Record<string, unknown>): Record<string, unknown> {
   try {
     return JSON.parse(JSON.stringify(details)) as Record<string, unknown>;

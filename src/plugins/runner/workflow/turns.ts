@@ -45,14 +45,14 @@ export class Turns {
     this.#isGiving = false;
   }
 
-  /** The branch has reached a step or `ctx.all`. */
+  /** Called when the branch has reached a step or `ctx.all`. */
   arrive(branch: Branch): void {
     if (this.#going !== branch) return;
     this.#going = null;
     this.#arrived();
   }
 
-  /** The branch has ended; `next` continues in its place, if any. */
+  /** Called when the branch has ended. `next` continues in its place, if any. */
   end(branch: Branch, next: Branch | null): void {
     if (this.#going !== branch) return;
     if (next) this.#going = next;
