@@ -1,13 +1,13 @@
 /**
- * Credentials that exchange a secret for tokens: of the operator, a script or a host agent. Times in epoch
- * ms. @spec Client credentials
+ * Credentials that the operator, a script or a host agent exchanges for tokens. Times in epoch ms. @spec Client
+ * credentials
  */
 export interface ClientRecord {
   clientId: string;
   hostId: string;
   namespaceId: string;
   name: string;
-  /** scrypt of the secret's SHA-256, with its parameters and salt. */
+  /** scrypt hash of the secret's SHA-256 digest, with the scrypt parameters and the salt. */
   secretHash: string;
   createdAt: number;
   revokedAt: number | null;
@@ -22,9 +22,9 @@ export interface ClientStore {
   upsert(client: ClientRecord): Promise<void>;
   find(clientId: string): Promise<ClientRecord | undefined>;
   list(namespaceId?: string): Promise<ClientRecord[]>;
-  /** Replaces the secret hash only if it still equals `from`. */
+  /** Replaces the secret hash only if the stored hash still equals `from`. */
   rehash(clientId: string, from: string, to: string): Promise<void>;
-  /** Returns true when the client was valid until now. */
+  /** Returns false when the client was unknown or already revoked. */
   revoke(clientId: string, now: number): Promise<boolean>;
 }
 

@@ -7,7 +7,7 @@ export interface HostRecord {
   clientId: string;
   namespaceId: string;
   name: string;
-  /** x25519, base64. */
+  /** x25519 public key, encoded as base64. */
   publicKey: string;
   capabilities: string[];
   labels: Record<string, string>;
@@ -24,12 +24,12 @@ export interface HostStore {
   /** Writes the host and its login client in one transaction. */
   register(host: HostRecord, client: ClientRecord): Promise<void>;
   find(hostId: string): Promise<HostRecord | undefined>;
-  /** Ordered by id; all namespaces when none is given. */
+  /** Returns hosts ordered by id; without a namespace, those of all namespaces. */
   list(namespaceId: string | undefined, options: { limit: number; after?: string }): Promise<HostRecord[]>;
   /** Records a new session, which replaces the previous one. */
   connect(hostId: string, sessionId: string, now: number): Promise<void>;
-  /** Records a heartbeat of that session. */
+  /** Records a heartbeat of the given session. */
   seen(hostId: string, sessionId: string, now: number): Promise<void>;
-  /** Ends that session. A late close of a replaced session changes nothing. */
+  /** Ends the given session. A late close of a replaced session changes nothing. */
   disconnect(hostId: string, sessionId: string, now: number): Promise<void>;
 }

@@ -12,7 +12,7 @@ export interface KeyValueEntry {
 
 /** Limits of one scope. An expired entry counts until it is deleted. */
 export interface EntryQuota {
-  /** Keys and values (as JSON) together, in UTF-8 bytes. */
+  /** Limit for keys and values (as JSON) together, in UTF-8 bytes. */
   maxBytes: number;
   maxKeys: number;
   /** The config section that sets both limits, for the error message. */
@@ -26,7 +26,7 @@ export interface EntryQuota {
 export interface KeyValueStore {
   get(scope: string, key: string): Promise<KeyValueEntry | undefined>;
   set(scope: string, key: string, value: JsonValue, ttlMs?: number, quota?: EntryQuota): Promise<void>;
-  /** Returns true when it wrote: exactly one of several racing callers. */
+  /** Returns true when this call wrote the entry. Of several racing callers, exactly one gets true. */
   setIfAbsent(
     scope: string,
     key: string,

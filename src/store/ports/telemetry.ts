@@ -1,7 +1,7 @@
 import type { AnalyticsEvent, LogRecord } from '../../contracts/index.ts';
 import type { LogLevel } from '../../kit/telemetry/logger.ts';
 
-/** A log record and its run, taken from `meta.runId`. */
+/** A log record with the id of its run, taken from `meta.runId`. */
 export interface KeptLog extends LogRecord {
   runId?: string;
 }
@@ -15,7 +15,7 @@ export interface KeptEvent {
   tenantId: string | null;
   /** Number of occurrences that an aggregated event represents. */
   occurrences: number;
-  /** False: counted in the totals but not stored. */
+  /** When false, the event is counted in the totals but not stored. */
   keep: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface TimeRange {
 }
 
 export interface LogFilter extends TimeRange {
-  /** This level and higher ones. */
+  /** Lowest level to return; higher levels are included. */
   level?: LogLevel;
   services?: readonly string[];
   requestId?: string;
@@ -66,13 +66,13 @@ export interface EventTotals {
 }
 
 export interface EventDay {
-  /** `2030-01-31`, UTC. */
+  /** UTC day, such as `2030-01-31`. */
   date: string;
   total: number;
   byType: Record<string, number>;
 }
 
-/** Records of one minute, service and tenant that exceeded the ingest rate. */
+/** Number of records that exceeded the ingest rate in one minute, for one service and tenant. */
 export interface DroppedLines {
   kind: 'logs' | 'events';
   service: string;
@@ -86,8 +86,8 @@ export interface DroppedLines {
 /** Number of dropped records for a filter's services, tenant and time. */
 export interface DroppedCounts extends Record<DroppedLines['kind'], number> {
   /**
-   * Dropped records of these services and minutes without a known tenant: missing from a tenant's counts,
-   * included in the overall ones.
+   * Dropped records of the filter's services and minutes whose tenant is unknown. The counts of a tenant exclude
+   * them; the overall counts include them.
    */
   unattributed: number;
 }

@@ -6,7 +6,7 @@ export type QueuedReason = 'capacity' | 'scheduled' | 'concurrency';
 /** Fields of a run that change after its start. */
 export interface RunProgress {
   status: RunStatus;
-  /** True: the run may be claimed. It holds its concurrency key from then until it ends. */
+  /** True when the run may be claimed. A run holds its concurrency key from then until it ends. */
   ready: boolean;
   /** Why the run is queued or waits. */
   reason: QueuedReason | WaitReason | null;
@@ -15,20 +15,20 @@ export interface RunProgress {
   /** When the run must be checked again. All times here are epoch ms. */
   wakeAt: number | null;
   deadlineAt: number | null;
-  /** Fence token of its owner: the number of a boot. */
+  /** Fence token of the run's owner: the number of a boot. */
   fence: number | null;
   resumeCount: number;
   /** Interruptions of in-flight work since the last finished step. */
   crashes: number;
-  /** Like `crashes`, for kills of the service from outside. */
+  /** Number of kills of the service from outside with work of this run in flight, since the last finished step. */
   kills: number;
-  /** Work is in flight beside the running steps: an expression in a thread, or a replay of its code. */
+  /** True when an expression is evaluated or the workflow code is replayed, in addition to running steps. */
   inFlight: boolean;
   /** The status that a run in `cancelling` ends with; kept after its end. */
   ending: RunEnding | null;
-  /** Start of the clean-up's time limit, moved forward by each pause; null: the clean-up has not begun. */
+  /** Start of the clean-up's time limit, moved forward by each pause; null before the clean-up begins. */
   endingAt: number | null;
-  /** When the limit of the clean-up was paused; null: it is running. */
+  /** When the time limit of the clean-up was paused; null while it is not paused. */
   endingHeldAt: number | null;
   /** JSON. */
   output: string | null;
@@ -46,7 +46,7 @@ export interface RunRecord extends RunProgress {
   id: string;
   kind: 'workflow' | 'job';
   tenantId: string;
-  /** For a job: its handler. */
+  /** Id of the workflow; for a background job, the id of its handler. */
   workflowId: string;
   definitionHash: string;
   priority: number;
@@ -57,12 +57,12 @@ export interface RunRecord extends RunProgress {
   parentId: string | null;
   parentStep: string | null;
   rerunOf: string | null;
-  /** 0 for a run that a caller started, plus one for each level of children. */
+  /** Nesting level: 0 for a run that a caller started, one more for each level of child runs. */
   depth: number;
   hostId: string;
   requestId: string;
   traceId: string;
-  /** The span that started it. */
+  /** Id of the span that started the run. */
   parentSpanId: string | null;
   /** JSON. */
   input: string;
@@ -70,21 +70,21 @@ export interface RunRecord extends RunProgress {
 }
 
 export interface JobRecord {
-  /** `build`, or `build:2` for the third combination of a matrix. */
+  /** Job key: `build`, or `build:2` for the third combination of a matrix. */
   key: string;
   /** Job name in the definition. */
   jobId: string;
   status: PartStatus;
   /** JSON; null without a matrix. */
   matrix: string | null;
-  /** JSON; null until it has ended. */
+  /** JSON; null until the job has ended. */
   outputs: string | null;
   error: string | null;
   startedAt: number | null;
   finishedAt: number | null;
-  /** The job is being ended: with its run, by its own time limit, or because a sibling failed. */
+  /** Status that the ending job gets, set when its run is cancelled, its own time limit passes or a sibling fails. */
   ending: RunEnding | null;
-  /** Start of its clean-up time limit, as for a run. */
+  /** Start of the job's clean-up time limit, with the same meaning as in RunProgress. */
   endingAt: number | null;
   endingHeldAt: number | null;
 }
@@ -104,7 +104,7 @@ export interface StepRecord {
   /** JSON of the wait condition. */
   wait: string | null;
   wakeAt: number | null;
-  /** Evaluated key of the attempt in flight. */
+  /** Evaluated idempotency key of the attempt in flight. */
   idempotencyKey: string | null;
   readyAt: number | null;
   /** When the first attempt started to work. */
@@ -114,10 +114,7 @@ export interface StepRecord {
   attemptAt: number | null;
   waitingAt: number | null;
   finishedAt: number | null;
-  /**
-   * For finished steps of code: the order in which they ended, from 1 on. A replay reports results in this
-   * order.
-   */
+  /** Order in which finished steps of workflow code ended, from 1 on. A replay reports results in this order. */
   endOrder: number | null;
 }
 
@@ -132,7 +129,7 @@ export interface AttemptRecord {
   queuedAt: number | null;
   /** Null: the attempt never started to work. */
   startedAt: number | null;
-  /** When it started to wait: for a time, a signal, an approval or a child. */
+  /** When the attempt started to wait for a time, a signal, an approval or a child run. */
   waitingAt: number | null;
   finishedAt: number;
 }
@@ -158,12 +155,12 @@ export interface LogLineRecord {
 export interface InboxRecord {
   n: number;
   kind: 'signal' | 'approval' | 'decision';
-  /** Name of the signal or step. */
+  /** Name of the signal or step that the input is for. */
   name: string;
   /** JSON. */
   payload: string;
   at: number;
-  /** The step that consumed it. */
+  /** Identifies the step that consumed the input; null while unused. */
   takenBy: string | null;
 }
 

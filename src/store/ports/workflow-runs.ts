@@ -11,14 +11,14 @@ import type {
   StepRecord,
 } from './workflow-records.ts';
 
-/** A run to be started, without the fields that the store sets (its number, whether it is ready). */
+/** A run to be started, without the fields that the store sets. */
 export type NewRun = Omit<RunRecord, 'seq' | keyof RunProgress> & { deadlineAt: number | null };
 
-/** What happens when a run's concurrency key is occupied; default: it waits. */
+/** Strategy for a run whose concurrency key is occupied. By default, the run waits. */
 export type ConcurrencyStrategy = 'queue' | 'cancel-running' | 'replace-queued' | 'reject';
 
 export interface StartOptions {
-  /** Written if the store does not have it yet. */
+  /** Written only if the store does not contain the definition yet. */
   definition: DefinitionRecord;
   /**
    * A second start with the same key returns the first run; `digest` tells whether both requests are equal.
@@ -29,11 +29,11 @@ export interface StartOptions {
   /** UTC day whose quota the run counts towards: `2030-01-31`. */
   day: string;
   strategy?: ConcurrencyStrategy | undefined;
-  /** Finished parts copied from another run. */
+  /** Finished jobs, steps and attempts copied from another run. */
   parts?: { jobs: JobRecord[]; steps: StepRecord[]; attempts: AttemptRecord[] } | undefined;
 }
 
-/** The run started with an idempotency key; `run` is undefined once it was pruned. */
+/** The run that was started with an idempotency key; `run` is undefined once the run was pruned. */
 export interface KeyedRun {
   digest: string;
   run: RunRecord | undefined;
@@ -41,13 +41,13 @@ export interface KeyedRun {
 
 export type StartResult =
   /**
-   * `supersedes`: runs of the same concurrency key that the strategy cancels; `leftToCancel` lists them until
-   * then.
+   * `supersedes` lists the runs that the concurrency strategy cancels. `leftToCancel` returns them until they are
+   * cancelled.
    */
   | { outcome: 'started'; run: RunRecord; supersedes: string[] }
   /** The idempotency key or the parent step has already started this run. */
   | { outcome: 'known'; run: RunRecord }
-  /** The key was used for a request with another digest. */
+  /** The idempotency key was used for a request with another digest. */
   | ({ outcome: 'different' } & KeyedRun)
   | { outcome: 'over'; limit: 'concurrent' | 'perDay' | 'perMonth' | 'key' };
 
@@ -71,7 +71,7 @@ export interface RunWrite {
    * The latest inbox entry that the owner has seen: a run that starts to wait is woken for any later one.
    */
   inboxSeen: number;
-  /** The run with a step that waits for the end of this one. */
+  /** Id of the parent run if one of its steps waits for the end of this run. */
   wakeParent: string | null;
   at: number;
 }
@@ -79,7 +79,7 @@ export interface RunWrite {
 export interface WriteResult {
   /** False: another owner holds the run, and nothing was written. */
   applied: boolean;
-  /** Runs that received the released concurrency key. */
+  /** Runs that became ready because this write released their concurrency key. */
   promoted: RunRecord[];
 }
 
@@ -109,14 +109,14 @@ export interface Numbered<Item> {
   item: Item;
 }
 
-/** Runs and their parts. A write settles once it is durable. */
+/** Runs with their jobs, steps, events and logs. A write settles once it is durable. */
 export interface RunStore {
   start(run: NewRun, options: StartOptions): Promise<StartResult>;
-  /** The run started with the key; undefined when the key is unused or expired. */
+  /** Returns the run started with the idempotency key; undefined when the key is unused or expired. */
   keyed(tenantId: string, key: string, now: number): Promise<KeyedRun | undefined>;
   write(write: RunWrite): Promise<WriteResult>;
   load(seq: number): Promise<LoadedRun | undefined>;
-  /** Undefined also for a run of another tenant; `tenantId` null searches all tenants. */
+  /** Returns undefined also for a run of another tenant. With `tenantId` null, all tenants are searched. */
   find(tenantId: string | null, id: string): Promise<RunRecord | undefined>;
   /** Returns the given runs, of any tenant, that have ended. */
   finished(ids: readonly string[]): Promise<RunRecord[]>;
@@ -126,10 +126,10 @@ export interface RunStore {
    */
   list(tenantId: string, filter: RunFilter): Promise<{ runs: RunRecord[]; next: number | null }>;
   attempts(seq: number): Promise<AttemptRecord[]>;
-  /** Numbered events after `after`, oldest first. */
+  /** Returns the events whose number is above `after`, oldest first. */
   events(seq: number, after: number, limit: number): Promise<Array<Numbered<EventRecord>>>;
   logs(seq: number, after: number, limit: number, step?: string): Promise<Array<Numbered<LogLineRecord>>>;
-  /** Ids of unfinished child runs. */
+  /** Returns the ids of unfinished child runs. */
   openChildren(id: string): Promise<string[]>;
   /**
    * Adds an entry to the inbox and wakes the run. `ended`: the run has finished. `taken`: with `once`, an

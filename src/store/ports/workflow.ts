@@ -8,7 +8,7 @@ export interface SuspectLimit {
   killsPerCrash: number;
 }
 
-/** Runs to be claimed next. With a `SuspectLimit`, suspects are left out except by `nextSuspect`. */
+/** Queue of the runs to claim next. With a `SuspectLimit`, only `nextSuspect` returns suspects. */
 export interface RunQueue {
   /** Tenants with a ready run. */
   tenants(): Promise<string[]>;
@@ -60,7 +60,7 @@ export interface BootStore {
     now: number;
     leaseMs: number;
     exclusive: boolean;
-    /** The previous boot crashed, rather than being killed from outside. */
+    /** True when the previous boot crashed rather than being killed from outside. */
     hadFault: boolean;
     /**
      * Processes killed by the kernel for lack of memory. An increase since its last report also counts as a
@@ -70,7 +70,7 @@ export interface BootStore {
   }): Promise<number>;
   /** Renews the lease. Returns false when the boot was declared dead and must stop working. */
   renew(fence: number, lease: { leaseUntil: number; oomKills: number | null }): Promise<boolean>;
-  /** Marks an orderly shutdown of the boot: its unfinished runs do not count as crashes. */
+  /** Marks an orderly shutdown of the boot, so that its unfinished runs do not count as crashed. */
   stopping(fence: number): Promise<void>;
   end(fence: number, now: number): Promise<void>;
   /**
@@ -83,8 +83,8 @@ export interface BootStore {
   /** When an earlier boot was last known alive: its end, or its last lease renewal. Null: no earlier boot. */
   lastAlive(leaseMs: number): Promise<number | null>;
   /**
-   * Wakes clean-ups without an owner and extends their limits and those of jobs: downtime of the service, from
-   * `aliveAt` to `now`, does not count.
+   * Wakes clean-ups without an owner. Extends the time limits of clean-ups and jobs by the downtime from `aliveAt` to
+   * `now`.
    */
   resumeCleanUps(times: { aliveAt: number; now: number; wakeAt: number }): Promise<void>;
   /**
@@ -94,7 +94,7 @@ export interface BootStore {
   leftToCancel(): Promise<string[]>;
 }
 
-/** Loaded workflows and plugins, whose schedules are all known. */
+/** Ids of loaded workflows and plugins, whose schedules are all known. */
 export interface ScheduleOwners {
   workflows: ReadonlySet<string>;
   plugins: ReadonlySet<string>;

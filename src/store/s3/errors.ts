@@ -6,7 +6,7 @@ interface Answered {
   $metadata?: { httpStatusCode?: number };
 }
 
-/** The object does not exist. A missing bucket also answers 404, but is a config error. */
+/** Returns true when the object does not exist. A missing bucket also answers 404 but is a config error. */
 export function isAbsent(thrown: unknown): boolean {
   const { name } = (thrown ?? {}) as Answered;
   return name === 'NoSuchKey' || name === 'NotFound';

@@ -51,7 +51,9 @@ export function createGroupCommit(
     return outcomes;
   }
 
-  /** Set in the turn of the commit: otherwise a query could read the batch before its sync has started. */
+  /**
+   * Registers the sync in the turn of the commit: otherwise a query could read the batch before its sync has started.
+   */
   function commitAndSync(batch: Write[]): Promise<Outcome[]> {
     if (!sync) return commit(batch);
     const done = commit(batch).then(async (outcomes) => {

@@ -39,7 +39,7 @@ export interface SqliteStoreOptions {
   segments?: SqliteInboxDeps['segments'];
 }
 
-/** In the data folder, owned together with `state.db`. */
+/** Folder of object files in the data folder. The owner of `state.db` also owns this folder. */
 export const OBJECTS_FOLDER = 'storage';
 
 /**

@@ -1,8 +1,8 @@
 import { AFTER_ALL_TEXT } from './svc/schema.ts';
 
 /**
- * Start of a scan: the prefix, or the first key after `after`. Keys hold no NUL, so appending one gives the
- * next possible key.
+ * Returns the first key of a scan: the prefix, or the first key after `after`. Keys contain no NUL, so appending one
+ * gives the next possible key.
  */
 export function firstKey(prefix: string, after: string | undefined): string {
   if (after === undefined) return prefix;
@@ -13,8 +13,8 @@ export function firstKey(prefix: string, after: string | undefined): string {
 const LAST_CODE_POINT = 0x10ffff;
 
 /**
- * The first key after all that start with `prefix`. A range of the primary key; LIKE would need escaping and
- * a scan.
+ * Returns the first key after all keys that start with `prefix`. LIKE would need escaping and a full scan instead of
+ * a range of the primary key.
  */
 export function endOfPrefix(prefix: string): string | Buffer {
   const points = Array.from(prefix, (char) => char.codePointAt(0)!);

@@ -7,7 +7,7 @@ import { PlatformError } from '../../kit/errors/errors.ts';
  */
 export type Migrations = readonly string[];
 
-/** The file's schema version. Throws STORE_ERROR for a newer schema and for databases of other programs. */
+/** Returns the file's schema version. Throws STORE_ERROR for a newer schema and for databases of other programs. */
 export function checkedVersion(sqlite: Sqlite.Database, migrations: Migrations): number {
   const version = sqlite.pragma('user_version', { simple: true }) as number;
   const file = sqlite.name;
@@ -41,8 +41,8 @@ export function migrate(sqlite: Sqlite.Database, migrations: Migrations): number
       const version = checkedVersion(sqlite, migrations);
       const sql = migrations[version];
       if (sql !== undefined) sqlite.exec(sql);
-      // Written and rolled back even when nothing is pending, so that a read-only file fails now, not at its
-      // first write.
+      // The version is written and rolled back even when nothing is pending, so that a read-only file fails now and
+      // not at its first write.
       sqlite.pragma(`user_version = ${version + 1}`);
       sqlite.exec(sql === undefined ? 'rollback' : 'commit');
       if (sql === undefined) return applied;

@@ -7,8 +7,8 @@ export function createPrivateFile(file: string): void {
   // An existing folder keeps its mode: it may be shared or belong to another user.
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   try {
-    // Never opens an existing file: closing the descriptor would drop the locks that SQLite holds on it in
-    // this process.
+    // An existing file is never opened: closing the descriptor would drop the locks that SQLite holds on it in this
+    // process.
     closeSync(openSync(file, 'wx', 0o600));
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;

@@ -17,7 +17,7 @@ export interface FileObjectsOptions {
   logger?: Logger;
 }
 
-/** Reads retried when the file is missing: it was replaced after its row was read. */
+/** Maximum attempts of a read. The file is missing when the object was replaced after its row was read. */
 const READ_TRIES = 5;
 
 /**

@@ -5,7 +5,7 @@ import type { Random } from '../../../kit/security/random.ts';
 export interface ObjectFiles {
   /** Writes a new file, synced when the promise settles; returns its name. Throws system errors. */
   write(data: Uint8Array): Promise<string>;
-  /** Called when the file's row is committed, or never will be. */
+  /** Called when the row of the file is committed, or when it can no longer be committed. */
   settled(file: string): void;
   read(file: string): Promise<Uint8Array>;
   /** Ignores missing files. */
@@ -49,7 +49,7 @@ export function objectFiles(folder: string, random: Random): ObjectFiles {
     async sweep(isKnown) {
       for (const part of await namesIn(folder)) {
         for (const file of await namesIn(join(folder, part))) {
-          // Order matters: a file that settles in between is known by then.
+          // The order matters: a file that settles between the two checks is already known by the second one.
           if (unsettled.has(file) || (await isKnown(file))) continue;
           await rm(join(folder, part, file), { force: true });
         }

@@ -94,7 +94,7 @@ function requireDimensions(expected: number, given: number, collection: string):
   );
 }
 
-/** Cosine similarity is undefined for a zero vector, and float32 overflow gives infinity. */
+/** Throws for zero vectors, whose cosine similarity is undefined, and for values that overflow float32. */
 function requireFloat32(vector: number[], what: string): void {
   const single = Float32Array.from(vector);
   if (single.every(Number.isFinite) && single.some((value) => value !== 0)) return;

@@ -4,10 +4,10 @@ import type { Database } from '../database.ts';
 
 export const DAY_MS = days(1);
 const HOUR_MS = hours(1);
-/** Spans with precomputed counts. */
+/** Lengths of the periods with precomputed counts. */
 export const SPANS = [HOUR_MS, DAY_MS] as const;
 
-/** A grouped sum. */
+/** Sum of the events that share the grouped columns. */
 export interface Group {
   day: number;
   type: string;
@@ -20,7 +20,7 @@ export interface Group {
 /** Columns to group by. */
 export type Column = 'day' | 'type' | 'product' | 'actor';
 
-/** Part of a time range; `span` 0 counts single events. */
+/** A section of a time range. Its counts are precomputed per `span`; with `span` 0, single events are counted. */
 interface Part {
   span: number;
   from: number;
@@ -49,7 +49,7 @@ function split({ span, from, to }: Part, larger: readonly number[]): Part[] {
 
 export const EVENT_COLUMNS = { time: 'ts', tenant: 'tenant_id' } as const;
 
-/** A filter as SQL conditions on the given column names. */
+/** Returns a filter as SQL conditions on the given column names. */
 export function eventConditions(
   filter: EventFilter,
   { time, tenant }: { time: string; tenant: string },
@@ -71,7 +71,7 @@ export function eventConditions(
   return { conditions, values };
 }
 
-/** Sums by the given columns; the others are empty. */
+/** Returns sums grouped by the given columns; the other columns are empty. */
 export function sum(
   db: Database,
   { span, from, to }: Part,

@@ -143,7 +143,7 @@ export function eventQueries(db: Database): EventQueries {
     .prepare<[], number | null>(`select min(start) from event_count where span = ${DAY_MS}`)
     .pluck();
 
-  /** Sums by the given columns; the others are empty. */
+  /** Returns sums grouped by the given columns; the other columns are empty. */
   function groups(filter: EventFilter, by: readonly Column[]): Group[] {
     // Missing bounds default to the first and last day with data.
     const from = Math.max(filter.from ?? 0, first.get() ?? 0);

@@ -5,7 +5,7 @@ import type { KeptEvent, KeptLog } from '../../ports/telemetry.ts';
 
 const TENANT = '"tenantId":"';
 
-/** Reads the tenant without parsing the line: in a JSON string these quotes would be escaped. */
+/** Returns the tenant without parsing the line. Inside a JSON string, the searched quotes would be escaped. */
 export function tenantOf(line: string): string {
   const start = line.indexOf(TENANT);
   if (start === -1) return '';

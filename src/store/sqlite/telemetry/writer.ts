@@ -11,7 +11,7 @@ export interface TelemetryWriterOptions extends Omit<WriterData, 'mode'> {
 /** Maximum bytes in flight to the thread; more lines are dropped, as the disk is too slow. */
 const MAX_IN_FLIGHT_BYTES = 16 * 1024 * 1024;
 const CLOSE_DEADLINE_MS = 3000;
-/** A batch of records and SQLite's cache need a tenth of it. */
+/** Heap limit of the thread. A batch of records and SQLite's cache need a tenth of it. */
 const HEAP_MB = 64;
 
 /** Sends lines to the thread that stores them. Never blocks or throws. */

@@ -6,7 +6,7 @@ import type { WorkflowKeys } from './keys.ts';
 import type { WorkflowRows } from './rows.ts';
 import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
 
-/** A limit that started after the last sign of life restarts in full. */
+/** Extends a time limit by the downtime. A limit that started after the last sign of life restarts in full. */
 const MOVED_LIMIT = 'ending_at = ending_at + max(0, :now - max(:aliveAt, ending_at))';
 
 /** Ownership of runs, and recovery of runs whose owner is dead. @spec Workflow run: interrupted */

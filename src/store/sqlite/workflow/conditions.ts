@@ -4,10 +4,10 @@
  */
 export const LIVE = `status in ('queued', 'running', 'waiting', 'interrupted', 'cancelling')`;
 
-/** Runs and clean-ups that wait for a plugin or an operator. Literal for the same reason. */
+/** Runs and clean-ups that wait for a plugin or an operator. Partial indexes repeat this text literally. */
 export const STUCK = `status in ('waiting', 'cancelling') and reason in ('plugin', 'decision')`;
 
-/** Unfinished runs with work in flight at an end of the service. Literal for the same reason. */
+/** Unfinished runs that had work in flight when the service died. Partial indexes repeat this text literally. */
 export const BLAMED = `crashes + kills > 0 and ${LIVE}`;
 
 /** Waiting runs without an owner. */

@@ -20,7 +20,7 @@ export function inboxRows(db: Database) {
       entry: Omit<InboxRecord, 'n' | 'takenBy'>,
       { key = null, digest = null }: { key?: string | null; digest?: string | null } = {},
     ): number => sql.putInbox.get({ ...entry, seq, key, digest })!,
-    /** The digest of the entry with this key. */
+    /** Returns the digest of the inbox entry with this idempotency key. */
     digestInInbox: (seq: number, key: string) => sql.digestInInbox.get({ seq, key }),
     take: (seq: number, n: number, by: string): void => {
       sql.take.run({ seq, n, by });

@@ -6,9 +6,9 @@ import type { WorkflowKeys } from './keys.ts';
 import type { WorkflowRows } from './rows.ts';
 import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
 
-/** No run is a suspect. */
+/** Limit that treats no run as a suspect. */
 const NO_SUSPECTS: SuspectLimit = { crashes: Number.MAX_SAFE_INTEGER, killsPerCrash: 1 };
-/** Whole division, as both are integers. */
+/** Crash count of a run. The division is an integer division, as both operands are integers. */
 const WEIGHT = 'crashes + kills / :killsPerCrash';
 
 /** Runs to be claimed next, found by partial indexes over the few unfinished runs. */

@@ -6,7 +6,7 @@ import type { PackedUnit, Recovered } from './protocol.ts';
 
 interface Applied {
   units: number;
-  /** A frame is missing: the following ones are out of sequence. */
+  /** True when a frame is missing, so that the following frames are out of sequence. */
   hasHole: boolean;
 }
 

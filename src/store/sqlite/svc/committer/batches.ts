@@ -13,7 +13,7 @@ export interface BatchesOptions<Item, Result> {
    * batch.
    */
   cut(queue: readonly Pending<Item, Result>[]): number;
-  /** Under load, a smaller batch waits a millisecond for more items. */
+  /** Under load, a batch with fewer items than this waits a millisecond for more. */
   small: number;
   /** The error for writes after `close`. */
   closedError(): Error;

@@ -24,7 +24,7 @@ import type {
 const LOCK_WAIT_MS = 10_000;
 /** SQLite's own busy wait cannot be interrupted; between two waits the thread checks whether to give up. */
 const LOCK_TRY_MS = 200;
-/** WAL pages between checkpoints; above SQLite's default of 1000, since each checkpoint costs an fsync. */
+/** WAL pages between checkpoints. It is above SQLite's default of 1000 because each checkpoint costs an fsync. */
 const CHECKPOINT_PAGES = 4000;
 
 /** Changes of a unit's first step, and the rowid it inserted. */

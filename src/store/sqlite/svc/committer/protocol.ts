@@ -13,7 +13,7 @@ export interface Unit {
 export interface CommitterStart {
   file: string;
   statements: Readonly<Record<string, string>>;
-  /** Folder of a journal to recover first. */
+  /** Folder of a journal that is recovered before the first request; undefined: none. */
   recover: string | undefined;
   /** Another value than 0 during shutdown: a locked database then fails at once. */
   stopWaiting: Int32Array;
@@ -28,7 +28,7 @@ export type PackedUnit = readonly [guarded: 0 | 1, ...rest: Array<string | reado
 /** A range of whole frames in a journal file. */
 export interface JournalRange {
   file: string;
-  /** Open descriptor for reading: the name may point to another file by now. */
+  /** Descriptor that is open for reading. The name may point to another file by now. */
   fd: number;
   from: number;
   to: number;
@@ -70,7 +70,7 @@ export interface BatchReply {
   failures: Array<[place: number, failure: Failure]>;
 }
 
-/** How much of the journal is applied; after a failure, part of the range may be. */
+/** Progress of applying the journal. After a failure, the range may be partly applied. */
 export interface ApplyReply {
   /** The sequence of the last frame applied. */
   applied: number;

@@ -43,7 +43,7 @@ export class DeliveryPages {
   async list(namespaceId: string, options: ListOptions): Promise<DeliveryPage> {
     const { limit, after, search } = options;
     const filter: WalkFilter = { ...options, namespaceId };
-    // Oldest first would start with rows that are not listed yet.
+    // A page in oldest-first order would start with rows that are not in the list tables yet.
     while (after && (await this.#db.read(this.#listedFrom)) > 0)
       await new Promise((resolve) => setTimeout(resolve, LISTING_POLL_MS));
     const candidates =

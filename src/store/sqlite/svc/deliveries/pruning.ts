@@ -15,21 +15,21 @@ const RESCAN_MS = minutes(10);
 
 /** Deletes whole records, oldest first, at most `limit` per call; returns their number. */
 export interface DeliveryPruning {
-  /** Received before a time, and not waiting for a handler. */
+  /** Deletes records that were received before a time and do not wait for a handler. */
   old(receivedBefore: number, limit: number): Promise<number>;
-  /** Ended, of any age. */
+  /** Deletes records of ended deliveries of any age. */
   ended(limit: number): Promise<number>;
 }
 
 type Verdict = 'goes' | 'stays' | 'ends the search';
 
-/** Progress of one kind of sweep. */
+/** Progress of one kind of pruning: by age, or for space. */
 interface Sweep {
   /** Every row up to this position was retained when it was scanned. */
   until: number;
   /** Number of retained rows. */
   passed: number;
-  /** Time of the next pruning, on the monotonic clock. */
+  /** Time of the next rescan from the start, on the monotonic clock. */
   againAt: number;
 }
 

@@ -12,7 +12,7 @@ import { SQL } from './statements.ts';
 const MAX_DROPPED_BYTES = 16 * 1024 * 1024;
 /** Share of the store for records without a handler run; a quarter of it when the file is full. */
 const UNHANDLED_SHARE = 0.1;
-/** Such a record has no body, and its headers are truncated. */
+/** Maximum size of a record without a handler run: it has no body, and its headers are truncated. */
 const MAX_UNHANDLED_BYTES = 4096;
 
 export interface DeliveryRetentionDeps {

@@ -30,7 +30,7 @@ export class RowScan {
     this.#firstFrom = (from, end) => firstFrom.get(from, end);
   }
 
-  /** The newest matching rows before the position `end`, which the list tables do not have yet. */
+  /** Returns the newest matching rows before the position `end`, which are not in the list tables yet. */
   async unlisted(
     filter: WalkFilter,
     { before, search }: ScanOptions,
@@ -56,7 +56,7 @@ export class RowScan {
     }
   }
 
-  /** Matching rows after the last segment, which the text index does not cover yet. */
+  /** Returns matching rows after the last segment, which the text index does not cover yet. */
   async unindexed(filter: WalkFilter, indexedUntil: number): Promise<DeliveryCursor[]> {
     const found: DeliveryCursor[] = [];
     for (let position = Number.MAX_SAFE_INTEGER; ; ) {
@@ -70,7 +70,7 @@ export class RowScan {
     }
   }
 
-  /** Position of the first row that was certainly written after everything received by `time`. */
+  /** Returns the position of the first row that was certainly written after every delivery received by `time`. */
   #firstWrittenAfter(time: number, end: number): number {
     let [low, high] = [0, end];
     while (low < high) {

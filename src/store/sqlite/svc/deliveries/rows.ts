@@ -34,7 +34,7 @@ export function deliveryRows(db: Database) {
   const sql = statements(db);
   return {
     find: (webhookId: string) => firstOf(sql.find.all(uuidBytes(webhookId))),
-    /** Open deliveries after a position, in order: at least one, then until `budget` is used up. */
+    /** Returns open deliveries after a position, in order: at least one, then more until `budget` is used up. */
     unfinished(
       limit: number,
       after: number,
@@ -85,7 +85,7 @@ export type DeliveryRows = ReturnType<typeof deliveryRows>;
 export interface DeliveryAge {
   position: number;
   receivedAt: number;
-  /** Waits for its handler. */
+  /** 1 when the delivery waits for its handler. */
   waits: 0 | 1;
   runs: 0 | 1;
 }

@@ -14,7 +14,10 @@ const COLUMNS = `webhook_id, namespace_id, plugin_id, event, instance_id, receiv
  * order forever. A changed statement gets a new name.
  */
 const STATEMENTS = {
-  /** For a process that writes alone: memory has already decided. A null id takes the next one. */
+  /**
+   * For a process that writes alone: its in-memory index has already decided the claim. With a null id, SQLite
+   * assigns the next one.
+   */
   claim: `insert into delivery_marker (id, digest, state, expires_at) values (?, ?, ?, ?)`,
   /** Claims unless another process has claimed it since the last read. */
   claimAmongOthers: `insert into delivery_marker (digest, state, expires_at)
@@ -31,7 +34,7 @@ const STATEMENTS = {
   end: `update delivery set status = ?, http_status = ?, steps = trim(steps || ';' || ?, ';'), outcome = ?, duration_ms = ?,
      next_attempt_at = ?, attempts = attempts + 1
    where webhook_id = unhex(?, '-')`,
-  /** The form of `end` that earlier versions wrote. */
+  /** Older form of `end`, kept because journals of earlier versions contain it. */
   finish: `update delivery set status = ?, http_status = ?, steps = ?, outcome = ?, duration_ms = ?, next_attempt_at = ?,
      attempts = attempts + 1
    where webhook_id = unhex(?, '-')`,
@@ -39,7 +42,7 @@ const STATEMENTS = {
   releaseMarker: `delete from delivery_marker where id = ?`,
   replayed: `update delivery set replayed_by = unhex(?, '-') where webhook_id = unhex(?, '-')`,
   releasePending: `delete from delivery_marker where state = 'pending'`,
-  /** Bounded, so that no transaction reads the whole table. */
+  /** Limited to an id range, so that no transaction reads the whole table. */
   releasePendingBetween: `delete from delivery_marker where id > ? and id <= ? and state = 'pending'`,
   /** Keeps markers that a live delivery has claimed since. */
   releasePendingOf: `delete from delivery_marker where state = 'pending'
@@ -57,7 +60,7 @@ const STATEMENTS = {
      and id in (select id from delivery_marker order by id limit ?)`,
   pruneOldMarkers: `delete from delivery_marker_old where digest in (
      select digest from delivery_marker_old where expires_at <= ? order by expires_at limit ?)`,
-  /** In key order, so that adjacent rows share a page. */
+  /** Inserts in key order, so that adjacent rows share a page. */
   foldMarkers: `insert into delivery_marker_old (digest, expires_at)
      select digest, expires_at from delivery_marker
      where id in (select id from delivery_marker order by id limit ?) and state = 'done' order by digest

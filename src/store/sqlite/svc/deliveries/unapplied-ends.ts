@@ -2,13 +2,13 @@ import type { InboxLog } from '../inbox-log.ts';
 
 /** Deliveries whose end is in the journal but not in the database, which still lists them as unfinished. */
 export interface UnappliedEnds {
-  /** `place`: position of the end in the log. */
+  /** Adds an ended delivery; `place` is the position of its end in the log. */
   add(webhookId: string, place: number): void;
   has(webhookId: string): boolean;
 }
 
 export function createUnappliedEnds(log: Pick<InboxLog, 'applied'>): UnappliedEnds {
-  /** Ordered by position. */
+  /** Log positions by webhook id, in ascending order of position. */
   const places = new Map<string, number>();
 
   function dropPast(): void {

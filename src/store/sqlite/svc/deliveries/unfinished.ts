@@ -18,7 +18,8 @@ export class UnfinishedDeliveries {
   readonly #rows: DeliveryRows;
   readonly #unappliedEnds: UnappliedEnds;
   /**
-   * Log position of the last `retrying` end: until it is applied, rows lack the status and the retry time.
+   * Log position of the last delivery end with status `retrying`. Until it is applied, rows lack the status and the
+   * retry time.
    */
   #retriedAt = 0;
 
@@ -35,7 +36,7 @@ export class UnfinishedDeliveries {
     if (status === 'retrying') this.#retriedAt = place;
   }
 
-  /** At most `limit` deliveries after a position, in order. */
+  /** Returns at most `limit` deliveries after a position, in order. */
   async list(limit: number, after: number): Promise<DeliveryRecord[]> {
     const found: DeliveryRecord[] = [];
     for (let from = after; found.length < limit; ) {

@@ -65,13 +65,16 @@ function filesOf(folder: string, pattern: RegExp): string[] {
 
 export interface JournalFile {
   file: string;
-  /** Undefined when the file is not recognisable as a journal file. */
+  /**
+   * Id of the owning database; null when the header has none, undefined when the file is not recognisable as a
+   * journal file.
+   */
   database: Buffer | null | undefined;
-  /** Sequence of its first frame. */
+  /** Sequence of the file's first frame. */
   first: number | undefined;
 }
 
-/** In write order; files without a readable frame come last. */
+/** Returns the journal files in write order; files without a readable frame come last. */
 export function journalInOrder(folder: string): JournalFile[] {
   return journalFiles(folder)
     .map((file) => {
@@ -81,7 +84,7 @@ export function journalInOrder(folder: string): JournalFile[] {
     .sort((a, b) => (a.first ?? Number.MAX_VALUE) - (b.first ?? Number.MAX_VALUE));
 }
 
-/** Empty when the file is gone: the writer removes applied files. */
+/** Reads a file. The result is empty when the file is gone, because the writer removes applied files. */
 export function readWhole(file: string): Buffer {
   try {
     return readFileSync(file);

@@ -6,7 +6,10 @@ import { SALT_BYTES } from './frame.ts';
 export interface JournalHeader {
   /** Id of the database that owns the deliveries: `delivery_journal.id`. */
   database: Buffer;
-  /** Repeated in every frame. It is secret, so that no sender can craft a body that looks like a frame. */
+  /**
+   * Random bytes that every frame repeats. They are secret, so that no sender can craft a body that looks like a
+   * frame.
+   */
   salt: Buffer;
 }
 
@@ -16,7 +19,7 @@ export const DATABASE_ID_BYTES = 16;
 const DATABASE_AT = 8;
 const SALT_AT = DATABASE_AT + DATABASE_ID_BYTES;
 const HEADER_BYTES = SALT_AT + SALT_BYTES;
-/** Two copies in separate pages: a disk error destroys whole sectors. */
+/** Offsets of the two header copies. They are in separate pages because a disk error destroys whole sectors. */
 const COPIES_AT = [0, 4096];
 /** Offset of the first frame. */
 export const FRAMES_AT = 8192;

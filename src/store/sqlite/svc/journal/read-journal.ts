@@ -7,11 +7,11 @@ export interface JournalContent {
   database: Buffer | null;
   /** Frames of the file's latest use, in order; a gap shows in the sequences. */
   frames: Frame[];
-  /** Unreadable data precedes the first frame, and may have belonged to the latest use. */
+  /** True when unreadable data, which may belong to the file's latest use, precedes the first frame. */
   isStartLost: boolean;
   /** Frames were written up to this sequence, though the last ones are unreadable; 0 when none are known. */
   writtenUntil: number;
-  /** One of the header copies is damaged. */
+  /** True when one of the header copies is damaged. */
   hasDamagedHeader: boolean;
 }
 
@@ -34,7 +34,7 @@ export function readJournal(file: Buffer): JournalContent | undefined {
       continue;
     }
     if (file.length < at + HEAD_BYTES || (last !== undefined && isEndOf(last, file, at, salt))) break;
-    // An interrupted write: its end never reached the disk, so it was never acknowledged.
+    // The last write was interrupted: its end never reached the disk, so it was never acknowledged.
     const begun = begunAt(file, at, salt);
     const before = last ?? (begun ?? 1) - 1;
     const { frame, marked } = newerBehind(file, at, before, salt);

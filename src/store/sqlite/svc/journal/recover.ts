@@ -28,7 +28,7 @@ export interface JournalOwner {
   id: Buffer | null;
   /** Sequence of the last applied frame. */
   readonly applied: number;
-  /** Stops at the first frame out of sequence. */
+  /** Applies frames and stops at the first frame out of sequence. */
   apply(frames: Iterable<Frame>): { units: number; hasHole: boolean };
   /** Assigns a new id; it is on disk on return. */
   renew(): void;
@@ -47,7 +47,7 @@ export function recoverJournal(folder: string, owner: JournalOwner): Recovered {
   const recovered: Recovered = { units: 0, quarantine: undefined, damagedHeaders: [] };
   let isDamaged = false;
   for (const { file } of own) {
-    // Holds one file at a time in memory.
+    // Only one file at a time is held in memory.
     const content = readJournal(readWhole(file));
     if (content?.hasDamagedHeader) recovered.damagedHeaders.push(file);
     const { units, isMissing } = content ? applyReading(owner, content) : { units: 0, isMissing: true };

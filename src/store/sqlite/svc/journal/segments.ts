@@ -47,7 +47,7 @@ export class Segments {
   #current: Segment | undefined;
   #full: Segment[] = [];
   readonly #free: Segment[] = [];
-  /** Renamed, so that neither a start nor a backup reads them. */
+  /** Spare files have another name, so that neither a start nor a backup reads them. */
   readonly #spare: Segment[] = [];
   #created = 0;
   #trimmed: Promise<void> = Promise.resolve();
@@ -94,7 +94,7 @@ export class Segments {
     if (remove) await promisify(rmdir)(this.folder).catch(() => {});
   }
 
-  /** Applied segments may be overwritten. */
+  /** Frees applied segments: they may be overwritten. */
   #release(applied: number): void {
     this.#free.push(...this.#full.filter(({ sequence }) => sequence <= applied));
     this.#full = this.#full.filter(({ sequence }) => sequence > applied);
@@ -127,7 +127,7 @@ export class Segments {
     return { file, fd, inode: ino, size: FRAMES_AT, salt: header.salt, sequence: 0 };
   }
 
-  /** Skips names that exist: such files belong to others. */
+  /** Returns the next unused file name. Existing names are skipped because such files belong to others. */
   #nextFile(): string {
     while (existsSync(journalFile(this.folder, this.#created))) this.#created++;
     return journalFile(this.folder, this.#created++);
@@ -160,7 +160,7 @@ export class Segments {
     this.#spare.push(segment);
   }
 
-  /** All of it is applied; if removing it fails, the next start removes it. */
+  /** Closes and removes an applied segment. If the removal fails, the next start removes the file. */
   async #discard(segment: Segment): Promise<void> {
     const { fd, file } = segment;
     if (isInPlace(segment)) await promisify(rm)(file, { force: true }).catch(() => {});
@@ -180,7 +180,7 @@ async function moveTo(segment: Segment, file: string): Promise<void> {
 }
 
 /**
- * The file may have been removed or replaced: the descriptor still works, but the next start would not find
+ * Returns false when the file was removed or replaced: its descriptor still works, but the next start would not find
  * the data.
  */
 function isInPlace({ file, inode }: Segment): boolean {
@@ -204,7 +204,7 @@ async function openWithHeader(file: string, header: JournalHeader): Promise<numb
     return fd;
   } catch (error) {
     await closeFile(fd);
-    // Otherwise each delivery would leave a file behind on a full disk.
+    // Both files are removed; otherwise each delivery would leave a file behind on a full disk.
     for (const each of [unfinished, file]) await promisify(rm)(each, { force: true });
     throw error;
   }

@@ -56,7 +56,7 @@ interface Table {
   slots: number;
   highs: Uint32Array;
   lows: Uint32Array;
-  /** 0: a free slot. */
+  /** Row ids by slot; 0 marks a free slot. */
   ids: Float64Array;
   size: number;
   newestId: number;

@@ -54,7 +54,10 @@ export class Markers {
   readonly #held = new Map<string, number>();
   #caughtUpAt = 0;
   #hasOld: boolean;
-  /** Assigned here when no other process writes: the id is known before the row is in the file. */
+  /**
+   * Last marker id. It is assigned here when no other process writes, so the id is known before the row is in the
+   * file.
+   */
   #lastId: number;
   /** All rows up to this id are indexed or being loaded, including those of other processes. */
   #seen: number;
@@ -94,7 +97,7 @@ export class Markers {
     const loading = this.#load.ready();
     if (loading) return loading.then(() => this.findDigest(digest, now));
     const mayBeOld = this.#shared && this.#clock.monotonic() - this.#caughtUpAt >= CATCH_UP_MS;
-    // Fast path for a new delivery: memory alone shows that the marker is free.
+    // Fast path for a new delivery: the in-memory index alone shows that the marker is free.
     const isIndexed = this.#index.find(digest).length > 0;
     if (!mayBeOld && !this.#hasOld && !isIndexed) return undefined;
     return this.#readBack(isIndexed, () => {
@@ -145,7 +148,7 @@ export class Markers {
       try {
         claimed = await writing;
       } finally {
-        // Immediately: waiters re-check in the same turn and would loop until the entry is gone.
+        // The entry is deleted immediately: waiters check again in the same turn and would otherwise loop.
         this.#inFlight.delete(name);
       }
       const { changes, rowid } = claimed;

@@ -12,8 +12,8 @@ const DIGEST_PREFIX_BYTES = 8;
 
 export interface MarkerLoad {
   /**
-   * Undefined once all markers are indexed; otherwise resolves then. Rejects with STORE_ERROR; the next call
-   * retries.
+   * Returns undefined once all markers are indexed, otherwise a promise that resolves then. The promise rejects with
+   * STORE_ERROR; the next call retries.
    */
   ready(): Promise<void> | undefined;
   close(): void;

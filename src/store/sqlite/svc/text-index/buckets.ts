@@ -4,9 +4,9 @@ import { Buffer } from 'node:buffer';
 export const SEGMENT_DOCS = 2048;
 const TEXT_BITS = 18;
 const TEXT_BUCKETS = 1 << TEXT_BITS;
-/** Trigrams of texts, then facts, then the open bucket. */
+/** Number of buckets: one range for trigrams of texts, one for field values, and the open bucket. */
 export const BUCKETS = 2 * TEXT_BUCKETS + 1;
-/** Deliveries that had not ended when they were indexed: their outcome is not covered. */
+/** Bucket of deliveries that had not ended when they were indexed, so that their outcome is not indexed. */
 export const OPEN_BUCKET = BUCKETS - 1;
 const GRAM_BYTES = 3;
 /** Fibonacci hashing multiplier (Knuth): adjacent keys spread widely. */

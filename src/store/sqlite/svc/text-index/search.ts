@@ -10,7 +10,7 @@ export interface SegmentRange {
   oldestAt: number;
 }
 
-/** Few enough candidates to verify rows instead of reading more buckets. */
+/** With this few candidates, verifying rows is cheaper than reading more buckets. */
 const FEW = 4;
 
 /** Deliveries of a namespace that may contain a text; the caller verifies the rows. */

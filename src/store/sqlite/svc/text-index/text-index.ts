@@ -39,7 +39,7 @@ export class TextIndex {
     this.#latest = () => latest.get() ?? 0;
   }
 
-  /** `owns`: this process starts the worker. */
+  /** Opens the index. With `owns`, this process also starts the worker. */
   static async open(
     inbox: Database,
     { logger, owns }: { logger: Logger; owns: boolean },

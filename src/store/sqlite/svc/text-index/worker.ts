@@ -14,7 +14,7 @@ import { TEXT_INDEX_FILE, TEXT_INDEX_MIGRATIONS } from './schema.ts';
 /** Worker that indexes deliveries; it ends when no work is left. */
 
 const NICENESS = 10;
-/** Bytes of a posting besides its list: its key and page overhead. */
+/** Bytes that a posting takes in addition to its list: its key and the page overhead. */
 const POSTING_BYTES = 12;
 const { dataDir, stop } = workerData as TextIndexStart;
 const isStopped = (): boolean => Atomics.load(stop, 0) !== 0;
