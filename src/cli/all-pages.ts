@@ -16,7 +16,7 @@ export async function allPages<Item>(
   }
 }
 
-/** Query of one page, restricted to a namespace if one is given. */
+/** Returns the query of one page, restricted to a namespace if one is given. */
 export function pageQueryOf<Namespace>(namespaceId: Namespace | undefined, cursor: string | undefined) {
   return {
     limit: 500,

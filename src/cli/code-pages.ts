@@ -8,9 +8,9 @@ import { EXIT, EXIT_BY_CODE } from './exit-codes.ts';
 export interface Explanation {
   code: string;
   kind: 'error' | 'reason' | 'refusal' | 'exit';
-  /** What happened. */
+  /** Sentence that says what happened. */
   meaning: string;
-  /** What to do, if the page says. */
+  /** What to do; absent if the page does not say. */
   remedy?: string;
   /** HTTP status of an error. */
   status?: number;

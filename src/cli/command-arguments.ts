@@ -2,7 +2,10 @@ import { z } from 'zod';
 import type { Argument } from './command-description.ts';
 import type { AnyCommand } from './define-command.ts';
 
-/** Required keys are positional, in order; the others are flags unless `positionals` lists them. */
+/**
+ * Derives the arguments of a command from its schema. Required keys are positional, in order; other keys are flags
+ * unless `positionals` lists them.
+ */
 export function argumentsOf({ args, positionals, short }: AnyCommand): Argument[] {
   return Object.entries(args.shape as Record<string, z.ZodType>).map(([key, schema]) => {
     const without = schema.safeParse(undefined);
@@ -33,7 +36,7 @@ export function kebab(key: string): string {
   return key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-/** Switches default to off and lists to empty, which help need not show. */
+/** Returns whether help shows the default. Switches default to off and lists to empty, which help need not show. */
 function hasDefault(value: unknown): boolean {
   return value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
 }

@@ -9,7 +9,7 @@ export interface Argument {
   /** Positional, or named. */
   kind: 'argument' | 'flag';
   type: 'string' | 'number' | 'boolean';
-  /** Accepts several values. */
+  /** True when the argument accepts several values. */
   list: boolean;
   required: boolean;
   description: string;
@@ -32,7 +32,7 @@ export interface CommandDescription {
   group: Group;
   example: string;
   usage: string;
-  /** When `--json` prints one document per line instead of one envelope. */
+  /** Tells when `--json` prints one document per line instead of one envelope. */
   streams: Streams | 'never';
   arguments: DescribedArgument[];
   flags: DescribedArgument[];

@@ -54,7 +54,7 @@ const endpoint = {
   prices: z.record(z.string().min(1), Price).default({}),
 };
 
-/** Tier of calls that name none. */
+/** Model tier of calls that do not name one. */
 export const DEFAULT_TIER = 'default';
 
 const LanguageModel = z.strictObject({
@@ -68,7 +68,7 @@ const LanguageModel = z.strictObject({
 
 const Embeddings = z.strictObject({
   ...endpoint,
-  // Holds 256 vectors of 3,072 dimensions as JSON.
+  // Large enough for 256 vectors of 3,072 dimensions as JSON.
   maxResponseBytes: PositiveInt.default(16 * 1024 ** 2),
   model: z.string().min(1),
   dimensions: PositiveInt.nullable().default(null),

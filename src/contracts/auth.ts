@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 
-/** Identity of an authenticated request; upstreams trust it. @spec JWT claims */
+/** Identity of an authenticated request. Upstream services trust it. @spec JWT claims */
 export interface Caller {
   hostId: string;
   namespaceId: string;

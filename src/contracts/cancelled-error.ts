@@ -7,7 +7,7 @@ const BRAND = Symbol.for('svc.CancelledError');
  */
 export class CancelledError extends Error {
   readonly code = 'CANCELLED';
-  /** Whether the run was cancelled or exceeded its time limit. */
+  /** Tells whether the run was cancelled or exceeded its time limit. */
   readonly reason: 'cancelled' | 'timed_out';
   /** The step whose `await` rejected. */
   readonly step: string;

@@ -9,11 +9,11 @@ export type HostKind = z.infer<typeof HostKind>;
 /** HTTP request of a delivery. */
 const WebhookRequest = z.object({
   method: z.string(),
-  /** As received, without the query. */
+  /** Path as received, without the query. */
   path: z.string(),
-  /** A repeated parameter has all its values. */
+  /** Query parameters; a repeated parameter has all its values. */
   query: z.record(z.string(), z.union([z.string(), z.array(z.string())])),
-  /** Lower-case names; values of a repeated header are joined by `, `. */
+  /** Headers with lower-case names; values of a repeated header are joined by `, `. */
   headers: z.record(z.string(), z.string()),
 });
 export type WebhookRequest = z.infer<typeof WebhookRequest>;
@@ -63,7 +63,7 @@ export const ExecutionRequest = z.object({
   tenantId: z.string(),
   requestId: z.string(),
   traceId: z.string(),
-  /** Span of this execution, and its parent. */
+  /** Span id of this execution, followed by the id of its parent span. */
   spanId: z.string().optional(),
   parentSpanId: z.string().optional(),
   config: z.record(z.string(), z.unknown()),

@@ -14,7 +14,10 @@ export const HOST_SOCKET = {
   maxMissedHeartbeats: 3,
   /** Maximum size of one WebSocket message. */
   messageBytes: 1024 * 1024,
-  /** A longer frame is split into parts of exactly this length, except the last: at most 192 KiB in UTF-8. */
+  /**
+   * Longer frames are split into parts of this many characters, at most 192 KiB in UTF-8. The last part may be
+   * shorter.
+   */
   partChars: 64 * 1024,
   /** Maximum frame of an agent, all parts together: the same limit as for a runner. */
   agentFrameBytes: 8 * 1024 * 1024,
@@ -63,7 +66,7 @@ export const PartFrame = z.object({
   type: z.literal('part'),
   /** Frame number, counted by its sender. */
   frame: z.number().int().nonnegative(),
-  /** 0, 1, 2, … */
+  /** Index of the part in its frame, counted from 0. */
   index: z.number().int().nonnegative(),
   last: z.boolean(),
   /** The execution the frame belongs to. */
@@ -155,9 +158,9 @@ export const GATEWAY_FRAMES = {
     type: z.literal('execute'),
     executionId: ExecutionId,
     request: HostExecution,
-    /** The caller accepts a stream as the result. */
+    /** Set when the caller accepts a stream as the result. */
     streams: z.literal(true).optional(),
-    /** The caller waits in the queue and wants a `begun` frame. */
+    /** Set when the caller waits in the queue and wants a `begun` frame. */
     tellsBegun: z.literal(true).optional(),
   }),
   /** Grants credit for `bytes` more of a stream. The agent sends nothing without credit. */

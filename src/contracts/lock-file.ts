@@ -10,13 +10,13 @@ export const LockEntry = z.strictObject({
   id: PluginId,
   version: z.string(),
   origin: PluginOrigin,
-  /** As requested: `@acme/orders@^1`, a path, a URL. */
+  /** Plugin source as requested: `@acme/orders@^1`, a path, a URL. */
   source: z.string(),
   /** The result of resolving `source`: a tarball URL with its integrity, a commit, a path. */
   resolved: z.string(),
-  /** Installed: name of the folder below `.svc/plugins`; otherwise an absolute path. */
+  /** For an installed plugin, the folder name below `.svc/plugins`; otherwise an absolute path. */
   folder: z.string().min(1),
-  /** Hash over all files; null if files may change (linked, project). */
+  /** Hash over all files; null if the files may change (linked and project plugins). */
   integrity: z.string().startsWith('sha512-').nullable(),
   installedAt: z.iso.datetime(),
   enabled: z.boolean(),

@@ -65,7 +65,7 @@ export const followQuery = {
     .optional()
     .describe('With follow: resume after this event id, like `Last-Event-ID`'),
 };
-/** With follow, 0 skips existing records. */
+/** Maximum number of existing records to return; with `follow`, 0 skips them. */
 export const followLimit = notBlank(z.coerce.number().int().min(0).max(1000).default(100));
 
 export const queryLogs = endpoint({

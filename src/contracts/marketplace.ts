@@ -158,7 +158,7 @@ export const uninstallPlugin = endpoint({
   errors: ['FORBIDDEN', 'PLUGIN_NOT_FOUND', 'CONFLICT'],
 });
 
-/** Fetches and checks like an installation or update, without changing anything. */
+/** Fetches and checks a plugin as an installation or update would, without changing anything. */
 export const planPlugin = endpoint({
   method: 'POST',
   path: '/api/v1/marketplace/plans',
@@ -231,7 +231,7 @@ export const unlinkPlugin = endpoint({
   errors: ['FORBIDDEN', 'PLUGIN_NOT_FOUND', 'CONFLICT'],
 });
 
-/** For linked folders, whose changes the lock file does not show. */
+/** Reloads plugins from linked folders, whose changes the lock file does not show. */
 export const reloadPlugins = endpoint({
   method: 'POST',
   path: '/api/v1/marketplace/reload',

@@ -3,7 +3,7 @@ import type { Metrics } from '../kit/telemetry/metrics.ts';
 import { parentSpanOf } from '../kit/telemetry/trace.ts';
 import type { Tracer } from '../kit/telemetry/tracer.ts';
 
-/** Facts about an answered request, for metrics, log and traces. */
+/** Data about an answered request, for metrics, logs and traces. */
 export interface AnsweredRequest {
   method: string;
   /** The route pattern: raw paths may contain secrets and are unbounded. */
@@ -14,9 +14,9 @@ export interface AnsweredRequest {
   requestId: string;
   traceId: string;
   spanId: string;
-  /** Empty if unauthenticated. */
+  /** Empty if the request is unauthenticated. */
   tenantId: string;
-  /** The header as received. */
+  /** The `traceparent` header as received. */
   traceparent: unknown;
 }
 

@@ -33,7 +33,10 @@ export function createClientErrorAnswer(random: Random) {
   };
 }
 
-/** Whether an earlier request waits for its response. An incomplete request is itself the malformed one. */
+/**
+ * Returns true while an earlier request waits for its response. An incomplete pending request is the malformed one
+ * itself.
+ */
 function isBehindAnother(socket: Socket): boolean {
   const pending = pendingResponse(socket);
   return pending?.req.complete === true && !hasBegunResponse(socket) && socket.writable;

@@ -1,15 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import type { Http } from './http-kit.ts';
 
-/** The answer to the `Origin` of a request. */
+/** CORS headers for a request with an `Origin`. */
 export interface CorsVerdict {
   /** Flat list of names and values for the response. */
   headers: string[];
-  /** A preflight request, which is answered without a handler. */
+  /** True for a preflight request, which is answered without a handler. */
   isPreflight: boolean;
 }
 
-/** Returns null for a request without a page as its origin. */
+/** Returns the CORS verdict, or null if no page of a browser sent the request. */
 export type JudgeOrigin = (request: IncomingMessage) => CorsVerdict | null;
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';

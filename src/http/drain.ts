@@ -19,7 +19,7 @@ const DRAIN_MS = 8000;
 
 const drainMsOf = ({ kit }: Http): number => kit.drainMs ?? DRAIN_MS;
 
-/** Ms left for open requests. Event streams never end by themselves; clients reconnect. */
+/** Returns the ms left for open requests. Event streams never end by themselves; their clients reconnect. */
 function drainLeftMs(http: Http): number {
   return Math.min(drainMsOf(http), http.kit.drainEndsAt - performance.now());
 }
@@ -69,7 +69,10 @@ function keepNewConnections(server: Server, acceptedAt: ReadonlyMap<Socket, numb
   };
 }
 
-/** Resolves once the backlog is empty: no new requests, or more connections than it holds. */
+/**
+ * Resolves once the backlog is empty: no new requests arrive, or more connections were accepted than the backlog
+ * holds.
+ */
 async function untilBacklogEmpty(http: Http): Promise<void> {
   const { kit } = http;
   const lastOfBacklog = kit.connections + LISTEN_BACKLOG;

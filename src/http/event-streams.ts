@@ -6,7 +6,7 @@ import { type ServerSentEvent, writtenEvent } from '../kit/streams/server-sent-e
 import type { Http } from './http-kit.ts';
 import { abortOnDisconnect, createReplyStream } from './reply-stream.ts';
 
-/** Proxies and the CLI close connections that stay silent. */
+/** Interval of heartbeats, needed because proxies and the CLI close connections that stay silent. */
 const HEARTBEAT_MS = 10_000;
 const HEARTBEAT = Buffer.from(writtenEvent({ comment: 'heartbeat' }));
 const RETRY_AFTER_SECONDS = 10;

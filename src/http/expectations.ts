@@ -33,7 +33,7 @@ export function continueIfExpected(request: IncomingMessage, response: ServerRes
   if (expectsContinue(request)) response.writeContinue();
 }
 
-/** HTTP/1.0 has no interim responses (RFC 9110 10.1.1). */
+/** Interim responses do not exist in HTTP/1.0 (RFC 9110 10.1.1), so its clients get none. */
 function expectsContinue({ headers, httpVersionMinor }: IncomingMessage): boolean {
   return headers.expect !== undefined && httpVersionMinor > 0;
 }

@@ -54,7 +54,7 @@ export interface HttpKit {
   trustedProxies?: readonly string[];
   /** Time for open requests to finish on shutdown; default 8 s. */
   drainMs?: number | undefined;
-  /** The service is stopping: responses say `Connection: close`. */
+  /** True while the service is stopping: responses then contain `Connection: close`. */
   draining: boolean;
   /** `performance.now()` at which a drain closes open connections. */
   drainEndsAt: number;

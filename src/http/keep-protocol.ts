@@ -5,7 +5,7 @@ import { createClientErrorAnswer, refuseTunnels } from './client-error.ts';
 import { deferContinue, refuseExpectations } from './expectations.ts';
 import { cutStalledBodies } from './stalled-body.ts';
 
-/** Common to all servers of the platform. */
+/** Limits of all HTTP servers of the platform. */
 export const SERVER_LIMITS: ServerOptions = {
   maxHeaderSize: LIMITS.headerBytes,
   headersTimeout: LIMITS.headersTimeoutMs,

@@ -124,7 +124,7 @@ function limitOf(
   };
 }
 
-/** 429 with the seconds to wait, rounded up so that the next attempt succeeds. */
+/** Returns the 429 error with the seconds to wait, rounded up so that the next attempt succeeds. */
 export function rateLimited(limit: number, resetMs: number): PlatformError {
   const retryAfter = Math.max(1, Math.ceil(resetMs / 1000));
   return new PlatformError(

@@ -16,7 +16,7 @@ export interface ReplyStream {
   cut(): void;
 }
 
-/** Before `start` it has no effect, and the reply stays an ordinary one. */
+/** Creates a stream for a reply. Before `start` it has no effect, and the reply stays an ordinary one. */
 export function createReplyStream(reply: FastifyReply): ReplyStream {
   let started = false;
   return {

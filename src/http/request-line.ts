@@ -28,13 +28,16 @@ function requireSafePath(url: string): void {
   if (fault) throw new PlatformError('VALIDATION_ERROR', `${fault} Send the path without it.`);
 }
 
-/** Deliveries authenticate by a secret and may arrive through tunnels under any host name. */
+/**
+ * Returns true for webhook deliveries: they authenticate by a secret and may arrive through tunnels under any host
+ * name.
+ */
 export function isDelivery(url: string): boolean {
   return url.startsWith('/webhooks/');
 }
 
 const HTTP_METHODS = new Set<string | undefined>(METHODS);
-/** Closes the connection: the sender may see different message boundaries. */
+/** Headers that close the connection, because the sender may see different message boundaries. */
 const CLOSE = { headers: { connection: 'close' } };
 
 /**

@@ -24,7 +24,7 @@ export function pathFault(path: string): string | undefined {
 
 function spellingFault(path: string): string | undefined {
   if (path.includes('\\')) return 'The path contains a backslash.';
-  // Routers cut the path there; string comparisons do not.
+  // Routers cut the path at the "#"; string comparisons do not.
   if (path.includes('#')) return 'The path contains a "#".';
   return BAD_ESCAPE.test(path) ? 'The path has a malformed percent escape.' : undefined;
 }

@@ -18,7 +18,7 @@ export function allowedMethods(routes: readonly RegisteredRoute[], rawPath: stri
   return [...methods].sort();
 }
 
-/** 405 for a path that exists with other methods. */
+/** Returns the 405 error for a path that exists with other methods. */
 export function methodNotAllowed(method: string, path: string, allowed: readonly string[]): PlatformError {
   return new PlatformError('METHOD_NOT_ALLOWED', `${path} supports ${allowed.join(', ')}, not ${method}.`, {
     details: { method, allowed },

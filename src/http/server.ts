@@ -70,7 +70,7 @@ export function createHttp(options: HttpOptions): Http {
     rewriteUrl: originForm,
     schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     clientErrorHandler: createClientErrorAnswer(random),
-    // These errors bypass all hooks, so the work of the hooks is repeated here.
+    // Errors of the framework bypass all hooks, so the work of the hooks is repeated here.
     frameworkErrors: (error, request, reply) => {
       request.startedAt = performance.now();
       http.kit.lastRequestAt = request.startedAt;
@@ -153,7 +153,7 @@ function answerUnknownRoutes(http: Http): void {
   );
 }
 
-/** Adds accounting to a route's own hooks. Set per route, because a server hook would run on all routes. */
+/** Adds accounting to the hooks of a route. It is set per route because a server hook would run on all routes. */
 function withAccounting(
   own: RouteOptions['onResponse'],
   account: HttpKit['account'],

@@ -5,7 +5,7 @@ import { pendingResponse } from '../kit/process/node-internals.ts';
 /** Progress of a connection at the last check. */
 interface Progress {
   bytes: number;
-  /** `performance.now()` of the last progress. */
+  /** `performance.now()` when bytes last arrived. */
   at: number;
 }
 
@@ -44,7 +44,7 @@ function cutStalled(server: Server, connections: ReadonlyMap<Socket, Progress>, 
   }
 }
 
-/** Whether more of the body is expected and being read. */
+/** Returns true while more of the body is expected and being read. */
 function isAwaited(request: IncomingMessage | undefined): boolean {
   return request !== undefined && !request.complete && request.readableFlowing === true;
 }

@@ -62,7 +62,7 @@ const ASSET_FOLDER = isBuilt
   ? join(packageRoot, 'dist/assets/swagger-ui')
   : join(packageRoot, 'node_modules/@fastify/swagger-ui/static');
 
-/** Serves Swagger UI from local files, so that it works offline. Read on request, to save memory. */
+/** Serves Swagger UI from local files, so that it works offline. The files are read on request to save memory. */
 export function serveDocs(http: Http, path: string, specPath: string): void {
   const csp =
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'";

@@ -66,14 +66,16 @@ function originOf(referer: string | undefined): string | undefined {
   return referer !== undefined && URL.canParse(referer) ? new URL(referer).origin : undefined;
 }
 
-/** The origin is on this machine or is this service, whose API description has a form that calls it. */
+/**
+ * Returns true when the origin is on this machine or is this service, whose API description has a form that calls it.
+ */
 function isOwn(origin: string, host: string | undefined): boolean {
   if (!URL.canParse(origin)) return false;
   const page = new URL(origin);
   return isLoopbackHost(page.hostname) || page.host === host;
 }
 
-/** @spec Diagnostic events: every auth failure produces one */
+/** Reports a refused request. @spec Diagnostic events: every auth failure produces one */
 function reportRefused(logger: Logger, request: FastifyRequest, reasonCode: string): void {
   const { id: requestId, traceId, ip } = request;
   logger.diagnostic(

@@ -4,7 +4,10 @@ import { nodeHttp } from './node-http.ts';
 
 const TIMEOUT_MS = 2000;
 
-/** Plugins that failed to load, from the marketplace service. Empty if it does not answer, so that a start cannot fail. */
+/**
+ * Returns the plugins that failed to load. The list is empty if the marketplace service does not answer, so that a
+ * start cannot fail.
+ */
 export async function brokenPlugins(url: string | null, internalSecret: string): Promise<BrokenPlugin[]> {
   if (url === null) return [];
   try {

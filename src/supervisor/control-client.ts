@@ -9,7 +9,7 @@ import { isRunning } from './process-identity.ts';
 import { readRunFile } from './run-file.ts';
 
 const POLL_MS = 20;
-/** A status is answered immediately, unless the supervisor hangs or was paused. */
+/** Time limit of a status request. It is answered immediately unless the supervisor hangs or was paused. */
 const STATUS_TIMEOUT_MS = 5000;
 
 /** Client for the supervisor of a data folder. */
@@ -21,7 +21,7 @@ export interface ControlClient {
   stop(): Promise<SupervisorStatus>;
 }
 
-/** Null if no supervisor runs on this data folder. */
+/** Returns a client for the supervisor of this data folder; null if none is running. */
 export function findSupervisor(folder: DataFolder): ControlClient | null {
   const run = readRunFile(folder);
   if (!run || !isRunning(run.supervisor)) return null;

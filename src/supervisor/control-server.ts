@@ -50,7 +50,9 @@ export async function startControlServer(
   };
 }
 
-/** In `run/` if the path is short enough, else in a private temporary folder; the run file contains the path. */
+/**
+ * Returns a path in `run/` if it is short enough, else in a private temporary folder. The run file contains the path.
+ */
 function socketPath(folder: DataFolder): string {
   const preferred = join(folder.run, 'control.sock');
   if (Buffer.byteLength(preferred) < MAX_SOCKET_PATH_BYTES) return preferred;

@@ -4,7 +4,7 @@ import { nodeHttp } from './node-http.ts';
 
 const POLL_MS = 25;
 
-/** The REST API has no `/health`. @spec Health, metrics, specification */
+/** Returns the health path of a service. The REST API has no `/health`. @spec Health, metrics, specification */
 function healthPath(name: ServiceName): string {
   return name === 'rest' ? '/api/v1/health' : '/health';
 }

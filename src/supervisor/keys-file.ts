@@ -21,7 +21,7 @@ const CredentialsFile = z.object({
 export interface Secrets {
   keys: KeyMaterial;
   operator: OperatorCredentials;
-  /** Whether a file was created, which marks the first start in this folder. */
+  /** True when a file was created, which marks the first start in this folder. */
   created: boolean;
 }
 

@@ -40,10 +40,10 @@ export interface ManagedServiceOptions {
   onProcess: () => void;
 }
 
-/** A process of the service, from its start to its exit. */
+/** A process of the service that has not exited. */
 interface Running {
   readonly child: ServiceProcess;
-  /** Configured host. */
+  /** Host on which the process is configured to listen. */
   readonly host: string;
   readonly drainMs: number;
   readonly sandboxPreference: SandboxPreference;
@@ -51,7 +51,7 @@ interface Running {
   readyAt: number | null;
 }
 
-/** Where the service listens, with the configured address that led there. */
+/** Address on which the service listens, with the configured address it resulted from. */
 interface Bound extends Listening {
   readonly configured: string;
 }
@@ -67,7 +67,7 @@ export class ManagedService {
   #bound: Bound | null = null;
   #restarts = 0;
   #lastExit: LastExit | null = null;
-  /** A process crashed, without a kill from outside, since the last one was ready. */
+  /** True when a process has crashed by its own fault since the last one was ready. */
   #hadFault = false;
   /** The process was killed: it did not drain in time, or a kill was requested. */
   #isForced = false;
@@ -92,7 +92,10 @@ export class ManagedService {
     }
   }
 
-  /** Drains, and kills after a deadline. `comesBack`: new connections wait for the next process; else they are refused. */
+  /**
+   * Drains the process, and kills it after a deadline. With `comesBack`, new connections wait for the next process;
+   * otherwise they are refused.
+   */
   async stop(comesBack = false): Promise<void> {
     this.#cancelRestart();
     this.#nextStartAt = null;
@@ -158,7 +161,7 @@ export class ManagedService {
       throw startFailure(error, this.name, this.#tail.lines());
     }
     if (this.#isStopping()) {
-      // Stopped at the moment it became ready, so its exit is not a crash.
+      // The process was stopped at the moment it became ready, so its exit is not a crash.
       await child.exited;
       throw new PlatformError('SERVICE_UNAVAILABLE', `${this.name} was stopped while starting.`);
     }
@@ -284,7 +287,10 @@ export class ManagedService {
     });
   }
 
-  /** A method, because TypeScript does not know that `stop` changes the state while `#launch` waits. */
+  /**
+   * Tells whether the service is stopping. A method, because TypeScript assumes that the state cannot change during
+   * `#launch`.
+   */
   #isStopping(): boolean {
     return this.#state === 'stopping' || this.#state === 'stopped';
   }

@@ -6,7 +6,10 @@ export interface PortOwner {
   command: string;
 }
 
-/** Process that listens on a TCP port of this machine; null if unknown (for example another user's process). */
+/**
+ * Returns the process that listens on a TCP port of this machine; null if unknown, for example another user's
+ * process.
+ */
 export function findPortOwner(port: number): PortOwner | null {
   return (process.platform === 'linux' ? fromProc(port) : null) ?? fromLsof(port);
 }

@@ -34,7 +34,7 @@ function startTimeOf(pid: number): string | null {
       // A zombie has ended but was not reaped yet.
       return state === 'Z' ? null : (fields[18] ?? null);
     }
-    // Loaded on demand: on Linux the file above suffices.
+    // Loaded on demand, because Linux reads /proc instead.
     const { execFileSync } = process.getBuiltinModule('node:child_process');
     // Fixed locale and time zone make the date comparable.
     const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' };

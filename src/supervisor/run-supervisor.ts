@@ -29,7 +29,7 @@ export interface RunOptions {
 }
 
 export interface RunningSupervisor {
-  /** Whether this start created the keys. */
+  /** True when this start created the keys. */
   firstStart: boolean;
   /** Resolves when all services are ready. On failure, stops the others and throws the cause. */
   ready: Promise<void>;
@@ -84,7 +84,7 @@ interface PlatformOptions extends Omit<RunOptions, 'onLines'> {
   folder: DataFolder;
   secrets: Secrets;
   logs: SupervisorLogs;
-  /** Released when all services have stopped. */
+  /** Disposed when all services have stopped. */
   resources: AsyncDisposableStack;
 }
 
@@ -174,7 +174,10 @@ class Platform implements ControlActions {
     writeRunFile(folder, { supervisor: identify(process.pid), socket: this.#socket, children });
   }
 
-  /** A full disk must not stop the platform. The file is then outdated until the next change. */
+  /**
+   * Writes the run file without failing: a full disk must not stop the platform. The file is then outdated until the
+   * next change.
+   */
   #tryWriteRunFile(): void {
     try {
       this.#writeRunFile();

@@ -1,16 +1,19 @@
 import { type SandboxPreference, type SandboxStatus, sandboxStatus } from '../plugins/index.ts';
 
 export interface SandboxOfService {
-  /** As reported by the process of the service. */
+  /** Sandbox status as reported by the process of the service. */
   used: SandboxStatus | null;
-  /** Setting of the running process; null if it is not running. */
+  /** Sandbox setting of the running process; null if the service is not running. */
   preference: SandboxPreference | null;
 }
 
 /** From weakest to strongest. A broken sandbox comes first, because operators must notice it. */
 const BY_STRENGTH: SandboxStatus['mode'][] = ['unavailable', 'permission', 'bwrap'];
 
-/** A service that has started no plugin counts with the sandbox that its setting yields on this machine. */
+/**
+ * Returns the weakest sandbox. A service that has started no plugin counts with the sandbox that its setting yields
+ * on this machine.
+ */
 export async function weakestSandbox(services: readonly SandboxOfService[]): Promise<SandboxStatus | null> {
   const running = services.flatMap(({ used, preference }) => (preference ? [{ used, preference }] : []));
   const all = await Promise.all(running.map(({ used, preference }) => used ?? sandboxStatus(preference)));

@@ -14,7 +14,7 @@ import { dataFolder } from './data-folder.ts';
 export interface ExitInfo {
   code: number | null;
   signal: NodeJS.Signals | null;
-  /** The process reported why it could not start. */
+  /** True when the process itself reported why it could not start. */
   reportedFailure: boolean;
 }
 
@@ -28,7 +28,9 @@ const EXTERNAL_SIGNALS = new Set<NodeJS.Signals | null>([
   'SIGQUIT',
 ]);
 
-/** Whether the process crashed, rather than being killed from outside. Out-of-memory kills count as external. */
+/**
+ * Returns true when the process crashed rather than being killed from outside. Out-of-memory kills count as external.
+ */
 export function isFault({ code, signal, reportedFailure }: ExitInfo): boolean {
   return !EXTERNAL_SIGNALS.has(signal) || (code !== null && code !== 0 && !reportedFailure);
 }
@@ -36,7 +38,7 @@ export function isFault({ code, signal, reportedFailure }: ExitInfo): boolean {
 export interface Listening {
   url: string;
   port: number;
-  /** To be passed to the next process; undefined if several processes share the port. */
+  /** Listener to pass to the next process; undefined if several processes share the port. */
   listener: Listener | undefined;
 }
 
@@ -64,7 +66,7 @@ export interface SpawnOptions {
   now: () => number;
 }
 
-/** Sent over the IPC channel instead: the environment is readable by processes of the same user, and inherited. */
+/** Secrets that are sent over the IPC channel instead, because processes of the same user can read the environment. */
 const SECRET_VARIABLES = [
   'GATEWAY_JWT_SECRET',
   'GATEWAY_JWT_SECRET_PREVIOUS',
@@ -79,7 +81,8 @@ export function spawnService(options: SpawnOptions): ServiceProcess {
   const child = fork(entryFile('daemon'), [name], {
     cwd: start.projectDir,
     env: daemonEnvironment(start.dataDir, env),
-    // Own process group, so that Ctrl-C reaches only the supervisor, which drains services in order.
+    // The child has its own process group, so that Ctrl-C reaches only the supervisor, which drains services in
+    // order.
     detached: true,
     execArgv: nodeFlagsOf(name),
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

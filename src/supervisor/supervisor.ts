@@ -16,7 +16,7 @@ export interface SupervisorOptions {
   /** Called before each requested restart, so that config changes take effect. */
   loadConfig: () => LoadedConfig;
   secrets: Secrets;
-  /** Like `loadConfig`, for secrets: gets the environment of the config with its `.env`. */
+  /** Reloads the secrets at each requested restart, with the environment of the config and its `.env`. */
   reloadSecrets: (env: Environment) => Secrets;
   clock: Clock;
   random: Random;

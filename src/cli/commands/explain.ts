@@ -6,7 +6,7 @@ import { UsageError } from '../parse-args.ts';
 import { pairs, type Style } from '../style.ts';
 import { definitions, lineWidth } from '../wrap.ts';
 
-/** Labels of the kinds. */
+/** Display labels for the kinds of codes. */
 const KINDS: Record<Explanation['kind'], string> = {
   error: 'error code',
   reason: 'reason code of a diagnostic',
@@ -38,7 +38,10 @@ export const explain = defineCommand({
     'items' in result ? listed(result.items, style) : explained(result, style),
 });
 
-/** Prefers an exact match, then ignores case: `unprovisioned` (refusal) and `UNPROVISIONED` (diagnostic) differ. */
+/**
+ * Finds a code: first an exact match, then ignoring case. `unprovisioned` (refusal) and `UNPROVISIONED` (diagnostic)
+ * differ.
+ */
 function find(code: string, known: readonly Explanation[]): Explanation {
   const same = (one: string): boolean => one.toLowerCase() === code.toLowerCase();
   const found = known.find((each) => each.code === code) ?? known.find((each) => same(each.code));

@@ -13,18 +13,18 @@ export type { ConfigProblem } from './problems.ts';
 
 export interface LoadConfigOptions {
   cwd: string;
-  /** Process environment; takes precedence over the `.env` beside the config. */
+  /** Process environment. It takes precedence over the `.env` file beside the config. */
   env: Environment;
-  /** `--config`: a file, or the folder that contains `svc.config.json`. */
+  /** Value of `--config`: a file, or the folder that contains `svc.config.json`. */
   configFile?: string | undefined;
-  /** `--profile`. */
+  /** Value of `--profile`. */
   profile?: string | undefined;
-  /** `--port name=n`: takes precedence over everything else. */
+  /** Ports from `--port name=n`, which take precedence over everything else. */
   ports?: Partial<Record<ServiceName, number>> | undefined;
 }
 
 export interface LoadedConfig {
-  /** `auth.mode` is resolved from the profile. */
+  /** Merged config, with `auth.mode` resolved from the profile. */
   config: PlatformConfig;
   profile: string;
   /** Folder of the config file; without one, the nearest folder with platform data, else the working directory. */

@@ -11,7 +11,10 @@ const CREDENTIALS = 'credentials.json';
 
 export type Environment = Record<string, string | undefined>;
 
-/** Finds the config file, or returns null. `named` is a file or folder and must exist, else CONFIG_NOT_FOUND. */
+/**
+ * Finds the config file, or returns null. `named` is a file or folder; CONFIG_NOT_FOUND is thrown if it does not
+ * exist.
+ */
 export function findConfigFile(cwd: string, named: string | undefined): string | null {
   if (named) return namedFile(resolve(cwd, named));
   for (let folder = resolve(cwd); ; folder = dirname(folder)) {

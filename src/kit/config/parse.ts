@@ -3,7 +3,7 @@ import { PlatformError } from '../errors/errors.ts';
 
 export interface JsonSyntaxError {
   message: string;
-  /** Both start at 1. */
+  /** Line and column both start at 1. */
   line: number;
   column: number;
 }

@@ -6,7 +6,7 @@ const IMPLIED = ['development', 'production'];
 
 export interface ProfileChoice {
   name: string;
-  /** Source of the name, for messages. */
+  /** Source of the profile name, for messages. */
   source: '--profile' | 'SVC_PROFILE' | 'NODE_ENV' | 'default';
 }
 

@@ -16,7 +16,7 @@ export function resolveSecret(ref: string | null, env: Environment, at: string):
 }
 
 interface NamedSecret {
-  /** Path of the reference: `adapters.llm.apiKey`. */
+  /** Path of the config key that contains the reference: `adapters.llm.apiKey`. */
   key: string;
   variable: string;
 }

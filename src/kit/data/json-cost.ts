@@ -11,17 +11,17 @@ const MAX_VALUES = 500_000;
  * times as much as a value: half a million block the event loop for 0.8 s.
  */
 const MAX_NEW_KEYS = 50_000;
-/** Shorter text cannot exceed the limits. */
+/** Text of at most this length cannot exceed the limits. */
 const CHEAP_CHARS = 1024;
 /** Shortest key with a value: `"a":0,`. */
 const KEY_CHARS = 6;
 /**
- * Tolerance for text from the runner. The two sides count slightly differently (own hash seeds, envelopes around the value),
- * and the runner must be the stricter one.
+ * Tolerance for text from the runner. Runner and platform count slightly differently (hash seeds, envelopes around
+ * the value), and the runner must apply the stricter limit.
  */
 const TOLERANCE = 1.2;
 
-/** JSON of this many characters holds less than half of MAX_VALUES, and no more than MAX_NEW_KEYS. */
+/** JSON of up to this length contains less than half of MAX_VALUES and no more than MAX_NEW_KEYS. */
 const ORDINARY_CHARS = 300_000;
 
 /** Factor on the limits for the result of a handler, by input size: a handler may return all of its input twice. */
@@ -38,8 +38,8 @@ export function findCostProblem(text: string, maxDepth: number, factor = 1): str
 }
 
 /**
- * Like `findCostProblem`, for text of the runner itself. Its values are counted only if the text is long enough for too
- * many.
+ * Like `findCostProblem`, for text that the runner itself produced. Values are counted only if the text is long
+ * enough to contain too many.
  */
 export function findOwnCostProblem(text: string, maxDepth: number, factor = 1): string | undefined {
   const maxValues = MAX_VALUES * factor;
@@ -72,7 +72,7 @@ function findExcessValues(
 }
 
 const SEED = randomBytes(4).readInt32LE();
-/** Size of the Bloom filter for seen keys: at 60,000 of a million bits, false positives are rare. */
+/** Size of the Bloom filter for keys already counted: 2^20 bits make false positives rare at 60,000 keys. */
 const SEEN_BITS = 20;
 
 /** Counts distinct keys by a rolling hash of each object's keys. The text nests no deeper than `maxDepth`. */

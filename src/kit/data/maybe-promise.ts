@@ -1,7 +1,7 @@
 /** A value that is usually available synchronously. Awaiting it anyway costs a microtask, which hot paths avoid. */
 export type MaybePromise<T> = T | Promise<T>;
 
-/** Calls `next` with the value: now, or when the promise resolves. */
+/** Calls `next` with the value: at once if it is available, otherwise when the promise resolves. */
 export function onceKnown<T, U>(
   value: MaybePromise<T>,
   next: (value: T) => MaybePromise<U>,

@@ -1,8 +1,8 @@
-/** Longer words are not typing errors but data, possibly megabytes of it. */
+/** Maximum length of a word to correct. Longer texts are data rather than typing errors. */
 const MAX_WORD_CHARS = 64;
 const MAX_CANDIDATES = 1000;
 
-/** The candidate closest to a mistyped word. Undefined if none is close or there are too many to compare. */
+/** Returns the candidate closest to a mistyped word; undefined if none is close or there are too many to compare. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   if (word.length > MAX_WORD_CHARS) return undefined;
   const tolerated = Math.max(1, Math.floor(word.length / 3));
@@ -18,7 +18,10 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best && best.distance <= tolerated ? best.candidate : undefined;
 }
 
-/** Insertions, deletions, replacements and swaps of adjacent characters, one point each (optimal string alignment). */
+/**
+ * Returns the number of insertions, deletions, replacements and swaps of adjacent characters (optimal string
+ * alignment).
+ */
 function editDistance(left: string, right: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: right.length + 1 }, (_, index) => index);

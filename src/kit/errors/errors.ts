@@ -3,7 +3,7 @@ import { type ErrorBody, PLATFORM_CODES, type PlatformCode } from '../../contrac
 export interface ErrorExtra {
   details?: Record<string, unknown>;
   cause?: unknown;
-  /** Response headers of this error: `Retry-After`, `WWW-Authenticate`. */
+  /** Response headers that are sent with this error, such as `Retry-After`. */
   headers?: Record<string, string>;
 }
 
@@ -18,7 +18,7 @@ const RETRY_AFTER_SECONDS = '5';
 export class PlatformError extends Error {
   readonly code: PlatformCode;
   readonly details: Record<string, unknown>;
-  /** Lower-case names. A 503 always has `retry-after`. */
+  /** Response headers with lower-case names. A 503 always has `retry-after`. */
   readonly headers: Record<string, string>;
 
   constructor(code: PlatformCode, message: string, extra: ErrorExtra = {}) {

@@ -20,7 +20,7 @@ export const publicParts = ['package.json', 'bin', 'config', 'dist']
   .map((part) => join(packageRoot, part))
   .filter((part) => existsSync(part));
 
-/** Whether this code runs from `dist`; tests and development run the sources. */
+/** True when this code runs from `dist`; tests and development run the sources. */
 export const isBuilt = fileURLToPath(import.meta.url).startsWith(join(packageRoot, 'dist') + sep);
 
 export const version: string = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')).version;

@@ -18,7 +18,7 @@ export interface FairShares {
   readonly count: number;
 }
 
-/** Whether more than one tenant has been seen. */
+/** Tells whether more than one tenant has been seen. */
 export interface Tenancy {
   readonly isShared: boolean;
   note(tenantId: string): void;

@@ -25,7 +25,10 @@ export interface SharedLimiter extends Omit<RateLimiter, 'take'> {
 
 export interface LimiterOptions {
   windowMs: number;
-  /** Never leased to other processes; all of them learn when it is reached. For `peek` and for rare, costly calls. */
+  /**
+   * When true, the limit is never leased to other processes; all of them learn when it is reached. For `peek` and for
+   * rare, costly calls.
+   */
   exact?: boolean;
   /** Max keys counted separately, where clients choose them; further keys share one count. Default: unlimited. */
   maxKeys?: number;
@@ -39,7 +42,7 @@ export function localLimiters(clock: Clock): CreateLimiter {
   return (_name, { windowMs, maxKeys }) => createRateLimiter(clock, windowMs, maxKeys);
 }
 
-/** State of a key, valid until `endsAt`. */
+/** Counting state of a key, valid until `endsAt`. */
 export interface Window {
   endsAt: number;
 }
@@ -73,7 +76,7 @@ export function createWindows<W extends Window>(clock: Clock, windowMs: number):
   };
 }
 
-/** Calls counted together: all of them expire with the last. */
+/** Calls that are counted together and expire when the last one does. */
 interface Slice {
   since: number;
   last: number;
@@ -108,7 +111,10 @@ export class SlidingCount {
     } else this.#slices.push({ since: now, last: now, count: calls });
   }
 
-  /** Uncounts calls recorded at `at`, default: the latest. No effect if they have expired. */
+  /**
+   * Uncounts calls recorded at `at`, by default the latest ones. Expired calls are no longer counted, so nothing
+   * changes.
+   */
   remove(calls: number, at = Number.POSITIVE_INFINITY): void {
     const slice = this.#slices.findLast(({ since }) => since <= at);
     if (!slice || (at !== Number.POSITIVE_INFINITY && at > slice.last)) return;

@@ -64,7 +64,7 @@ export function answerChallenge(challenge: Challenge, keys: HostKeys, hostId: st
   );
 }
 
-/** `publicKey`: 32 bytes; `privateKey`: PKCS#8; both in base64. */
+/** Key pair as base64: `publicKey` has 32 bytes, `privateKey` is PKCS#8. */
 export interface HostKeys {
   publicKey: string;
   privateKey: string;

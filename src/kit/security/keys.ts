@@ -11,12 +11,12 @@ import {
 export interface KeyMaterial {
   /** Signs JWTs; null if not configured. */
   jwtSecret: string | null;
-  /** The secret was generated on first start and stored in `keys.json`. Production refuses it. */
+  /** True when the secret was generated on first start and stored in `keys.json`. Production refuses such a secret. */
   isJwtSecretGenerated?: boolean;
-  /** Accepted for verification only. */
+  /** Previous JWT secret, used only to verify tokens. */
   previousJwtSecret: string | null;
   internalSecret: string;
-  /** 32 bytes, base64url. */
+  /** Key of 32 bytes as base64url. */
   masterKey: string;
 }
 

@@ -32,7 +32,7 @@ export async function* serverSentEvents(
     onComment: (comment) => void parsed.push({ comment }),
     onId: (id) => void parsed.push({ id }),
     onEvent({ id, event, data }) {
-      // `onId` has reported the id of this event just before.
+      // `onId` has already reported the id of this event.
       if (id !== undefined) parsed.pop();
       parsed.push({ ...(id === undefined ? {} : { id }), ...(event === undefined ? {} : { event }), data });
     },

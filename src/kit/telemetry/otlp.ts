@@ -124,7 +124,7 @@ function spanOf({ span, endedAt }: QueuedSpan) {
   };
 }
 
-/** As text: nanoseconds since 1970 exceed the safe integer range. */
+/** Returns nanoseconds since 1970 as text, because they exceed the safe integer range. */
 function nanos(ms: number): string {
   return String(BigInt(Math.round(ms * 1000)) * 1000n);
 }

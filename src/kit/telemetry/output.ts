@@ -28,7 +28,7 @@ export class BufferedOutput implements LineOutput {
   readonly #onDropped: (count: number) => void;
   #buffered: string[] = [];
   #bufferedBytes = 0;
-  /** The rest of a block that the pipe has not accepted; its first line may be partly written. */
+  /** Remaining bytes of a block that the pipe has not accepted; the first line may be partly written. */
   #pending: Buffer = EMPTY;
   #dropped = 0;
   #isClosed = false;

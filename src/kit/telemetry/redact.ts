@@ -11,10 +11,10 @@ const SECRET_SHAPE =
 /** A 256-bit secret in base64url (43 characters): generated webhook secrets have no prefix. */
 const BARE_SECRET = /(?<![\w-])(?=[\w-]*[A-Z])(?=[\w-]*[a-z])(?=[\w-]*\d)[\w-]{43}(?![\w-])/g;
 
-/** Masking shorter values would mask ordinary words. */
+/** Minimum length of a masked value. Masking shorter values would mask ordinary words. */
 const MIN_VALUE_CHARS = 8;
 
-/** Secrets without a recognizable shape: keys and static tokens of the config. */
+/** Matches registered secrets without a recognizable shape: keys and static tokens of the config. */
 let secretValues: RegExp | undefined;
 const knownSecrets = new Set<string>();
 
@@ -33,7 +33,7 @@ export function redactText(text: string): string {
   return secretValues ? masked.replace(secretValues, MASK) : masked;
 }
 
-/** Token counts of a model (`inputTokens`) are not secret. */
+/** Names of token counts of a model (`inputTokens`), which are not secret. */
 const COUNT_NAME = /tokens$/i;
 
 function isSecret(name: string, value: unknown): boolean {

@@ -2,7 +2,7 @@ import { createBoundedCache } from '../data/bounded-cache.ts';
 import type { Clock } from './clock.ts';
 import { hours } from './duration.ts';
 
-/** Longer waits use the wall clock only. */
+/** Maximum length of a wait with a monotonic deadline. Longer waits use the wall clock only. */
 export const MAX_SHORT_WAIT_MS = hours(1);
 const MAX_DEADLINES = 10_000;
 
@@ -14,12 +14,15 @@ export interface Deadlines {
   /** Records the wall-clock deadline of a wait that begins now. Returns it. */
   note(at: number): number;
   isPast(at: number): boolean;
-  /** Real ms until `at`, 0 if it has passed. */
+  /** Returns the real ms until `at`, or 0 if `at` has passed. */
   leftMs(at: number): number;
 }
 
 export function createDeadlines(clock: Clock): Deadlines {
-  /** Monotonic deadlines by wall-clock deadline. Waits with the same key share the later one. */
+  /**
+   * Monotonic deadlines by wall-clock deadline. Waits with the same wall-clock deadline share the later monotonic
+   * one.
+   */
   const ends = createBoundedCache<number>(MAX_DEADLINES);
 
   function leftMs(at: number): number {

@@ -1,6 +1,9 @@
 import { seconds } from './duration.ts';
 
-/** Deadlines of a stopping service, from the end of its `drainMs`. Each step applies when the one before it failed. */
+/**
+ * Deadlines of a stopping service, counted from the end of its `drainMs`. Each step takes effect only if the previous
+ * one failed.
+ */
 export const STOP_DEADLINES = {
   /** Open connections are closed. The margin is for accepting a full backlog, which may use part of `drainMs`. */
   httpCutMs: 500,

@@ -40,7 +40,10 @@ export const install = defineCommand({
   text: ({ unit, file }: { unit: string; file: string | null }) => file ?? unit.trimEnd(),
 });
 
-/** Exit code 4: the gateway refuses the host, so a restart would not help. */
+/**
+ * Returns the text of the systemd unit. systemd does not restart the agent on exit code 4, which means that the gateway refuses the
+ * host.
+ */
 function unitText(home: string, user: boolean): string {
   const program = [process.execPath, join(packageRoot, 'bin', 'svc'), 'agent', 'run', '--home', home];
   const who = user ? '' : `User=${userInfo().username}\n`;

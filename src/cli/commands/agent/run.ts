@@ -52,7 +52,7 @@ export const run = defineCommand({
       ...(globals.debug ? { level: 'debug' } : {}),
     });
     process.title = `svc agent ${identity.name}`;
-    // Clock timers do not keep the process alive between two connection attempts.
+    // Keeps the process alive between two connection attempts; clock timers do not.
     const alive = setInterval(() => {}, minutes(1));
     try {
       const agent = await startAgent({

@@ -111,7 +111,7 @@ function requireTarget(file: string, { root }: DataFolder, force: boolean): void
   throw new PlatformError('STORE_ERROR', `Folder ${dirname(file)} does not exist.`, { details: { file } });
 }
 
-/** The database copies temporarily need as much space as the databases. */
+/** Throws unless the disk has room: the database copies temporarily need as much space as the databases. */
 function requireRoom({ root }: DataFolder): void {
   const sizes = DATA_FILES.map(
     ({ name }) => statSync(join(root, name), { throwIfNoEntry: false })?.size ?? 0,

@@ -24,7 +24,7 @@ export function maskConfig(config: PlatformConfig): PlatformConfig {
   };
 }
 
-/** The keys are the tokens. They are numbered to stay distinct. */
+/** Masks static tokens, which are the keys of the map. They are numbered to stay distinct. */
 function maskTokens(tokens: PlatformConfig['gateway']['staticTokens']): typeof tokens {
   return Object.fromEntries(
     Object.values(tokens).map((entry, index) => [`${MASK} ${index + 1}`, entry] as const),
@@ -38,7 +38,7 @@ function maskUrls(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, maskUrls(inner)]));
 }
 
-/** User info and query of a URL may be secret. */
+/** Masks the user info and the query of a URL, which may be secret. */
 function maskUrl<Url extends string | null>(url: Url): Url {
   if (url === null) return url;
   const masked = url

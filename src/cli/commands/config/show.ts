@@ -12,7 +12,7 @@ interface Shown {
   profile: string;
   projectDir: string;
   dataDir: string;
-  /** After profile and environment, with secrets masked. */
+  /** Config after applying the profile and the environment, with secrets masked. */
   config: PlatformConfig;
   /** Origin of each value by path; only with `--origin`. */
   origins?: Record<string, string>;

@@ -26,7 +26,7 @@ export interface Diagnosis {
 /** Width of mark, name and spaces. */
 const MARGIN = 14;
 
-/** In the order in which problems should be fixed. All but the first require a valid configuration. */
+/** Checks in the order in which problems should be fixed. All but the first require a valid configuration. */
 const CHECKS: ReadonlyArray<[name: string, check: Check]> = [
   ['disk', checkDisk],
   ['clock', checkClock],
@@ -103,7 +103,7 @@ async function inspectTarget(context: CommandContext): Promise<CheckTarget> {
   return { context, loaded, env: loaded.env, folder, running, now: context.clock.now() };
 }
 
-/** One fact per config error. The other checks need a valid configuration. */
+/** Returns one fact per config error. The other checks need a valid configuration. */
 function configFaults(error: unknown): Fact[] {
   if (!(error instanceof PlatformError)) throw error;
   const { problems, hint } = error.details as {

@@ -47,7 +47,10 @@ export function checkDisk({ folder }: CheckTarget): Fact[] {
   return [fine(`${formatBytes(free)} are free in ${at}`)];
 }
 
-/** Tokens, signatures and schedules depend on the clock. Files with a future time show that it was set back. */
+/**
+ * Checks the clock, on which tokens, signatures and schedules depend. Files with a future time show that it was set
+ * back.
+ */
 export function checkClock({ folder, now }: CheckTarget): Fact[] {
   const remedy = 'Set the clock and enable time synchronization (timedatectl set-ntp true).';
   const builtAt = statSync(join(packageRoot, 'package.json')).mtimeMs;

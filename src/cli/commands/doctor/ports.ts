@@ -4,7 +4,7 @@ import { codeOf } from '../../../kit/errors/errors.ts';
 import { findPortOwner } from '../../../supervisor/port-owner.ts';
 import { type CheckTarget, type Fact, failure, fine } from './check.ts';
 
-/** Ports of a running platform are held by its own services. */
+/** Checks the configured ports. The services of a running platform may hold their own ports. */
 export async function checkPorts({ loaded, running }: CheckTarget): Promise<Fact[]> {
   const held = new Map(running?.services.map(({ name, port }) => [name, port]));
   const facts = await Promise.all(

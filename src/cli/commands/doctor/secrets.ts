@@ -77,7 +77,7 @@ function staticTokens({ loaded }: CheckTarget): Fact[] {
   );
 }
 
-/** Without authentication, a service behind the gateway answers every client that can reach it. */
+/** Reports services without authentication behind the gateway: they answer every client that can reach them. */
 function unauthenticatedServices({ loaded }: CheckTarget): Fact[] {
   const { config } = loaded;
   if (config.auth.mode === 'required') return [];
@@ -90,7 +90,7 @@ function unauthenticatedServices({ loaded }: CheckTarget): Fact[] {
   );
 }
 
-/** After a restore without its keys, deliveries of provisioned webhooks fail with 500. */
+/** Reports webhook secrets of another master key. After a restore without its keys, their deliveries fail with 500. */
 function secretsOfOtherKeys({ folder, env }: CheckTarget): Fact[] {
   const file = join(folder.root, 'svc.db');
   const current = currentMasterKey(folder, env);

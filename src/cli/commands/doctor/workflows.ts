@@ -42,7 +42,7 @@ async function faultsOnDisk({ loaded, context }: CheckTarget): Promise<WorkflowF
   return [...definitions.faults, ...ofPlugins];
 }
 
-/** Secrets of adapters that the config references but the environment does not set. */
+/** Reports secrets of adapters that the config references but the environment does not set. */
 export function checkAdapters({ loaded: { config }, env }: CheckTarget): Fact[] {
   const unset = Object.entries(config.adapters).flatMap(([name, adapter]) =>
     unsetSecrets(adapter, env, `adapters.${name}`),
@@ -56,7 +56,7 @@ export function checkAdapters({ loaded: { config }, env }: CheckTarget): Fact[] 
   );
 }
 
-/** Plugins that run on hosts only, while no matching host is connected. */
+/** Reports plugins that run only on hosts while no matching host is connected. */
 export async function checkHosts({ loaded: { config }, running, context }: CheckTarget): Promise<Fact[]> {
   const onHosts = Object.entries(config.execution.plugins).filter(([, { backend }]) => backend === 'host');
   if (onHosts.length === 0) return [fine('no plugin runs on a host')];

@@ -46,7 +46,7 @@ export const init = defineCommand({
       const files = addSecrets(folder, systemRandom());
       return ok<Initialized>({ folder, plugin: null, files, next: productionSteps() });
     }
-    // Fails before prompting.
+    // An existing project fails here, before any prompt.
     requireNoProject({ folder, force });
     const chosen =
       wanted ??

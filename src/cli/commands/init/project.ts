@@ -10,7 +10,7 @@ import { type ExampleName, pluginOf, workflowOf, writeExample } from './examples
 import { configText, extendedEnv, extendedIgnore } from './files.ts';
 
 export interface ProjectFile {
-  /** Relative to the project folder; folders end with a slash. */
+  /** Path relative to the project folder; folders end with a slash. */
   path: string;
   action: 'created' | 'extended' | 'replaced' | 'kept';
 }

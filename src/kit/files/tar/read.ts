@@ -11,13 +11,13 @@ const MAX_HEADER_BYTES = 64 * 1024;
 const SLICE_BYTES = 16 * 1024;
 
 export interface TarEntry {
-  /** As stored: may point anywhere. */
+  /** Name as stored in the archive. It is untrusted and may be absolute or contain `..`. */
   name: string;
   type: 'file' | 'folder' | 'symbolic link' | 'hard link' | 'device or unknown entry';
   size: number;
   /** Permission bits. */
   mode: number;
-  /** Must be read before the next entry; unread content is skipped. */
+  /** Content of a file. It must be read before the next entry; unread content is skipped. */
   content: AsyncIterable<Buffer>;
 }
 
