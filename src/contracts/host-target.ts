@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Selects hosts of the namespace; all given fields must match. */
+/** Selects hosts of the namespace. A host must match all given fields. */
 export const HostTarget = z.strictObject({
   hostId: z.string().min(1).max(256).optional(),
   /** Labels the host must have, with these values. */

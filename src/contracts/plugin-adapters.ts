@@ -16,14 +16,14 @@ export interface StoredObject {
 export interface StorageAccess {
   /** Undefined if the object does not exist. */
   read(key: string): Promise<Uint8Array | undefined>;
-  /** Text is written as UTF-8. */
+  /** Writes an object; text is written as UTF-8. */
   write(key: string, data: Uint8Array | ArrayBuffer | string): Promise<void>;
-  /** True if an object was deleted. */
+  /** Resolves to true if an object was deleted. */
   delete(key: string): Promise<boolean>;
   exists(key: string): Promise<boolean>;
   /** Undefined if the object does not exist. */
   stat(key: string): Promise<StoredObject | undefined>;
-  /** Objects by key prefix, in key order; 100 per page by default, at most 1,000. */
+  /** Returns objects by key prefix, in key order; 100 per page by default, at most 1,000. */
   list(options?: {
     prefix?: string;
     cursor?: string;
@@ -41,7 +41,7 @@ export type LlmMessage =
 export interface LlmTool {
   name: string;
   description?: string;
-  /** JSON Schema of the arguments. */
+  /** JSON Schema of the tool's arguments. */
   parameters: Record<string, unknown>;
 }
 
@@ -52,7 +52,7 @@ export interface LlmToolCall {
 }
 
 export interface LlmOptions {
-  /** One of `adapters.llm.models`, default `default`. */
+  /** Name of a model in `adapters.llm.models`; default: `default`. */
   tier?: string;
   temperature?: number;
   /** At most `adapters.llm.maxOutputTokens`. */

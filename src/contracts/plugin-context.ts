@@ -3,7 +3,7 @@ import type { HostKind, RestHostContext, ValidatorHostContext, WebhookHostContex
 import type { EmbeddingsAccess, LlmAccess, StorageAccess, VectorStoreAccess } from './plugin-adapters.ts';
 import type { JobsAccess, WebhooksAccess, WorkflowsAccess } from './plugin-services.ts';
 
-/** Write options. `ttlMs`: time until the entry expires. */
+/** Write options. `ttlMs` is the time in ms until the entry expires. */
 export interface EntryOptions {
   ttlMs?: number;
 }
@@ -16,13 +16,13 @@ export interface KeyValueAccess {
   /** Undefined if the entry does not exist. */
   get<Value = unknown>(key: string): Promise<Value | undefined>;
   set(key: string, value: unknown, options?: EntryOptions): Promise<void>;
-  /** True if it wrote the entry. Of concurrent callers, one succeeds. */
+  /** Resolves to true if this call wrote the entry. Of concurrent callers, exactly one succeeds. */
   setIfAbsent(key: string, value: unknown, options?: EntryOptions): Promise<boolean>;
-  /** True if an entry was deleted. */
+  /** Resolves to true if an entry was deleted. */
   delete(key: string): Promise<boolean>;
   /** Adds `by` (default 1) and returns the new value. With `windowMs` the counter restarts after the window. */
   increment(key: string, by?: number, options?: { windowMs?: number }): Promise<number>;
-  /** Entries by key prefix, in key order; 100 per page by default, at most 1,000. */
+  /** Returns entries by key prefix, in key order; 100 per page by default, at most 1,000. */
   list<Value = unknown>(options?: {
     prefix?: string;
     cursor?: string;
@@ -151,7 +151,7 @@ export interface HandlerDefinition<Context = PluginContextV3, Input = unknown, R
   readonly '~result'?: Result;
   /** HTTP method of a route; a call with another method fails with HOST_MISMATCH. */
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Used unless the manifest names a schema. */
+  /** Input schema in code, used unless the manifest names a schema. */
   readonly input?: StandardSchema<Input>;
   readonly output?: StandardSchema;
   execute(ctx: Context, input: Input): unknown;

@@ -129,11 +129,11 @@ export const Permissions = z.strictObject({
       llm: z.boolean().default(false),
       embeddings: z.boolean().default(false),
       vectorStore: z.boolean().default(false),
-      /** Start, read, cancel and signal runs of the tenant. */
+      /** Allows starting, reading, cancelling and signalling runs of the tenant. */
       workflows: z.boolean().default(false),
-      /** Submit the plugin's own jobs and those listed in `invoke`. */
+      /** Allows submitting the plugin's own jobs and those listed in `invoke`. */
       jobs: z.boolean().default(false),
-      /** Read the URLs of the plugin's own webhooks. */
+      /** Allows reading the URLs of the plugin's own webhooks. */
       webhooks: z.boolean().default(false),
     })
     .optional(),
@@ -220,7 +220,7 @@ export const CommandDecl = z.strictObject({
   timeoutMs: PositiveInt.optional(),
   /** Replaces the plugin's permissions for this command. */
   permissions: Permissions.optional(),
-  /** Safe to execute twice: a workflow repeats it after a crash. */
+  /** True when it is safe to execute the handler twice: a workflow then repeats it after a crash. */
   idempotent: z.boolean().default(false),
 });
 export type CommandDecl = z.infer<typeof CommandDecl>;
@@ -232,11 +232,11 @@ export const JobDecl = z.strictObject({
   description: z.string().optional(),
   input: SchemaRef.optional(),
   timeoutMs: PositiveInt.optional(),
-  /** Safe to execute twice: a workflow repeats it after a crash. */
+  /** True when it is safe to execute the handler twice: a workflow then repeats it after a crash. */
   idempotent: z.boolean().default(false),
 });
 
-/** For example `^1.2.0`. */
+/** Version range in npm syntax, such as `^1.2.0`. */
 const VersionRange = z.string().max(256);
 
 export const MANIFEST_FILE = 'svc.plugin.json';

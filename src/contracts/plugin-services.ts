@@ -11,7 +11,7 @@ export interface StartOptions {
    * differs. Keys are scoped to plugin, tenant and workflow or job; at most 256 characters.
    */
   idempotencyKey?: string;
-  /** -100 to 100, higher first. Default 0. */
+  /** Priority from -100 to 100; higher priorities start first. Default: 0. */
   priority?: number;
   /** Earliest start: epoch milliseconds, or an ISO 8601 date and time with `Z` or an offset. */
   runAt?: number | string;
@@ -28,7 +28,7 @@ export interface ServicePage<Item> {
   nextCursor: string | null;
 }
 
-/** Whether this call cancelled it. Finished runs and jobs keep their status. */
+/** Tells whether this call cancelled the run or job. Finished runs and jobs keep their status. */
 export interface Cancelled {
   cancelled: boolean;
   status: RunStatus;
@@ -43,7 +43,7 @@ export interface WorkflowsAccess {
   /** Resolves once the run is stored, before it finishes. */
   start(workflowId: string, input?: unknown, options?: StartOptions): Promise<PluginRun>;
   get(runId: string): Promise<PluginRun>;
-  /** Newest first; 50 per page by default, at most 1,000. */
+  /** Returns runs, newest first; 50 per page by default, at most 1,000. */
   list(options?: {
     workflowId?: string;
     status?: RunStatus;

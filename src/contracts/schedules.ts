@@ -43,7 +43,7 @@ export const pauseSchedule = endpoint({
   errors: ['NOT_FOUND'],
 });
 
-/** Scheduled times missed while paused are skipped. */
+/** Resumes a schedule. Scheduled times missed while paused are skipped. */
 export const resumeSchedule = endpoint({
   method: 'POST',
   path: '/api/v1/workflows/schedules/:scheduleId/resume',

@@ -126,7 +126,10 @@ export const revokeWebhookInstance = endpoint({
 
 const endpointBody = z.strictObject({ ...target, instanceId: InstanceId.optional() });
 
-/** Async webhooks accept and hold deliveries; sync ones answer 503 with Retry-After. Default: all instances. */
+/**
+ * Pauses a webhook: async webhooks accept and hold deliveries, sync ones answer 503 with Retry-After. Default: all
+ * instances.
+ */
 export const pauseWebhook = endpoint({
   method: 'POST',
   path: '/api/v1/webhooks/pause',

@@ -12,7 +12,7 @@ export const CodeStepOptions = z.strictObject({
   timeoutMs: z.number().int().positive().max(3600_000).optional(),
   idempotent: z.boolean().optional(),
   idempotencyKey: z.string().min(1).max(1024).optional(),
-  /** After an interruption, an operator decides whether to run it again. */
+  /** When true, an operator decides after an interruption whether to run the step again. */
   once: z.boolean().optional(),
 });
 
@@ -25,11 +25,14 @@ export const EnterStep = z.strictObject({
   uses: z.string().min(1).max(512),
   with: z.record(z.string(), AnyJson),
   options: CodeStepOptions,
-  /** `retry` is the workflow's default, which does not permit repeating this step after an interruption. */
+  /**
+   * Set when the step inherits the workflow's default `retry`, which does not permit repeating it after an
+   * interruption.
+   */
   inheritsRetry: z.literal(true).optional(),
-  /** An item of `ctx.all`: the function continues only after all its items have ended. */
+  /** Set for an item of `ctx.all`. The function continues only after all items have ended. */
   joint: z.literal(true).optional(),
-  /** Part of a clean-up: runs even while the run is ending. */
+  /** Set for a step of the clean-up, which runs even while the run is ending. */
   cleanUp: z.literal(true).optional(),
 });
 export type EnterStep = z.infer<typeof EnterStep>;
@@ -114,7 +117,10 @@ export interface ReplayContext {
   remembered: number;
   /** Whether steps of earlier replays can be recalled. */
   recalls?: true;
-  /** The function starts only after the run has stored that it does, because it may have crashed the service before. */
+  /**
+   * Set when the run must be marked as started before the function runs, because it may have crashed the service
+   * before.
+   */
   marksBegin?: true;
 }
 

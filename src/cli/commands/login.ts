@@ -36,7 +36,7 @@ export const login = defineCommand({
     `Logged in to ${url} as ${clientId}. Commands ${usedIn === null ? 'outside of projects' : `in ${usedIn}`} now use this gateway. To undo: svc logout.`,
 });
 
-/** Arguments are visible in the process list and the shell history. */
+/** Reads the secret from stdin, because arguments are visible in the process list and the shell history. */
 async function secretFromStdin(): Promise<string> {
   if (process.stdin.isTTY)
     throw new UsageError('The client secret is read from stdin: svc login <client> --url <url> < secret.txt');

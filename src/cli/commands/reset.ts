@@ -26,7 +26,7 @@ export const reset = defineCommand({
       return ok<Reset>({ dataDir: root, removed: false });
     const question = `Delete ${root} with its keys and all data? This can only be undone with a backup.`;
     if (!(await confirmByTyping(context, question, basename(root)))) throw new CancelledError();
-    // Renamed first, so that a partly deleted folder is not taken for data.
+    // The folder is renamed first, so that a partly deleted folder is not taken for data.
     const removed = `${root}.removing-${process.pid}`;
     await whileStopped(folder, 'reset', () => renameSync(root, removed)).catch((error: unknown) => {
       throw storeError(root, error);

@@ -36,7 +36,7 @@ export const restart = defineCommand({
   text: (result: SupervisorStatus, style) => statusText(result, style),
 });
 
-/** Throws UsageError with a suggestion. */
+/** Parses a service name. Throws UsageError with a suggestion for an unknown name. */
 export function serviceNamed(text: string): ServiceName {
   const service = ServiceName.safeParse(text);
   if (service.success) return service.data;

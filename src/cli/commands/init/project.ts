@@ -45,7 +45,7 @@ export async function createProject(
     makeFolder(join(folder, 'vendor'), created);
     const files = plugin && example !== 'none' ? await addPlugin(folder, example, plugin, created) : [];
     if (example === 'workflow') makeFolder(join(folder, 'workflows'), created);
-    // Reads all existing files before the first one is written.
+    // All existing files are read before the first one is written.
     for (const draft of draftsOf(folder, example, random)) {
       if (draft.text !== null) writeDraft(folder, draft, created);
       files.push({ path: draft.path, action: draft.action });
@@ -130,7 +130,7 @@ function draftsOf(folder: string, example: ExampleName, random: Random): Draft[]
   ];
 }
 
-/** A file managed by svc, which is overwritten. */
+/** Returns a draft of a file that svc manages and therefore overwrites. */
 function managedDraft(folder: string, path: string, text: () => string): Draft {
   const draft = draftOf(folder, path, 0o644, text);
   return { ...draft, action: draft.action === 'extended' ? 'replaced' : draft.action };

@@ -23,7 +23,7 @@ export function jobPairs(job: Job, style: Style): string {
   );
 }
 
-/** Decisions are made on the single step of the run behind the job. */
+/** Describes what a job waits for. A decision is made on the single step of the run behind the job. */
 function waitRows({ id, waitingFor }: Job): Array<[string, string]> {
   if (!waitingFor) return [];
   const command = waitingFor.for === 'decision' ? ` svc workflows decide ${id} job.run retry` : '';

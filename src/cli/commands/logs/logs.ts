@@ -75,7 +75,7 @@ export const logs = defineCommand({
   },
 });
 
-/** Undefined for a line that is not a record, such as a crash message of the runtime. */
+/** Parses a record; undefined for any other line, such as a crash message of the runtime. */
 function parsed(line: string): object | undefined {
   try {
     const record: unknown = JSON.parse(line);

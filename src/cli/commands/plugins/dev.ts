@@ -50,7 +50,7 @@ export const dev = defineCommand({
   },
 });
 
-/** The plugin already loaded from this folder: linked, or part of the project. */
+/** Returns the plugin already loaded from this folder: linked, or part of the project. */
 async function knownAt(folder: string, { client }: CommandContext): Promise<PluginRecord | undefined> {
   const { items } = await client.call(listPlugins);
   return items.find(({ root, origin }) => root === folder && origin !== 'installed');

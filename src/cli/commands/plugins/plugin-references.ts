@@ -36,7 +36,7 @@ export class PluginReferences {
     );
   }
 
-  /** Invalid workflows and schedules, and unknown names in them and in `permissions.invoke`. */
+  /** Returns invalid workflows and schedules, and unknown names in them and in `permissions.invoke`. */
   async nameFaults(manifest: ManifestV3): Promise<Fault[]> {
     const referenced = new Set(invoked(manifest).map(({ ref }) => pluginOf(ref)));
     manifestFaults(manifest, (id) => {
@@ -54,7 +54,7 @@ export class PluginReferences {
     ];
   }
 
-  /** Schedules of workflows found neither in a plugin nor in a file of the project. */
+  /** Returns schedules of workflows found neither in a plugin nor in a file of the project. */
   async #scheduleFaults({ workflows, schedules }: ManifestV3): Promise<Fault[]> {
     const own = new Set(workflows.map(({ id }) => id));
     const foreign = schedules.flatMap(({ workflow: id }, index) =>
@@ -67,7 +67,7 @@ export class PluginReferences {
       .map(({ id, path }) => ({ path, message: `workflow "${id}" does not exist` }));
   }
 
-  /** Undefined if not all workflows are known. */
+  /** Returns the ids of all workflows; undefined if not all are known. */
   async #workflowIds(): Promise<Set<unknown> | undefined> {
     if (selectedGateway(this.#context) !== undefined || !this.#isComplete()) return undefined;
     const { projectDir, config } = this.#context.platform();
@@ -78,7 +78,7 @@ export class PluginReferences {
     return new Set([...ofPlugins, ...ofFiles].map(({ id }) => id));
   }
 
-  /** Missing dependencies, and commands already defined by another plugin of the project. */
+  /** Returns missing dependencies, and commands already defined by another plugin of the project. */
   relationFaults(plugin: LoadedPlugin): PluginFault[] {
     if (!this.#project) return [];
     const others = this.#project.plugins.filter(({ id, root }) => id !== plugin.id && root !== plugin.root);
@@ -87,7 +87,10 @@ export class PluginReferences {
     return this.#isComplete() ? faults : faults.filter(({ code }) => code !== 'MISSING_DEPENDENCY');
   }
 
-  /** Installed plugins are in the data folder, so a fresh clone does not know them. */
+  /**
+   * Returns whether all plugins are known. Installed plugins are in the data folder, so a fresh clone does not know
+   * them.
+   */
   #isComplete(): boolean {
     return this.#project !== undefined && existsSync(this.#context.folder().root);
   }
@@ -135,7 +138,10 @@ function invoked({ permissions, commands, rest }: ManifestV3): Array<{ path: str
   ];
 }
 
-/** A missing plugin may be optional; an unknown command of an existing plugin is a misspelt name. */
+/**
+ * Reports unknown commands and jobs of existing plugins. A missing plugin is not reported, because it may be
+ * optional.
+ */
 function invokeFaults(manifest: ManifestV3, find: FindPlugin): Fault[] {
   return invoked(manifest).flatMap(({ path, ref }) => {
     const plugin = find(pluginOf(ref));

@@ -11,12 +11,12 @@ import { maskConfig } from '../config/masked.ts';
 import { diagnose } from '../doctor/doctor.ts';
 import { keepLocalSecrets } from './local-secrets.ts';
 
-/** Environment variables whose values are included. Of others only the names are. */
+/** Environment variables whose values are included. Other variables are listed by name only. */
 const SAFE_VARIABLES =
   /^(?:SVC_(?:HOME|CONFIG|PROFILE|GATEWAY_URL|[A-Z]+_(?:PORT|HOST))|GATEWAY_PUBLIC_URL|NODE_ENV|NODE_OPTIONS|TZ|LANG)$/;
 const PLATFORM_VARIABLES = /^(?:SVC_|GATEWAY_|NODE_|OTEL_|TZ$|LANG$)/;
 
-/** Creates the files of a report. A part that fails contains its error instead. */
+/** Returns the files of a report by name. A file that cannot be produced contains the error instead. */
 export async function contentsOf(context: CommandContext, lines: number): Promise<Record<string, string>> {
   keepLocalSecrets(context);
   const parts: Array<[name: string, make: () => unknown | Promise<unknown>]> = [
@@ -52,7 +52,7 @@ function versions() {
   };
 }
 
-/** Values of safe variables; `(set)` for other platform variables. */
+/** Returns the values of safe variables, and `(set)` for other platform variables. */
 function environment({ env, platform }: CommandContext): Record<string, string> {
   const all = { ...env, ...platform().env };
   const platformVariables = Object.entries(all).filter(
@@ -68,7 +68,7 @@ function configuration({ platform }: CommandContext) {
   return { profile, configFile, projectDir, dataDir, config: maskConfig(config) };
 }
 
-/** Records were redacted when written; redacting again is a safety net. */
+/** Returns the last lines of a log. Records were redacted when written; redacting again is a safety net. */
 async function logOf({ folder }: CommandContext, source: string, lines: number): Promise<string> {
   try {
     const { records } = lastRecords([join(folder().logs, `${source}.log`)], lines);

@@ -19,7 +19,7 @@ interface Restored {
   former: string | null;
   /** Time of the backup in epoch milliseconds. */
   createdAt: number;
-  /** Version that created it. */
+  /** Version of the platform that created the backup. */
   version: string;
   files: number;
   /** Whether the current master key can decrypt the backup's secrets. */
@@ -104,5 +104,5 @@ function opensSecrets(
   return false;
 }
 
-/** `20301231T235959Z`: sorts by time and needs no quoting. */
+/** Formats a time as `20301231T235959Z`, which sorts by time and needs no quoting. */
 const timestamp = (now: number): string => new Date(now).toISOString().replace(/[-:]|\.\d+/g, '');

@@ -8,7 +8,7 @@ import { type BackupFile, BackupManifest, DATA_PREFIX, FORMAT, MANIFEST_NAME } f
 
 const MAX_MANIFEST_BYTES = 64 * 1024 * 1024;
 
-/** An archive with its manifest read. Must be unpacked or closed. */
+/** An archive whose manifest has been read. Callers must unpack or close it. */
 export interface OpenArchive {
   manifest: BackupManifest;
   /** Unpacks into an empty folder. Throws if the content differs from the manifest. */

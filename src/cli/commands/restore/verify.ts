@@ -6,7 +6,7 @@ import { DATA_FILES } from '../../../store/sqlite/data-files.ts';
 import { inspectDatabase } from '../../../store/sqlite/snapshot.ts';
 import { type BackupManifest, KEY_FILES } from '../backup/manifest.ts';
 
-/** Runs before unpacking. Throws STORE_ERROR for data of a newer version. */
+/** Throws STORE_ERROR for data of a newer version. Call it before unpacking. */
 export function requireKnownSchemas({ schemas, version: madeBy }: BackupManifest): void {
   for (const [name, schema] of Object.entries(schemas)) {
     const known = DATA_FILES.find((file) => file.name === name)?.migrations.length;

@@ -14,9 +14,9 @@ export interface Place {
   /** Name of the unit. */
   unit: string;
   file: string;
-  /** Commands that start it now and at boot. */
+  /** Commands that start the service now and at boot. */
   start: string;
-  /** Stops the running service after its file is removed. */
+  /** Command that stops the running service after its file is removed. */
   stopRunning: string;
 }
 

@@ -5,7 +5,7 @@ import { placeOf, removePlace } from './place.ts';
 
 interface Uninstalled {
   file: string;
-  /** False if there was none. */
+  /** False if no service was installed. */
   removed: boolean;
 }
 

@@ -11,15 +11,18 @@ export interface UnitOptions {
   dataDir: string;
   configFile: string | null;
   profile: string;
-  /** Whether SVC_HOME sets the data folder. */
+  /** True when SVC_HOME sets the data folder. */
   ownHome: boolean;
-  /** A user unit instead of a system unit. */
+  /** True for a user unit instead of a system unit. */
   user: boolean;
   /** Time for the whole platform to stop. */
   stopMs: number;
 }
 
-/** Services stop one after another; each drains and is then killed after a short delay. */
+/**
+ * Returns the time limit for stopping. Services stop one after another; each drains and is then killed after a short
+ * delay.
+ */
 export function stopMsOf(config: PlatformConfig): number {
   return SERVICE_NAMES.reduce((sum, name) => sum + config[name].drainMs + STOP_DEADLINES.forceMs, MARGIN_MS);
 }
@@ -68,7 +71,7 @@ WantedBy=${options.user ? 'default.target' : 'multi-user.target'}
 `;
 }
 
-/** For launchd: restarted unless it exits successfully. */
+/** Returns the launchd property list. launchd restarts the supervisor unless it exits successfully. */
 export function launchdPlist(options: UnitOptions): string {
   const home = options.ownHome
     ? `  <key>EnvironmentVariables</key>\n  <dict>\n    <key>SVC_HOME</key>\n    <string>${escapeXml(options.dataDir)}</string>\n  </dict>\n`

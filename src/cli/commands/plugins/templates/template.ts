@@ -17,7 +17,7 @@ export function text(indented: string): string {
   return `${lines.map((line) => line.slice(depth)).join('\n')}\n`;
 }
 
-/** Last part of an id, for names and paths: `orders` for `@acme/orders`. */
+/** Returns the last part of an id, for names and paths: `orders` for `@acme/orders`. */
 export function shortName(id: string): string {
   return id.split('/').at(-1)!;
 }
