@@ -9,7 +9,7 @@ import {
 import { PlatformError } from '../kit/errors/errors.ts';
 
 export interface DefinitionFile {
-  /** Any JSON value in fact: the service rejects definitions that are no objects. */
+  /** The parsed definition. It may be any JSON value: the service rejects definitions that are not objects. */
   definition: Record<string, unknown>;
   /** Adds file positions to a rejection by the service; returns other errors unchanged. */
   placed(error: unknown): unknown;

@@ -59,7 +59,7 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
   });
   if (given) return withToken(given);
   let login: Promise<string> | undefined;
-  /** Concurrent calls share one login. */
+  /** Returns a new token. Concurrent calls share one login. */
   const freshToken = (): Promise<string> => (login ??= operatorToken(context, url));
   return {
     async call(endpoint, input, options) {
@@ -171,7 +171,7 @@ function cachedToken(context: CommandContext, url: string): string | null {
   }
 }
 
-/** The operator's secret is sent only to this machine's gateway, whatever `--url` says. */
+/** Returns the operator's credentials. They are sent only to this machine's gateway, whatever `--url` says. */
 function requireCredentials(context: CommandContext, url: string): OperatorCredentials {
   if (!isOwn(context, url)) {
     throw new PlatformError('UNAUTHORIZED', `You are not logged in to ${url}.`, {

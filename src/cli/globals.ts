@@ -3,7 +3,7 @@ export interface GlobalFlags {
   json: boolean;
   quiet: boolean;
   debug: boolean;
-  /** False with `--no-input`: never prompt. */
+  /** False with `--no-input`, which disables prompts. */
   input: boolean;
   yes: boolean;
   namespace?: string;

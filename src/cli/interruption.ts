@@ -7,7 +7,7 @@ export interface Interruption {
   exitCode(): number;
 }
 
-/** For commands that run until interrupted and then clean up. */
+/** Returns the interruption state for commands that run until interrupted and then clean up. */
 export function interruption(): Interruption {
   const controller = new AbortController();
   let received: NodeJS.Signals | undefined;

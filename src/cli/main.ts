@@ -34,7 +34,10 @@ async function main(argv: string[]): Promise<number> {
   return reportUsage(describeUnknown(words, COMMANDS, verbsOf(noun)), rest);
 }
 
-/** Loading compiled code takes a third less time. Node does without it where the folder cannot be used. */
+/**
+ * Caches compiled code, which takes a third less time to load. Node works without the cache if the folder cannot be
+ * used.
+ */
 function keepCompiledCode(): void {
   if (process.env.HOME) enableCompileCache(join(userCacheFolder(process.env), 'svc', 'compiled'));
 }

@@ -9,7 +9,10 @@ export function isProject({ platform, folder }: Place): boolean {
   return platform().configFile !== null || existsSync(folder().root);
 }
 
-/** How to start the platform. Outside a project, `svc up` would create data in any folder, so it is not suggested. */
+/**
+ * Returns how to start the platform. `svc up` is not suggested outside a project, because it would create data in any
+ * folder.
+ */
 export function startHint(place: Place): string {
   return isProject(place)
     ? 'Start it with svc up -d.'

@@ -16,7 +16,7 @@ export interface SavedLogin {
 export interface SavedLogins {
   find(url: string): SavedLogin | undefined;
   save(url: string, login: SavedLogin): void;
-  /** False if there was none. */
+  /** Returns false if there was no login. */
   remove(url: string): boolean;
 }
 

@@ -82,7 +82,7 @@ function fits(columns: number[], widths: number[], width: number): boolean {
 
 const isBlank = (cell: string | undefined): boolean => cell === undefined || cell === '' || cell === '-';
 
-/** Pipes get every row on one line, for programs. */
+/** Returns the width of the terminal; infinite for pipes, so that programs get each row on one line. */
 function terminalWidth(): number {
   return process.stdout.isTTY ? columnsOf(process.stdout) : Number.POSITIVE_INFINITY;
 }

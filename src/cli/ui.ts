@@ -42,7 +42,7 @@ export interface UiOptions {
   stdout: OutputStream;
   stderr: OutputStream;
   quiet: boolean;
-  /** Lines are JSON documents, whose values must not change. */
+  /** True when lines are JSON documents, whose values must not change. */
   json: boolean;
   out: Style;
   err: Style;

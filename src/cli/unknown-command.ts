@@ -48,7 +48,7 @@ export function describeUnknown(
   );
 }
 
-/** For a known noun with a missing or unknown verb. */
+/** Describes a missing or unknown verb of a known noun. */
 function describeVerb([noun, verb]: readonly string[], verbs: readonly CommandEntry[]): UsageError {
   const names = verbs.map(({ name }) => name.split(' ')[1]!);
   const known = verbs.map(({ name }) => name);

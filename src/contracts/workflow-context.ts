@@ -14,9 +14,9 @@ export type StepOptions = z.input<typeof CodeStepOptions>;
 export interface StepInfo {
   /** Id within the job, as shown by `svc workflows show`. */
   readonly id: string;
-  /** Starts at 1. */
+  /** Number of the attempt, starting at 1. */
   readonly attempt: number;
-  /** The same for all attempts of the step, so that the receiver can deduplicate the effect. */
+  /** Key that is the same for all attempts of the step, so that the receiver can deduplicate the effect. */
   readonly idempotencyKey: string;
   /** Aborts when the step times out or the run is cancelled. */
   readonly signal: AbortSignal;

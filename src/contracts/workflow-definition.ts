@@ -77,9 +77,9 @@ export const StepDefinition = z.strictObject({
   retry: RetryPolicy.optional(),
   timeoutMs: Ms.optional(),
   continueOnError: z.boolean().default(false),
-  /** Safe to execute twice: the step runs again after a crash. */
+  /** True when the step is safe to execute twice; it then runs again after a crash. */
   idempotent: z.boolean().optional(),
-  /** Passed to the handler (and sent by `http`), so that a repeated execution has no second effect. */
+  /** Key passed to the handler (and sent by `http`), so that a repeated execution has no second effect. */
   idempotencyKey: z.string().min(1).max(1024).optional(),
 });
 export type StepDefinition = z.infer<typeof StepDefinition>;

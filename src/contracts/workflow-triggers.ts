@@ -20,7 +20,7 @@ export const listTriggers = endpoint({
 /** A delivery whose handler succeeded. */
 export const DeliveredEvent = z.strictObject({
   webhookId: z.string().min(1).max(128),
-  /** The sender's own id, which is the same in a redelivery, unlike `webhookId`. */
+  /** Delivery id assigned by the sender. Unlike `webhookId`, it is the same in a redelivery. */
   deliveryId: z.string().min(1).max(512).optional(),
   pluginId: PluginId,
   event: EventName,

@@ -80,7 +80,7 @@ export const getRun = endpoint({
 const cancelReply = z.object({ cancelled: z.boolean(), status: RunStatus });
 const cancelErrors = ['WORKFLOW_RUN_NOT_FOUND', 'WORKFLOW_ALREADY_CANCELLED'] as const;
 
-/** A finished run keeps its status, and `cancelled` is false. */
+/** Cancels a run. A finished run keeps its status, and `cancelled` is false. */
 export const cancelRun = endpoint({
   method: 'DELETE',
   path: '/api/v1/workflows/runs/:runId',

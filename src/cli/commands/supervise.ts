@@ -24,7 +24,7 @@ export const supervise = defineCommand({
     const ports = parsePortFlags(port);
     try {
       let supervisor: RunningSupervisor | undefined;
-      // Installed before anything starts, so that a half-started platform is stopped too.
+      // The handlers are installed before anything starts, so that a half-started platform is stopped too.
       onStopSignals({
         first: () => (supervisor ? supervisor.stop() : process.exit(1)),
         again: () => supervisor?.kill(),
@@ -51,7 +51,7 @@ export const supervise = defineCommand({
   },
 });
 
-/** Resolves when the message is sent. No-op after the parent has exited. */
+/** Resolves when the message is sent. Does nothing after the parent has exited. */
 function report(message: SupervisorReport): Promise<void> {
   return new Promise((resolve) => {
     if (process.connected) process.send?.(message, undefined, undefined, () => resolve());

@@ -10,9 +10,9 @@ import { createUi } from '../ui.ts';
 import type { Candidate } from './candidate.ts';
 import { LISTS } from './lists.ts';
 
-/** Completions come in bursts, while the lists change slowly. */
+/** Cache TTL of completion values. Completions come in bursts, while the lists change slowly. */
 const CACHE_TTL_MS = 10_000;
-/** Users do not wait longer for a completion. */
+/** Time limit of a request, because users do not wait longer for a completion. */
 const FETCH_TIMEOUT_MS = 600;
 
 interface CachedValues {

@@ -15,7 +15,7 @@ import type { Client } from '../../http/client.ts';
 import type { Candidate } from './candidate.ts';
 
 export interface List {
-  /** The preceding words that select the list. */
+  /** Returns the preceding words that select the list. */
   needs(given: readonly string[]): readonly string[];
   fetchValues(client: Client, given: readonly string[], signal: AbortSignal): Promise<Candidate[]>;
 }

@@ -23,7 +23,7 @@ interface PackageJson extends Record<string, unknown> {
   dependencies?: Record<string, string>;
 }
 
-/** npm requires this prefix for every entry. */
+/** Prefix that npm requires for every entry. */
 const ENTRY_PREFIX = 'package/';
 /** Fixed modification time, for reproducible archives. */
 const MODIFIED_AT = 499_162_500;

@@ -57,14 +57,14 @@ export const status = defineCommand({
 
 type AnyStatus = StatusResult | RemoteStatus | EnvironmentLines;
 
-/** The selected gateway, unless it is the local one. A login alone does not hide a platform running here. */
+/** Returns the selected gateway, unless it is the local one. A login alone does not hide a platform running here. */
 function remoteGateway(context: CommandContext): string | undefined {
   const own = runningUrl(context.folder(), 'gateway');
   const named = own === null ? selectedGateway(context) : givenGateway(context);
   return named !== undefined && own !== null && isSameGateway(context, named, own) ? undefined : named;
 }
 
-/** A stopped platform has a status too: every service is `stopped`. */
+/** Returns the status of the platform. A stopped platform has one too: every service is `stopped`. */
 async function currentStatus({ folder, platform }: CommandContext): Promise<StatusResult> {
   const supervisor = findSupervisor(folder());
   if (supervisor) {
@@ -110,7 +110,7 @@ async function currentStatus({ folder, platform }: CommandContext): Promise<Stat
 
 type Counts = Pick<StatusResult, 'hosts' | 'plugins'>;
 
-/** Counts from the local gateway, even if a login selects another one. */
+/** Returns counts from the local gateway, even if a login selects another one. */
 async function localCounts(context: CommandContext): Promise<Counts> {
   const own = runningUrl(context.folder(), 'gateway');
   if (own === null) return { hosts: null, plugins: null };
@@ -118,7 +118,7 @@ async function localCounts(context: CommandContext): Promise<Counts> {
   return countsOf(await createGatewayClient(here));
 }
 
-/** Failures yield null, so that a status is always shown. */
+/** Returns the counts, with null for each failed request, so that a status is always shown. */
 async function countsOf(client: Client): Promise<Counts> {
   const [hosts, plugins] = await Promise.allSettled([countHosts(client), countPlugins(client)]);
   return {

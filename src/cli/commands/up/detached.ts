@@ -16,10 +16,10 @@ import type { Ports } from './ports.ts';
 import type { UpResult } from './up-result.ts';
 
 const POLL_MS = 25;
-/** For output of Node itself while crashing; records of the supervisor go to its log. */
+/** File for output of Node itself while crashing. Records of the supervisor go to its log instead. */
 const CRASH_OUTPUT_FILE = 'supervisor.err';
 const OTHER_START_DEADLINE_MS = seconds(60);
-/** A stopping platform has stopped all services shortly before its supervisor exits. */
+/** Time limit for the supervisor of a stopping platform to exit, shortly after its services have stopped. */
 const OTHER_STOP_DEADLINE_MS = seconds(3);
 
 /** Starts a detached supervisor and resolves when all services are ready, or finds a running one. */
@@ -47,7 +47,7 @@ async function awaitRunning(ports: Ports, context: CommandContext): Promise<UpRe
   return null;
 }
 
-/** Null if none is running, or if it ended meanwhile. */
+/** Returns the running platform; null if none is running, or if it ended meanwhile. */
 async function findRunning(ports: Ports, context: CommandContext): Promise<UpResult | null> {
   const supervisor = findSupervisor(context.folder());
   if (!supervisor) return null;
@@ -135,7 +135,7 @@ function crashOutput({ logs }: DataFolder): string[] {
   return text.split('\n').filter(Boolean).slice(0, 10);
 }
 
-/** Spawns in a new session, so that it gets neither signals nor the hangup of the terminal. */
+/** Spawns the supervisor in a new session, so that it gets neither signals nor the hangup of the terminal. */
 function spawnSupervisor(ports: Ports, { folder, globals, cwd, env }: CommandContext): ChildProcess {
   const data = folder();
   ensureDataFolder(data);

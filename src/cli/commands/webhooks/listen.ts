@@ -6,7 +6,7 @@ import { deliveryLine } from './delivery-text.ts';
 import { followDeliveries, type StreamedDelivery } from './follow.ts';
 import { parseHeader } from './header-args.ts';
 
-/** Long, because the program may be under a debugger. */
+/** Time limit of a forwarded request. It is long because the program may be under a debugger. */
 const FORWARD_TIMEOUT_MS = 60_000;
 /** Only authentic, first-time deliveries are forwarded. */
 const NOT_FORWARDED = new Set(['refused', 'challenge', 'duplicate']);

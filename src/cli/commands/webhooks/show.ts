@@ -63,7 +63,7 @@ function section(title: string, text: string, style: Style): string {
   return `${style.bold(title)}\n${text}`;
 }
 
-/** Keeps fractions: most steps take less than a millisecond. */
+/** Formats the duration of a step with fractions, because most steps take less than a millisecond. */
 function stepDuration(ms: number): string {
   return ms < 10 ? `${ms.toFixed(2)}ms` : formatDuration(ms);
 }

@@ -5,7 +5,7 @@ import { pageShort } from '../../list-page.ts';
 import { runsTable } from './views.ts';
 
 type RunsPage = ReplyOf<typeof listRuns>;
-/** Runs that wait for a decision are listed first, regardless of age. */
+/** Maximum number of runs waiting for a decision that are listed first, regardless of age. */
 const MAX_DECISIONS_SHOWN = 100;
 const MAY_WAIT = new Set(['waiting', 'cancelling']);
 

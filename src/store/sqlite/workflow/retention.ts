@@ -4,9 +4,9 @@ import type { Database } from '../database.ts';
 
 const PARTS = ['job', 'step', 'attempt', 'run_event', 'run_log', 'inbox', 'large_value'];
 
-/** After the clock was set back, newer runs may have older times than the ones scanned so far. */
+/** Margin for a clock that was set back: newer runs may then have older times than the runs scanned so far. */
 const CLOCK_MARGIN_MS = days(2);
-/** More than a month, the longest period of a run limit. */
+/** Retention of run counts: more than a month, the longest period of a run limit. */
 const USAGE_MS = days(40);
 /** Maximum definitions deleted per transaction. */
 const MAX_DEFINITIONS = 500;

@@ -131,7 +131,7 @@ const CLEAN_UP_LIMITS = `
   alter table job add column ending_held_at integer;
   create index job_ending on job (run_seq) where ending_at is not null and finished_at is null;`;
 
-/** Runs that may be to blame for a crash are looked up apart from others. */
+/** Adds an index for runs that may be to blame for a crash, which are queried separately. */
 const BLAMED_RUNS = `
   create index run_blamed on run (seq) where ${BLAMED};`;
 

@@ -1,6 +1,9 @@
 import type { Database } from '../database.ts';
 
-/** Longer texts are stored in their own table, so that frequently updated rows stay small. */
+/**
+ * Maximum length of a text stored inline. Longer texts have their own table, so that frequently updated rows stay
+ * small.
+ */
 const LARGE_CHARS = 1024;
 
 /** Call inside `db.write` and `db.read`. */
