@@ -28,7 +28,7 @@ export interface HostStore {
   list(namespaceId: string | undefined, options: { limit: number; after?: string }): Promise<HostRecord[]>;
   /** Records a new session, which replaces the previous one. */
   connect(hostId: string, sessionId: string, now: number): Promise<void>;
-  /** Records a heartbeat of the given session. */
+  /** Records the time of a heartbeat, if the session is still the host's current one. */
   seen(hostId: string, sessionId: string, now: number): Promise<void>;
   /** Ends the given session. A late close of a replaced session changes nothing. */
   disconnect(hostId: string, sessionId: string, now: number): Promise<void>;

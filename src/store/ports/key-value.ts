@@ -6,11 +6,11 @@ export type JsonValue = string | number | boolean | null | JsonValue[] | { [name
 export interface KeyValueEntry {
   key: string;
   value: JsonValue;
-  /** Epoch ms; null: never expires. */
+  /** Expiry time in epoch ms; null if the entry never expires. */
   expiresAt: number | null;
 }
 
-/** Limits of one scope. An expired entry counts until it is deleted. */
+/** Size limits of one scope. Expired entries count until they are deleted. */
 export interface EntryQuota {
   /** Limit for keys and values (as JSON) together, in UTF-8 bytes. */
   maxBytes: number;

@@ -1,6 +1,6 @@
 import type { StoredObject } from '../../contracts/index.ts';
 
-/** Tenant and namespace that own an object; others cannot see it. */
+/** Tenant and namespace that own an object. Callers of other scopes cannot see the object. */
 export interface ObjectScope {
   tenant: string;
   namespace: string;
@@ -13,7 +13,7 @@ export interface ObjectScope {
  */
 export interface ObjectStore {
   read(scope: ObjectScope, key: string): Promise<(StoredObject & { data: Uint8Array }) | undefined>;
-  /** Throws QUOTA_EXCEEDED when the scope has a quota and exceeds it. */
+  /** Writes or replaces an object. Throws QUOTA_EXCEEDED when the write would exceed the scope's quota. */
   write(scope: ObjectScope, key: string, data: Uint8Array): Promise<void>;
   /** Returns true when the object existed. */
   delete(scope: ObjectScope, key: string): Promise<boolean>;

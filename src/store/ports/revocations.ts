@@ -1,6 +1,6 @@
 /** A revoked host (with all its tokens) or a single revoked token. Times in epoch ms. */
 export interface Revocation {
-  /** Grows with each revocation, so that a process can read only newer ones. */
+  /** Increases with each revocation, so that a process can read only revocations it has not seen. */
   sequence: number;
   kind: 'host' | 'token';
   /** The host's id, or the token's `jti`. */
@@ -23,7 +23,7 @@ export interface MintedTokenRecord {
 export interface MintedTokenStore {
   add(token: MintedTokenRecord): Promise<void>;
   find(jti: string): Promise<MintedTokenRecord | undefined>;
-  /** Unexpired tokens, newest first; all namespaces when none is given. */
+  /** Returns unexpired tokens, newest first. Without a namespace, returns those of all namespaces. */
   list(
     namespaceId: string | undefined,
     options: { now: number; limit: number; before?: string },
@@ -39,7 +39,7 @@ export interface RevocationStore {
   revokeHost(hostId: string, now: number): Promise<boolean>;
   /** Revokes one token until it expires by itself. Returns false when it was already revoked. */
   revokeToken(jti: string, expiresAt: number, now: number): Promise<boolean>;
-  /** Revocations after `sequence`, in order. */
+  /** Returns revocations whose number is above `sequence`, in ascending order. */
   since(sequence: number, limit: number): Promise<Revocation[]>;
   prune(expiredBefore: number): Promise<number>;
 }

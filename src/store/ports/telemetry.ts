@@ -9,7 +9,7 @@ export interface KeptLog extends LogRecord {
 /** An event to be stored. */
 export interface KeptEvent {
   event: Omit<AnalyticsEvent, 'ts' | 'ingestTs' | 'schema'>;
-  /** Epoch ms. */
+  /** Time of the event in epoch ms. */
   ts: number;
   ingestTs: number;
   tenantId: string | null;
@@ -31,7 +31,7 @@ export interface LogFilter extends TimeRange {
   services?: readonly string[];
   requestId?: string;
   traceId?: string;
-  /** Undefined: all tenants, and records without a tenant. */
+  /** When undefined, records of all tenants and records without a tenant match. */
   tenantId?: string;
   pluginId?: string;
   runId?: string;
@@ -41,7 +41,7 @@ export interface LogFilter extends TimeRange {
 export interface EventFilter extends TimeRange {
   type?: string;
   source?: string;
-  /** Undefined: all tenants, and events without a tenant. */
+  /** When undefined, events of all tenants and events without a tenant match. */
   tenantId?: string;
 }
 
@@ -76,14 +76,14 @@ export interface EventDay {
 export interface DroppedLines {
   kind: 'logs' | 'events';
   service: string;
-  /** Empty: the platform itself; null: unknown. */
+  /** Empty for records of the platform itself; null when the tenant is unknown. */
   tenantId: string | null;
-  /** Start of the minute; epoch ms. */
+  /** Start of the counted minute, in epoch ms. */
   minute: number;
   count: number;
 }
 
-/** Number of dropped records for a filter's services, tenant and time. */
+/** Number of dropped records that a filter's services, tenant and time range match. */
 export interface DroppedCounts extends Record<DroppedLines['kind'], number> {
   /**
    * Dropped records of the filter's services and minutes whose tenant is unknown. The counts of a tenant exclude
@@ -97,20 +97,20 @@ export type TelemetryCounts = Record<string, number>;
 
 /** Queries on stored telemetry. */
 export interface TelemetryQueries {
-  /** Newest first. `total` stops counting at 10,000. */
+  /** Returns matching log records, newest first. `total` stops counting at 10,000. */
   logs(
     filter: LogFilter,
     paging: Paging,
   ): Promise<{ items: LogRecord[]; total: number; dropped: DroppedCounts }>;
-  /** Records after the given id in arrival order, oldest first. */
+  /** Returns records after the given id in arrival order, oldest first. */
   logsAfter(filter: LogFilter, after: number, limit: number): Promise<NumberedLog[]>;
-  /** The latest `limit` records, oldest first, and the cursor to continue from. */
+  /** Returns the latest `limit` records, oldest first, and the cursor to continue from. */
   latestLogs(filter: LogFilter, limit: number): Promise<{ items: NumberedLog[]; after: number }>;
-  /** Newest first. */
+  /** Returns matching events, newest first. */
   events(filter: EventFilter, paging: Paging): Promise<{ items: AnalyticsEvent[]; total: number }>;
-  /** Events after the given id in arrival order, oldest first. */
+  /** Returns events after the given id in arrival order, oldest first. */
   eventsAfter(filter: EventFilter, after: number, limit: number): Promise<NumberedEvent[]>;
-  /** The latest `limit` events, oldest first, and the cursor to continue from. */
+  /** Returns the latest `limit` events, oldest first, and the cursor to continue from. */
   latestEvents(filter: EventFilter, limit: number): Promise<{ items: NumberedEvent[]; after: number }>;
   stats(filter: EventFilter): Promise<EventTotals>;
   daily(filter: EventFilter): Promise<EventDay[]>;
@@ -118,7 +118,7 @@ export interface TelemetryQueries {
 }
 
 export interface TelemetryLimits {
-  /** Log records older than this are deleted. Epoch ms. */
+  /** Log records older than this time (epoch ms) are deleted. */
   logsBefore: number;
   eventsBefore: number;
   maxBytes: number;

@@ -1,6 +1,6 @@
 import type { VectorMetadata } from '../../contracts/index.ts';
 
-/** One collection of one plugin and one tenant. */
+/** Identifies a collection by tenant, namespace and name. */
 export interface CollectionKey {
   tenant: string;
   namespace: string;
@@ -17,13 +17,13 @@ export interface VectorQuery {
   vector: number[];
   limit: number;
   minScore?: number | undefined;
-  /** Metadata values that must match. */
+  /** Only vectors whose metadata has all these values are returned. */
   filter: VectorMetadata;
 }
 
 export interface VectorHit {
   id: string;
-  /** Cosine similarity. */
+  /** Cosine similarity of the vector to the query. */
   score: number;
   metadata: VectorMetadata;
 }
@@ -34,11 +34,11 @@ export interface VectorHit {
  * otherwise.
  */
 export interface VectorStore {
-  /** Throws QUOTA_EXCEEDED when tenant and namespace would exceed `maxVectors` over all collections. */
+  /** Throws QUOTA_EXCEEDED when all collections of the tenant and namespace would exceed `maxVectors` together. */
   upsert(key: CollectionKey, items: VectorRecord[], maxVectors: number): Promise<number>;
-  /** Nearest first; empty when the collection does not exist. */
+  /** Returns the nearest vectors first, or nothing when the collection does not exist. */
   search(key: CollectionKey, query: VectorQuery): Promise<VectorHit[]>;
-  /** Returns the number deleted. A collection that becomes empty may take other dimensions. */
+  /** Returns the number of deleted vectors. An empty collection accepts vectors of other dimensions again. */
   delete(key: CollectionKey, ids: string[]): Promise<number>;
   close(): Promise<void>;
 }

@@ -13,7 +13,7 @@ export interface NewDelivery {
   source: string;
   requestId: string;
   traceId: string;
-  /** JSON, with secrets masked. */
+  /** Request headers as JSON, with secrets masked. */
   headers: string;
   body: Uint8Array | null;
   /** Size of the body as received, whether or not it is stored. */
@@ -21,7 +21,7 @@ export interface NewDelivery {
   mode: 'sync' | 'async';
   /** What created the delivery: a sender's request, an operator's sample or a replay. */
   origin: 'sender' | 'sample' | 'replay';
-  /** The delivery that this one replays. */
+  /** Id of the delivery that this delivery replays. */
   replayOf: string | null;
   /** Deliveries of one endpoint with the same key run one after another. */
   orderKey: string | null;
@@ -29,21 +29,21 @@ export interface NewDelivery {
 
 /** A stored delivery. */
 export interface DeliveryRecord extends NewDelivery {
-  /** Write order over all namespaces; the cursor of lists and streams. */
+  /** Write order over all namespaces, used as the cursor of lists and streams. */
   position: number;
   status: DeliveryStatus;
   httpStatus: number | null;
-  /** The pipeline's step results, serialized by the domain. */
+  /** Results of the pipeline's steps, serialized by the webhook domain. */
   steps: string;
-  /** The handler's CommandResult or the failure, as JSON; null until finished. */
+  /** The handler's CommandResult or the failure, as JSON; null until the delivery has finished. */
   outcome: string | null;
   durationMs: number | null;
   attempts: number;
-  /** When a `retrying` delivery runs again. */
+  /** When a `retrying` delivery is attempted again. */
   nextAttemptAt: number | null;
-  /** The latest replay of this delivery. */
+  /** Id of the latest replay of this delivery. */
   replayedBy: string | null;
-  /** Digest of the idempotency marker it claimed; a replay that succeeds completes that marker. */
+  /** Digest of the idempotency marker that this delivery claimed. A successful replay completes that marker. */
   marker: Uint8Array | null;
 }
 
@@ -51,11 +51,11 @@ export interface DeliveryRecord extends NewDelivery {
 export interface DeliveryEnd {
   status: DeliveryStatus;
   httpStatus: number;
-  /** Appended to the delivery's steps. */
+  /** Step results to append to those of the delivery. */
   steps: string;
   outcome: string | null;
   durationMs: number;
-  /** Only set with `retrying`. */
+  /** Time of the next attempt. Set only with the status `retrying`. */
   nextAttemptAt?: number | null;
 }
 
@@ -67,13 +67,11 @@ export type MarkerState = 'pending' | 'done';
 
 export interface MarkerClaim {
   key: string;
-  /** When a `pending` claim (sync) or a `done` one (async) expires. */
+  /** When the claim expires, whether it is `pending` (sync) or `done` (async). */
   expiresAt: number;
 }
 
-/**
- * `begun`: the caller owns the delivery. Otherwise the state of the delivery that claimed the marker first.
- */
+/** `begun` when the caller owns the delivery. Otherwise the state of the marker that another delivery claimed first. */
 export type ClaimResult = 'begun' | MarkerState;
 
 /** Filter of a list or bulk replay; all given fields must match. */
@@ -81,18 +79,18 @@ export interface DeliveryFilter {
   status?: readonly DeliveryStatus[] | undefined;
   pluginId?: string | undefined;
   event?: string | undefined;
-  /** Received at or after this time. */
+  /** Matches deliveries received at or after this time. */
   since?: number | undefined;
-  /** Text contained in the body, the outcome, the source or an id. */
+  /** Matches deliveries whose body, outcome, source or ids contain this text. */
   search?: string | undefined;
 }
 
-/** List cursor: receive time, then write order. */
+/** List cursor, which orders deliveries by receive time and then by write order. */
 export type DeliveryCursor = Pick<DeliveryRecord, 'receivedAt' | 'position'>;
 
 export interface DeliveryPage {
   items: DeliveryRecord[];
-  /** Cursor of the next page; null on the last one. */
+  /** Cursor of the next page; null on the last page. */
   next: DeliveryCursor | null;
 }
 
@@ -101,16 +99,16 @@ export interface DeliveryPage {
  * delivery
  */
 export interface WebhookInbox {
-  /** Step 5: read-only; synchronous when the answer is in memory. Expired markers are absent. */
+  /** Returns the state of an unexpired marker without claiming it. Synchronous when the answer is in memory. */
   seen(markerKey: string, now: number): MaybePromise<MarkerState | undefined>;
   /**
-   * Sync: claims the marker as `pending` and writes the delivery as `running` in one transaction. Settles
-   * once durable.
+   * Claims the marker of a sync delivery as `pending` and writes the delivery as `running` in one transaction.
+   * Settles once both are durable.
    */
   begin(delivery: NewDelivery, marker: MarkerClaim | undefined): Promise<ClaimResult>;
   /**
-   * Async: claims the marker as `done` and writes the delivery as `accepted` in one transaction; durable
-   * before the 202.
+   * Claims the marker of an async delivery as `done` and writes the delivery as `accepted` in one transaction.
+   * Settles once both are durable, so that the caller may answer 202.
    */
   accept(delivery: NewDelivery, marker: MarkerClaim | undefined, steps: string): Promise<ClaimResult>;
   /**
@@ -124,27 +122,30 @@ export interface WebhookInbox {
   ): Promise<void>;
   /** Accepts a copy of `original` regardless of its marker, and links the copy in the original. */
   replay(delivery: NewDelivery, steps: string, original: DeliveryRecord): Promise<void>;
-  /** Called after a successful replay: the sender's redelivery of that id becomes a duplicate. */
+  /**
+   * Marks the original's marker as `done` after a successful replay, so that a redelivery by the sender is a
+   * duplicate.
+   */
   settleMarker(marker: Uint8Array, expiresAt: number): Promise<void>;
   /** Returns whether the marker with this digest is `done`. */
   isSettled(marker: Uint8Array, now: number): Promise<boolean>;
   /**
-   * Records a delivery that was answered without a handler (refused, challenge, duplicate). Losable, off the
-   * response path, never throws.
+   * Records a delivery that was answered without a handler (refused, challenge, duplicate). Never throws and never
+   * delays the response; a crash may lose the record.
    */
   note(delivery: NewDelivery, end: DeliveryEnd): void;
-  /** Accepted and retrying deliveries, oldest first: the dispatcher's work. Changes nothing. */
+  /** Returns accepted and retrying deliveries for the dispatcher, oldest first. */
   unfinished(limit: number, afterPosition?: number): Promise<DeliveryRecord[]>;
   /**
-   * Marks sync deliveries left `running` by another process as interrupted and releases their markers. Default: all;
-   * otherwise those received until `receivedUntil` (epoch ms) except the given ids.
+   * Marks sync deliveries that another process left `running` as interrupted, and releases their markers. `which`
+   * limits this to deliveries received until `receivedUntil` (epoch ms), except the given ids.
    */
   interrupt(which?: { receivedUntil: number; except: readonly string[] }): Promise<number>;
-  /** Includes the body, unless it was pruned. */
+  /** Returns the delivery with its body, unless the body was pruned. */
   find(webhookId: string): Promise<DeliveryRecord | undefined>;
   /**
-   * Newest first, or oldest first with `after`. `body` is always null, since bodies are large; `find` returns
-   * it.
+   * Returns deliveries newest first, or oldest first with `after`. `body` is always null because bodies are large;
+   * `find` returns the body.
    */
   list(
     namespaceId: string,
@@ -154,11 +155,11 @@ export interface WebhookInbox {
       after?: DeliveryCursor | undefined;
     },
   ): Promise<DeliveryPage>;
-  /** Deliveries written after a position, oldest first, with bodies; for live streams. */
+  /** Returns deliveries written after a position with their bodies, oldest first, for live streams. */
   after(namespaceId: string, position: number, limit: number): Promise<DeliveryRecord[]>;
   /** Returns the deliveries at these positions that have ended. */
   ended(namespaceId: string, positions: readonly number[]): Promise<DeliveryRecord[]>;
-  /** The newest position, 0 when there is none. */
+  /** Returns the newest position, or 0 when there is no delivery. */
   latest(): Promise<number>;
   /**
    * Deletes finished deliveries received before `receivedBefore` and expired markers, at most `limit` of
@@ -170,7 +171,7 @@ export interface WebhookInbox {
    * but no unfinished ones. Returns the number of rows; call it again until it returns 0.
    */
   shrink(options: { maxBytes: number; limit: number }): Promise<number>;
-  /** Bytes acknowledged but not yet visible to lists and searches. */
+  /** Bytes of acknowledged deliveries that lists and searches do not show yet. */
   readonly waitingBytes: number;
   /** The error that keeps acknowledged deliveries from being moved into the database, if any. */
   readonly applyFailure: unknown;

@@ -9,16 +9,16 @@ export interface SecretKey {
   instanceId: string;
 }
 
-/** Encrypted values as stored. @spec Webhook secret record */
+/** A webhook secret with its values encrypted. @spec Webhook secret record */
 export interface SecretRecord extends SecretKey {
   current: string;
   previous: string | null;
-  /** Epoch ms; the previous secret is rejected from then on. */
+  /** When the previous secret expires, in epoch ms. */
   previousExpiresAt: number | null;
   rotatedAt: number;
-  /** Epoch ms; when a sender last used the previous secret. Kept after it expires. */
+  /** When a sender last used the previous secret, in epoch ms. The time is kept after that secret has expired. */
   previousUsedAt: number | null;
-  /** The expired previous secret: lets the gateway explain to the operator why a sender fails. */
+  /** The expired previous secret. With it, the gateway can explain to the operator why a sender fails. */
   lapsed: string | null;
   /** Whether senders may put the namespace into the URL. */
   namespaceInUrl: boolean;
@@ -26,21 +26,21 @@ export interface SecretRecord extends SecretKey {
 
 export interface SecretRotation {
   sealed: string;
-  /** Until when the replaced secret is accepted. */
+  /** Time until which the replaced secret is accepted, in epoch ms. */
   graceEndsAt: number;
   now: number;
-  /** Undefined keeps the current value, so that senders with the previous secret are not rejected. */
+  /** When undefined, the current value is kept, so that senders with the previous secret are not rejected. */
   namespaceInUrl: boolean | undefined;
 }
 
 export interface WebhookSecretStore {
-  /** Creates the secret, or makes the current one the previous. Racing callers get one rotation each. */
+  /** Creates the secret, or replaces the current secret and keeps it as the previous one. */
   rotate(key: SecretKey, next: SecretRotation): Promise<{ rotated: boolean; namespaceInUrl: boolean }>;
-  /** Runs at each delivery: one indexed lookup. */
+  /** Returns the secret. Runs at each delivery, so it must be a single indexed lookup. */
   find(key: SecretKey): Promise<SecretRecord | undefined>;
   /** Returns true when there was a secret to revoke. */
   revoke(key: SecretKey): Promise<boolean>;
   list(namespaceId: string): Promise<SecretRecord[]>;
-  /** Records the last use of the previous secret. */
+  /** Records when a sender last used the previous secret. */
   previousUsed(key: SecretKey, at: number): Promise<void>;
 }

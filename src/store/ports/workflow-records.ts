@@ -10,7 +10,7 @@ export interface RunProgress {
   ready: boolean;
   /** Why the run is queued or waits. */
   reason: QueuedReason | WaitReason | null;
-  /** Queue order, highest first: the priority; interrupted runs rank above all others. */
+  /** Queue order, highest first. The rank is the run's priority; interrupted runs rank above all others. */
   rank: number;
   /** When the run must be checked again. All times here are epoch ms. */
   wakeAt: number | null;
@@ -30,9 +30,9 @@ export interface RunProgress {
   endingAt: number | null;
   /** When the time limit of the clean-up was paused; null while it is not paused. */
   endingHeldAt: number | null;
-  /** JSON. */
+  /** Output of the run as JSON. */
   output: string | null;
-  /** JSON of a RunError. */
+  /** The run's error, as JSON of a RunError. */
   error: string | null;
   startedAt: number | null;
   finishedAt: number | null;
@@ -40,9 +40,9 @@ export interface RunProgress {
 
 /** A run; a background job is a run of one step. */
 export interface RunRecord extends RunProgress {
-  /** Row number; grows with time. */
+  /** Row number of the run, which increases with each new run. */
   seq: number;
-  /** The public id. */
+  /** Public id of the run. */
   id: string;
   kind: 'workflow' | 'job';
   tenantId: string;
@@ -72,12 +72,12 @@ export interface RunRecord extends RunProgress {
 export interface JobRecord {
   /** Job key: `build`, or `build:2` for the third combination of a matrix. */
   key: string;
-  /** Job name in the definition. */
+  /** Name of the job in the workflow definition. */
   jobId: string;
   status: PartStatus;
-  /** JSON; null without a matrix. */
+  /** Matrix values of the job as JSON; null without a matrix. */
   matrix: string | null;
-  /** JSON; null until the job has ended. */
+  /** Outputs of the job as JSON; null until the job has ended. */
   outputs: string | null;
   error: string | null;
   startedAt: number | null;
@@ -91,9 +91,9 @@ export interface JobRecord {
 
 export interface StepRecord {
   jobKey: string;
-  /** Position in the job. */
+  /** Position of the step in its job. */
   index: number;
-  /** JSON of the step's definition, for steps found by running workflow code. */
+  /** Definition of the step as JSON, for steps that were found by running workflow code. */
   found: string | null;
   status: PartStatus;
   attempts: number;
@@ -101,20 +101,20 @@ export interface StepRecord {
   failures: number;
   output: string | null;
   error: string | null;
-  /** JSON of the wait condition. */
+  /** Wait condition of the step as JSON. */
   wait: string | null;
   wakeAt: number | null;
   /** Evaluated idempotency key of the attempt in flight. */
   idempotencyKey: string | null;
   readyAt: number | null;
-  /** When the first attempt started to work. */
+  /** When the first attempt of the step started to execute. */
   startedAt: number | null;
-  /** When the latest attempt was queued, started to work, and started to wait. */
+  /** When the latest attempt was queued, started to execute, and started to wait. */
   queuedAt: number | null;
   attemptAt: number | null;
   waitingAt: number | null;
   finishedAt: number | null;
-  /** Order in which finished steps of workflow code ended, from 1 on. A replay reports results in this order. */
+  /** Order in which finished steps of workflow code ended, starting at 1. A replay reports results in this order. */
   endOrder: number | null;
 }
 
@@ -127,14 +127,14 @@ export interface AttemptRecord {
   errorClass: string | null;
   error: string | null;
   queuedAt: number | null;
-  /** Null: the attempt never started to work. */
+  /** When the attempt started to execute; null if it never did. */
   startedAt: number | null;
   /** When the attempt started to wait for a time, a signal, an approval or a child run. */
   waitingAt: number | null;
   finishedAt: number;
 }
 
-/** A run event, named as in the API. */
+/** A run event, with the field names of the API. */
 export interface EventRecord {
   at: number;
   type: string;
@@ -151,23 +151,23 @@ export interface LogLineRecord {
   step?: string;
 }
 
-/** External input of a run. */
+/** External input of a run, such as a signal. */
 export interface InboxRecord {
   n: number;
   kind: 'signal' | 'approval' | 'decision';
   /** Name of the signal or step that the input is for. */
   name: string;
-  /** JSON. */
+  /** Payload of the input as JSON. */
   payload: string;
   at: number;
-  /** Identifies the step that consumed the input; null while unused. */
+  /** Id of the step that consumed the input; null while the input is unused. */
   takenBy: string | null;
 }
 
 export interface DefinitionRecord {
   hash: string;
   workflowId: string;
-  /** JSON. */
+  /** Workflow definition as JSON. */
   body: string;
 }
 

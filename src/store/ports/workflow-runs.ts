@@ -18,15 +18,16 @@ export type NewRun = Omit<RunRecord, 'seq' | keyof RunProgress> & { deadlineAt: 
 export type ConcurrencyStrategy = 'queue' | 'cancel-running' | 'replace-queued' | 'reject';
 
 export interface StartOptions {
-  /** Written only if the store does not contain the definition yet. */
+  /** Definition of the workflow, written only if the store does not contain it yet. */
   definition: DefinitionRecord;
   /**
-   * A second start with the same key returns the first run; `digest` tells whether both requests are equal.
+   * A second start with the same key returns the first run. `digest` identifies the request, so that a different
+   * request with that key is detected.
    */
   idempotency?: { key: string; digest: string; expiresAt: number } | undefined;
-  /** The tenant's limits; absent: none. Children of a run are started without limits. */
+  /** The tenant's limits. Child runs are started without limits. */
   limits?: { concurrent: number | null; perDay: number | null; perMonth: number | null } | undefined;
-  /** UTC day whose quota the run counts towards: `2030-01-31`. */
+  /** UTC day whose quota counts the run, such as `2030-01-31`. */
   day: string;
   strategy?: ConcurrencyStrategy | undefined;
   /** Finished jobs, steps and attempts copied from another run. */
@@ -52,13 +53,13 @@ export type StartResult =
   | { outcome: 'over'; limit: 'concurrent' | 'perDay' | 'perMonth' | 'key' };
 
 /**
- * Changes of a run by its owner, in one transaction. With `expect.fence` null the run is claimed: succeeds
- * only if it has no owner and the boot in `run.fence` lives. A claim always has a `run`.
+ * Changes of a run by its owner, in one transaction. A write with `expect.fence` null claims the run: it must have
+ * `run`, and succeeds only if the run has no owner and the boot in `run.fence` is alive.
  */
 export interface RunWrite {
   seq: number;
   expect: { fence: number | null; status: RunStatus };
-  /** Null when the run's own fields did not change. */
+  /** Changed fields of the run; null when only its jobs, steps or events changed. */
   run: RunProgress | null;
   jobs: JobRecord[];
   steps: StepRecord[];
@@ -67,9 +68,7 @@ export interface RunWrite {
   logs: LogLineRecord[];
   /** Inbox entries that steps consumed. */
   taken: Array<{ n: number; by: string }>;
-  /**
-   * The latest inbox entry that the owner has seen: a run that starts to wait is woken for any later one.
-   */
+  /** Number of the latest inbox entry that the owner has read. A waiting run is woken for any later entry. */
   inboxSeen: number;
   /** Id of the parent run if one of its steps waits for the end of this run. */
   wakeParent: string | null;
@@ -77,7 +76,7 @@ export interface RunWrite {
 }
 
 export interface WriteResult {
-  /** False: another owner holds the run, and nothing was written. */
+  /** False when another owner holds the run, in which case nothing was written. */
   applied: boolean;
   /** Runs that became ready because this write released their concurrency key. */
   promoted: RunRecord[];
@@ -88,18 +87,18 @@ export interface LoadedRun {
   run: RunRecord;
   jobs: JobRecord[];
   steps: StepRecord[];
-  /** Unused input, oldest first. */
+  /** Unused inbox entries, oldest first. */
   inbox: InboxRecord[];
 }
 
 export interface RunFilter {
-  /** Default: both. */
+  /** Kind of the returned runs; both kinds when undefined. */
   kind?: 'workflow' | 'job' | undefined;
   status?: RunStatus | undefined;
-  /** Runs, and clean-ups, with this wait reason. */
+  /** Matches waiting runs, and runs in clean-up, that have this wait reason. */
   waitingReason?: WaitReason | undefined;
   workflowId?: string | undefined;
-  /** Only runs older than this `seq`. */
+  /** Matches only runs with a lower `seq`. */
   before?: number | undefined;
   limit: number;
 }
@@ -116,13 +115,16 @@ export interface RunStore {
   keyed(tenantId: string, key: string, now: number): Promise<KeyedRun | undefined>;
   write(write: RunWrite): Promise<WriteResult>;
   load(seq: number): Promise<LoadedRun | undefined>;
-  /** Returns undefined also for a run of another tenant. With `tenantId` null, all tenants are searched. */
+  /**
+   * Returns undefined for an unknown run and for a run of another tenant. With `tenantId` null, all tenants are
+   * searched.
+   */
   find(tenantId: string | null, id: string): Promise<RunRecord | undefined>;
   /** Returns the given runs, of any tenant, that have ended. */
   finished(ids: readonly string[]): Promise<RunRecord[]>;
   /**
-   * Newest first. A page may be short or empty before the last one, since each call scans a bounded number of
-   * rows; continue with `next`.
+   * Returns runs newest first. Each call scans a bounded number of rows, so a page may be short or empty although
+   * more follow; continue with `next`.
    */
   list(tenantId: string, filter: RunFilter): Promise<{ runs: RunRecord[]; next: number | null }>;
   attempts(seq: number): Promise<AttemptRecord[]>;
@@ -132,10 +134,9 @@ export interface RunStore {
   /** Returns the ids of unfinished child runs. */
   openChildren(id: string): Promise<string[]>;
   /**
-   * Adds an entry to the inbox and wakes the run. `ended`: the run has finished. `taken`: with `once`, an
-   * entry of that kind and name exists. `full`: the signal exceeds `most` unused entries or `mostBytes`. With
-   * a `repeat`, `repeated` when the same key and digest arrived before, even after the run's end; `different`
-   * for another digest.
+   * Adds an entry to the inbox and wakes the run. Returns `taken` when `once` is set and such an entry exists, and
+   * `full` above `most` entries or `mostBytes`. A `repeat` key seen before gives `repeated` or, with another digest,
+   * `different`.
    */
   deliver(
     seq: number,
@@ -149,13 +150,10 @@ export interface RunStore {
   ): Promise<
     { outcome: 'delivered'; n: number } | { outcome: 'ended' | 'taken' | 'full' | 'repeated' | 'different' }
   >;
-  /** Whether an entry with this idempotency key was delivered to the run. */
+  /** Returns whether an entry with this idempotency key was delivered to the run. */
   wasDelivered(seq: number, key: string): Promise<boolean>;
-  /**
-   * Starts to cancel an idle run that has started: its clean-up is due. Returns false when the run is claimed
-   * or has ended.
-   */
+  /** Starts the clean-up of an idle run that is to be cancelled. Returns false when the run is claimed or has ended. */
   beginCleanUp(seq: number, at: number): Promise<boolean>;
-  /** Cancels an idle run with all its parts. Returns false when the run is claimed or has ended. */
+  /** Cancels an idle run with its jobs and steps. Returns false when the run is claimed or has ended. */
   cancelIdle(seq: number, at: number): Promise<{ cancelled: boolean; promoted: RunRecord[] }>;
 }

@@ -2,7 +2,7 @@ import type { RunError, RunStatus } from '../../contracts/index.ts';
 import type { DefinitionRecord, RunRecord, ScheduleRecord } from './workflow-records.ts';
 import type { ConcurrencyStrategy, RunStore } from './workflow-runs.ts';
 
-/** Runs with at least `crashes` crashes are suspects; `killsPerCrash` kills count as one crash. */
+/** Threshold of suspect runs: those with at least `crashes` crashes, where `killsPerCrash` kills count as one crash. */
 export interface SuspectLimit {
   crashes: number;
   killsPerCrash: number;
@@ -10,26 +10,25 @@ export interface SuspectLimit {
 
 /** Queue of the runs to claim next. With a `SuspectLimit`, only `nextSuspect` returns suspects. */
 export interface RunQueue {
-  /** Tenants with a ready run. */
+  /** Returns the tenants that have a ready run. */
   tenants(): Promise<string[]>;
-  /** A tenant's ready runs in queue order. */
+  /** Returns a tenant's ready runs in queue order. */
   ready(tenantId: string, limit: number, suspects?: SuspectLimit): Promise<RunRecord[]>;
   /**
-   * Runs whose `wakeAt` has passed, most overdue first. The given tenants are skipped; the others take turns.
+   * Returns runs whose `wakeAt` has passed, most overdue first. The given tenants are skipped; the others take turns.
    */
   due(now: number, limit: number, except?: readonly string[], suspects?: SuspectLimit): Promise<RunRecord[]>;
-  /** The first `wakeAt` after a time; for suspects the first after `now`. */
+  /** Returns the first `wakeAt` after a time. For suspects, it is the first one after `now`. */
   nextWake(after: number, suspects?: SuspectLimit & { now: number }): Promise<number | null>;
-  /** A suspect that is ready, else the most overdue one. The given tenants are skipped. */
+  /** Returns a suspect run that is ready, otherwise the most overdue suspect. The given tenants are skipped. */
   nextSuspect(
     now: number,
     suspects: SuspectLimit,
     except?: readonly string[],
   ): Promise<RunRecord | undefined>;
   /**
-   * Releases a scheduled run at its time: it becomes ready or, if its concurrency key is occupied, follows
-   * its strategy; `reject` ends it as `refused` says. `supersedes` as in StartResult. Undefined when the run
-   * is no longer scheduled.
+   * Makes a scheduled run ready at its time. If its concurrency key is occupied, its strategy applies instead;
+   * `reject` ends the run as given by `refused`. Returns undefined when the run is no longer scheduled.
    */
   release(
     seq: number,
@@ -48,11 +47,11 @@ export interface RunQueue {
 /** Returns whether a run has crashed the service often enough to be failed. */
 export type IsPoison = (run: Pick<RunRecord, 'crashes' | 'kills'>) => boolean;
 
-/** Owners of runs. The number of a boot is the fence token of its writes. */
+/** Boots of the service, which own runs. The number of a boot is the fence token of its writes. */
 export interface BootStore {
   /**
-   * Starts a boot. `exclusive`: the file is locked, so every earlier boot is dead; otherwise those with an
-   * expired lease are.
+   * Starts a boot. With `exclusive`, the file is locked, so every earlier boot is declared dead; otherwise only boots
+   * with an expired lease are.
    */
   begin(boot: {
     bootId: string;
@@ -60,7 +59,7 @@ export interface BootStore {
     now: number;
     leaseMs: number;
     exclusive: boolean;
-    /** True when the previous boot crashed rather than being killed from outside. */
+    /** True when the previous boot crashed by itself; false when it was killed from outside. */
     hadFault: boolean;
     /**
      * Processes killed by the kernel for lack of memory. An increase since its last report also counts as a
@@ -80,7 +79,7 @@ export interface BootStore {
   interrupt(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]>;
   /** Queues at most `limit` interrupted runs ahead of others; fails poison runs. */
   resume(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]>;
-  /** When an earlier boot was last known alive: its end, or its last lease renewal. Null: no earlier boot. */
+  /** Returns when an earlier boot ended or last renewed its lease; null when there was no earlier boot. */
   lastAlive(leaseMs: number): Promise<number | null>;
   /**
    * Wakes clean-ups without an owner. Extends the time limits of clean-ups and jobs by the downtime from `aliveAt` to
@@ -88,13 +87,13 @@ export interface BootStore {
    */
   resumeCleanUps(times: { aliveAt: number; now: number; wakeAt: number }): Promise<void>;
   /**
-   * Ids of unfinished runs that a dead boot had to cancel: their parent has ended, or another run takes their
-   * concurrency key.
+   * Returns ids of unfinished runs that a dead boot should have cancelled: their parent has ended, or another run
+   * takes their concurrency key.
    */
   leftToCancel(): Promise<string[]>;
 }
 
-/** Ids of loaded workflows and plugins, whose schedules are all known. */
+/** Ids of loaded workflows and plugins. Only their schedules may be replaced. */
 export interface ScheduleOwners {
   workflows: ReadonlySet<string>;
   plugins: ReadonlySet<string>;
@@ -113,7 +112,7 @@ export interface ScheduleStore {
   list(tenantId: string): Promise<ScheduleRecord[]>;
   find(tenantId: string, id: string): Promise<ScheduleRecord | undefined>;
   due(now: number): Promise<ScheduleRecord[]>;
-  /** The first due time after `now`. */
+  /** Returns the first due time after `now`. */
   nextAt(now: number): Promise<number | null>;
   /** Records that all times up to `lastAt` have been handled. */
   served(
@@ -131,19 +130,19 @@ export interface WorkflowStore {
   schedules: ScheduleStore;
   definition(hash: string): Promise<DefinitionRecord | undefined>;
   /**
-   * Checks `limit` runs after `seq` `after`, and deletes those that ended before `finishedBefore`, with their
-   * parts.
+   * Deletes runs that ended before `finishedBefore`, with their jobs, steps and events. Checks at most `limit` runs,
+   * starting after the run number `after`.
    */
   prune(options: { finishedBefore: number; after: number; limit: number }): Promise<{
     pruned: number;
-    /** Where to continue; null once every older run has been checked. */
+    /** Run number to continue after; null once every older run has been checked. */
     next: number | null;
-    /** Definitions of the remaining runs. */
+    /** Ids of the definitions that the remaining runs use. */
     inUse: string[];
   }>;
   /**
-   * Deletes expired idempotency keys and run counts that no limit needs; a result below `limit` means none
-   * are left.
+   * Deletes at most `limit` expired idempotency keys and unneeded run counts. Returns less than `limit` when none are
+   * left.
    */
   pruneKeys(options: { now: number; limit: number }): Promise<number>;
   /**

@@ -6,7 +6,7 @@ interface Answered {
   $metadata?: { httpStatusCode?: number };
 }
 
-/** Returns true when the object does not exist. A missing bucket also answers 404 but is a config error. */
+/** Returns true when the object does not exist. A missing bucket also answers 404, but that is a config error. */
 export function isAbsent(thrown: unknown): boolean {
   const { name } = (thrown ?? {}) as Answered;
   return name === 'NoSuchKey' || name === 'NotFound';
@@ -22,7 +22,8 @@ const BY_NAME: Record<string, string> = {
 };
 
 /**
- * Translates errors of the bucket and the network. The request is never quoted: its headers hold credentials.
+ * Translates errors of the bucket and the network. Messages never quote the request, because its headers hold
+ * credentials.
  */
 export function s3Error(thrown: unknown, { bucket, endpoint }: S3StorageConfig): PlatformError {
   if (thrown instanceof PlatformError) return thrown;

@@ -21,7 +21,7 @@ export async function s3Objects(config: S3StorageConfig, env: Environment): Prom
   const folderOf = ({ tenant, namespace }: ObjectScope): string =>
     `${root}${encodeURIComponent(tenant)}/${encodeURIComponent(namespace)}/`;
 
-  /** Returns undefined when the object does not exist. */
+  /** Runs a request and returns undefined when the object does not exist. */
   async function ask<Reply>(call: () => Promise<Reply>): Promise<Reply | undefined> {
     try {
       return await call();
@@ -56,7 +56,7 @@ export async function s3Objects(config: S3StorageConfig, env: Environment): Prom
       });
     },
     async delete(scope, key) {
-      // S3's delete does not report whether the object existed.
+      // S3's delete does not report whether the object existed, so this is checked first.
       if (!(await stat(scope, key))) return false;
       const Key = folderOf(scope) + key;
       await ask(() => client.send(new sdk.DeleteObjectCommand({ Bucket, Key })));

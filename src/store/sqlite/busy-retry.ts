@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isBusy } from './store-error.ts';
 
 /**
- * Maximum time that SQLite itself waits for a lock. It blocks the event loop, so it covers one commit of
- * another process at most.
+ * Maximum time that SQLite itself waits for a lock. The wait blocks the event loop, so it is only as long as one
+ * commit of another process.
  */
 export const BLOCKING_WAIT_MS = 15;
 

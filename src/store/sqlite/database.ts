@@ -19,7 +19,7 @@ export interface DatabaseOptions {
   /** Total time a call waits for another process's lock before it rejects; default 10 s. */
   busyTimeoutMs?: number;
   /**
-   * Page size of a new file: larger suits large appended rows, the default 4096 suits small rows in random
+   * Page size of a new file. Larger pages suit large appended rows; the default of 4096 suits small rows in random
    * order.
    */
   pageBytes?: number;
@@ -28,9 +28,9 @@ export interface DatabaseOptions {
    * consistent.
    */
   losable?: boolean;
-  /** Syncs commits off the event loop; promises settle no earlier than without it. */
+  /** Syncs commits off the event loop. Promises still settle only once the commit is on disk. */
   syncBeside?: boolean;
-  /** A SQLite extension to load. */
+  /** Path of a SQLite extension to load. */
   extension?: string;
 }
 
@@ -105,7 +105,7 @@ function requireCurrent(file: string, version: number, migrations: Migrations): 
 }
 
 function configure(sqlite: Sqlite.Database, pageBytes: number, losable: boolean): void {
-  // Must come first: it has no effect once the file has pages.
+  // The page size must be set first, because it has no effect once the file has pages.
   sqlite.pragma(`page_size = ${pageBytes}`);
   configureConnection(sqlite);
   if (losable) sqlite.pragma('synchronous = normal');

@@ -10,7 +10,7 @@ export interface GroupCommit {
   write<T>(work: () => T): Promise<T>;
   /** Resolves once all commits so far are on disk: a query may have read data that is not synced yet. */
   synced(): Promise<void>;
-  /** Resolves when the queue is empty. */
+  /** Resolves when no writes are queued. */
   idle(): Promise<void>;
 }
 
@@ -21,7 +21,9 @@ interface Write extends Work {
 
 type Outcome = { value: unknown } | { error: unknown };
 
-/** Maximum writes per transaction; bounds how long one blocks the event loop to some ten milliseconds. */
+/**
+ * Maximum writes per transaction. It limits how long one transaction blocks the event loop to some ten milliseconds.
+ */
 const MAX_BATCH = 512;
 
 /**
@@ -96,7 +98,7 @@ function settle(write: Write, outcome: Outcome): void {
   else write.resolve(outcome.value);
 }
 
-/** A unit of a transaction; GroupCommit documents its constraints. */
+/** A write within a transaction. GroupCommit documents its constraints. */
 interface Work {
   work: () => unknown;
 }
@@ -139,7 +141,7 @@ export function transactions(sqlite: Sqlite.Database) {
   }
 
   return {
-    /** All or nothing: throws the error of the first failing write. */
+    /** Commits all writes or none, and throws the error of the first failing write. */
     runBatch: (batch: readonly Work[]) => transaction(() => batch.map(({ work }) => ({ value: work() }))),
     /** Each write succeeds or fails separately; throws only when the whole transaction fails. */
     runSeparately: (batch: readonly Work[]) => transaction(() => batch.map(guarded)),

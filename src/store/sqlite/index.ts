@@ -21,18 +21,18 @@ export { threadedVectorStore } from './state/vectors-thread.ts';
 export { sqliteWorkflowStore, WORKFLOW_FILE } from './workflow/store.ts';
 
 export interface SqliteStoreOptions {
-  /** The data folder; created with mode 0700 if missing. */
+  /** The data folder, which is created with mode 0700 if it is missing. */
   dataDir: string;
   clock: Clock;
   logger: Logger;
   /**
-   * Whether other processes have the file open too; default true. If not, in-memory state replaces reads of
-   * the file.
+   * Whether other processes also have the file open; default true. If not, in-memory state replaces reads of the
+   * file.
    */
   shared?: boolean;
   /**
-   * Whether to recover the journal of an earlier process; only the first of several processes does. Default
-   * true.
+   * Whether to recover the journal of an earlier process; default true. Of several processes, only the first one
+   * does.
    */
   recovers?: boolean;
   /** Limits of the inbox journal of an unshared store. */

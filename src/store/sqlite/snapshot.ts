@@ -8,9 +8,9 @@ import { storeError } from './store-error.ts';
 const STEP_PAGES = 2000;
 const WAIT_MS = 5000;
 
-/** A consistent view of a database at one moment. Does not block writers. */
+/** A consistent view of a database at one moment. Holding a snapshot does not block writers. */
 export interface Snapshot {
-  /** Schema version: the number of applied migrations. */
+  /** Schema version of the file, which is the number of applied migrations. */
   schema: number;
   /** Copies the database into a new file with mode 0600. */
   copyTo(target: string): Promise<void>;
@@ -49,11 +49,11 @@ export function openSnapshot(file: string, migrations: Migrations): Snapshot {
 export interface Inspection {
   schema: number;
   knownSchema: number;
-  /** Errors that SQLite reports; empty for an intact file. */
+  /** Errors that SQLite reports. The list is empty for an intact file. */
   faults: string[];
 }
 
-/** Checks the structure of a whole file; safe during writes. Throws STORE_ERROR. */
+/** Checks the structure of a whole file. Other processes may write during the check. Throws STORE_ERROR. */
 export function inspectDatabase(file: string, migrations: Migrations): Inspection {
   const sqlite = openForReading(file);
   try {
@@ -68,7 +68,7 @@ export function inspectDatabase(file: string, migrations: Migrations): Inspectio
   }
 }
 
-/** Returns the encrypted webhook secrets of an `svc.db`; safe during writes. Throws STORE_ERROR. */
+/** Returns the encrypted webhook secrets of an `svc.db`. Other processes may write meanwhile. Throws STORE_ERROR. */
 export function sealedSecrets(file: string): string[] {
   const sqlite = openForReading(file);
   try {
