@@ -37,7 +37,7 @@ const S3Storage = z.strictObject({
   maxObjectBytes: objectBytes,
 });
 
-/** US dollars per million tokens. */
+/** A price in US dollars per million tokens. */
 const Price = z.strictObject({
   inputPerMillion: z.number().min(0),
   outputPerMillion: z.number().min(0).default(0),
@@ -54,7 +54,7 @@ const endpoint = {
   prices: z.record(z.string().min(1), Price).default({}),
 };
 
-/** Model tier of calls that do not name one. */
+/** The model tier that is used for calls that do not specify a tier. */
 export const DEFAULT_TIER = 'default';
 
 const LanguageModel = z.strictObject({

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 import { followLimit, followQuery, offsetPage, offsetQuery, tenantQuery } from './logs.ts';
 
-/** `schema` of every event. @spec Versioning */
+/** Value of the `schema` field in every analytics event. @spec Versioning */
 export const ANALYTICS_SCHEMA = 'svc.v1';
 
-/** @spec Analytics event */
+/** An analytics event as it is stored and returned. @spec Analytics event */
 export const AnalyticsEvent = z
   .object({
     id: z.string(),

@@ -9,7 +9,7 @@ export class CancelledError extends Error {
   readonly code = 'CANCELLED';
   /** Tells whether the run was cancelled or exceeded its time limit. */
   readonly reason: 'cancelled' | 'timed_out';
-  /** The step whose `await` rejected. */
+  /** Id of the step whose `await` was rejected. */
   readonly step: string;
   readonly details: Record<string, unknown>;
 

@@ -15,7 +15,10 @@ export const Client = z.object({
 });
 export type Client = z.infer<typeof Client>;
 
-/** @spec Client credentials and token pair; docs/gateway.md "Who may call" */
+/**
+ * Creates credentials with which a client obtains access tokens. @spec Client credentials and token pair;
+ * docs/gateway.md "Who may call"
+ */
 export const createClientCredentials = endpoint({
   method: 'POST',
   path: '/api/v1/clients',

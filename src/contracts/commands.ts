@@ -50,7 +50,7 @@ export const getCommand = endpoint({
   errors: ['PLUGIN_NOT_FOUND', 'NOT_FOUND'],
 });
 
-/** Used by `svc run`; for operators. @spec docs/plugins.md "Commands" */
+/** Executes a plugin command for `svc run`. Only operators may call it. @spec docs/plugins.md "Commands" */
 export const runCommand = endpoint({
   method: 'POST',
   path: '/api/v1/commands/:pluginId/:commandId',

@@ -38,18 +38,18 @@ export type Health = z.infer<typeof Health>;
 
 const healthReply = { summary: 'Whether this service is alive', tags: ['health'], reply: Health } as const;
 
-/** @spec Health, metrics, specification */
+/** Reports the health of a service. @spec Health, metrics, specification */
 export const health = endpoint({ method: 'GET', path: '/health', ...healthReply });
-/** @spec Health, metrics, specification */
+/** Reports the same health as `/health`, under the path of the API. @spec Health, metrics, specification */
 export const apiHealth = endpoint({ method: 'GET', path: '/api/v1/health', ...healthReply });
 
-/** A date and time with `Z` or an offset; parsed to epoch milliseconds. */
+/** A date and time with `Z` or an offset. The schema converts it to epoch milliseconds. */
 export const IsoTime = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 
-/** Latest time a JavaScript Date can represent. */
+/** The latest time that a JavaScript Date can represent. */
 const MAX_EPOCH_MS = 8.64e15;
 
-/** A time in a request body; parsed to epoch milliseconds. */
+/** A time in a request body. The schema converts it to epoch milliseconds. */
 export const Moment = z
   .union([z.number().int().min(0).max(MAX_EPOCH_MS), IsoTime], {
     error:
@@ -57,15 +57,15 @@ export const Moment = z
   })
   .describe('Epoch milliseconds, or an ISO 8601 date and time with Z or an offset');
 
-/** For numbers in a query: rejects an empty value, which coercion would read as 0. */
+/** Rejects an empty number in a query, because coercion would convert it to 0. */
 export function notBlank<Schema extends z.ZodType>(schema: Schema) {
   return z.preprocess((value) => (value === '' ? Number.NaN : value), schema);
 }
 
-/** Query of a list without filters: unknown parameters are rejected, not ignored. */
+/** Query of a list without filters. It rejects unknown parameters, because ignoring a filter would return too much. */
 export const NoFilters = z.strictObject({}).prefault({});
 
-/** A page of a list; `nextCursor` is null on the last one. */
+/** Returns the schema of a page of a list. `nextCursor` is null on the last page. */
 export function page<Item extends z.ZodType>(item: Item) {
   return z.object({ items: z.array(item), nextCursor: z.string().nullable() });
 }

@@ -10,7 +10,7 @@ const Ms = z.number().int().positive();
 const PerMinute = z.number().int().positive().nullable().default(null);
 const HttpUrl = z.url({ protocol: /^https?$/, abort: true });
 
-/** Public base URL of the gateway; paths are appended. @spec Webhook admin API */
+/** The public base URL of the gateway, to which URL paths are appended. @spec Webhook admin API */
 export const PublicUrl = HttpUrl.regex(
   /^[^:]+:\/\/[^/?#@]+(?:\/[^?#]*)?$/,
   'must have no credentials, query or fragment, because webhook paths are appended',
@@ -41,10 +41,13 @@ const upstream = (prefix: string | string[], websocket = false) =>
     websocket: z.boolean().default(websocket),
   });
 
-/** Control characters except tab, which headers may contain. */
+/** Matches control characters except the tab, which HTTP headers may contain. */
 const CONTROL = /[^\P{Cc}\t]/u;
 
-/** A bearer token; must be sendable in a header. Whitespace is significant. @spec Static token entry */
+/**
+ * A bearer token. Only characters that a header can carry are allowed, and whitespace is significant. @spec Static
+ * token entry
+ */
 const StaticToken = z
   .string()
   .min(1)
@@ -53,10 +56,10 @@ const StaticToken = z
     error: 'must not contain control characters, which headers cannot carry',
   });
 
-/** @spec Static token entry */
+/** A static token with the identity that it authenticates. @spec Static token entry */
 export const StaticTokenEntry = z.strictObject({ hostId: ChosenHostId, namespaceId: NamespaceId });
 
-/** External issuer whose tokens are accepted (RS256, ES256). @spec docs/plugins.md "Routes" */
+/** An external issuer of tokens that the gateway accepts, signed with RS256 or ES256. @spec docs/plugins.md "Routes" */
 export const OAuthIssuer = z.strictObject({
   issuer: HttpUrl,
   jwksUri: HttpUrl.refine(
@@ -210,5 +213,5 @@ export const PlatformConfig = z.strictObject({
 });
 export type PlatformConfig = z.infer<typeof PlatformConfig>;
 
-/** Key of the config file with overlays by profile name. */
+/** Key of the config file under which the profiles and their overrides are listed. */
 export const PROFILES_KEY = 'profiles';

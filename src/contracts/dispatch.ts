@@ -49,7 +49,10 @@ export const DispatchRequest = z.object({
 });
 export type DispatchRequest = z.infer<typeof DispatchRequest>;
 
-/** Authenticated by the internal secret instead of a Bearer token; 403 otherwise. @spec Authentication 6 */
+/**
+ * Executes a handler for another service. Requires the internal secret instead of a Bearer token, else answers 403.
+ * @spec Authentication 6
+ */
 export const internalDispatch = endpoint({
   method: 'POST',
   path: '/internal/dispatch',

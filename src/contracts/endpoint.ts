@@ -48,11 +48,11 @@ export interface Validated<E extends Endpoint> {
 export type ReplyOf<E extends Endpoint> =
   E extends Endpoint<z.ZodType, z.ZodType, z.ZodType, infer R> ? z.output<R> : never;
 
-/** Return type of a handler: the reply before defaults are filled in. */
+/** Return type of a handler: the reply before the schema adds default values. */
 export type ReplyInput<E extends Endpoint> =
   E extends Endpoint<z.ZodType, z.ZodType, z.ZodType, infer R> ? z.input<R> : never;
 
-/** Request parts a caller must pass: those the endpoint declares. */
+/** The request parts that the endpoint declares and that a caller must pass. */
 export type CallInput<E extends Endpoint> =
   E extends Endpoint<infer P, infer Q, infer B, z.ZodType>
     ? (undefined extends z.input<P> ? { params?: z.input<P> } : { params: z.input<P> }) &

@@ -6,12 +6,12 @@ import { Permissions, SchemaRef } from './plugin-manifest.ts';
 export const HostKind = z.enum(['rest', 'webhook', 'cli', 'workflow', 'job', 'validator', 'plugin']);
 export type HostKind = z.infer<typeof HostKind>;
 
-/** HTTP request of a delivery. */
+/** The HTTP request that delivered a webhook event. */
 const WebhookRequest = z.object({
   method: z.string(),
-  /** Path as received, without the query. */
+  /** The request path as received, without the query. */
   path: z.string(),
-  /** Query parameters; a repeated parameter has all its values. */
+  /** Query parameters. A parameter that was repeated has an array of all its values. */
   query: z.record(z.string(), z.union([z.string(), z.array(z.string())])),
   /** Headers with lower-case names; values of a repeated header are joined by `, `. */
   headers: z.record(z.string(), z.string()),
@@ -63,7 +63,7 @@ export const ExecutionRequest = z.object({
   tenantId: z.string(),
   requestId: z.string(),
   traceId: z.string(),
-  /** Span id of this execution, followed by the id of its parent span. */
+  /** Span id of this execution, followed by the span id of its parent. */
   spanId: z.string().optional(),
   parentSpanId: z.string().optional(),
   config: z.record(z.string(), z.unknown()),

@@ -4,26 +4,26 @@ import { ExecutionRequest } from './execution.ts';
 /** Version of the frames below; a hello with another version is rejected. */
 export const HOST_PROTOCOL = 1;
 
-/** @spec docs/decisions/0023 */
+/** Limits of the WebSocket between agent and gateway. @spec docs/decisions/0023 */
 export const HOST_SOCKET = {
   path: '/hosts/connect',
-  /** Time limit from the upgrade to a valid hello. */
+  /** Time limit between the WebSocket upgrade and a valid hello frame. */
   helloMs: 5000,
   heartbeatMs: 15_000,
   /** Heartbeats without any frame after which the peer counts as gone. */
   maxMissedHeartbeats: 3,
-  /** Maximum size of one WebSocket message. */
+  /** Maximum size of one WebSocket message in bytes. */
   messageBytes: 1024 * 1024,
   /**
    * Longer frames are split into parts of this many characters, at most 192 KiB in UTF-8. The last part may be
    * shorter.
    */
   partChars: 64 * 1024,
-  /** Maximum frame of an agent, all parts together: the same limit as for a runner. */
+  /** Maximum size of an agent's frame, over all its parts. Runners have the same limit. */
   agentFrameBytes: 8 * 1024 * 1024,
-  /** Maximum frame of the gateway: the largest input that may wait for a worker. */
+  /** Maximum size of a gateway's frame. It equals the largest input that may wait for a worker. */
   gatewayFrameBytes: 64 * 1024 * 1024,
-  /** Flow control window of one stream between agent and gateway. */
+  /** Size of the flow control window of one stream between agent and gateway. */
   streamWindowBytes: 1024 * 1024,
 } as const;
 
@@ -64,12 +64,12 @@ export type HelloFrame = z.infer<typeof HelloFrame>;
 /** Part of a frame's text. Parts arrive in order, one split frame at a time; unsplit frames may come between them. */
 export const PartFrame = z.object({
   type: z.literal('part'),
-  /** Frame number, counted by its sender. */
+  /** Number of the frame. Each side counts the frames that it sends. */
   frame: z.number().int().nonnegative(),
-  /** Index of the part in its frame, counted from 0. */
+  /** Index of the part within its frame, starting at 0. */
   index: z.number().int().nonnegative(),
   last: z.boolean(),
-  /** The execution the frame belongs to. */
+  /** Id of the execution to which the frame belongs. */
   executionId: z.string().max(128).optional(),
   text: z.string().max(HOST_SOCKET.partChars),
 });
@@ -85,16 +85,16 @@ const FrameFailure = z.object({
 export const AGENT_FRAMES = {
   hello: HelloFrame,
   heartbeat: z.object({ type: z.literal('heartbeat'), at: z.number() }),
-  /** The agent is stopping: it finishes running executions and accepts no new ones. */
+  /** Announces that the agent is stopping: it finishes running executions and accepts no new ones. */
   drain: z.object({ type: z.literal('drain') }),
   auth: z.object({ type: z.literal('auth'), accessToken: z.string().min(1).max(8192) }),
-  /** `preparing` while the plugin is downloaded; `running` once the time limit of the handler starts. */
+  /** Reports `preparing` while the plugin is downloaded, and `running` once the time limit of the handler starts. */
   progress: z.object({
     type: z.literal('progress'),
     executionId: ExecutionId,
     state: z.enum(['preparing', 'running']),
   }),
-  /** The handler has started; sent only on request (`tellsBegun`). */
+  /** Reports that the handler has started. The agent sends it only if `tellsBegun` was set. */
   begun: z.object({ type: z.literal('begun'), executionId: ExecutionId }),
   log: z.object({
     type: z.literal('log'),
@@ -137,7 +137,7 @@ const ReplyOutcome = z.union([
 
 /** Frames from the gateway, by `type`. */
 export const GATEWAY_FRAMES = {
-  /** First frame. `hello` must answer it with a proof of the host's private key. */
+  /** The first frame of a connection. The agent must answer it with `hello` and a proof of the host's private key. */
   challenge: z.object({
     type: z.literal('challenge'),
     sessionId: z.string(),
@@ -160,7 +160,7 @@ export const GATEWAY_FRAMES = {
     request: HostExecution,
     /** Set when the caller accepts a stream as the result. */
     streams: z.literal(true).optional(),
-    /** Set when the caller waits in the queue and wants a `begun` frame. */
+    /** Set when the caller is queued and requests a `begun` frame. */
     tellsBegun: z.literal(true).optional(),
   }),
   /** Grants credit for `bytes` more of a stream. The agent sends nothing without credit. */

@@ -22,7 +22,7 @@ export const pageQuery = {
 
 export const HostStatus = z.enum(['online', 'offline', 'revoked']);
 
-/** @spec docs/gateway.md "Who may call" */
+/** A registered host that may connect to the gateway. @spec docs/gateway.md "Who may call" */
 export const Host = z.object({
   hostId: z.string(),
   clientId: z.string(),
@@ -96,7 +96,7 @@ export const getHost = endpoint({
   errors: ['UNAUTHORIZED', 'HOST_NOT_FOUND'],
 });
 
-/** @spec Gateway: authentication and hosts */
+/** Revokes a host, which can no longer authenticate. @spec Gateway: authentication and hosts */
 export const revokeHost = endpoint({
   method: 'DELETE',
   path: '/api/v1/hosts/:hostId',

@@ -11,7 +11,7 @@ export const PluginId = z
   .brand('PluginId');
 export type PluginId = z.infer<typeof PluginId>;
 
-/** Event name of a webhook: one URL segment. */
+/** The event name of a webhook, which is one URL segment. */
 export const EventName = z
   .string()
   .min(1)
@@ -20,7 +20,9 @@ export const EventName = z
   .brand('EventName');
 export type EventName = z.infer<typeof EventName>;
 
-/** Instance of a `multi` webhook: any text except `.` and `..`, percent-encoded in the URL. */
+/**
+ * Id of an instance of a `multi` webhook. It may be any text except `.` and `..`, and is percent-encoded in the URL.
+ */
 export const InstanceId = z
   .string()
   .min(1)
@@ -29,7 +31,7 @@ export const InstanceId = z
   .brand('InstanceId');
 export type InstanceId = z.infer<typeof InstanceId>;
 
-/** A tenant: `namespaceId` in tokens, tenant id in `X-Tenant-ID`. */
+/** Id of a tenant. Tokens carry it as `namespaceId`, and requests as `X-Tenant-ID`. */
 export const NamespaceId = z
   .string()
   .max(128, 'must be at most 128 characters long')
@@ -40,7 +42,7 @@ export const NamespaceId = z
   .brand('NamespaceId');
 export type NamespaceId = z.infer<typeof NamespaceId>;
 
-/** Identity of the caller in tokens: `ci`, `host_01…`, `container:<execution_id>`. */
+/** Id of the caller in tokens, such as `ci`, `host_01…` or `container:<execution_id>`. */
 export const HostId = z
   .string()
   .max(256)
@@ -52,7 +54,7 @@ export type HostId = z.infer<typeof HostId>;
 export const CONTAINER_HOST_PREFIX = 'container:';
 /** Host id prefix of callers with a token of an external issuer: `oauth:<subject>`. */
 export const OAUTH_HOST_PREFIX = 'oauth:';
-/** Host id of unauthenticated callers. */
+/** Host id of all unauthenticated callers. */
 export const ANONYMOUS_HOST = 'anonymous';
 
 /** A host id that may be assigned by users. Ids that encode how a caller authenticated are reserved. */
@@ -61,7 +63,9 @@ export const ChosenHostId = HostId.refine(
   `must not be "${ANONYMOUS_HOST}" or start with "${CONTAINER_HOST_PREFIX}" or "${OAUTH_HOST_PREFIX}": these ids are reserved`,
 );
 
-/** One line of display text. Control characters and bidirectional overrides could spoof terminal output. */
+/**
+ * One line of display text. It excludes control characters and bidirectional overrides, which could spoof terminals.
+ */
 export const DisplayName = z
   .string()
   .min(1)
@@ -71,7 +75,7 @@ export const DisplayName = z
     'must be one line of text without control characters',
   );
 
-/** `<file>#<export>`: a file in the plugin's folder and one of its exports. */
+/** A reference `<file>#<export>` to an export of a file in the plugin's folder. */
 export const HandlerRef = z
   .string()
   .max(512)

@@ -4,9 +4,9 @@ export const LIMITS = {
   webhookRequestsPerMinute: 60,
   webhookProvisionsPerMinute: 10,
   webhookListsPerMinute: 60,
-  /** Maximum clock difference of a signed timestamp, past or future. */
+  /** Maximum difference between the clock and a signed timestamp, in either direction. */
   webhookToleranceSeconds: 300,
-  /** Invalid signatures per minute from one address, over all webhooks. */
+  /** Maximum number of invalid signatures per minute from one address, over all webhooks. */
   webhookFailuresPerMinute: 120,
   idempotencyWindowMs: 7 * 24 * 3600_000,
   secretGraceMs: 24 * 3600_000,
@@ -21,20 +21,22 @@ export const LIMITS = {
   /** Time limit between two chunks of a body. */
   bodyIdleMs: 30_000,
   keepAliveMs: 60_000,
-  /** Maximum client message through a proxied WebSocket, in bytes on the wire. */
+  /** Maximum size of a client's message on a proxied WebSocket, in bytes on the wire. */
   webSocketMessageBytes: 1024 * 1024,
   jsonDepth: 512,
-  /** Maximum body read before authentication: logins, registrations. */
+  /** Maximum size of a body that is read before authentication, such as a login or a registration. */
   openBodyBytes: 64 * 1024,
   requestIdChars: 128,
   tokenChars: 8192,
 
-  /** Maximum value in the state service, as JSON in UTF-8. */
+  /** Maximum size of a value in the state service, as JSON in UTF-8. */
   stateValueBytes: 256 * 1024,
 
-  /** Maximum object of `ctx.storage`. As base64 it fits into a frame of the runner's channel. */
+  /**
+   * Maximum size of an object in `ctx.storage`. Encoded as base64, it still fits into a frame of the runner's channel.
+   */
   storageObjectBytes: 5 * 1024 * 1024,
 
-  /** Maximum output of a workflow step, in characters of JSON. */
+  /** Maximum size of a workflow step's output, in characters of JSON. */
   stepOutputChars: 1024 * 1024,
 } as const;

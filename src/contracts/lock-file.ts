@@ -10,13 +10,13 @@ export const LockEntry = z.strictObject({
   id: PluginId,
   version: z.string(),
   origin: PluginOrigin,
-  /** Plugin source as requested: `@acme/orders@^1`, a path, a URL. */
+  /** The plugin source as requested by the user: `@acme/orders@^1`, a path or a URL. */
   source: z.string(),
-  /** The result of resolving `source`: a tarball URL with its integrity, a commit, a path. */
+  /** The exact version to which `source` was resolved: a tarball URL with its integrity, a commit or a path. */
   resolved: z.string(),
-  /** For an installed plugin, the folder name below `.svc/plugins`; otherwise an absolute path. */
+  /** The folder name below `.svc/plugins` for an installed plugin, and an absolute path for others. */
   folder: z.string().min(1),
-  /** Hash over all files; null if the files may change (linked and project plugins). */
+  /** Hash over all files. It is null for linked and project plugins, because their files may change. */
   integrity: z.string().startsWith('sha512-').nullable(),
   installedAt: z.iso.datetime(),
   enabled: z.boolean(),

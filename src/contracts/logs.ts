@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { notBlank } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
-/** A stored log line. @spec Log record; Diagnostic events */
+/** A log line as it is stored. @spec Log record; Diagnostic events */
 export const LogRecord = z
   .object({
     level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']),
@@ -27,7 +27,7 @@ export const LogRecord = z
   .meta({ id: 'LogRecord' });
 export type LogRecord = z.infer<typeof LogRecord>;
 
-/** A list with offset pagination, for logs and analytics. */
+/** Returns the schema of a page of a list with offset pagination. Logs and analytics use it. */
 export function offsetPage<Item extends z.ZodType>(item: Item) {
   return z.object({
     items: z.array(item),
@@ -37,7 +37,7 @@ export function offsetPage<Item extends z.ZodType>(item: Item) {
   });
 }
 
-/** Tenant filter: callers see their own namespace; administrators see all unless they name one. */
+/** Filters by tenant. Callers see their own namespace. Administrators see all namespaces unless they specify one. */
 export const tenantQuery = z
   .string()
   .max(128)
@@ -52,7 +52,7 @@ export const offsetQuery = {
   offset: notBlank(z.coerce.number().int().min(0).default(0)),
 };
 
-/** Query parameters of lists that can be followed. */
+/** Query parameters of lists whose new records can be followed. */
 export const followQuery = {
   follow: z
     .enum(['0', '1', 'true', 'false'])
@@ -65,7 +65,7 @@ export const followQuery = {
     .optional()
     .describe('With follow: resume after this event id, like `Last-Event-ID`'),
 };
-/** Maximum number of existing records to return; with `follow`, 0 skips them. */
+/** Maximum number of existing records to return. With `follow`, 0 returns only new records. */
 export const followLimit = notBlank(z.coerce.number().int().min(0).max(1000).default(100));
 
 export const queryLogs = endpoint({

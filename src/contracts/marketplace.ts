@@ -4,7 +4,7 @@ import { endpoint } from './endpoint.ts';
 import { PluginId } from './ids.ts';
 import { PluginOrigin } from './lock-file.ts';
 
-/** A problem that disables a plugin or a part of it. `path` locates it in the manifest. */
+/** A problem that disables a plugin or a part of it. `path` is the location of the problem in the manifest. */
 export const PluginFault = z
   .object({ code: z.string(), path: z.string(), message: z.string() })
   .meta({ id: 'PluginFault' });
@@ -107,7 +107,7 @@ export const PlanChange = z
   .meta({ id: 'PluginPlanChange' });
 export type PlanChange = z.infer<typeof PlanChange>;
 
-/** Preview of an installation or update. Users consent to `manifestDigest`. */
+/** Preview of an installation or update. Users consent to it by its `manifestDigest`. */
 export const PluginPlan = z
   .object({
     id: z.string(),
@@ -122,7 +122,7 @@ export const PluginPlan = z
   .meta({ id: 'PluginPlan' });
 export type PluginPlan = z.infer<typeof PluginPlan>;
 
-/** `source`: an npm name with an optional range, a tarball, a folder or a git URL. */
+/** Installs a plugin. `source` is an npm name with an optional range, a tarball, a folder or a git URL. */
 export const installPlugin = endpoint({
   method: 'POST',
   path: '/api/v1/marketplace/plugins',
@@ -199,7 +199,7 @@ export const enablePlugin = endpoint({
   errors: ['FORBIDDEN', 'PLUGIN_NOT_FOUND'],
 });
 
-/** @spec Plugin enabled flag */
+/** Disables a plugin for all services. @spec Plugin enabled flag */
 export const disablePlugin = endpoint({
   method: 'POST',
   path: '/api/v1/marketplace/plugins/:pluginId/disable',

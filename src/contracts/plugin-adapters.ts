@@ -4,7 +4,7 @@
 export interface StoredObject {
   key: string;
   bytes: number;
-  /** Epoch ms. */
+  /** Time of the last change in epoch milliseconds. */
   modifiedAt: number;
 }
 
@@ -14,14 +14,14 @@ export interface StoredObject {
  * the manifest), ADAPTER_NOT_CONFIGURED, VALIDATION_ERROR (the key), PAYLOAD_TOO_LARGE and QUOTA_EXCEEDED.
  */
 export interface StorageAccess {
-  /** Undefined if the object does not exist. */
+  /** Returns the content of an object, or undefined if the object does not exist. */
   read(key: string): Promise<Uint8Array | undefined>;
   /** Writes an object; text is written as UTF-8. */
   write(key: string, data: Uint8Array | ArrayBuffer | string): Promise<void>;
   /** Resolves to true if an object was deleted. */
   delete(key: string): Promise<boolean>;
   exists(key: string): Promise<boolean>;
-  /** Undefined if the object does not exist. */
+  /** Returns the metadata of an object, or undefined if the object does not exist. */
   stat(key: string): Promise<StoredObject | undefined>;
   /** Returns objects by key prefix, in key order; 100 per page by default, at most 1,000. */
   list(options?: {
@@ -31,11 +31,11 @@ export interface StorageAccess {
   }): Promise<{ items: StoredObject[]; nextCursor: string | null }>;
 }
 
-/** A message of a conversation. */
+/** A message of a conversation with a language model. */
 export type LlmMessage =
   | { role: 'system' | 'user'; content: string }
   | { role: 'assistant'; content: string; toolCalls?: LlmToolCall[] }
-  /** Result of a tool; `toolCallId` is the id of the call. */
+  /** Result of a tool call. `toolCallId` is the id of that call. */
   | { role: 'tool'; content: string; toolCallId: string };
 
 export interface LlmTool {
@@ -52,10 +52,10 @@ export interface LlmToolCall {
 }
 
 export interface LlmOptions {
-  /** Name of a model in `adapters.llm.models`; default: `default`. */
+  /** Name of a model in `adapters.llm.models`. The default is `default`. */
   tier?: string;
   temperature?: number;
-  /** At most `adapters.llm.maxOutputTokens`. */
+  /** Maximum number of generated tokens. It cannot exceed `adapters.llm.maxOutputTokens`. */
   maxTokens?: number;
   stop?: string[];
   /** Requests a single JSON object as the reply. */
@@ -70,12 +70,14 @@ export interface LlmUsage {
 
 export interface LlmReply {
   text: string;
-  /** Why generation ended: `stop`, `length`, `tool_calls`, `content_filter`, or another value of the endpoint. */
+  /**
+   * Reason why generation ended: `stop`, `length`, `tool_calls`, `content_filter`, or another value of the endpoint.
+   */
   finishReason: string;
   model: string;
   tier: string;
   usage: LlmUsage;
-  /** US dollars, from `adapters.llm.prices`; null if the model has no price there. */
+  /** Cost in US dollars, computed from `adapters.llm.prices`. It is null if no price is configured for the model. */
   cost: number | null;
 }
 
@@ -83,7 +85,7 @@ export interface LlmToolReply extends LlmReply {
   toolCalls: LlmToolCall[];
 }
 
-/** A chunk of a streamed reply; the last one has the complete `reply`. */
+/** A chunk of a streamed reply. The last chunk contains the complete `reply`. */
 export interface LlmPiece {
   text: string;
   reply?: LlmReply;
@@ -106,7 +108,7 @@ export interface LlmAccess {
 }
 
 export interface EmbeddingsReply {
-  /** One vector per text, in the same order. */
+  /** The vectors of the texts, in the order of the texts. */
   vectors: number[][];
   model: string;
   totalTokens: number;
@@ -129,7 +131,7 @@ export interface VectorItem {
 
 export interface VectorMatch {
   id: string;
-  /** Cosine similarity: 1 is the same direction, 0 unrelated, -1 opposite. */
+  /** Cosine similarity: 1 for the same direction, 0 for unrelated vectors, and -1 for opposite directions. */
   score: number;
   metadata: VectorMetadata;
 }
@@ -142,11 +144,11 @@ export interface VectorMatch {
 export interface VectorStoreAccess {
   /** Inserts or replaces items atomically; at most 500 items and 8 MiB as JSON. */
   upsert(items: VectorItem[], options?: { collection?: string }): Promise<{ written: number }>;
-  /** Nearest first; 10 results by default, at most 1,000. `filter` lists values the metadata must have. */
+  /** Returns the nearest vectors first: 10 by default, at most 1,000. `filter` lists required metadata values. */
   search(
     vector: number[] | Float32Array,
     options?: { collection?: string; limit?: number; minScore?: number; filter?: VectorMetadata },
   ): Promise<VectorMatch[]>;
-  /** Returns the number of deleted vectors. */
+  /** Deletes vectors and returns how many were deleted. */
   delete(ids: string | string[], options?: { collection?: string }): Promise<number>;
 }

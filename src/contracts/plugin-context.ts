@@ -3,7 +3,7 @@ import type { HostKind, RestHostContext, ValidatorHostContext, WebhookHostContex
 import type { EmbeddingsAccess, LlmAccess, StorageAccess, VectorStoreAccess } from './plugin-adapters.ts';
 import type { JobsAccess, WebhooksAccess, WorkflowsAccess } from './plugin-services.ts';
 
-/** Write options. `ttlMs` is the time in ms until the entry expires. */
+/** Options of a write. `ttlMs` is the time in ms until the entry expires. */
 export interface EntryOptions {
   ttlMs?: number;
 }
@@ -13,7 +13,7 @@ export interface EntryOptions {
  * concurrent handlers need no lock. Calls reject with PERMISSION_DENIED if the manifest disables the service.
  */
 export interface KeyValueAccess {
-  /** Undefined if the entry does not exist. */
+  /** Returns the value of an entry, or undefined if the entry does not exist. */
   get<Value = unknown>(key: string): Promise<Value | undefined>;
   set(key: string, value: unknown, options?: EntryOptions): Promise<void>;
   /** Resolves to true if this call wrote the entry. Of concurrent callers, exactly one succeeds. */
@@ -39,7 +39,7 @@ export type PluginLog = Record<
   (message: string, meta?: Record<string, unknown>) => void
 >;
 
-/** Valid event names. */
+/** Matches valid names of analytics events. */
 export const PLUGIN_EVENT_NAME = /^[A-Za-z][\w.:-]{0,127}$/;
 
 /** Custom analytics events of a plugin. @spec Analytics events: plugins may emit custom events with a name and a payload */
@@ -51,7 +51,7 @@ export interface PluginAnalytics {
   track(name: string, payload?: unknown): void;
 }
 
-/** The authenticated caller; null if there is none (webhooks, schedules). */
+/** The authenticated caller. It is null for webhooks and schedules, which have no caller. */
 export interface PluginUser {
   hostId: string;
   namespaceId: string;
@@ -68,7 +68,7 @@ export interface PluginContextV3<HostContext = Record<string, unknown>> {
   readonly pluginVersion: string;
   readonly tenantId: string;
   readonly user: PluginUser | null;
-  /** Path parameters of a route. */
+  /** Path parameters of the requested route. */
   readonly params: Readonly<Record<string, string>>;
   /** The plugin's entry in `pluginConfig` of the platform config. */
   readonly config: Readonly<Record<string, unknown>>;
@@ -76,32 +76,32 @@ export interface PluginContextV3<HostContext = Record<string, unknown>> {
   readonly signal: AbortSignal;
   readonly log: PluginLog;
   readonly analytics: PluginAnalytics;
-  /** Volatile entries, with a default TTL of one hour. */
+  /** Volatile entries. Their default TTL is one hour. */
   readonly cache: KeyValueAccess;
-  /** Durable entries. */
+  /** Durable entries, which expire only if a TTL is set. */
   readonly state: KeyValueAccess;
-  /** Objects; requires `permissions.platform.storage`. */
+  /** Object storage. It requires `permissions.platform.storage`. */
   readonly storage: StorageAccess;
-  /** Language models; requires `permissions.platform.llm`. */
+  /** Language models. They require `permissions.platform.llm`. */
   readonly llm: LlmAccess;
-  /** Text embeddings; requires `permissions.platform.embeddings`. */
+  /** Text embeddings. They require `permissions.platform.embeddings`. */
   readonly embeddings: EmbeddingsAccess;
-  /** Similarity search over vectors; requires `permissions.platform.vectorStore`. */
+  /** Similarity search over vectors. It requires `permissions.platform.vectorStore`. */
   readonly vectorStore: VectorStoreAccess;
-  /** Environment variables listed in `permissions.env`. Unset ones are absent. */
+  /** Environment variables that `permissions.env` lists. Variables that are not set are absent. */
   readonly env: Readonly<Record<string, string>>;
-  /** `fetch` through the platform, to hosts listed in `permissions.network`. Bodies are buffered, at most 8 MiB. */
+  /** `fetch` through the platform, to hosts that `permissions.network` lists. Bodies are buffered, up to 8 MiB. */
   readonly fetch: typeof globalThis.fetch;
   /**
    * Runs another plugin's command for the same tenant and user, and resolves with its `result`. `command` is
    * `<plugin>/<command>`; `permissions.invoke` must list it, or `<plugin>` for all commands. Rejects with the command's error.
    */
   readonly invoke: <Result = unknown>(command: string, input?: unknown) => Promise<Result>;
-  /** Registered workflows and their runs; requires `permissions.platform.workflows`. */
+  /** Registered workflows and their runs. They require `permissions.platform.workflows`. */
   readonly workflows: WorkflowsAccess;
-  /** Background jobs; requires `permissions.platform.jobs`. */
+  /** Background jobs. They require `permissions.platform.jobs`. */
   readonly jobs: JobsAccess;
-  /** The plugin's own webhooks; requires `permissions.platform.webhooks`. */
+  /** The plugin's own webhooks. They require `permissions.platform.webhooks`. */
   readonly webhooks: WebhooksAccess;
 }
 
@@ -112,7 +112,10 @@ export type RouteContext = PluginContextV3<RestHostContext>;
 /** Kind of handler that a definition creates. */
 export type HandlerKind = 'command' | 'route' | 'webhook' | 'job' | 'validator' | 'workflow';
 
-/** Host kinds each handler kind may run under; plain functions run under any. @spec Plugin routes 7 */
+/**
+ * The host kinds under which each handler kind may run. Plain functions may run under any host kind. @spec Plugin
+ * routes 7
+ */
 export const HOSTS_OF_KIND: Readonly<Record<HandlerKind, readonly HostKind[]>> = {
   command: ['cli', 'workflow', 'plugin'],
   route: ['rest'],
@@ -147,11 +150,11 @@ export type StandardResult<Output> =
  */
 export interface HandlerDefinition<Context = PluginContextV3, Input = unknown, Result = unknown> {
   readonly kind: HandlerKind;
-  /** Phantom property for type inference: the `result` that callers get. Never set. */
+  /** Phantom property that infers the type of `result` for callers. It is never set. */
   readonly '~result'?: Result;
-  /** HTTP method of a route; a call with another method fails with HOST_MISMATCH. */
+  /** HTTP method of a route. A call with another method fails with HOST_MISMATCH. */
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Input schema in code, used unless the manifest names a schema. */
+  /** Input schema in code. It is used unless the manifest declares a schema. */
   readonly input?: StandardSchema<Input>;
   readonly output?: StandardSchema;
   execute(ctx: Context, input: Input): unknown;

@@ -11,7 +11,7 @@ export const DESCRIBE_HANDLERS = {
   input: 'svc:describe#input',
 } as const;
 
-/** A zod schema of the plugin, described as input or output. */
+/** A zod schema of the plugin that is converted to JSON Schema, as an input or an output. */
 export interface SchemaToDescribe {
   zod: string;
   io: 'input' | 'output';
@@ -32,11 +32,11 @@ export type DescribedHandler =
     }
   | { fault: string };
 
-/** An input, or a signal's payload, to validate against the handler's own schema. */
+/** An input or a signal's payload that is validated against the handler's own schema. */
 export interface InputToCheck {
   ref: string;
   input: unknown;
-  /** Name of the signal, if any. */
+  /** Name of the signal, if a payload is validated. */
   signal?: string | undefined;
 }
 

@@ -21,19 +21,19 @@ export const WebhookAuthConfig = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('provider'),
     provider: z.enum(['github', 'stripe', 'slack', 'shopify', 'standard-webhooks']),
-    /** Maximum age of a signed timestamp, past or future. */
+    /** Maximum difference between the clock and a signed timestamp, in either direction. */
     toleranceSeconds: PositiveInt.max(3600).default(LIMITS.webhookToleranceSeconds),
   }),
 ]);
 export type WebhookAuthConfig = z.infer<typeof WebhookAuthConfig>;
 
-/** @spec Webhook declaration: ChallengeConfig */
+/** Reply to the challenge with which a sender verifies the webhook's URL. @spec Webhook declaration: ChallengeConfig */
 export const ChallengeConfig = z.strictObject({ bodyPath: DotPath, value: z.string(), replyPath: DotPath });
 export type ChallengeConfig = z.infer<typeof ChallengeConfig>;
 
 /** Exponential backoff: `initialMs`, times `factor` per attempt, at most `maxMs`, with 20 % jitter. */
 export const WebhookRetry = z.strictObject({
-  /** Maximum executions, including the first. */
+  /** Maximum number of executions, including the first one. */
   maxAttempts: PositiveInt.min(2).max(100),
   backoff: z
     .strictObject({
@@ -58,7 +58,7 @@ export const WebhookHandlerDecl = z
     multi: z.boolean().default(false),
     async: z.boolean().default(false),
     challenge: ChallengeConfig.optional(),
-    /** A dot path into the body, or `header:<name>` (an extension). */
+    /** Location of the idempotency key: a dot path into the body, or `header:<name>`, which is an extension. */
     idempotencyKey: z
       .string()
       .min(1)
@@ -74,13 +74,13 @@ export const WebhookHandlerDecl = z
       .strictObject({ requestsPerMinute: PositiveInt.default(LIMITS.webhookRequestsPerMinute) })
       .default({ requestsPerMinute: LIMITS.webhookRequestsPerMinute }),
     timeoutMs: PositiveInt.optional(),
-    /** Async only: retries a failed delivery; after the last attempt it is `dead`. */
+    /** Retries failed deliveries of an async webhook. A delivery is `dead` after its last attempt. */
     retry: WebhookRetry.optional(),
-    /** Async only: maximum deliveries of a namespace in flight. */
+    /** Maximum number of deliveries that a namespace may have in flight. It applies to async webhooks only. */
     concurrency: PositiveInt.max(1000).optional(),
-    /** Async only: a dot path into the body; deliveries with the same value run in the order of arrival. */
+    /** Dot path into the body. Async deliveries with the same value there are handled in the order of their arrival. */
     orderBy: DotPath.optional(),
-    /** A JSON file of the plugin, sent by `svc webhooks send`. */
+    /** A JSON file of the plugin that `svc webhooks send` uses as the body. */
     sample: z.string().min(1).max(512).optional(),
   })
   .superRefine((webhook, context) => {
@@ -92,14 +92,20 @@ export const WebhookHandlerDecl = z
   });
 export type WebhookHandlerDecl = z.infer<typeof WebhookHandlerDecl>;
 
-/** `{zod: "<package>#<export>"}` or `{$ref: "<file>#<pointer>"}`. @spec Plugin REST route declaration */
+/**
+ * A reference to a schema: `{zod: "<package>#<export>"}` or `{$ref: "<file>#<pointer>"}`. @spec Plugin REST route
+ * declaration
+ */
 export const SchemaRef = z.union([
   z.strictObject({ zod: z.string().regex(/^[^#]+#[A-Za-z_$][\w$]*$/, 'must be "<package>#<export>"') }),
   z.strictObject({ $ref: z.string().min(1) }),
 ]);
 export type SchemaRef = z.infer<typeof SchemaRef>;
 
-/** Who may call a route; any listed method suffices. @spec Plugin REST route declaration; docs/plugins.md "Routes" */
+/**
+ * Authentication methods that a route accepts. A request must satisfy one of them. @spec Plugin REST route declaration;
+ * docs/plugins.md "Routes"
+ */
 export const Security = z.enum(['none', 'user', 'token', 'oauth']);
 export type Security = z.infer<typeof Security>;
 
@@ -117,7 +123,7 @@ export const Permissions = z.strictObject({
         .refine((host) => !host.includes('://'), 'must be a host such as "api.example.com", not a URL'),
     )
     .default([]),
-  /** Environment variables visible to the plugin. */
+  /** Environment variables that the plugin may read. */
   env: z.array(z.string().min(1)).default([]),
   platform: z
     .strictObject({
@@ -142,7 +148,7 @@ export const Permissions = z.strictObject({
     .strictObject({
       timeoutMs: PositiveInt.optional(),
       memoryMb: PositiveInt.min(32).optional(),
-      /** Concurrent executions per process; above 1, a crash also ends the others. */
+      /** Maximum concurrent executions per process. With more than 1, a crash ends all executions of the process. */
       concurrency: PositiveInt.max(1000).optional(),
       /** Executions that may wait for a process; more are rejected with 503 and Retry-After. */
       queue: z.number().int().min(0).max(10_000).optional(),
@@ -151,7 +157,7 @@ export const Permissions = z.strictObject({
 });
 export type Permissions = z.infer<typeof Permissions>;
 
-/** @spec Plugin REST route declaration */
+/** Declaration of a REST route. @spec Plugin REST route declaration */
 export const RouteDecl = z.strictObject({
   method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
   path: z
@@ -196,7 +202,10 @@ export const RestDecl = z.strictObject({
 });
 type RestDecl = z.infer<typeof RestDecl>;
 
-/** Security of a route: its own, else the plugin's default. Undefined: any caller with a token. */
+/**
+ * Returns the security of a route, or else the plugin's default. If it is undefined, any caller with a token is
+ * accepted.
+ */
 export function routeSecurity(
   { defaults, security }: RestDecl,
   route: Pick<RouteDecl, 'security'>,
@@ -204,13 +213,13 @@ export function routeSecurity(
   return route.security ?? defaults.security ?? security;
 }
 
-/** Name of a command or job: `greet`, `orders:sync`. */
+/** Name of a command or job, such as `greet` or `orders:sync`. */
 const CapabilityId = z
   .string()
   .max(128)
   .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]*$/, 'must be one word of letters, digits and . _ : -');
 
-/** @spec docs/plugins.md "Commands" */
+/** Declaration of a command. @spec docs/plugins.md "Commands" */
 export const CommandDecl = z.strictObject({
   id: CapabilityId,
   handler: HandlerRef,
@@ -220,28 +229,28 @@ export const CommandDecl = z.strictObject({
   timeoutMs: PositiveInt.optional(),
   /** Replaces the plugin's permissions for this command. */
   permissions: Permissions.optional(),
-  /** True when it is safe to execute the handler twice: a workflow then repeats it after a crash. */
+  /** True when it is safe to execute the handler twice. A workflow then repeats the command after a crash. */
   idempotent: z.boolean().default(false),
 });
 export type CommandDecl = z.infer<typeof CommandDecl>;
 
-/** @spec docs/plugins.md "Workflows, jobs and webhooks" */
+/** Declaration of a job handler. @spec docs/plugins.md "Workflows, jobs and webhooks" */
 export const JobDecl = z.strictObject({
   id: CapabilityId,
   handler: HandlerRef,
   description: z.string().optional(),
   input: SchemaRef.optional(),
   timeoutMs: PositiveInt.optional(),
-  /** True when it is safe to execute the handler twice: a workflow then repeats it after a crash. */
+  /** True when it is safe to execute the handler twice. A workflow then repeats the job after a crash. */
   idempotent: z.boolean().default(false),
 });
 
-/** Version range in npm syntax, such as `^1.2.0`. */
+/** A version range in npm syntax, such as `^1.2.0`. */
 const VersionRange = z.string().max(256);
 
 export const MANIFEST_FILE = 'svc.plugin.json';
 
-/** A plugin's `svc.plugin.json`. @spec Versioning (ManifestV3); docs/plugins.md */
+/** The manifest of a plugin, `svc.plugin.json`. @spec Versioning (ManifestV3); docs/plugins.md */
 export const ManifestV3 = z.strictObject({
   $schema: z.string().optional(),
   schema: z.literal('svc.plugin/3'),
@@ -264,10 +273,10 @@ export const ManifestV3 = z.strictObject({
 });
 export type ManifestV3 = z.infer<typeof ManifestV3>;
 
-/** A workflow in a manifest, as steps or in code. */
+/** A workflow in a manifest, defined either by steps or by code. */
 export const PluginWorkflow = z.union([WorkflowDefinition, CodeWorkflowDefinition]);
 
-/** A manifest as written: keys with defaults are optional. */
+/** A manifest as authors write it: keys with default values are optional. */
 export type PluginManifest = Omit<z.input<typeof ManifestV3>, '$schema' | 'workflows' | 'schedules'> & {
   workflows?: Array<z.input<typeof PluginWorkflow>>;
   schedules?: Array<z.input<typeof PluginSchedule>>;

@@ -11,20 +11,20 @@ export interface StartOptions {
    * differs. Keys are scoped to plugin, tenant and workflow or job; at most 256 characters.
    */
   idempotencyKey?: string;
-  /** Priority from -100 to 100; higher priorities start first. Default: 0. */
+  /** Priority from -100 to 100; higher priorities start first. The default is 0. */
   priority?: number;
-  /** Earliest start: epoch milliseconds, or an ISO 8601 date and time with `Z` or an offset. */
+  /** Earliest time of the start, in epoch milliseconds or as an ISO 8601 date and time with `Z` or an offset. */
   runAt?: number | string;
 }
 
-/** A run as handlers see it. */
+/** A workflow run as it is returned to handlers. */
 export type PluginRun = Omit<WorkflowRun, 'id'> & { id: string };
-/** A job as handlers see it. */
+/** A job as it is returned to handlers. */
 export type PluginJob = Omit<Job, 'id'> & { id: string };
 
 export interface ServicePage<Item> {
   items: Item[];
-  /** Cursor of the next page; null on the last one. */
+  /** Cursor of the next page. It is null on the last page. */
   nextCursor: string | null;
 }
 
@@ -60,7 +60,7 @@ export interface WorkflowsAccess {
   ): Promise<void>;
 }
 
-/** `retry` as in workflows; default: a single attempt. */
+/** Options of a job. `retry` has the format of workflows; by default a job has a single attempt. */
 export interface JobOptions extends StartOptions {
   retry?: z.input<typeof RetryPolicy>;
   timeoutMs?: number;
@@ -82,17 +82,17 @@ export interface JobsAccess {
 export interface PluginWebhook {
   event: string;
   multi: boolean;
-  /** Authentication type of senders. */
+  /** Type of authentication that senders must use. */
   auth: string;
   paused: boolean;
   /** Whether a secret exists, so that deliveries are accepted. */
   provisioned: boolean;
-  /** Delivery URL. For `multi` webhooks, each instance has its own. */
+  /** URL for deliveries. Each instance of a `multi` webhook has its own URL. */
   url: string;
   instances: Array<{ instanceId: string; provisioned: boolean; url: string }>;
 }
 
-/** The plugin's own webhooks. Rejects with PERMISSION_DENIED and UPSTREAM_UNAVAILABLE. */
+/** The plugin's own webhooks. Calls reject with PERMISSION_DENIED or UPSTREAM_UNAVAILABLE. */
 export interface WebhooksAccess {
   list(): Promise<PluginWebhook[]>;
 }

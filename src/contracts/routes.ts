@@ -13,7 +13,7 @@ export const RouteItem = z
   .meta({ id: 'RouteItem' });
 export type RouteItem = z.infer<typeof RouteItem>;
 
-/** Every route of the service, described or not. @spec Health, metrics, specification */
+/** Lists every route of the service, including routes without a description. @spec Health, metrics, specification */
 export const listRoutes = endpoint({
   method: 'GET',
   path: '/api/v1/routes',

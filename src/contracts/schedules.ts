@@ -5,7 +5,7 @@ import { EpochMs, WorkflowRun } from './workflow-records.ts';
 
 const tags = ['workflows'];
 
-/** A schedule and its state. */
+/** A schedule and its current state. */
 export const Schedule = z
   .object({
     id: z.string(),

@@ -5,7 +5,7 @@ import { endpoint } from './endpoint.ts';
 const Namespace = z.string().min(1).max(256);
 const Key = z.string().min(1).max(512);
 const params = z.object({ namespace: Namespace, key: Key });
-/** TTL of an entry in ms. Without a TTL, the entry does not expire. */
+/** TTL of an entry in ms. An entry without a TTL does not expire. */
 const TtlMs = z.number().int().positive().max(Number.MAX_SAFE_INTEGER);
 
 /** Any JSON. Not `z.json()`, which traverses the whole value again and silently drops `__proto__` keys. */

@@ -13,7 +13,7 @@ export const ObjectEntry = z
 
 const tags = ['storage'];
 
-/** @spec docs/decisions/0053 */
+/** Returns the content of an object of `ctx.storage`. @spec docs/decisions/0053 */
 export const readObject = endpoint({
   method: 'GET',
   path: '/api/v1/storage/:namespace/:key',

@@ -8,7 +8,7 @@ export interface StreamResult {
   readonly source: AsyncIterable<string | Uint8Array> | Iterable<string | Uint8Array>;
 }
 
-/** Allowed content types of a stream; strict, because the value becomes a header. */
+/** Matches allowed content types of a stream. It is strict, because the value becomes a response header. */
 export const STREAM_CONTENT_TYPE = /^[\w.+-]+\/[\w.+-]+(?:\s*;\s*[\w-]+=(?:[\w.+-]+|"[\w .+-]*"))*$/;
 
 export function isStreamResult(value: unknown): value is StreamResult {

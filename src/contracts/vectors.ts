@@ -7,7 +7,7 @@ const params = z.object({
   collection: z.string().regex(/^[\w.:-]{1,128}$/, 'must be one word of letters, digits and . _ : -'),
 });
 
-/** Above the dimensions of common models; larger vectors do not fit sqlite-vec's chunks. */
+/** Maximum number of dimensions. Common models have fewer, and larger vectors do not fit into sqlite-vec's chunks. */
 export const MAX_DIMENSIONS = 4096;
 const Vector = z.array(z.number()).min(1).max(MAX_DIMENSIONS);
 const ItemId = z.string().min(1).max(512);
@@ -17,7 +17,7 @@ const Metadata = z
 
 const tags = ['vectors'];
 
-/** @spec docs/decisions/0053 */
+/** Inserts vectors, or replaces those with the same id. @spec docs/decisions/0053 */
 export const upsertVectors = endpoint({
   method: 'PUT',
   path: '/api/v1/vectors/:namespace/:collection',

@@ -73,7 +73,7 @@ export const WebhookListItem = ProvisionedState.extend({
 }).meta({ id: 'WebhookListItem' });
 export type WebhookListItem = z.infer<typeof WebhookListItem>;
 
-/** @spec Webhook admin API */
+/** Lists webhooks and whether they have a secret. @spec Webhook admin API */
 export const listWebhooks = endpoint({
   method: 'GET',
   path: '/api/v1/webhooks',
@@ -84,7 +84,7 @@ export const listWebhooks = endpoint({
   errors: ['UNAUTHORIZED', 'RATE_LIMIT_EXCEEDED'],
 });
 
-/** A plugin's webhooks in the tenant's namespace. For other services of the platform, authenticated by the service key. */
+/** Lists a plugin's webhooks in the tenant's namespace, for other services that authenticate with the service key. */
 export const listPluginWebhooks = endpoint({
   method: 'GET',
   path: '/internal/plugins/:pluginId/webhooks',
@@ -102,7 +102,7 @@ const revokeErrors = [
   'RATE_LIMIT_EXCEEDED',
 ] as const;
 
-/** @spec Webhook admin API */
+/** Revokes the secret of a webhook. @spec Webhook admin API */
 export const revokeWebhook = endpoint({
   method: 'DELETE',
   path: '/api/v1/webhooks/:pluginId/:event',
@@ -113,7 +113,7 @@ export const revokeWebhook = endpoint({
   errors: revokeErrors,
 });
 
-/** Variant for one instance of a `multi` webhook. @spec docs/webhooks.md "What the sender does" */
+/** Revokes the secret of one instance of a `multi` webhook. @spec docs/webhooks.md "What the sender does" */
 export const revokeWebhookInstance = endpoint({
   method: 'DELETE',
   path: '/api/v1/webhooks/:pluginId/:event/:instanceId',

@@ -78,7 +78,7 @@ export const WebhookDeliveryDetails = WebhookDelivery.extend({
 }).meta({ id: 'WebhookDeliveryDetails' });
 export type WebhookDeliveryDetails = z.infer<typeof WebhookDeliveryDetails>;
 
-/** A time in a query. */
+/** Start time in a query, as epoch milliseconds or as a date and time. */
 const Since = notBlank(z.union([z.coerce.number().int().nonnegative(), IsoTime])).describe(
   'Epoch milliseconds, or an ISO 8601 date and time with Z or an offset',
 );
@@ -90,10 +90,10 @@ const deliveryFilter = {
   since: Since.optional(),
 };
 
-/** The index consists of trigrams; searching a shorter text would scan every row. */
+/** Minimum length of a search. The index consists of trigrams, so a shorter text would require a scan of all rows. */
 const MIN_SEARCH_BYTES = 3;
 
-/** Newest first, by time of receipt. Every page but the last is full. */
+/** Lists the newest received deliveries first. Every page except the last one is full. */
 export const listDeliveries = endpoint({
   method: 'GET',
   path: '/api/v1/webhooks/deliveries',
@@ -164,7 +164,7 @@ export const replayDeliveries = endpoint({
   errors: ['VALIDATION_ERROR', 'UNAUTHORIZED'],
 });
 
-/** The gateway signs the sample like the sender and sends it to itself through all steps. */
+/** Sends the sample to the webhook's own URL, signed as by the sender, so that all checks are exercised. */
 export const sendSample = endpoint({
   method: 'POST',
   path: '/api/v1/webhooks/send',

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 import { EventName, InstanceId, NamespaceId, PluginId } from './ids.ts';
 
-/** Delivery path; instances have one more segment. @spec Webhook delivery */
+/** Path of deliveries. Instances of a webhook append one segment. @spec Webhook delivery */
 const PATH = '/webhooks/:pluginId/:event';
 
 const target = { pluginId: PluginId, event: EventName };
 
-/** Described only. Not served by `mount`, because the body is read raw, after the checks that do not need it. */
+/** Only describes the endpoint. `mount` does not serve it, because the raw body is read after the first checks. */
 const delivery = {
   method: 'POST',
   tags: ['webhooks'],

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 
-/** @spec Authentication 1; docs/gateway.md "Who may call" */
+/** Returns the identity of the caller. @spec Authentication 1; docs/gateway.md "Who may call" */
 export const whoAmI = endpoint({
   method: 'GET',
   path: '/api/v1/whoami',

@@ -12,14 +12,14 @@ export const CodeStepOptions = z.strictObject({
   timeoutMs: z.number().int().positive().max(3600_000).optional(),
   idempotent: z.boolean().optional(),
   idempotencyKey: z.string().min(1).max(1024).optional(),
-  /** When true, an operator decides after an interruption whether to run the step again. */
+  /** If true, the step is not repeated after an interruption until an operator decides to run it again. */
   once: z.boolean().optional(),
 });
 
-/** A step reached by the function. */
+/** Reports that the function has reached a step. */
 export const EnterStep = z.strictObject({
   id: z.string().min(1).max(200),
-  /** Branch of the function ('' for the main one) and index of the step in it; used to detect changed code. */
+  /** Branch of the function ('' for the main branch) and index of the step in it. They reveal a change of the code. */
   branch: z.string().max(500),
   place: z.number().int().min(0),
   uses: z.string().min(1).max(512),
@@ -32,12 +32,12 @@ export const EnterStep = z.strictObject({
   inheritsRetry: z.literal(true).optional(),
   /** Set for an item of `ctx.all`. The function continues only after all items have ended. */
   joint: z.literal(true).optional(),
-  /** Set for a step of the clean-up, which runs even while the run is ending. */
+  /** Set for a step of the clean-up, which runs even after the run was cancelled or timed out. */
   cleanUp: z.literal(true).optional(),
 });
 export type EnterStep = z.infer<typeof EnterStep>;
 
-/** Outcome of a step's own function. */
+/** Reports the outcome of a step's own function. */
 export const SettleStep = z.strictObject({
   id: z.string().min(1).max(200),
   attempt: z.number().int().min(1),
@@ -52,10 +52,10 @@ export const SettleStep = z.strictObject({
 });
 export type SettleStep = z.infer<typeof SettleStep>;
 
-/** For finished steps. `order` is the position in which the run's steps finished; replays see them in this order. */
+/** Fields of finished steps. `order` is the position in which a step finished; replays return steps in this order. */
 const ended = { order: z.number().int().positive(), at: EpochMs };
 
-/** `run`: execute the function now. `wait`: request the step again when the watch or the next replay says so. */
+/** `run`: execute the function now. `wait`: request the step again when the watch or the next replay reports it. */
 export const StepAnswer = z.discriminatedUnion('state', [
   z.object({ state: z.literal('done'), output: AnyJson, ...ended }),
   z.object({ state: z.literal('failed'), status: z.string(), error: RunError, ...ended }),
@@ -90,7 +90,7 @@ const missed = z
   .optional()
   .describe('The first recalled step that the function did not reach');
 
-/** How one replay of the function ended. */
+/** The outcome of one replay of the function. */
 export const ReplayEnd = z.discriminatedUnion('end', [
   z.object({ end: z.literal('suspended') }),
   z.object({ end: z.literal('returned'), output: AnyJson, missed }),
@@ -109,13 +109,13 @@ export type ReplayEnd = z.infer<typeof ReplayEnd>;
 export interface ReplayContext {
   /** Proves that a call belongs to the current replay. */
   token: string;
-  /** Seed of `ctx.random`, the same in each replay. */
+  /** Seed of `ctx.random`, which is the same in each replay. */
   seed: string;
   /** Initial value of `ctx.now`. */
   startedAt: number;
   /** Number of finished steps. Log lines and events are suppressed until the replay has passed them. */
   remembered: number;
-  /** Whether steps of earlier replays can be recalled. */
+  /** Set if steps of earlier replays can be recalled. */
   recalls?: true;
   /**
    * Set when the run must be marked as started before the function runs, because it may have crashed the service
@@ -125,7 +125,7 @@ export interface ReplayContext {
 }
 
 const call = { runId: z.string().max(128), token: z.string().max(128) };
-/** Used by services that run replays; the gateway does not forward these paths. */
+/** Marks endpoints for services that run replays. The gateway does not forward their paths. */
 const internal = {
   method: 'POST',
   errors: ['UNAUTHORIZED', 'CONFLICT', 'VALIDATION_ERROR', 'WORKFLOW_DEFINITION_CHANGED'],

@@ -10,22 +10,22 @@ import type { WorkflowHostContext } from './workflow-records.ts';
  */
 export type StepOptions = z.input<typeof CodeStepOptions>;
 
-/** Argument of a step's function. */
+/** Argument that a step's function receives. */
 export interface StepInfo {
-  /** Id within the job, as shown by `svc workflows show`. */
+  /** Id of the step within the job, as `svc workflows show` prints it. */
   readonly id: string;
   /** Number of the attempt, starting at 1. */
   readonly attempt: number;
-  /** Key that is the same for all attempts of the step, so that the receiver can deduplicate the effect. */
+  /** A key that is equal for all attempts of the step. Receivers use it to deduplicate the effect. */
   readonly idempotencyKey: string;
   /** Aborts when the step times out or the run is cancelled. */
   readonly signal: AbortSignal;
 }
 
-/** End of a wait: milliseconds from now, or a time. */
+/** End of a wait: a number of milliseconds from now, or a time. */
 export type SleepUntil = number | Date | string;
 
-/** Rejection of a failed step. The function may catch it and continue. */
+/** Rejection of a failed step. The function may catch the error and continue. */
 export interface WorkflowStepError extends Error {
   readonly code: string;
   readonly details: Record<string, unknown>;
@@ -53,7 +53,7 @@ export type Jsonify<Value> = Value extends string | number | boolean | null
           ? { [Key in keyof Value]: Jsonify<Value[Key]> }
           : Value;
 
-/** Payload schemas by signal name. */
+/** Schemas of signal payloads by signal name. */
 export type SignalSchemas = Record<string, StandardSchema>;
 type PayloadOf<Schema> = Schema extends StandardSchema<infer Payload> ? Payload : unknown;
 
@@ -109,10 +109,10 @@ export interface WorkflowContext<Signals extends SignalSchemas = Record<never, n
   ): Promise<{ -readonly [Index in keyof Branches]: BranchResult<Branches[Index]> }>;
   /** Runs steps as a clean-up. A run cancelled meanwhile rejects at the first step afterwards. */
   nonCancellable<Result>(work: () => Promise<Result>): Promise<Result>;
-  /** Epoch ms of the end of the latest step in this branch, the same in each replay. */
+  /** Returns the time at which the latest step of this branch ended, in epoch ms. It is the same in each replay. */
   now(): number;
-  /** A number in [0, 1), the same in each replay. Predictable: do not use it for secrets. */
+  /** Returns a number in [0, 1) that is the same in each replay. It is predictable: do not use it for secrets. */
   random(): number;
-  /** A UUID, the same in each replay. */
+  /** Returns a UUID that is the same in each replay. */
   uuid(): string;
 }

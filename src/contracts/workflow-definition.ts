@@ -7,7 +7,7 @@ export const AnyJson = z.unknown().refine((value) => value !== undefined, 'is re
   z.infer<ReturnType<typeof z.json>>
 >;
 
-/** Name of a job or step, used in expressions (`steps.build.output`) and in URLs. */
+/** Name of a job or step, which appears in expressions (`steps.build.output`) and in URLs. */
 const Name = z
   .string()
   .max(64)
@@ -65,7 +65,7 @@ export const RetryPolicy = z.strictObject({
 });
 export type RetryPolicy = z.infer<typeof RetryPolicy>;
 
-/** A condition in CEL, optionally wrapped in `${{ }}`. */
+/** A CEL condition, which may be wrapped in `${{ }}`. */
 const Condition = z.union([z.string().min(1).max(4096), z.boolean()]);
 
 export const StepDefinition = z.strictObject({
@@ -77,7 +77,7 @@ export const StepDefinition = z.strictObject({
   retry: RetryPolicy.optional(),
   timeoutMs: Ms.optional(),
   continueOnError: z.boolean().default(false),
-  /** True when the step is safe to execute twice; it then runs again after a crash. */
+  /** True when it is safe to execute the step twice. The step is then repeated after a crash. */
   idempotent: z.boolean().optional(),
   /** Key passed to the handler (and sent by `http`), so that a repeated execution has no second effect. */
   idempotencyKey: z.string().min(1).max(1024).optional(),
@@ -105,7 +105,9 @@ export const JobDefinition = z.strictObject({
 });
 export type JobDefinition = z.infer<typeof JobDefinition>;
 
-/** A schedule. `overlap`: what to do while the previous run is unfinished. `catchUp`: what to do with missed times. */
+/**
+ * A schedule. `overlap` applies while the previous run is unfinished, and `catchUp` to start times that were missed.
+ */
 export const ScheduleDefinition = z.strictObject({
   // No default, so that existing definitions keep their hash.
   id: Name.optional(),
@@ -129,7 +131,10 @@ export const WebhookTrigger = z.strictObject({
   event: EventName,
   instanceId: z.string().min(1).max(256).optional(),
   if: Condition.optional(),
-  /** Evaluated over `delivery {payload, event, webhookId, instanceId, receivedAt}`; default: the payload. */
+  /**
+   * Input of the run, evaluated over `delivery {payload, event, webhookId, instanceId, receivedAt}`. Default: the
+   * payload.
+   */
   input: AnyJson.optional(),
 });
 export type WebhookTrigger = z.infer<typeof WebhookTrigger>;
@@ -166,7 +171,7 @@ const common = {
     })
     .optional(),
   timeoutMs: Ms.optional(),
-  /** Time limit of the clean-up after the run is cancelled or times out. */
+  /** Time limit of the clean-up after the run was cancelled or timed out. */
   cleanUpTimeoutMs: Ms.optional(),
   retry: RetryPolicy.optional(),
 };

@@ -4,7 +4,7 @@ import { AnyJson, ErrorClass } from './workflow-definition.ts';
 export const RunId = z.string().min(1).max(128).brand('RunId');
 export type RunId = z.infer<typeof RunId>;
 
-/** @spec Workflow run; docs/workflow-states.md */
+/** Status of a workflow run. @spec Workflow run; docs/workflow-states.md */
 export const RunStatus = z.enum([
   'queued',
   'running',
@@ -81,7 +81,7 @@ export const WorkflowRun = z
   .meta({ id: 'WorkflowRun' });
 export type WorkflowRun = z.infer<typeof WorkflowRun>;
 
-/** One job of a run. Each combination of a matrix is a job. */
+/** One job of a run. A matrix creates one job for each combination of its values. */
 export const RunJob = z
   .object({
     id: z.string(),
@@ -113,7 +113,7 @@ export const StepAttempt = z
   .meta({ id: 'StepAttempt' });
 export type StepAttempt = z.infer<typeof StepAttempt>;
 
-/** Condition that a waiting step waits for. */
+/** The event for which a waiting step waits. */
 export const StepWait = z
   .object({
     for: WaitReason,

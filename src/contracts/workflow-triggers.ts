@@ -8,7 +8,7 @@ import { EpochMs, RunId } from './workflow-records.ts';
 export const TriggeringWebhook = z.object({ pluginId: PluginId, event: EventName });
 export type TriggeringWebhook = z.infer<typeof TriggeringWebhook>;
 
-/** Internal between gateway and workflow service; the gateway does not forward this path. */
+/** Lists triggers for the gateway. It is internal: the gateway does not forward this path. */
 export const listTriggers = endpoint({
   method: 'GET',
   path: '/internal/workflows/triggers',
@@ -17,7 +17,7 @@ export const listTriggers = endpoint({
   errors: ['FORBIDDEN'],
 });
 
-/** A delivery whose handler succeeded. */
+/** A delivery whose handler has succeeded. */
 export const DeliveredEvent = z.strictObject({
   webhookId: z.string().min(1).max(128),
   /** Delivery id assigned by the sender. Unlike `webhookId`, it is the same in a redelivery. */

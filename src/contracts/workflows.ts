@@ -93,7 +93,7 @@ export const cancelRun = endpoint({
 
 const logQuery = { cursor: Cursor, limit: Limit, stepId: z.string().max(256).optional() };
 
-/** With `Accept: text/event-stream`, lines are streamed live; `Last-Event-ID` or `cursor` resumes. */
+/** Lists log lines, or streams them with `Accept: text/event-stream`. `Last-Event-ID` or `cursor` resumes a stream. */
 export const listRunLogs = endpoint({
   method: 'GET',
   path: '/api/v1/workflows/runs/:runId/logs',
@@ -105,7 +105,7 @@ export const listRunLogs = endpoint({
   errors: ['WORKFLOW_RUN_NOT_FOUND', 'RATE_LIMIT_EXCEEDED', 'SERVICE_UNAVAILABLE'],
 });
 
-/** With `Accept: text/event-stream`, events are streamed live until the run ends. */
+/** Lists events, or streams them with `Accept: text/event-stream` until the run ends. */
 export const listRunEvents = endpoint({
   method: 'GET',
   path: '/api/v1/workflows/runs/:runId/events',
@@ -128,7 +128,7 @@ export const listRunSteps = endpoint({
   errors: ['WORKFLOW_RUN_NOT_FOUND'],
 });
 
-/** Cancel on the unprefixed path required by the spec. @spec Workflow daemon */
+/** Cancels a run, on the path without a prefix that the spec requires. @spec Workflow daemon */
 export const postCancelRun = endpoint({
   method: 'POST',
   path: '/workflows/runs/:runId/cancel',
@@ -139,13 +139,13 @@ export const postCancelRun = endpoint({
   errors: ['UNAUTHORIZED', ...cancelErrors],
 });
 
-/** The same cancel below the prefix of the other workflow endpoints. */
+/** Cancels a run, on a path with the prefix of the other workflow endpoints. */
 export const postCancelRunPrefixed = endpoint({
   ...postCancelRun,
   path: '/api/v1/workflows/runs/:runId/cancel',
 });
 
-/** A new run with the same definition and input. `fromStep` (`<job>.<step>`) reuses results of earlier successful steps. */
+/** Starts a run with the same definition and input. `fromStep` (`<job>.<step>`) reuses earlier successful results. */
 export const rerunRun = endpoint({
   method: 'POST',
   path: '/api/v1/workflows/runs/:runId/rerun',
@@ -246,7 +246,7 @@ export const WorkflowSummary = z
   .meta({ id: 'WorkflowSummary' });
 export type WorkflowSummary = z.infer<typeof WorkflowSummary>;
 
-/** A problem in a definition. The workflow is not registered unless `unresolved` is set. */
+/** A problem in a definition. It prevents the registration of the workflow unless `unresolved` is set. */
 export const WorkflowFault = z
   .object({
     source: z.string().describe('The file with line and column (`ship.yaml:12:5`), or the plugin'),

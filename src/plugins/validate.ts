@@ -16,28 +16,28 @@ import type { LoadedPlugin, PluginFault } from './registry/types.ts';
 import { type GuardedPaths, grantFaults } from './sandbox/index.ts';
 
 export interface ValidatedPlugin {
-  /** Undefined when the manifest is invalid. */
+  /** The loaded plugin. It is undefined when the manifest is invalid. */
   plugin?: LoadedPlugin;
   faults: PluginFault[];
 }
 
 type Awaitable<Value> = Value | Promise<Value>;
 
-/** Limits running code of a plugin without consent while it would not be sandboxed. */
+/** Options that prevent a plugin's code from running without consent or without a sandbox. */
 export interface ValidateOptions {
-  /** Why a manifest module is not run. */
+  /** Reason why a manifest module is not run. */
   manifestNotRun?: string | undefined;
-  /** Why handlers and schemas are not loaded; their files are then only analysed statically. */
+  /** Reason why handlers and schemas are not loaded. Their files are then only analysed statically. */
   handlersNotRun?: string | undefined;
   /** Paths that no plugin is granted, and the root of the manifest's relative paths. */
   guarded?: (GuardedPaths & { root: string }) | undefined;
-  /** Called with the manifest before handlers are loaded; throws to cancel. */
+  /** Called with the manifest before handlers are loaded. It throws to cancel the validation. */
   agree?(manifest: ManifestV3): void;
   /** Compiles the manifest's workflows and schedules. */
   compile?(manifest: ManifestV3): Awaitable<Array<{ path: string; message: string }>>;
 }
 
-/** Required handler kind per list of a manifest; plain functions have no kind and fit all. */
+/** The handler kind that each list of a manifest requires. Plain functions have no kind and are always accepted. */
 const KIND_OF = {
   commands: 'command',
   rest: 'route',

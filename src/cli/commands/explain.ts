@@ -21,7 +21,7 @@ const PLURALS: Record<Explanation['kind'], string> = {
   exit: 'Exit codes',
 };
 
-/** @spec Platform codes; docs/errors.md */
+/** Defines `svc explain`. @spec Platform codes; docs/errors.md */
 export const explain = defineCommand({
   name: 'explain',
   summary: 'Explain an error, reason or exit code and what to do',

@@ -14,7 +14,7 @@ interface Node extends SchemaNode {
 /** Documentation of one key of a schema. */
 interface Row {
   path: string;
-  /** Default or type, followed by the bounds. */
+  /** The default value or the type, followed by the bounds. */
   value: string;
   meaning: string;
 }
@@ -41,7 +41,7 @@ function defaultOf({ default: value }: Node): string {
   return json === undefined || json === '{}' || json.length > 48 ? '' : code(json);
 }
 
-/** Zod prints this maximum for integers without one. */
+/** The maximum that zod prints for integers without a maximum. */
 const UNBOUNDED = Number.MAX_SAFE_INTEGER;
 
 function boundsOf({ minimum, exclusiveMinimum, maximum }: Node): string {
@@ -141,7 +141,7 @@ function sections(rows: Row[]): string {
     .join('\n\n');
 }
 
-/** Whether a key only groups the keys below it: its few words repeat its name. */
+/** Whether a key only groups other keys. Its description would only repeat its name. */
 function isGroup({ path, value, meaning }: Row, rows: readonly Row[]): boolean {
   return (
     (value === '' || value === 'object list') &&

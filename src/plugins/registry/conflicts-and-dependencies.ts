@@ -3,12 +3,12 @@ import { someOf } from './manifest-file.ts';
 import type { BrokenPlugin, LoadedPlugin, PluginFault } from './types.ts';
 
 export interface Related {
-  /** The remaining plugins. Each comes after its dependencies. */
+  /** The remaining plugins, sorted so that each plugin follows its dependencies. */
   plugins: LoadedPlugin[];
   broken: BrokenPlugin[];
 }
 
-/** Excludes plugins with conflicts or unmet dependencies. Of two in conflict, the first one stays. */
+/** Excludes plugins with conflicts or unmet dependencies. The first of two conflicting plugins is kept. */
 export function relate(candidates: LoadedPlugin[], knownBroken: BrokenPlugin[]): Related {
   const conflicts = dropConflicts(candidates);
   const broken = [...knownBroken, ...conflicts.broken];
@@ -89,7 +89,7 @@ function unmet(plugin: LoadedPlugin, left: Map<string, LoadedPlugin>, broken: Br
   });
 }
 
-/** Returns the plugins in a dependency cycle, each with one such cycle. */
+/** Returns the plugins that are part of a dependency cycle, each with its shortest cycle. */
 function cyclesIn(plugins: Map<string, LoadedPlugin>): Array<[LoadedPlugin, string[]]> {
   return [...plugins.values()].flatMap((plugin): Array<[LoadedPlugin, string[]]> => {
     const chain = wayBack(plugin.id, plugins);

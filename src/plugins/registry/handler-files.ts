@@ -12,7 +12,7 @@ interface FileRef {
   path: string;
   ref: string;
   file: string;
-  /** The referenced export. */
+  /** Name of the referenced export. */
   name?: string;
 }
 
@@ -119,7 +119,7 @@ function splitRef(ref: string): Required<Omit<FileRef, 'path'>> {
   return { ref, file: ref.slice(0, at), name: ref.slice(at + 1) };
 }
 
-/** The error of a file, or its statically known exports. */
+/** The error of a file, or the exports that static analysis found in it. */
 interface CheckedFile {
   fault?: string;
   names?: ReadonlySet<string> | undefined;

@@ -3,7 +3,7 @@ import { createRegistry } from './registry.ts';
 import type { BrokenPlugin, LoadedPlugin, PluginRegistry } from './types.ts';
 
 export interface Kept {
-  /** The new registry, including `kept`. */
+  /** The new registry, which includes the plugins of `kept`. */
   registry: PluginRegistry;
   /** Plugins that keep running although their files are broken. */
   kept: readonly LoadedPlugin[];

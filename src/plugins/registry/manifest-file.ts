@@ -16,12 +16,12 @@ const MAX_BYTES = 1024 * 1024;
 export const MAX_FAULTS = 100;
 const MAX_NAME_CHARS = 100;
 
-/** Fault of a folder that is not a plugin. */
+/** Fault of a folder that contains no plugin. */
 export const NO_MANIFEST = `The folder has no ${MANIFEST_FILE}, and its package.json(a regular file) names no manifest under "svc".`;
 
 export interface ReadManifest {
   manifest?: ManifestV3;
-  /** Id of the plugin, also if the manifest is invalid otherwise, so that messages can name it. */
+  /** Id of the plugin. It is also set if the rest of the manifest is invalid, so that messages can name the plugin. */
   id?: string;
   faults: PluginFault[];
 }
@@ -99,13 +99,13 @@ export function formatPath(path: ReadonlyArray<PropertyKey>): string {
     .join('');
 }
 
-/** Truncates a key for messages: it may be as long as the manifest. */
+/** Truncates a key for messages, because it may be as long as the whole manifest. */
 function named(key: PropertyKey): string {
   const text = String(key);
   return text.length > MAX_NAME_CHARS ? `${text.slice(0, MAX_NAME_CHARS)}…` : text;
 }
 
-/** Returns the faults of a part of a manifest against a schema, with paths from the manifest's root. */
+/** Validates a part of a manifest against a schema. The paths of the faults start at the manifest's root. */
 export function faultsAgainst(schema: z.ZodType, part: unknown, at: PropertyKey[]): PluginFault[] {
   const { error } = schema.safeParse(part);
   return error ? issuesOf(error, part, at) : [];

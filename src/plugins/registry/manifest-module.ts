@@ -6,13 +6,13 @@ import { readPackageJson } from '../package-json.ts';
 /** Runs a plugin's manifest module and resolves with its default export as JSON. */
 export type EvaluateManifest = (folder: string, module: string) => Promise<unknown>;
 
-/** The module that `package.json` names under `"svc"`, relative to the folder. */
+/** Returns the path of the module that `package.json` names under `"svc"`, relative to the folder. */
 export async function manifestModuleOf(folder: string): Promise<string | undefined> {
   const svc = (await readPackageJson(folder))?.svc;
   return typeof svc === 'string' && svc !== '' ? svc : undefined;
 }
 
-/** The manifest module of a plugin; undefined if its manifest is a file. */
+/** Returns the path of a plugin's manifest module, or undefined if the manifest is a file. */
 export async function manifestCodeOf(folder: string): Promise<string | undefined> {
   return existsSync(join(folder, MANIFEST_FILE)) ? undefined : manifestModuleOf(folder);
 }

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 
 /** Maximum size of a module that is analysed. */
 const MAX_BYTES = 16 * 1024 * 1024;
-/** Files whose exports static analysis finds completely, unlike TypeScript and CommonJS. */
+/** Matches files whose exports static analysis finds completely. TypeScript and CommonJS files are not among them. */
 const JAVASCRIPT = /\.m?js$/;
 
 /**

@@ -23,17 +23,17 @@ export type {
 export interface LoadPluginsOptions {
   /** Folder of `svc.config.json`; patterns are relative to it. */
   projectDir: string;
-  /** The config's `plugins`: folders, or glob patterns of folders. */
+  /** The folders, or glob patterns of folders, that the config lists under `plugins`. */
   patterns: string[];
-  /** Runs manifest modules in the sandbox; without it, plugins with such a manifest are broken. */
+  /** Runs manifest modules in the sandbox. If it is absent, plugins with such a manifest are broken. */
   evaluate?: EvaluateManifest;
   /** Validates a plugin's settings; called for plugins with a `configSchema`. */
   checkConfig?: (plugin: LoadedPlugin) => Promise<PluginFault[]>;
   /** Validates a plugin's code; called for plugins with a valid manifest and files. */
   checkCode?: (plugin: LoadedPlugin) => Promise<PluginFault[]>;
-  /** Digest of a folder; default: reads all of it. */
+  /** Computes the digest of a folder. The default reads all its files. */
   integrity?: IntegrityOf;
-  /** `.svc`: its lock file adds installed plugins and enables or disables others. */
+  /** Path of `.svc`. Its lock file adds installed plugins and enables or disables the others. */
   dataDir?: string;
   /** Files and folders that no plugin may be granted, besides `dataDir`. */
   secrets?: readonly string[];
@@ -84,7 +84,7 @@ interface ReadFolder {
   broken?: BrokenPlugin;
 }
 
-/** Separates disabled plugins, even broken ones, and resolves conflicts and dependencies of the others. */
+/** Separates disabled plugins, even broken ones, then resolves conflicts and dependencies of the other plugins. */
 function assemble(read: readonly ReadFolder[], lock: Readonly<Record<string, LockEntry>>): PluginRegistry {
   const disabled: DisabledPlugin[] = [];
   const candidates: LoadedPlugin[] = [];
@@ -102,7 +102,7 @@ function assemble(read: readonly ReadFolder[], lock: Readonly<Record<string, Loc
   return createRegistry(related.plugins, [...unreadable, ...related.broken], disabled);
 }
 
-/** Lock file entry of a plugin in the project's own folders. */
+/** Returns the lock file entry of a plugin in the project's own folders. */
 function ownEntry(lock: Readonly<Record<string, LockEntry>>, id: string | undefined): LockEntry | undefined {
   const entry = id !== undefined && Object.hasOwn(lock, id) ? lock[id] : undefined;
   return entry?.origin === 'project' ? entry : undefined;
@@ -144,7 +144,7 @@ function otherManifest(
   return { code: 'INTEGRITY_MISMATCH', path: '', message };
 }
 
-/** Loads one plugin's folder: its manifest, and whether the referenced files exist. */
+/** Loads the manifest of a plugin's folder and checks that the referenced files exist. */
 async function loadFolder(root: string, evaluate?: EvaluateManifest): Promise<ReadFolder> {
   const { manifest, id, faults } = await readManifest(root, evaluate);
   const all = manifest ? await checkHandlerFiles(root, manifest) : faults;

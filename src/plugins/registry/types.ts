@@ -1,10 +1,10 @@
 import type { LockEntry, ManifestV3, PlatformCode, WebhookHandlerDecl } from '../../contracts/index.ts';
 
-/** A valid plugin. */
+/** A plugin whose manifest and files are valid. */
 export interface LoadedPlugin {
   id: string;
   version: string;
-  /** Real path of its folder. */
+  /** Real path of the plugin's folder. */
   root: string;
   manifest: ManifestV3;
   /** Path of the manifest module, if the manifest is code. */
@@ -33,7 +33,7 @@ export interface PluginFault {
     | 'MISSING_DEPENDENCY'
     | 'CIRCULAR_DEPENDENCY'
   >;
-  /** Path in the manifest, such as `webhooks[0].auth`. Empty if the fault concerns the whole file. */
+  /** Path in the manifest, such as `webhooks[0].auth`. It is empty if the fault concerns the whole file. */
   path: string;
   message: string;
   /**
@@ -43,10 +43,10 @@ export interface PluginFault {
   refusesGatewayStart?: true;
 }
 
-/** An excluded plugin, with all its faults. */
+/** A plugin that was excluded because of its faults. */
 export interface BrokenPlugin {
   folder: string;
-  /** Absent if the manifest is unreadable. */
+  /** Id of the plugin. It is absent if the manifest is unreadable. */
   id?: string;
   faults: PluginFault[];
   locked?: LockEntry;
@@ -54,7 +54,7 @@ export interface BrokenPlugin {
 
 /** The plugins of a project: running, broken and disabled ones. */
 export interface PluginRegistry {
-  /** The running plugins. Each comes after its dependencies. */
+  /** The running plugins, sorted so that each plugin follows its dependencies. */
   readonly plugins: readonly LoadedPlugin[];
   readonly broken: readonly BrokenPlugin[];
   readonly disabled: readonly DisabledPlugin[];

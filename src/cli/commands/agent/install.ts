@@ -10,7 +10,7 @@ import { homeFlag, registeredAgent } from './flags.ts';
 
 const UNIT_NAME = 'svc-agent.service';
 
-/** @spec docs/operations.md "Agents" */
+/** Defines `svc agent install`. @spec docs/operations.md "Agents" */
 export const install = defineCommand({
   name: 'agent install',
   summary: 'Print or write a systemd unit that runs the agent',

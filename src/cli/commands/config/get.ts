@@ -11,7 +11,7 @@ interface ConfigValue {
   origin: string;
 }
 
-/** @spec docs/operations.md "Configuration" */
+/** Defines `svc config get`. @spec docs/operations.md "Configuration" */
 export const get = defineCommand({
   name: 'config get',
   summary: 'Show one value of the effective configuration',

@@ -18,7 +18,7 @@ interface Shown {
   origins?: Record<string, string>;
 }
 
-/** @spec docs/operations.md "Configuration" */
+/** Defines `svc config show`. @spec docs/operations.md "Configuration" */
 export const show = defineCommand({
   name: 'config show',
   summary: 'Show the effective configuration from file, profile and environment',

@@ -4,7 +4,7 @@ import { linkPlugin } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { pluginText } from './show.ts';
 
-/** @spec docs/plugins.md "Developing" */
+/** Defines `svc plugins link`. @spec docs/plugins.md "Developing" */
 export const link = defineCommand({
   name: 'plugins link',
   summary: 'Link a development folder as a plugin',

@@ -21,7 +21,7 @@ interface Repaired {
   version: string;
 }
 
-/** @spec docs/plugins.md "In a clone, and in CI" */
+/** Defines `svc plugins repair`. @spec docs/plugins.md "In a clone, and in CI" */
 export const repair = defineCommand({
   name: 'plugins repair',
   summary: 'Write the svc-platform archive required by npm install in a plugin',

@@ -3,7 +3,7 @@ import { getPlugin, Permissions, type PluginDetail, PluginId } from '../../../co
 import { defineCommand, ok } from '../../define-command.ts';
 import { pairs, type Style } from '../../style.ts';
 
-/** @spec REST API: marketplace */
+/** Defines `svc plugins show`. @spec REST API: marketplace */
 export const show = defineCommand({
   name: 'plugins show',
   summary: 'Show a plugin with its contributions and permissions',

@@ -12,7 +12,7 @@ interface Reported {
   contents: string[];
 }
 
-/** @spec docs/operations.md "svc report" */
+/** Defines `svc report`. @spec docs/operations.md "svc report" */
 export const report = defineCommand({
   name: 'report',
   summary: 'Collect versions, config, status, checks and recent logs for a bug report, without secrets',

@@ -23,7 +23,7 @@ interface EnvironmentLines {
   env: Record<string, string>;
 }
 
-/** @spec docs/operations.md "svc status" */
+/** Defines `svc status`. @spec docs/operations.md "svc status" */
 export const status = defineCommand({
   name: 'status',
   summary: 'Show services with address, uptime and last exit',

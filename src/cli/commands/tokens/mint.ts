@@ -5,7 +5,7 @@ import { selectedNamespace } from '../../selected-namespace.ts';
 import { pairs } from '../../style.ts';
 import { timeText } from '../../time-text.ts';
 
-/** @spec docs/gateway.md "Who may call" */
+/** Defines `svc tokens mint`. @spec docs/gateway.md "Who may call" */
 export const mint = defineCommand({
   name: 'tokens mint',
   summary: 'Create an access token for a host id',

@@ -8,7 +8,7 @@ import { InputFlag, readInput } from './arguments.ts';
 import { followRun } from './follow.ts';
 import { runPairs } from './views.ts';
 
-/** @spec docs/workflows.md "Write and run a workflow" */
+/** Defines `svc workflows run`. @spec docs/workflows.md "Write and run a workflow" */
 export const run = defineCommand({
   name: 'workflows run',
   summary: 'Start a run of a registered workflow or a definition file',

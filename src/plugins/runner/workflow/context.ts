@@ -37,7 +37,7 @@ export function createWorkflowContext(
   return { context: context as unknown as WorkflowContext, unstarted: () => steps.unstarted };
 }
 
-/** Steps of the run itself: functions and waits. */
+/** Creates the steps that the run executes itself: functions and waits. */
 function localSteps(steps: StepFactory, workflow: WorkflowParts) {
   return {
     step: (name: string, run: (step: StepInfo) => unknown, options: StepOptions = {}) => {
@@ -66,7 +66,7 @@ function localSteps(steps: StepFactory, workflow: WorkflowParts) {
   };
 }
 
-/** Commands and child workflows. */
+/** Creates the steps that call commands and child workflows. */
 function calledSteps(steps: StepFactory, { steps: defaults }: WorkflowParts) {
   return {
     invoke: (
@@ -116,7 +116,7 @@ function branching(steps: StepFactory, replay: Replay) {
   };
 }
 
-/** Creates the functions whose values are equal in each replay. */
+/** Creates the functions that return equal values in each replay. */
 function replayedValues({ trunk }: Replay, seed: string) {
   return {
     now: () => currentBranch(trunk).now,

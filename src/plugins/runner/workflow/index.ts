@@ -19,7 +19,7 @@ import { Replay } from './replay.ts';
 import type { ReplayLink } from './replay-link.ts';
 import { faultOf, WorkflowStepError } from './step-failure.ts';
 
-/** Connects a replay to its run. Throws HOST_MISMATCH when the call does not come from a run. */
+/** Connects a replay to its workflow run. Throws HOST_MISMATCH when the caller is not a workflow run. */
 export function workflowLink(
   { hostContext, handler }: RunnerRequest,
   signal: AbortSignal,
@@ -115,7 +115,7 @@ function threw(thrown: unknown): ReplayEnd {
   };
 }
 
-/** An unawaited step would be cut off at an arbitrary point, so it is reported instead. */
+/** Throws if a step was not awaited, because the end of the function would interrupt it at an arbitrary point. */
 function requireAllAwaited(unstarted: readonly string[], unfinished: string | undefined): void {
   const [first] = unstarted;
   if (first === undefined && unfinished === undefined) return;
