@@ -10,19 +10,22 @@ import { objectRows } from './object-rows.ts';
 export interface FileObjectsOptions {
   db: Database;
   folder: string;
-  /** Quota of each scope. */
+  /** Maximum bytes per scope. */
   quotaBytes: number;
   clock: Clock;
   random: Random;
   logger?: Logger;
 }
 
-/** Maximum attempts of a read. The file is missing when the object was replaced after its row was read. */
+/**
+ * Maximum attempts of a read. An object may be replaced between the reads of its row and its file, so that its old
+ * file is gone.
+ */
 const READ_TRIES = 5;
 
 /**
- * Names in the database, bytes in files with generated names, so keys cannot traverse or collide. A file is synced
- * before its row is written: a crash leaves at most an orphan, which the next start removes.
+ * Keeps object names in the database and bytes in files with generated names, so keys cannot traverse or collide.
+ * Each file is synced before its row is written: a crash leaves at most an orphan, which the next start removes.
  */
 export function fileObjects({
   db,
@@ -65,7 +68,7 @@ export function fileObjects({
       requireStorableKey(key);
       const at = scopeOf(scope);
       const bytes = data.byteLength;
-      // Checked again inside the write; checking first avoids writing a file that will be rejected.
+      // The quota is checked again inside the write. This first check avoids writing a file that would be rejected.
       await db.read(() => requireQuota(at, key, bytes));
       const file = await files.write(data).catch((error: unknown) => {
         throw fileError(error, key);
@@ -110,7 +113,7 @@ function requireRoom(bytes: number, used: number, quotaBytes: number): void {
   );
 }
 
-/** JSON, because any separator could be part of either name. */
+/** Encodes the scope as JSON, because any separator could be part of either name. */
 function scopeOf({ tenant, namespace }: ObjectScope): string {
   return JSON.stringify([tenant, namespace]);
 }

@@ -3,7 +3,7 @@ import type { EntryQuota } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 
 /**
- * Usage per scope, maintained by triggers so that no write can miss it. An expired entry counts until it is
+ * Usage per scope, which triggers maintain so that no write can bypass it. An expired entry counts until it is
  * deleted.
  */
 export const KEY_VALUE_USAGE = `
@@ -47,7 +47,10 @@ export type RequireQuota = (row: QuotaRow, quota: EntryQuota, now: number) => vo
 /** Maximum expired rows that a write over the quota deletes. */
 const MAX_EXPIRED_ROWS = 1000;
 
-/** Call inside the write that it guards. A write that does not grow the scope always passes. */
+/**
+ * Returns the quota check of a write, which must run inside that write. A write that does not grow the scope always
+ * passes.
+ */
 export function entryQuotas(db: Database): RequireQuota {
   const sql = {
     usage: db.prepare<[{ scope: string }], Usage>(

@@ -3,18 +3,21 @@ import { join } from 'node:path';
 import type { Random } from '../../../kit/security/random.ts';
 
 export interface ObjectFiles {
-  /** Writes a new file, synced when the promise settles; returns its name. Throws system errors. */
+  /** Writes a new file and returns its name once the file is synced. Throws system errors. */
   write(data: Uint8Array): Promise<string>;
-  /** Called when the row of the file is committed, or when it can no longer be committed. */
+  /**
+   * Must be called when the file's row is committed, or can no longer be committed. Until then, `sweep` keeps the
+   * file.
+   */
   settled(file: string): void;
   read(file: string): Promise<Uint8Array>;
-  /** Ignores missing files. */
+  /** Removes the file if it exists. */
   remove(file: string): Promise<void>;
-  /** Removes orphans of a crash: files for which `isKnown` returns false. */
+  /** Removes files that a crash has orphaned: those for which `isKnown` returns false. */
   sweep(isKnown: (file: string) => Promise<boolean>): Promise<void>;
 }
 
-/** Files in 256 folders, so that none grows too large to list. File names are generated. */
+/** Distributes files over 256 folders, so that no folder grows too large to list. File names are generated. */
 export function objectFiles(folder: string, random: Random): ObjectFiles {
   const unsettled = new Set<string>();
   // UUIDs start with a timestamp; only their end is evenly distributed.
@@ -58,7 +61,7 @@ export function objectFiles(folder: string, random: Random): ObjectFiles {
   };
 }
 
-/** The directory entry must survive a power cut, not only the file's content. */
+/** Syncs the folder, because the directory entry must survive a power cut as well as the file's content. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {

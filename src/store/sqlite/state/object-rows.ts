@@ -12,13 +12,13 @@ interface Row {
 
 export interface ObjectRows {
   find(scope: string, key: string): Row | undefined;
-  /** Bytes of all objects of the scope. */
+  /** Returns the total bytes of all objects of the scope. */
   usage(scope: string): number;
   hasFile(file: string): boolean;
   scan(scope: string, prefix: string, after: string | undefined, limit: number): StoredObject[];
-  /** Call inside a write; returns the object's previous file. */
+  /** Inserts or replaces a row and returns the object's previous file. Must run inside a write. */
   put(row: Row): string | undefined;
-  /** Call inside a write; returns the file that is no longer referenced. */
+  /** Deletes a row and returns the file that is no longer referenced. Must run inside a write. */
   remove(scope: string, key: string): string | undefined;
 }
 

@@ -8,16 +8,16 @@ export interface Collection {
   dimensions: number;
 }
 
-/** Rows of `vectors.db`. Call mutating methods inside a write. */
+/** Rows of `vectors.db`. Methods that change rows must run inside a write. */
 export interface VectorRows {
   find(scope: string, name: string): Collection | undefined;
-  /** Returns the collection, created with these dimensions if missing. */
+  /** Returns the collection. A missing collection is created with these dimensions. */
   collection(scope: string, name: string, dimensions: number): Collection;
-  /** Number of vectors in all collections of the scope. */
+  /** Returns the number of vectors in all collections of the scope. */
   count(scope: string): number;
-  /** Returns true when the vector is new. */
+  /** Inserts or replaces a vector. Returns true when the vector is new. */
   put(collection: Collection, item: VectorRecord): boolean;
-  /** Returns true when the vector existed. */
+  /** Deletes a vector. Returns true when the vector existed. */
   remove(collection: Collection, itemId: string): boolean;
   grew(collection: Collection, by: number): void;
   deleteEmpty(collection: Collection): void;
@@ -26,7 +26,7 @@ export interface VectorRows {
 
 export function vectorRows(db: Database): VectorRows {
   const sql = statements(db);
-  // Prepared per call: there are few calls, and the table may be new.
+  // Statements are prepared per call: there are few calls, and the table may be new.
   const on = ({ dimensions }: Collection, text: (table: string) => string) =>
     db.prepare<unknown[]>(text(vectorTable(dimensions).name));
 
@@ -124,7 +124,10 @@ function bytesOf(vector: number[]): Buffer {
   return Buffer.from(Float32Array.from(vector).buffer);
 }
 
-/** Float32 arithmetic leaves equal vectors slightly off 1. */
+/**
+ * Converts a distance to a score. The score is clamped because float32 arithmetic leaves equal vectors slightly off
+ * 1.
+ */
 function scoreOf(distance: number): number {
   return Math.min(1, Math.max(-1, Math.round((1 - distance) * 1e6) / 1e6));
 }

@@ -21,12 +21,12 @@ const VECTORS = `
     unique (collection, item_id)
   ) strict;`;
 
-/** `vectors.db`. */
+/** Migrations of `vectors.db`. */
 export const VECTOR_MIGRATIONS: Migrations = [VECTORS];
 
 /**
- * sqlite-vec allocates whole chunks: 128 vectors waste little in a small collection and read as fast as
- * 1,024.
+ * Vectors per chunk. sqlite-vec allocates whole chunks: 128 vectors waste little space in a small collection and read
+ * as fast as 1,024.
  */
 const CHUNK = 128;
 

@@ -69,7 +69,7 @@ function extensionPath(): string {
   }
 }
 
-/** JSON, because any separator could be part of either name. */
+/** Encodes the scope as JSON, because any separator could be part of either name. */
 function scopeOf({ tenant, namespace }: CollectionKey): string {
   return JSON.stringify([tenant, namespace]);
 }

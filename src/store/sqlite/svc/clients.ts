@@ -3,7 +3,7 @@ import type { ClientRecord, ClientStore } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { isUniqueViolation } from '../store-error.ts';
 
-/** One row per client. @spec Client credentials and token pair */
+/** Client store with one row per client. @spec Client credentials and token pair */
 export function sqliteClients(db: Database): ClientStore {
   const sql = statements(db);
   return {

@@ -4,7 +4,7 @@ import type { Database } from '../database.ts';
 import { isUniqueViolation } from '../store-error.ts';
 import { AFTER_ALL_TEXT } from './schema.ts';
 
-/** One row per host; its self-description as JSON. */
+/** Host store with one row per host. The host's self-description is JSON. */
 export function sqliteHosts(db: Database): HostStore {
   const sql = statements(db);
   return {

@@ -19,11 +19,11 @@ import { type SegmentOptions, Segments } from './journal/segments.ts';
 import { WriteLoad } from './journal/write-load.ts';
 import { JournalWriter } from './journal/writer.ts';
 
-/** Write path of the inbox. A settled write is durable. All methods throw STORE_ERROR. */
+/** Write path of the webhook inbox. Writes are durable once they settle. All methods throw STORE_ERROR. */
 export interface InboxLog {
   /**
-   * Preserves call order. Settles with the unit's sequence once it is on disk; it is in the database once
-   * `applied` reaches that.
+   * Writes units in call order. Settles with the unit's sequence once the unit is on disk. The unit is in the
+   * database once the applied sequence reaches that number.
    */
   append(unit: Unit): Promise<number>;
   /**
@@ -33,9 +33,9 @@ export interface InboxLog {
   commit: Committer['write'];
   /** Reads stored markers off the event loop. */
   markers: CommitterThread['markers'];
-  /** Resolves when every acknowledged unit is in the database, for readers that need all of them. */
+  /** Resolves when every acknowledged unit is in the database. */
   settled(): Promise<void>;
-  /** Resolves when more than `applied` is in the database. */
+  /** Resolves when units with a sequence above `applied` are in the database. */
   progress(applied: number): Promise<void>;
   readonly applied: number;
   /** Sequence of the last acknowledged unit. */
@@ -47,9 +47,9 @@ export interface InboxLog {
   close(): Promise<void>;
 }
 
-/** Time limit for applying the journal at shutdown. The rest is safe; the next start applies it. */
+/** Time limit for applying the journal at shutdown. Unapplied units stay on disk, and the next start applies them. */
 const SHUTDOWN_APPLY_MS = 1500;
-/** 256 MB in all: some 90,000 deliveries of 2 KB. After a burst 128 MB are kept. */
+/** Journal limits: 256 MB in all, some 90,000 deliveries of 2 KB. After a burst, 128 MB are kept. */
 const SEGMENTS: SegmentOptions = { segmentBytes: 16 * 1024 * 1024, maxSegments: 16, spareSegments: 7 };
 
 export interface InboxLogOptions {
@@ -63,8 +63,8 @@ export interface InboxLogOptions {
 }
 
 /**
- * Throws STORE_ERROR, or SQLite's error when the journal of an earlier process cannot be applied; no file is
- * removed then.
+ * Opens the log. Throws STORE_ERROR, or SQLite's error when the journal of an earlier process cannot be applied; no
+ * file is removed then.
  */
 export async function openInboxLog(
   db: Database,
@@ -95,7 +95,7 @@ function placeOf({ prepare }: Database): { applied: number; id: Buffer | null } 
   ).get()!;
 }
 
-/** Every recovered database has an id. */
+/** Returns the database's id, which every recovered database has. */
 function idOf(db: Database): Buffer {
   const { id } = placeOf(db);
   if (id === null)
@@ -104,8 +104,8 @@ function idOf(db: Database): Buffer {
 }
 
 /**
- * For a process that writes alone: appends go to a journal, at a fraction of a row's cost, and from there
- * into the database.
+ * Log of a process that writes alone: appends go to a journal, at a fraction of a row's cost, and from there into the
+ * database.
  */
 function journalledLog(thread: CommitterThread, db: Database, segments: Segments, logger: Logger): InboxLog {
   const { file } = db;
@@ -147,7 +147,7 @@ function journalledLog(thread: CommitterThread, db: Database, segments: Segments
         thread.stopWaiting();
       }, SHUTDOWN_APPLY_MS);
       await writer.close();
-      // The next start applies what cannot be applied now.
+      // Units that cannot be applied now are applied by the next start.
       await checkpointer.all().catch(() => thread.stopWaiting());
       checkpointer.close();
       await committer.close();
@@ -160,7 +160,7 @@ function journalledLog(thread: CommitterThread, db: Database, segments: Segments
   };
 }
 
-/** For processes that share the database: each must see the others' claims at once. */
+/** Log of processes that share the database: each must see the others' claims at once, so nothing goes to a journal. */
 function sharedLog(thread: CommitterThread, file: string): InboxLog {
   const committer = createCommitter(thread, file);
   return {

@@ -2,7 +2,7 @@ import type { Clock } from '../../../kit/time/clock.ts';
 import type { RefreshTokenRecord, RefreshTokenStore, RotationOutcome } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 
-/** One row per token, by its hash. Spent tokens are kept until they expire, to detect their reuse. */
+/** Token store with one row per token hash. Spent tokens are kept until they expire, to detect their reuse. */
 export function sqliteRefreshTokens(db: Database, clock: Clock): RefreshTokenStore {
   const sql = statements(db);
 

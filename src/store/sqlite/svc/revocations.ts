@@ -2,7 +2,7 @@ import type { MintedTokenRecord, MintedTokenStore, Revocation, RevocationStore }
 import type { Database } from '../database.ts';
 import { AFTER_ALL_TEXT } from './schema.ts';
 
-/** One row per revoked host or token, numbered by rowid; readers use the last number as their cursor. */
+/** Revocation store with one row per host or token, numbered by rowid. Readers use the last number as their cursor. */
 export function sqliteRevocations(db: Database): RevocationStore {
   const sql = statements(db);
   return {
@@ -46,7 +46,7 @@ function statements(db: Database) {
   };
 }
 
-/** One row per manually issued token; the token itself is not stored. */
+/** Store of manually issued tokens with one row per token. The token itself is not stored. */
 export function sqliteMintedTokens(db: Database): MintedTokenStore {
   const columns = `jti, host_id as hostId, namespace_id as namespaceId, created_by as createdBy, created_at as createdAt,
     expires_at as expiresAt, revoked_at as revokedAt`;

@@ -6,7 +6,10 @@ interface Row extends Omit<SecretRecord, 'namespaceInUrl' | 'lapsed'> {
   namespaceInUrl: 0 | 1;
 }
 
-/** One row per namespace, plugin, event and instance; a revoked secret has none. @spec Webhook secret record */
+/**
+ * Secret store with one row per namespace, plugin, event and instance. A revoked secret has no row. @spec Webhook
+ * secret record
+ */
 export function sqliteWebhookSecrets(db: Database, clock: Clock): WebhookSecretStore {
   const sql = statements(db);
   const recordOf = (row: Row): SecretRecord => {
@@ -39,7 +42,7 @@ export function sqliteWebhookSecrets(db: Database, clock: Clock): WebhookSecretS
   };
 }
 
-/** Picks the key fields, as callers may pass wider objects. */
+/** Returns only the key fields, because callers may pass objects with more fields. */
 function keyOf({ namespaceId, pluginId, event, instanceId }: SecretKey): SecretKey {
   return { namespaceId, pluginId, event, instanceId };
 }

@@ -10,7 +10,7 @@ interface Applied {
   hasHole: boolean;
 }
 
-/** Units per transaction; bounds the time other writers wait for the lock to some ten milliseconds. */
+/** Maximum units per transaction. It limits the time that other writers wait for the lock to some ten milliseconds. */
 const MAX_BATCH = 512;
 
 /**

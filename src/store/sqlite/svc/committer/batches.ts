@@ -13,17 +13,17 @@ export interface BatchesOptions<Item, Result> {
    * batch.
    */
   cut(queue: readonly Pending<Item, Result>[]): number;
-  /** Under load, a batch with fewer items than this waits a millisecond for more. */
+  /** Minimum items of a batch under load. A smaller batch waits a millisecond for more items. */
   small: number;
-  /** The error for writes after `close`. */
+  /** Returns the error that rejects writes after `close`. */
   closedError(): Error;
 }
 
 const GATHER_MS = 1;
-/** Load threshold: items in the last batch and the queue together. */
+/** Minimum number of items in the last batch and the queue together that counts as load. */
 const MIN_LOAD = 4;
 
-/** Collects the next batch while one is being written, so batches grow with the load. */
+/** Collects the next batch while the current one is being written, so batches grow with the load. */
 export class Batches<Item, Result> {
   readonly #options: BatchesOptions<Item, Result>;
   #queue: Pending<Item, Result>[] = [];

@@ -4,18 +4,18 @@ import { layOut, pack } from './pack.ts';
 import type { BatchReply, Unit } from './protocol.ts';
 import { type CommitterThread, endedError, errorOf } from './thread.ts';
 
-/** Acknowledges writes after their commit. */
+/** Writes units to the database and acknowledges each after its commit. */
 export interface Committer {
   /**
    * Settles once `unit` is on disk; concurrent units share a transaction. Throws STORE_ERROR or the unit's
    * SQLite error.
    */
   write(unit: Unit): Promise<Written>;
-  /** Resolves when the queue is empty; later writes are rejected. */
+  /** Resolves when no writes are queued. Later writes are rejected. */
   close(): Promise<void>;
 }
 
-/** Changes of a unit's first step, and the rowid it inserted. */
+/** Number of rows that a unit's first step changed, and the rowid that it inserted. */
 interface Written {
   changes: number;
   rowid: number;
@@ -23,8 +23,8 @@ interface Written {
 
 const MAX_BATCH = 512;
 /**
- * Sync handlers finish one by one; without gathering, commits of two or three writes were a sixth of a
- * delivery's cost.
+ * Minimum batch size under load. Sync handlers finish one by one; without gathering, commits of two or three writes
+ * were a sixth of a delivery's cost.
  */
 const SMALL_BATCH = 8;
 

@@ -20,14 +20,17 @@ import type {
   Ready,
 } from './protocol.ts';
 
-/** A backup step of another process may hold the lock; this thread has nothing else to do meanwhile. */
+/**
+ * Maximum wait for the lock, which a backup step of another process may hold. This thread has no other work
+ * meanwhile.
+ */
 const LOCK_WAIT_MS = 10_000;
-/** SQLite's own busy wait cannot be interrupted; between two waits the thread checks whether to give up. */
+/** Length of one busy wait. SQLite cannot interrupt it, so the thread checks between two waits whether to give up. */
 const LOCK_TRY_MS = 200;
 /** WAL pages between checkpoints. It is above SQLite's default of 1000 because each checkpoint costs an fsync. */
 const CHECKPOINT_PAGES = 4000;
 
-/** Changes of a unit's first step, and the rowid it inserted. */
+/** Number of rows that a unit's first step changed, and the rowid that it inserted. */
 type Result = readonly [changes: number, rowid: number];
 type Outcome = { value: unknown } | { error: unknown };
 
@@ -42,7 +45,7 @@ const prepared = new Map(
 sqlite.pragma(`busy_timeout = ${LOCK_TRY_MS}`);
 const { runBatch, runSeparately } = transactions(sqlite);
 const NOTHING: Result = [0, 0];
-/** Digest bytes that the marker index keeps. */
+/** Number of digest bytes that the marker index stores. */
 const MARKER_PREFIX_BYTES = 8;
 
 /** Retries while another process holds the lock, within the time limit. */
@@ -88,7 +91,7 @@ function commit(units: readonly PackedUnit[], bytes: Uint8Array): Outcome[] {
     try {
       return retryBusy(() => attempt(writes));
     } catch (error) {
-      // Retrying the units separately would wait for the same lock.
+      // A lock also blocks the units one by one, so retrying them separately would not help.
       if (units.length === 1 || isBusy(error)) return units.map(() => ({ error }));
     }
   }

@@ -2,10 +2,10 @@ import type { PackedUnit, PackedValue, SqlValue, Unit } from './protocol.ts';
 
 /** Units as JSON, and the byte values that they reference. */
 export interface Packed {
-  /** JSON of PackedUnit[]. */
+  /** Units as JSON of PackedUnit[]. */
   units: string;
   parts: Uint8Array[];
-  /** Total bytes of all parts. */
+  /** Total bytes of all byte values. */
   length: number;
 }
 
@@ -26,7 +26,7 @@ export function pack(units: readonly Unit[]): Packed {
   return { units: JSON.stringify(packed), parts, length };
 }
 
-/** Copies the parts one after another into `target`. */
+/** Copies the byte values into `target`, one after another. */
 export function layOut(parts: readonly Uint8Array[], target: Uint8Array, offset: number): void {
   let at = offset;
   for (const part of parts) {

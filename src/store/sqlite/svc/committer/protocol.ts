@@ -1,7 +1,7 @@
 /** A value that SQLite can bind. */
 export type SqlValue = string | number | null | Uint8Array;
 
-/** A statement, by its name in `CommitterStart.statements`, and its values in order. */
+/** A statement's name in `CommitterStart.statements` and its values in parameter order. */
 export type Step = readonly [statement: string, values: readonly SqlValue[]];
 
 /** One atomic write. With `guarded`, the other steps are skipped when the first one changes no row. */
@@ -13,22 +13,22 @@ export interface Unit {
 export interface CommitterStart {
   file: string;
   statements: Readonly<Record<string, string>>;
-  /** Folder of a journal that is recovered before the first request; undefined: none. */
+  /** Folder of the journal that is recovered before the first request; undefined if there is none to recover. */
   recover: string | undefined;
-  /** Another value than 0 during shutdown: a locked database then fails at once. */
+  /** Set to a value other than 0 during shutdown. A locked database then fails at once. */
   stopWaiting: Int32Array;
 }
 
 /** A value sent to the thread. Bytes are packed into one buffer and referenced by offset and length. */
 export type PackedValue = string | number | null | readonly [offset: number, length: number];
 
-/** `guarded` as 1 or 0, then statement names and values alternating. */
+/** A unit as a flat list: `guarded` as 1 or 0, then statement names and values alternating. */
 export type PackedUnit = readonly [guarded: 0 | 1, ...rest: Array<string | readonly PackedValue[]>];
 
 /** A range of whole frames in a journal file. */
 export interface JournalRange {
   file: string;
-  /** Descriptor that is open for reading. The name may point to another file by now. */
+  /** Descriptor that is open for reading. The file's name may already refer to another file. */
   fd: number;
   from: number;
   to: number;
@@ -44,14 +44,14 @@ export type CommitterRequest =
   | { markers: MarkerRange }
   | { close: true };
 
-/** Markers with ids above `after`, up to `until`, at most `limit`. */
+/** Requests at most `limit` markers with ids above `after` and up to `until`. */
 export interface MarkerRange {
   after: number;
   until: number;
   limit: number;
 }
 
-/** Ordered by id, each with the first 64 bits of its digest. Empty: none are left. */
+/** Markers ordered by id, each with the first 64 bits of its digest. The reply is empty when none are left. */
 export interface MarkersReply {
   ids: Float64Array<ArrayBuffer>;
   digests: Uint8Array<ArrayBuffer>;
@@ -63,7 +63,7 @@ export interface Failure {
   code: string | undefined;
 }
 
-/** In request order: rows that each unit's first step changed, and the rowid it inserted. */
+/** For each unit in request order, the number of rows that its first step changed, and the rowid that it inserted. */
 export interface BatchReply {
   results: number[];
   /** Failed units by index; their results are meaningless. */
@@ -72,7 +72,7 @@ export interface BatchReply {
 
 /** Progress of applying the journal. After a failure, the range may be partly applied. */
 export interface ApplyReply {
-  /** The sequence of the last frame applied. */
+  /** Sequence number of the last applied frame. */
   applied: number;
   failure?: Failure;
 }
@@ -81,9 +81,12 @@ export interface ApplyReply {
 export interface Recovered {
   /** Number of units applied. */
   units: number;
-  /** Folder of the files with missing or unreadable parts. A last write that was interrupted does not count. */
+  /**
+   * Folder to which files with missing or unreadable parts were moved. An interrupted last write does not count as
+   * missing.
+   */
   quarantine: string | undefined;
-  /** Files with a corrupted part that a second copy restored. */
+  /** Names of files with a damaged header copy that the second copy replaced. */
   damagedHeaders: string[];
 }
 

@@ -15,7 +15,7 @@ import type {
   Recovered,
 } from './protocol.ts';
 
-/** How much of the journal is applied, and the error that stopped it: STORE_ERROR or SQLite's error. */
+/** Sequence of the last applied frame, and the error that stopped the journal: STORE_ERROR or SQLite's error. */
 export interface Applied {
   applied: number;
   failure: unknown;

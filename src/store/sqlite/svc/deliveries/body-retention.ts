@@ -4,14 +4,14 @@ import type { InboxLog } from '../inbox-log.ts';
 import type { DeliveryRows } from './rows.ts';
 import { SQL } from './statements.ts';
 
-/** Rows scanned per event-loop turn: a few milliseconds. */
+/** Rows scanned per event-loop turn, which takes a few milliseconds. */
 const BATCH_ROWS = 200;
 
 /** Deletes the oldest bodies of finished deliveries. */
 export interface BodyRetention {
-  /** Up to this position, all bodies of ended deliveries are deleted. */
+  /** Position up to which all bodies of ended deliveries are deleted. */
   readonly bodilessUntil: number;
-  /** Deletes bodies of at least `bytes` in all, at most `limit`; returns their number. */
+  /** Deletes bodies until `bytes` are freed or `limit` bodies are deleted; returns the number of deleted bodies. */
   drop(bytes: number, limit: number): Promise<number>;
 }
 
@@ -47,7 +47,7 @@ export function bodyRetention(db: Database, log: InboxLog, rows: DeliveryRows): 
     },
     async drop(bytes, limit) {
       let { positions, until } = await find(bodilessUntil, bytes, limit);
-      // Some of the skipped rows had not ended then.
+      // Some skipped rows may have ended since they were scanned, so the scan starts again from the first row.
       if (positions.length === 0 && bodilessUntil > 0) ({ positions, until } = await find(0, bytes, limit));
       bodilessUntil = until;
       if (positions.length === 0) return 0;

@@ -4,17 +4,18 @@ import type { Database } from '../../database.ts';
 import type { InboxLog } from '../inbox-log.ts';
 import { SQL } from './statements.ts';
 
-/** Rows per transaction; the lock is held for some ten milliseconds. */
+/** Rows per transaction, which holds the lock for some ten milliseconds. */
 const BATCH_ROWS = 1000;
 const PAUSE_MS = 5;
 const RETRY_MS = 1000;
 
 /**
- * Fills the list tables with the deliveries that predate them, latest first. The returned function stops it early.
+ * Fills the list tables with deliveries older than these tables, latest first. The returned function stops the fill
+ * early.
  */
 export function startDeliveryFill(db: Database, log: InboxLog, logger: Logger): () => Promise<void> {
   const listedFrom = db.prepare<[], number>('select listed_from from delivery_progress').pluck();
-  /** Counts rows, not positions, since retention leaves gaps. */
+  /** Selects a batch by its number of rows instead of a position range, because retention leaves gaps. */
   const batchBefore = db
     .prepare<[number], number | null>(
       `select min(position) from (select position from delivery where position < ? order by position desc limit ${BATCH_ROWS})`,

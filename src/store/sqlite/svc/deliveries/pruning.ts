@@ -7,9 +7,9 @@ import type { InboxLog } from '../inbox-log.ts';
 import type { DeliveryAge, DeliveryRows } from './rows.ts';
 import { SQL } from './statements.ts';
 
-/** Rows scanned per event-loop turn: a few milliseconds. */
+/** Rows scanned per event-loop turn, which takes a few milliseconds. */
 const BATCH_ROWS = 500;
-/** Up to this many retained rows are rescanned by each sweep; more only at intervals. */
+/** Maximum number of retained rows that every sweep rescans. More rows are rescanned only at intervals. */
 const FEW_PASSED = 10 * BATCH_ROWS;
 const RESCAN_MS = minutes(10);
 
@@ -27,15 +27,15 @@ type Verdict = 'goes' | 'stays' | 'ends the search';
 interface Sweep {
   /** Every row up to this position was retained when it was scanned. */
   until: number;
-  /** Number of retained rows. */
+  /** Number of rows up to `until` that were retained. */
   passed: number;
   /** Time of the next rescan from the start, on the monotonic clock. */
   againAt: number;
 }
 
 /**
- * Continues where the last call ended, so that a long backlog of a paused webhook is not rescanned by each
- * call. Rows that have ended since are found by rescanning from the start at intervals.
+ * Prunes deliveries from where the last call ended, so that a long backlog of a paused webhook is not rescanned by
+ * each call. Rows that have ended since are found by rescanning from the start at intervals.
  */
 export function deliveryPruning(
   db: Database,

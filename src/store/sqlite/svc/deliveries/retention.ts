@@ -8,11 +8,11 @@ import { type DeliveryPruning, deliveryPruning } from './pruning.ts';
 import type { DeliveryRows } from './rows.ts';
 import { SQL } from './statements.ts';
 
-/** Maximum body bytes deleted per transaction: it must read all of their pages. */
+/** Maximum body bytes deleted per transaction, since deleting a body reads all of its pages. */
 const MAX_DROPPED_BYTES = 16 * 1024 * 1024;
-/** Share of the store for records without a handler run; a quarter of it when the file is full. */
+/** Share of the store for records that no handler processed. A quarter of this share applies when the file is full. */
 const UNHANDLED_SHARE = 0.1;
-/** Maximum size of a record without a handler run: it has no body, and its headers are truncated. */
+/** Maximum size of a record that no handler processed. Such a record has no body, and its headers are truncated. */
 const MAX_UNHANDLED_BYTES = 4096;
 
 export interface DeliveryRetentionDeps {
@@ -54,7 +54,7 @@ export class DeliveryRetention {
     return (await this.#bodies.drop(bytes, limit)) || (await this.#pruning.ended(limit));
   }
 
-  /** Number of excess records without a handler run: they have a separate share and are deleted first. */
+  /** Returns how many records without a handler run exceed their share. These are deleted first. */
   async #unhandledSurplus(maxBytes: number, isFull: boolean): Promise<number> {
     const share = Math.floor((maxBytes * UNHANDLED_SHARE) / MAX_UNHANDLED_BYTES);
     const kept = isFull ? Math.floor(share / 4) : share;

@@ -7,7 +7,7 @@ import { compareNewest, type WalkFilter } from './walk.ts';
 /** Rows scanned per event-loop turn, with and without reading bodies: some milliseconds each. */
 export const SEARCHED_ROWS = 250;
 const SCANNED_ROWS = 1000;
-/** Upper bound between receiving and writing a delivery; follows from the request timeouts. */
+/** Upper bound of the time between receiving and writing a delivery, which follows from the request timeouts. */
 const MAX_WRITE_DELAY_MS = 10 * 60_000;
 
 export interface ScanOptions {
@@ -92,7 +92,7 @@ export function matches(row: DeliveryFacts, { status, pluginId, event, since }: 
   );
 }
 
-/** Returns the `places` whose row contains the text; all of them without a text. Call it inside `db.read`. */
+/** Returns the `places` whose row contains the text, or all of them without a text. Must run inside `db.read`. */
 export function containing(
   rows: DeliveryRows,
   places: readonly DeliveryCursor[],

@@ -7,7 +7,7 @@ import { IS_OPEN, SQL } from './statements.ts';
 /** Columns of a row besides those of the delivery. */
 export type RowState = Pick<DeliveryRecord, 'status' | 'steps' | 'httpStatus' | 'outcome' | 'durationMs'>;
 
-/** Steps that insert a delivery. `marker` is its digest. */
+/** Returns the steps that insert a delivery. `marker` is the digest of its idempotency marker. */
 export function insertSteps(delivery: NewDelivery, state: RowState, marker: Uint8Array | null): Step[] {
   const d = delivery;
   const { body } = d;
@@ -29,7 +29,7 @@ export function finishStep(webhookId: string, end: DeliveryEnd): Step {
   return [SQL.end, [status, httpStatus, steps, outcome, durationMs, nextAttemptAt, webhookId]];
 }
 
-/** Queries; call them inside `db.read`. */
+/** Returns the queries on delivery rows. They must run inside `db.read`. */
 export function deliveryRows(db: Database) {
   const sql = statements(db);
   return {
@@ -58,22 +58,22 @@ export function deliveryRows(db: Database) {
     ended: (namespaceId: string, positions: readonly number[]) =>
       sql.ended.all(namespaceId, JSON.stringify(positions)).map(recordOf),
     latest: () => sql.latest.get()?.position ?? 0,
-    /** Number of requests that no handler processed. */
+    /** Returns the number of requests that no handler processed. */
     unhandled: () => sql.unhandled.get()!.count,
-    /** Rows after a position, with the columns that body retention needs. */
+    /** Returns rows after a position, with the columns that body retention needs. */
     bodies: (after: number, limit: number) => sql.bodies.all(after, limit),
-    /** Rows after a position up to another, with the columns that pruning needs. */
+    /** Returns rows after `after` and up to `last`, with the columns that pruning needs. */
     ages: (after: number, last: number, limit: number) => sql.ages.all(after, last, limit),
-    /** Records by position, without bodies. */
+    /** Returns the records at these positions, without bodies. */
     heads: (positions: readonly number[]) =>
       new Map(sql.heads.all(JSON.stringify(positions)).map((row) => [row.position, recordOf(row)])),
-    /** A namespace's rows before a position, latest first. */
+    /** Returns a namespace's rows before a position, latest first. */
     rowsBefore: (namespaceId: string, before: number, limit: number) =>
       sql.rowsBefore.all(namespaceId, before, limit),
-    /** Selects the rows at these positions that belong to the namespace. */
+    /** Returns the namespace's rows at these positions, with the columns that list filters read. */
     facts: (namespaceId: string, positions: readonly number[]) =>
       sql.facts.all(namespaceId, JSON.stringify(positions)),
-    /** Selects the rows at these positions whose body, outcome, source or ids contain the text. */
+    /** Returns those of the positions whose row contains the text in its body, outcome, source or ids. */
     holding: (positions: readonly number[], search: string) =>
       sql.holding.all({ positions: JSON.stringify(positions), search }).map(({ position }) => position),
   };
@@ -110,7 +110,7 @@ function recordOf({ webhookId, replayOf, replayedBy, ...row }: Row): DeliveryRec
 
 const firstOf = (rows: Row[]): DeliveryRecord | undefined => rows[0] && recordOf(rows[0]);
 
-/** Stored as 16 bytes instead of 36: shorter keys fit more entries on an index page. */
+/** Encodes a UUID as 16 bytes instead of 36 characters: shorter keys fit more entries on an index page. */
 function uuidBytes(text: string): Buffer {
   return Buffer.from(text.replaceAll('-', ''), 'hex');
 }

@@ -1,6 +1,6 @@
 /**
- * Must repeat the condition of the index `delivery_open` literally: otherwise SQLite ignores the partial
- * index and scans the table.
+ * Condition of unfinished deliveries. It must repeat the condition of the index `delivery_open` literally: otherwise
+ * SQLite ignores the partial index and scans the table.
  */
 export const IS_OPEN = `status in ('accepted', 'retrying', 'running')`;
 
@@ -15,15 +15,15 @@ const COLUMNS = `webhook_id, namespace_id, plugin_id, event, instance_id, receiv
  */
 const STATEMENTS = {
   /**
-   * For a process that writes alone: its in-memory index has already decided the claim. With a null id, SQLite
-   * assigns the next one.
+   * Claims a marker in a process that writes alone, whose in-memory index has already decided the claim. With a null
+   * id, SQLite assigns the next one.
    */
   claim: `insert into delivery_marker (id, digest, state, expires_at) values (?, ?, ?, ?)`,
-  /** Claims unless another process has claimed it since the last read. */
+  /** Claims a marker unless another process has claimed it since the last read. */
   claimAmongOthers: `insert into delivery_marker (digest, state, expires_at)
    select ?, ?, ? where not exists
      (select 1 from delivery_marker where id > ? and digest = ? and expires_at > ?)`,
-  /** Ignores a second row of one webhook id: a note may be written twice after a lost commit. */
+  /** Ignores a second row with the same webhook id, because a note may be written twice after a lost commit. */
   insert: `insert into delivery (webhook_id, namespace_id, plugin_id, event, instance_id, received_at, source, request_id, trace_id,
      mode, origin, status, http_status, duration_ms, attempts, steps, outcome, marker, order_key, replay_of, body_bytes, headers,
      body)
@@ -42,9 +42,9 @@ const STATEMENTS = {
   releaseMarker: `delete from delivery_marker where id = ?`,
   replayed: `update delivery set replayed_by = unhex(?, '-') where webhook_id = unhex(?, '-')`,
   releasePending: `delete from delivery_marker where state = 'pending'`,
-  /** Limited to an id range, so that no transaction reads the whole table. */
+  /** Releases pending markers in a range of ids, so that no transaction reads the whole table. */
   releasePendingBetween: `delete from delivery_marker where id > ? and id <= ? and state = 'pending'`,
-  /** Keeps markers that a live delivery has claimed since. */
+  /** Releases pending markers except those that a live delivery has claimed since. */
   releasePendingOf: `delete from delivery_marker where state = 'pending'
      and digest in (select marker from delivery where ${IS_OPEN} and status = 'running' and marker is not null and received_at <= ?
        and webhook_id not in (select unhex(value, '-') from json_each(?)))
@@ -52,25 +52,25 @@ const STATEMENTS = {
        and webhook_id in (select unhex(value, '-') from json_each(?)))`,
   interrupt: `update delivery set status = 'interrupted' where ${IS_OPEN} and status = 'running' and received_at <= ?
      and webhook_id not in (select unhex(value, '-') from json_each(?))`,
-  /** Keeps deliveries that wait for their handler. */
+  /** Deletes deliveries except those that wait for their handler. */
   prune: `delete from delivery where status not in ('accepted', 'retrying')
      and position in (select value from json_each(?))`,
-  /** An expired claim stays for an hour: its acknowledged end may still be in the journal. */
+  /**
+   * Deletes expired markers. Expired `pending` claims stay for an hour, because their acknowledged end may still be
+   * in the journal.
+   */
   pruneMarkers: `delete from delivery_marker where expires_at + iif(state = 'pending', 3600000, 0) <= ?
      and id in (select id from delivery_marker order by id limit ?)`,
   pruneOldMarkers: `delete from delivery_marker_old where digest in (
      select digest from delivery_marker_old where expires_at <= ? order by expires_at limit ?)`,
-  /** Inserts in key order, so that adjacent rows share a page. */
+  /** Moves old markers in key order, so that adjacent rows share a page. */
   foldMarkers: `insert into delivery_marker_old (digest, expires_at)
      select digest, expires_at from delivery_marker
      where id in (select id from delivery_marker order by id limit ?) and state = 'done' order by digest
    on conflict (digest) do update set expires_at = max(expires_at, excluded.expires_at)`,
   dropFolded: `delete from delivery_marker where id in (select id from delivery_marker order by id limit ?)
      and (state = 'done' or expires_at + 3600000 <= ?)`,
-  /**
-   * Drops the bodies at these positions. Replaces whole rows: shrinking a row in place would not free its
-   * page.
-   */
+  /** Drops the bodies at these positions by replacing whole rows: shrinking a row in place would not free its page. */
   dropSmallBodies: `replace into delivery (position, ${COLUMNS}, body)
    select position, ${COLUMNS}, null from delivery where position in (select value from json_each(?)) and body is not null`,
   noteBodiless: `update delivery_progress set bodiless_until = ?`,
@@ -92,7 +92,7 @@ type Name = keyof typeof STATEMENTS;
 /** Statement texts that the committer thread prepares, by name. */
 export const DELIVERY_STATEMENTS: Readonly<Record<string, string>> = STATEMENTS;
 
-/** Statement names, for `Step`. */
+/** Maps each statement name to itself, so that `Step` refers only to existing statements. */
 export const SQL = Object.fromEntries(Object.keys(STATEMENTS).map((name) => [name, name])) as {
   readonly [N in Name]: N;
 };

@@ -6,11 +6,11 @@ import { containing, matches, type RowScan, type ScanOptions } from './row-scan.
 import type { DeliveryRows } from './rows.ts';
 import { compareNewest, type WalkFilter } from './walk.ts';
 
-/** Candidates whose text is compared at a time. */
+/** Number of candidates whose text is compared in one query. */
 const VERIFIED_ROWS = 64;
 const MAX_TURN_MS = 5;
 
-/** Finds the newest deliveries that contain a text, with the text index. */
+/** Finds the newest deliveries that contain a text by means of the text index. */
 export class TextSearch {
   readonly #db: Database;
   readonly #rows: DeliveryRows;
@@ -68,7 +68,7 @@ export class TextSearch {
   }
 }
 
-/** Yields to the event loop after some milliseconds of work. */
+/** Returns a function that yields to the event loop after some milliseconds of work. */
 function pacer(): () => Promise<void> {
   let since = performance.now();
   return async () => {

@@ -36,13 +36,13 @@ export class UnfinishedDeliveries {
     if (status === 'retrying') this.#retriedAt = place;
   }
 
-  /** Returns at most `limit` deliveries after a position, in order. */
+  /** Returns at most `limit` unfinished deliveries after a position, in order. */
   async list(limit: number, after: number): Promise<DeliveryRecord[]> {
     const found: DeliveryRecord[] = [];
     for (let from = after; found.length < limit; ) {
       const { records, isAll } = await this.#page(limit - found.length, from);
       found.push(...records.filter(({ webhookId }) => !this.#unappliedEnds.has(webhookId)));
-      // Yields between pages.
+      // Other work of the event loop may run between two pages.
       await turn();
       if (isAll) break;
       from = records.at(-1)!.position;
@@ -51,7 +51,8 @@ export class UnfinishedDeliveries {
   }
 
   /**
-   * Applies only as much of the journal as needed: during a burst each read would otherwise apply all of it.
+   * Reads one page. It applies only as much of the journal as needed: during a burst each read would otherwise apply
+   * all of it.
    */
   async #page(limit: number, after: number): Promise<{ records: DeliveryRecord[]; isAll: boolean }> {
     const last = this.#log.added;

@@ -4,9 +4,9 @@ import type { Database } from '../../database.ts';
 
 export type WalkOrder = 'newest' | 'oldest';
 
-/** Reads list positions of deliveries in time order; call it inside `db.read`. */
+/** Reads list positions of deliveries in time order. Must be used inside `db.read`. */
 export interface DeliveryWalk {
-  /** Returns the next `count` positions; fewer only at the end. */
+  /** Returns the next `count` positions, or fewer at the end of the list. */
   next(count: number): DeliveryCursor[];
 }
 
@@ -23,14 +23,14 @@ interface Stream {
 
 const CHUNK = 64;
 
-/** Newest first: by receive time, then by write order. */
+/** Orders deliveries newest first, by receive time and then by write order. */
 export function compareNewest(a: DeliveryCursor, b: DeliveryCursor): number {
   return b.receivedAt - a.receivedAt || b.position - a.position;
 }
 
 /**
- * Walks a namespace's order, or merges those of its endpoints and statuses. Each is a range of one primary
- * key, so a page costs one seek per stream, regardless of the number of rows.
+ * Returns walks over a namespace's deliveries, or over a merge of its endpoints and statuses. Each of these is a
+ * range of one primary key, so a page costs one seek per stream, regardless of the number of rows.
  */
 export function deliveryWalks(db: Database) {
   const sql = statements(db);
@@ -68,7 +68,7 @@ export function deliveryWalks(db: Database) {
   }
 
   return {
-    /** Starts after `from`, exclusive. */
+    /** Starts a walk after the position `from`, which is not included. */
     open(filter: WalkFilter, from: DeliveryCursor | undefined, order: WalkOrder): DeliveryWalk {
       const compare =
         order === 'newest' ? compareNewest : (a: DeliveryCursor, b: DeliveryCursor) => compareNewest(b, a);

@@ -15,15 +15,18 @@ export interface WriteBufferDeps {
 
 const FLUSH_MS = 50;
 const FLUSH_COUNT = 200;
-/** Memory bounds during a flood of refused deliveries; further entries are counted and dropped. */
+/**
+ * Maximum buffered deliveries, to bound memory during a flood of refused deliveries. Further entries are counted and
+ * dropped.
+ */
 const MAX_DELIVERIES = 2000;
 const MAX_BYTES = 8 * 1024 * 1024;
 /** Approximate size of a note's other columns. */
 const RECORD_BYTES = 500;
 
 /**
- * Buffers notes and writes them in batches, so that refused deliveries neither wait for the disk nor cost a
- * commit each.
+ * Buffers records of refused deliveries and writes them in batches, so that these deliveries neither wait for the
+ * disk nor cost a commit each.
  */
 export class WriteBuffer {
   readonly #deps: WriteBufferDeps;

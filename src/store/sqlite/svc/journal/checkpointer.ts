@@ -3,7 +3,7 @@ import type { JournalRange } from '../committer/protocol.ts';
 import type { Applied } from '../committer/thread.ts';
 import type { WriteLoad } from './write-load.ts';
 
-/** A frame on disk that is not yet in the database. */
+/** Location of a frame that is on disk but not yet in the database. */
 export interface Written {
   file: string;
   fd: number;
@@ -17,11 +17,11 @@ export interface CheckpointerDeps {
   /** Sequence of the last frame in the database. */
   applied: number;
   load: WriteLoad;
-  /** Called when applying starts to fail; it is retried until it succeeds. */
+  /** Called when applying starts to fail. Applying is retried until it succeeds. */
   failed(error: unknown): void;
   /** Called when applying works again. */
   recovered(): void;
-  /** Rejects pending waiters on close. */
+  /** Returns the error that rejects pending waiters on close. */
   closedError(): Error;
   /** Called when every frame is applied, with the sequence of the last one. */
   emptied(applied: number): void;
@@ -35,7 +35,7 @@ interface Waiter {
 
 /** Delay until an idle platform applies an acknowledged delivery, in ms. */
 const POLL_MS = 20;
-/** Above this, frames are applied even during a burst, to leave room in the journal. */
+/** Unapplied bytes above which frames are applied even during a burst, to leave room in the journal. */
 const MAX_WAITING_BYTES = 192 * 1024 * 1024;
 /** Maximum bytes per request to the thread, so that other requests interleave. */
 const MAX_RANGE_BYTES = 2 * 1024 * 1024;
@@ -95,7 +95,7 @@ export class Checkpointer {
     return this.#until(this.#waiting.at(-1)?.sequence ?? 0);
   }
 
-  /** Resolves when more than `applied` is in the database. Rejects as `all` does. */
+  /** Resolves when frames with a sequence above `applied` are in the database. Rejects as `all` does. */
   progress(applied: number): Promise<void> {
     return this.#until(applied + 1);
   }
@@ -136,7 +136,7 @@ export class Checkpointer {
     if (this.#waiting.length === 0) this.#deps.emptied(this.#applied);
   }
 
-  /** Returns whether it made progress. */
+  /** Applies the next range of frames. Returns true when it made progress. */
   async #step(): Promise<boolean> {
     const next = nextRange(this.#waiting);
     try {
@@ -190,7 +190,7 @@ export class Checkpointer {
   }
 }
 
-/** Adjacent frames of one file, up to a maximum size. */
+/** Returns a range of adjacent frames of one file, up to a maximum size. */
 function nextRange(waiting: readonly Written[]): { range: JournalRange; sequence: number } {
   const { file, fd, from } = waiting[0]!;
   let { to, sequence } = waiting[0]!;

@@ -9,7 +9,7 @@ import { type JournalContent, readJournal } from './read-journal.ts';
 export const JOURNAL_FOLDER = 'inbox';
 
 const NAME = /^\d+\.log$/;
-/** Files without a synced header, and spare files kept for their allocated blocks. */
+/** Names of files without a synced header, and of spare files that are kept for their allocated blocks. */
 const UNUSED_NAME = /^\d+\.log\.(?:new|spare)$/;
 const FOREIGN_NAME = /^\d+\.log\.of-/;
 
@@ -41,17 +41,17 @@ export function shortId(database: Uint8Array): string {
   return Buffer.from(database).toString('hex', 0, 4);
 }
 
-/** Journal files, unordered. */
+/** Returns the journal files of a folder in no particular order. */
 export function journalFiles(folder: string): string[] {
   return filesOf(folder, NAME);
 }
 
-/** Files without unapplied content. */
+/** Returns files that contain no unapplied frames. */
 export function unusedFiles(folder: string): string[] {
   return filesOf(folder, UNUSED_NAME);
 }
 
-/** Files of other databases, which an operator must handle. */
+/** Returns files of other databases, which an operator must handle. */
 export function foreignFiles(folder: string): string[] {
   return filesOf(folder, FOREIGN_NAME).sort();
 }
@@ -94,7 +94,7 @@ export function readWhole(file: string): Buffer {
   }
 }
 
-/** Reads of a file that may be written concurrently; a consistent read never took more. */
+/** Maximum reads of a file that may be written concurrently. No consistent read has needed more. */
 const MAX_READS = 5;
 
 /**
@@ -113,7 +113,7 @@ function isWhole(content: JournalContent | undefined): boolean {
   return content.frames.every(({ sequence }, n) => sequence === content.frames[0]!.sequence + n);
 }
 
-/** Returns fewer bytes when the file is shorter. */
+/** Reads a range of a file. Returns fewer bytes when the file is shorter. */
 export function readRange({ fd, from, to }: JournalRange): Buffer {
   const bytes = Buffer.allocUnsafe(to - from);
   for (let filled = 0; filled < bytes.length; ) {
@@ -139,7 +139,7 @@ export function createSynced(file: string): Promise<number> {
   return openFile(file, FLAGS, 0o600);
 }
 
-/** Writes all of `bytes` at an offset; they are on disk when it settles. */
+/** Writes all of `bytes` at an offset. Settles once they are on disk. */
 export async function writeSynced(fd: number, bytes: Uint8Array, at: number): Promise<void> {
   for (let done = 0; done < bytes.length; ) {
     const { bytesWritten } = await writeSome(fd, bytes, done, bytes.length - done, at + done);

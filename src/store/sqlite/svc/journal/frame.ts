@@ -1,20 +1,24 @@
 import { crc32 } from 'node:zlib';
 import { layOut, type Packed } from '../committer/pack.ts';
 
-/** "svcj" */
+/** The text "svcj" as a number. */
 const MAGIC = 0x6a637673;
-/** Magic, checksum of everything after it, sequence, salt, lengths of the text and of the bytes. */
+/**
+ * Size of a frame's head: magic, checksum of everything after it, sequence, salt, lengths of the text and of the
+ * bytes.
+ */
 export const HEAD_BYTES = 32;
 const SALT_AT = 16;
 export const SALT_BYTES = 8;
 /**
- * End mark after the last frame: the salt and its sequence, in the same write. The next frame overwrites it.
+ * Size of the end mark after the last frame: the salt and the frame's sequence, in the same write. The next frame
+ * overwrites the mark.
  */
 const END_BYTES = SALT_BYTES + 8;
 
 /** One write to the journal. */
 export interface Frame {
-  /** Increases by one over all files. */
+  /** Sequence number, which increases by one over all files. */
   sequence: number;
   /** JSON of PackedUnit[], in UTF-8. */
   units: Buffer;
@@ -63,7 +67,7 @@ export function* readFrames(bytes: Buffer): Generator<Frame> {
   }
 }
 
-/** The salt of the frame at the start of `bytes`. */
+/** Returns the salt of the frame at the start of `bytes`. */
 export function saltOf(bytes: Buffer): Buffer {
   return bytes.subarray(SALT_AT, SALT_AT + SALT_BYTES);
 }
@@ -87,7 +91,7 @@ export function begunAt(file: Buffer, at: number, salt: Buffer): number | undefi
   return headAt(file, at, salt)?.sequence;
 }
 
-/** Whether nothing was written after the frame of this sequence, which ends at this offset. */
+/** Returns true when nothing was written after the frame of this sequence, which ends at this offset. */
 export function isEndOf(sequence: number, file: Buffer, at: number, salt: Buffer): boolean {
   return (
     file.length >= at + END_BYTES &&

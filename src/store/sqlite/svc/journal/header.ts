@@ -13,7 +13,7 @@ export interface JournalHeader {
   salt: Buffer;
 }
 
-/** "svch" */
+/** The text "svch" as a number. */
 const MAGIC = 0x68637673;
 export const DATABASE_ID_BYTES = 16;
 const DATABASE_AT = 8;
@@ -28,7 +28,7 @@ export function newHeader(database: Buffer): JournalHeader {
   return { database, salt: randomBytes(SALT_BYTES) };
 }
 
-/** All bytes before the frames. */
+/** Returns all bytes that precede the frames. */
 export function headerBytes({ database, salt }: JournalHeader): Buffer {
   const bytes = Buffer.alloc(FRAMES_AT);
   for (const at of COPIES_AT) {
@@ -40,12 +40,12 @@ export function headerBytes({ database, salt }: JournalHeader): Buffer {
   return bytes;
 }
 
-/** Reads either copy; undefined when both are damaged. */
+/** Reads the header from either copy. Returns undefined when both copies are damaged. */
 export function readHeader(file: Buffer): JournalHeader | undefined {
   return copies(file).find((copy) => copy !== undefined);
 }
 
-/** Whether one of the copies is damaged. */
+/** Returns true when one of the header copies is damaged. */
 export function hasDamagedHeaderCopy(file: Buffer): boolean {
   return copies(file).includes(undefined);
 }

@@ -5,11 +5,11 @@ import { FRAMES_AT, hasDamagedHeaderCopy, readHeader } from './header.ts';
 export interface JournalContent {
   /** Id of the owning database; null for files of schema 6 of svc.db, which have no id. */
   database: Buffer | null;
-  /** Frames of the file's latest use, in order; a gap shows in the sequences. */
+  /** Frames of the file's latest use, in order. Missing frames show as gaps between the sequences. */
   frames: Frame[];
   /** True when unreadable data, which may belong to the file's latest use, precedes the first frame. */
   isStartLost: boolean;
-  /** Frames were written up to this sequence, though the last ones are unreadable; 0 when none are known. */
+  /** Highest sequence known to have been written, even if the last frames are unreadable; 0 when none is known. */
   writtenUntil: number;
   /** True when one of the header copies is damaged. */
   hasDamagedHeader: boolean;
@@ -56,7 +56,7 @@ export function readJournal(file: Buffer): JournalContent | undefined {
   };
 }
 
-/** The former format: no header and no end mark, frames from the first byte on, a salt per use. */
+/** Reads the former format, which has no header and no end mark, frames from the first byte on, and a salt per use. */
 function readFirstFormat(file: Buffer): JournalContent | undefined {
   const salt = saltOf(file);
   const frames: Frame[] = [];

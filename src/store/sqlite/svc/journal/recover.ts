@@ -24,13 +24,13 @@ import { type JournalContent, readJournal } from './read-journal.ts';
 
 /** The database whose journal is recovered. */
 export interface JournalOwner {
-  /** Null for a database that was just created or migrated. */
+  /** Id of the database; null for a database that was just created or migrated. */
   id: Buffer | null;
   /** Sequence of the last applied frame. */
   readonly applied: number;
   /** Applies frames and stops at the first frame out of sequence. */
   apply(frames: Iterable<Frame>): { units: number; hasHole: boolean };
-  /** Assigns a new id; it is on disk on return. */
+  /** Assigns a new id, which is on disk when the call returns. */
   renew(): void;
 }
 
@@ -94,7 +94,7 @@ function quarantineDamaged(folder: string): string {
   return quarantine;
 }
 
-/** Never overwrites files of an earlier quarantine. */
+/** Returns an unused name, so that files of an earlier quarantine are never overwritten. */
 function freeName(name: string): string {
   let free = name;
   for (let n = 2; existsSync(free); n++) free = `${name}-${n}`;
@@ -110,7 +110,7 @@ function syncFolder(folder: string): void {
   }
 }
 
-/** Keeps the folder if it holds other files. */
+/** Removes the folder unless it holds other files. */
 function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder);

@@ -41,7 +41,10 @@ export function reportRecovery(
     });
 }
 
-/** Repeated at each start until an operator acts: an earlier process may have died before it reported. */
+/**
+ * Reports files of another database. The report is repeated at each start, because an earlier process may have died
+ * before it reported.
+ */
 export function reportForeign(file: string, id: string, folder: string, logger: Logger): void {
   const files = foreignFiles(folder).map((each) => basename(each));
   if (files.length === 0) return;

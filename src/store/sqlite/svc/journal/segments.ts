@@ -11,12 +11,12 @@ import { FRAMES_AT, headerBytes, type JournalHeader, newHeader } from './header.
 export interface Segment {
   file: string;
   fd: number;
-  /** Inode of the open file; its name may point to another file. */
+  /** Inode of the open file. The file's name may already refer to another file. */
   inode: bigint;
   /** Offset of the next frame. */
   size: number;
   salt: Buffer;
-  /** Sequence of its last frame. */
+  /** Sequence of the last frame in the segment. */
   sequence: number;
 }
 
@@ -40,14 +40,16 @@ export interface SegmentsDeps extends SegmentOptions {
 const [openFile, closeFile, syncFile] = [promisify(open), promisify(close), promisify(fsync)];
 const renameFile = promisify(rename);
 
-/** Journal files of one process and database; created at the first write. */
+/** Journal files of one process and database. They are created at the first write. */
 export class Segments {
   readonly folder: string;
   readonly #deps: SegmentsDeps;
   #current: Segment | undefined;
   #full: Segment[] = [];
   readonly #free: Segment[] = [];
-  /** Spare files have another name, so that neither a start nor a backup reads them. */
+  /**
+   * Applied segments kept for reuse. Their files have another name, so that neither a start nor a backup reads them.
+   */
   readonly #spare: Segment[] = [];
   #created = 0;
   #trimmed: Promise<void> = Promise.resolve();
@@ -73,8 +75,8 @@ export class Segments {
   }
 
   /**
-   * Frees disk space after a burst. Kept segments speed up the next one: syncing allocated blocks takes half
-   * the time.
+   * Frees disk space after a burst. Some segments are kept for the next burst, because syncing allocated blocks takes
+   * half the time.
    */
   trim(applied: number): void {
     this.#release(applied);
@@ -94,7 +96,7 @@ export class Segments {
     if (remove) await promisify(rmdir)(this.folder).catch(() => {});
   }
 
-  /** Frees applied segments: they may be overwritten. */
+  /** Frees applied segments, which may then be overwritten. */
   #release(applied: number): void {
     this.#free.push(...this.#full.filter(({ sequence }) => sequence <= applied));
     this.#full = this.#full.filter(({ sequence }) => sequence > applied);
@@ -107,7 +109,7 @@ export class Segments {
   }
 
   /**
-   * The last segment whose name still points to it; writes to any other would be lost when its descriptor
+   * Returns the last segment whose name still refers to it. Writes to any other would be lost when its descriptor
    * closes.
    */
   async #pick(segments: Segment[]): Promise<Segment | undefined> {
@@ -142,7 +144,7 @@ export class Segments {
       await syncFolder(this.folder);
       return segment;
     } catch (error) {
-      // The next attempt continues from the current name.
+      // The next attempt uses the next file name.
       this.#spare.push(segment);
       throw error;
     }
@@ -191,7 +193,10 @@ function isInPlace({ file, inode }: Segment): boolean {
   }
 }
 
-/** Names the file only after its header is synced; the name and the header both survive a power cut. */
+/**
+ * Creates a file, and gives it its final name only after its header is synced. The name and the header both survive a
+ * power cut.
+ */
 async function openWithHeader(file: string, header: JournalHeader): Promise<number> {
   const unfinished = unfinishedFile(file);
   const fd = await createSynced(unfinished);

@@ -1,4 +1,4 @@
-/** Units per interval that count as a burst, during which applying is postponed. */
+/** Minimum number of units per interval that counts as a burst. During a burst, applying is postponed. */
 const BURST_UNITS = 40;
 
 /**
@@ -18,7 +18,7 @@ export class WriteLoad {
     this.#ended += units;
   }
 
-  /** Whether there has been a burst since the last call. */
+  /** Returns true when there has been a burst since the last call. */
   isBurst(): boolean {
     const units = this.#inFlight + this.#ended;
     this.#ended = 0;
