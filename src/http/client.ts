@@ -8,12 +8,12 @@ const TIMEOUTS = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
 export interface ClientOptions {
   /** Base URL, or a function if it may change (a restarted service). Its errors propagate. */
   url: string | (() => string);
-  /** Headers of every call: tokens, service key. */
+  /** Headers of every call, such as tokens or the service key. */
   headers?: () => Record<string, string> | Promise<Record<string, string>>;
   timeoutMs?: number;
-  /** Name of the peer in error messages: `gateway`. */
+  /** Name of the peer in error messages, such as `gateway`. */
   peer: string;
-  /** Default: `fetch`. */
+  /** Sends the request; default `fetch`. */
   send?: Send;
 }
 

@@ -16,9 +16,9 @@ declare module 'fastify' {
     /** `performance.now()` when the request line arrived. */
     startedAt: number;
     traceId: string;
-    /** Span of this request; the parent of calls made for it. */
+    /** Id of this request's span, which is the parent of calls made for the request. */
     spanId: string;
-    /** Set after authentication. */
+    /** The authenticated caller; null before authentication. */
     caller: Caller | null;
     /** Route name in metrics and logs, if Fastify's pattern (a wildcard) is too coarse. */
     routeLabel: string | null;
@@ -64,7 +64,7 @@ export interface HttpKit {
   connections: number;
   /** Throws for unexpected host names. */
   checkHost?: CheckHost | undefined;
-  /** Mounted endpoints, for OpenAPI. */
+  /** Mounted endpoints, which the OpenAPI description lists. */
   endpoints: MountedEndpoint[];
   /** All routes of the server, including those without an endpoint and those that its own request listener serves. */
   routes: RegisteredRoute[];

@@ -8,7 +8,7 @@ import { newSpanId, saneId, spanIdOf, traceIdOf } from '../kit/telemetry/trace.t
 export interface RequestIds {
   requestId: string;
   traceId: string;
-  /** Span of the request; the parent of calls made for it. */
+  /** Id of the request's span, which is the parent of calls made for the request. */
   spanId: string;
 }
 

@@ -3,7 +3,7 @@ import { PlatformError } from '../kit/errors/errors.ts';
 /** A registered route. */
 export interface RegisteredRoute {
   method: string;
-  /** The pattern: `/a/:id`, `/docs/*`. */
+  /** Path pattern, such as `/a/:id` or `/docs/*`. */
   path: string;
 }
 

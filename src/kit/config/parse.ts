@@ -3,7 +3,7 @@ import { PlatformError } from '../errors/errors.ts';
 
 export interface JsonSyntaxError {
   message: string;
-  /** Line and column both start at 1. */
+  /** Line of the error. Lines and columns are numbered from 1. */
   line: number;
   column: number;
 }

@@ -11,7 +11,7 @@ const MAX_VALUES = 500_000;
  * times as much as a value: half a million block the event loop for 0.8 s.
  */
 const MAX_NEW_KEYS = 50_000;
-/** Text of at most this length cannot exceed the limits. */
+/** Length up to which a text cannot exceed the limits. */
 const CHEAP_CHARS = 1024;
 /** Shortest key with a value: `"a":0,`. */
 const KEY_CHARS = 6;

@@ -2,7 +2,7 @@ import type { Clock } from '../time/clock.ts';
 
 export interface RateVerdict {
   allowed: boolean;
-  /** Calls left now. */
+  /** Number of calls that are still allowed now. */
   remaining: number;
   /** Ms until the oldest counted call expires: for a rejected caller, until the next call may succeed. */
   resetMs: number;

@@ -1,7 +1,7 @@
 import type { Clock } from '../time/clock.ts';
 
 export interface TokenBucket {
-  /** Takes `amount` if available. */
+  /** Takes `amount` and returns true, or returns false if less is available. */
   take(amount: number): boolean;
   /** Takes `amount` unconditionally, going into debt, and returns the ms until the debt is paid. */
   spend(amount: number): number;

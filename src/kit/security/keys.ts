@@ -9,14 +9,14 @@ import {
 
 /** The platform's secrets, from the environment or `keys.json`. */
 export interface KeyMaterial {
-  /** Signs JWTs; null if not configured. */
+  /** Secret that signs JWTs; null if not configured. */
   jwtSecret: string | null;
   /** True when the secret was generated on first start and stored in `keys.json`. Production refuses such a secret. */
   isJwtSecretGenerated?: boolean;
   /** Previous JWT secret, used only to verify tokens. */
   previousJwtSecret: string | null;
   internalSecret: string;
-  /** Key of 32 bytes as base64url. */
+  /** Key for encryption at rest: 32 bytes as base64url. */
   masterKey: string;
 }
 

@@ -2,11 +2,11 @@ import { randomBytes, randomFillSync } from 'node:crypto';
 
 /** Source of randomness, injected so that tests can fix it. */
 export interface Random {
-  /** `bytes` of entropy as base64url; platform secrets use 32 bytes. */
+  /** Returns `bytes` bytes of entropy as base64url. Platform secrets use 32 bytes. */
   secret(bytes: number): string;
-  /** A UUID version 7, ordered by creation time, so that keys append to an index. */
+  /** Returns a UUID version 7. Such ids are ordered by creation time, so that new keys append to an index. */
   uuid(): string;
-  /** A number in [0, 1), for jitter. */
+  /** Returns a number in [0, 1), for jitter. */
   fraction(): number;
 }
 

@@ -24,7 +24,7 @@ export interface OtlpTracerOptions extends OtlpTarget {
 
 interface QueuedSpan {
   span: EndedSpan;
-  /** Epoch ms. */
+  /** End time in epoch ms. */
   endedAt: number;
 }
 

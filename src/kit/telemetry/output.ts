@@ -110,6 +110,6 @@ function setNonBlocking(fd: number): void {
   try {
     openSockets.push(new Socket({ fd, readable: false, writable: false }).unref());
   } catch {
-    // Neither a pipe nor a socket.
+    // The descriptor is neither a pipe nor a socket, so it keeps blocking writes.
   }
 }

@@ -1,6 +1,6 @@
 const MASK = '[redacted]';
 
-/** Names whose values never reach a log, at any depth. */
+/** Names of fields whose values never reach a log, at any depth. */
 const SECRET_NAME =
   /^(?:authorization|proxy-authorization|cookie|set-cookie|x-internal-secret|x-svc-service-key|.*(?:secret|password|passwd|token|api-?key|private-?key|credential|signature).*)$/i;
 

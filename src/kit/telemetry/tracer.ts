@@ -12,7 +12,7 @@ export interface EndedSpan {
 
 /** Sink of finished spans. Exists only if OTEL_EXPORTER_OTLP_ENDPOINT is set. */
 export interface Tracer {
-  /** Queues a span; cheap. */
+  /** Queues a finished span. The call is cheap, as the span is sent later. */
   ended(span: EndedSpan): void;
   /** Sends queued spans, with a short timeout. */
   close(): Promise<void>;

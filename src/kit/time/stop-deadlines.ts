@@ -5,12 +5,15 @@ import { seconds } from './duration.ts';
  * one failed.
  */
 export const STOP_DEADLINES = {
-  /** Open connections are closed. The margin is for accepting a full backlog, which may use part of `drainMs`. */
+  /**
+   * Time at which open connections are closed. The margin is for accepting a full backlog, which may use part of
+   * `drainMs`.
+   */
   httpCutMs: 500,
-  /** The first process of a group kills its siblings, then closes its store. */
+  /** Time at which the first process of a group kills its siblings and then closes its store. */
   siblingKillMs: seconds(1),
-  /** The process exits and logs what held it up. */
+  /** Time at which the process exits and logs the steps that have not finished. */
   processEndMs: seconds(2),
-  /** The supervisor kills the process. */
+  /** Time at which the supervisor kills the process. */
   forceMs: seconds(4),
 };

@@ -2,7 +2,7 @@ import type { Migrations } from '../migrate.ts';
 import { KEY_VALUE_USAGE } from '../state/key-value-usage.ts';
 import { DELIVERY_LISTS } from './deliveries/list-schema.ts';
 
-/** Upper bound for text columns: SQLite sorts blobs after all texts. */
+/** Upper bound for text columns. An empty blob suffices, because SQLite sorts blobs after all texts. */
 export const AFTER_ALL_TEXT = Buffer.alloc(0);
 
 /** Larger bodies go into their own table. Part of the schema's history: a new value needs a migration. */
@@ -92,7 +92,7 @@ const CLIENTS = `
   create index refresh_token_client on refresh_token (client_id);
   create index refresh_token_expiry on refresh_token (expires_at);`;
 
-/** `autoincrement`: a sequence is never reused, since readers keep the highest one as a cursor. */
+/** Uses `autoincrement` so that a sequence is never reused, because readers keep the highest one as a cursor. */
 const HOSTS = `
   create table host (
     host_id text primary key,
@@ -224,7 +224,7 @@ const WEBHOOK_JOURNAL_PLACE = `
  */
 const WEBHOOK_JOURNAL_ID = 'alter table delivery_journal add column id blob;';
 
-/** `svc.db`. Times in epoch ms. */
+/** Migrations of `svc.db`. Times are in epoch ms. */
 export const GATEWAY_MIGRATIONS: Migrations = [
   `${KEY_VALUE} ${WEBHOOK_SECRET} ${WEBHOOK_INBOX} ${CLIENTS}`,
   HOSTS,
@@ -255,5 +255,5 @@ const OBJECT = `
     bytes integer not null
   ) strict, without rowid;`;
 
-/** `state.db`. Times in epoch ms. */
+/** Migrations of `state.db`. Times are in epoch ms. */
 export const STATE_MIGRATIONS: Migrations = [KEY_VALUE, OBJECT, KEY_VALUE_USAGE];

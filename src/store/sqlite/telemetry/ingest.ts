@@ -15,7 +15,7 @@ export interface IngestRates {
 const SERVICE_RATE: IngestRates = { perSecond: 300, atOnce: 5000 };
 /** Rate shared by all services beyond that: what one core can write at 58 us of CPU a record (measured). */
 const SHARED_RATE: IngestRates = { perSecond: 15_000, atOnce: 30_000 };
-/** Combinations of tenant and service that are counted separately in a batch. */
+/** Maximum combinations of tenant and service that are counted separately in a batch. */
 const MAX_DROPPED_KINDS = 1000;
 
 export interface Batch {
@@ -54,7 +54,7 @@ export class Ingest {
     this.#takeShared = budget(now, sharedRates);
   }
 
-  /** Number of waiting records. */
+  /** Number of records that wait for the next batch. */
   get waiting(): number {
     return this.#logs.length + this.#events.length;
   }

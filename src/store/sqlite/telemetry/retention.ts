@@ -1,7 +1,7 @@
 import type { TelemetryLimits } from '../../ports/telemetry.ts';
 import type { Database } from '../database.ts';
 
-/** Rows deleted per transaction; it delays inserts by some ten milliseconds. */
+/** Rows deleted per transaction. Each transaction delays inserts by some ten milliseconds. */
 const CHUNK = 2000;
 
 /**

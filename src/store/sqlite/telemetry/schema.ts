@@ -82,5 +82,5 @@ const DROPPED = `
     primary key (minute, service, tenant_id, kind)
   ) strict, without rowid;`;
 
-/** `telemetry.db`. Times in epoch ms. */
+/** Migrations of `telemetry.db`. Times are in epoch ms. */
 export const TELEMETRY_MIGRATIONS: Migrations = [`${LOG} ${EVENT} ${COUNTS}`, DROPPED];

@@ -21,12 +21,12 @@ export class TelemetryWriter {
   #worker: Worker | undefined;
   #hasEnded = false;
   #inFlightBytes = 0;
-  /** Dropped lines by service. */
+  /** Number of dropped lines by service. */
   #overflow = new Map<string, number>();
   #pending: ToWriter[] = [];
   #flushed: Array<() => void> = [];
 
-  /** Starts no thread yet: during the platform's start other work has priority. */
+  /** Creates the writer without starting its thread, because other work has priority during the platform's start. */
   constructor({ onDropped, ...data }: TelemetryWriterOptions) {
     this.#data = data;
     this.#onDropped = onDropped;
@@ -119,7 +119,7 @@ export class TelemetryWriter {
   }
 }
 
-/** A writer whose thread has been started. */
+/** Creates a writer and starts its thread. */
 export function startTelemetryWriter(options: TelemetryWriterOptions): TelemetryWriter {
   const writer = new TelemetryWriter(options);
   writer.start();

@@ -1,7 +1,7 @@
 import type { EventRecord, LogLineRecord, Numbered } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 
-/** Items of one write that share a row: their ids are `row * 1000 + index`. */
+/** Maximum number of items of one write that share a row. Their ids are `row * 1000 + index`. */
 const PACK = 1000;
 
 /** Rows of a run's events and log lines. */

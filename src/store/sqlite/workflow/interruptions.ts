@@ -7,10 +7,10 @@ import type { RunRow } from './run-rows.ts';
 
 type Deaths = Pick<RunRecord, 'crashes' | 'kills'>;
 
-/** Above every priority: interrupted runs precede new work. */
+/** Rank of interrupted runs. It is above every priority, so that these runs precede new work. */
 const RESUMED_RANK = 1000;
 
-/** Interrupts and resumes runs whose owner is dead; call inside `db.write`. */
+/** Interrupts and resumes runs whose owner is dead. Must run inside `db.write`. */
 export class Interruptions {
   readonly #sql: ReturnType<typeof statements>;
   readonly #rows: WorkflowRows;
@@ -22,7 +22,7 @@ export class Interruptions {
     this.#keys = keys;
   }
 
-  /** Marks a run of a dead boot, and its parts in flight, as interrupted. */
+  /** Marks a run of a dead boot, and its jobs and steps in flight, as interrupted. */
   interrupt(row: RunRow, now: number, isPoison: IsPoison): RunRecord {
     const { seq } = row;
     const { crashed, killed } = this.#sql.blame.get({ seq, fence: row.fence! })!;
@@ -61,7 +61,7 @@ export class Interruptions {
     });
   }
 
-  /** Continues the clean-up. */
+  /** Makes an interrupted clean-up due again, unless the run is poison. */
   #interruptCleanUp(row: RunRow, now: number, deaths: Deaths, isPoison: IsPoison): RunRecord {
     const { seq, ending } = row;
     const resumeCount = row.resumeCount + 1;

@@ -8,15 +8,15 @@ import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
 export interface KeyAcquisition {
   hasRoom: boolean;
   rejected: boolean;
-  /** Ids of runs to cancel in its favour. */
+  /** Ids of the runs that are cancelled so that this run can start. */
   supersedes: string[];
 }
 
-/** Concurrency keys. A run holds its key from `ready` until its end. Call inside `db.write`. */
+/** Concurrency keys. A run holds its key from `ready` until its end. All methods must run inside `db.write`. */
 export interface WorkflowKeys {
-  /** Applies the strategy if the key is occupied. */
+  /** Acquires the key, or applies the run's strategy if the key is occupied. */
   acquire(key: string | null, limit: number, strategy: ConcurrencyStrategy | undefined): KeyAcquisition;
-  /** Makes waiting runs ready while there is room. */
+  /** Makes queued runs of the key ready up to the key's limit, and returns them. */
   promote(key: string | null): RunRecord[];
 }
 

@@ -11,7 +11,7 @@ const NO_SUSPECTS: SuspectLimit = { crashes: Number.MAX_SAFE_INTEGER, killsPerCr
 /** Crash count of a run. The division is an integer division, as both operands are integers. */
 const WEIGHT = 'crashes + kills / :killsPerCrash';
 
-/** Runs to be claimed next, found by partial indexes over the few unfinished runs. */
+/** Queue of runs to claim next. It uses partial indexes over the few unfinished runs. */
 export function sqliteRunQueue(db: Database, rows: WorkflowRows, keys: WorkflowKeys): RunQueue {
   const sql = statements(db);
   return {

@@ -5,7 +5,7 @@ import { partRows } from './part-rows.ts';
 import { runRows } from './run-rows.ts';
 import { workflowValues } from './values.ts';
 
-/** Queries for all tables of a run; call them inside `db.read` and `db.write`. */
+/** Queries for all tables of a run. They must run inside `db.read` or `db.write`. */
 export function workflowRows(db: Database) {
   const values = workflowValues(db);
   return { ...runRows(db, values), ...partRows(db, values), ...historyRows(db), ...inboxRows(db) };

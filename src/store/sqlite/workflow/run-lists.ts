@@ -17,7 +17,7 @@ export interface RunPage {
   next: number | null;
 }
 
-/** Returns the query for pages of runs; call it inside `db.read`. */
+/** Returns the query for pages of runs, which must run inside `db.read`. */
 export function runLists(db: Database): (tenantId: string, filter: RunFilter) => RunPage {
   const sql = statements(db);
 

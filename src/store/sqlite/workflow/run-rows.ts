@@ -24,7 +24,7 @@ export function runRows(db: Database, values: WorkflowValues) {
       output: values.get(row.seq, row.output),
       error: values.get(row.seq, row.error),
     }),
-    /** A large input is stored separately once the run has its number. */
+    /** Inserts a run. A large input is stored separately once the run has its number. */
     insertRun(run: Omit<RunRecord, 'seq'>): RunRecord {
       const runSeparately = values.isLarge(run.input);
       const row = {

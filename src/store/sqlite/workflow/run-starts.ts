@@ -25,7 +25,7 @@ const NEW_PROGRESS = {
   finishedAt: null,
 } as const;
 
-/** Starts runs and finds runs by idempotency key. Call inside `db.write` and `db.read`. */
+/** Starts runs and finds runs by idempotency key. Methods must run inside `db.write` or `db.read`. */
 export class RunStarts {
   readonly #sql: ReturnType<typeof statements>;
   readonly #rows: WorkflowRows;

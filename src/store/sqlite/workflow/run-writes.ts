@@ -6,7 +6,7 @@ import type { WorkflowRows } from './rows.ts';
 
 const FINAL = new Set(['succeeded', 'failed', 'timed_out', 'cancelled']);
 
-/** Changes of runs that have started; call inside `db.write`. */
+/** Changes runs that have started. Methods must run inside `db.write`. */
 export class RunWrites {
   readonly #sql: ReturnType<typeof statements>;
   readonly #rows: WorkflowRows;

@@ -8,7 +8,7 @@ import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
 import { RunStarts } from './run-starts.ts';
 import { RunWrites } from './run-writes.ts';
 
-/** Runs, their parts and their inbox. @spec Workflow run */
+/** Store of runs with their jobs, steps, events and inbox. @spec Workflow run */
 export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys): RunStore {
   const sql = statements(db);
   const starts = new RunStarts(db, rows, keys);

@@ -29,7 +29,7 @@ const LOOKED_UP = `
   create index run_child on run (parent_id) where parent_id is not null and ${LIVE};
   create index definition_use on definition (used_at);`;
 
-/** Finds a tenant's due runs behind thousands of another tenant's. */
+/** Index that finds a tenant's due runs without reading those of other tenants. */
 const DUE_OF_TENANT = `
   create index run_wake_tenant on run (tenant_id, wake_at) where wake_at is not null;`;
 
@@ -91,7 +91,7 @@ const WAIT_REASONS = `
   where status = 'waiting';
   create index run_stuck on run (reason, tenant_id, seq) where status = 'waiting' and reason in ('plugin', 'decision');`;
 
-/** Inbox entries with an idempotency key, kept as long as the run. */
+/** Adds idempotency keys to inbox entries. Such entries are kept as long as their run. */
 const KEYED_ENTRIES = `
   alter table inbox add column key text;
   alter table inbox add column digest text;
@@ -114,7 +114,7 @@ const DEATHS = `
   alter table boot add column had_fault integer not null default 0;
   alter table boot add column oom_kills integer;`;
 
-/** Since when a schedule's plugin or workflow is not loaded. */
+/** Adds the time since when a schedule's plugin or workflow has not been loaded. */
 const ABSENT_SCHEDULES = `
   alter table schedule add column absent_since integer;`;
 
@@ -135,7 +135,7 @@ const CLEAN_UP_LIMITS = `
 const BLAMED_RUNS = `
   create index run_blamed on run (seq) where ${BLAMED};`;
 
-/** `workflow.db`. Times in epoch ms. */
+/** Migrations of `workflow.db`. Times are in epoch ms. */
 export const WORKFLOW_MIGRATIONS: Migrations = [
   FIRST_SCHEMA,
   APPENDED,

@@ -6,7 +6,7 @@ import type { Database } from '../database.ts';
  */
 const LARGE_CHARS = 1024;
 
-/** Call inside `db.write` and `db.read`. */
+/** Texts stored inline or in their own table. Methods must run inside `db.write` or `db.read`. */
 export interface WorkflowValues {
   /**
    * Returns the stored form: the JSON itself, or `@<n>` for one in its own row. JSON never starts with `@`.

@@ -1,7 +1,7 @@
 /** Maps digests to rows of the marker table. */
 export interface MarkerIndex {
   add(digest: Uint8Array, id: number): void;
-  /** Ids of rows with the same first 64 digest bits, newest first; the caller compares whole digests. */
+  /** Returns ids of rows with the same first 64 digest bits, newest first. The caller must compare whole digests. */
   find(digest: Uint8Array): number[];
   readonly size: number;
 }
@@ -12,7 +12,7 @@ const MIN_SLOTS = 1024;
  * added.
  */
 const MAX_SLOTS = 131_072;
-/** Load factor; longer probes cost more than the saved memory. */
+/** Maximum load factor. At a higher one, the longer probes cost more than the saved memory is worth. */
 const FULL_AT = 0.6;
 
 /**

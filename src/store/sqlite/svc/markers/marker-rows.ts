@@ -14,7 +14,8 @@ export interface MarkerRow {
 }
 
 /**
- * Each delivery needs its digest twice, nearly always in a row; a larger cache would only retain garbage.
+ * Caches the latest digest only. Each delivery needs its digest twice, nearly always in a row; a larger cache would
+ * only retain garbage.
  */
 let latest: { key: string; digest: Buffer } = { key: '', digest: Buffer.alloc(0) };
 

@@ -12,14 +12,14 @@ import { createPendingRelease, type MarkerLoad, type PendingRelease, startMarker
 
 /** Maximum markers in memory, in some 16 MB; older ones move to a table with its own index. */
 const MAX_INDEXED = 500_000;
-/** Maximum delay until a read notices another process's claim; a claim always notices. */
+/** Maximum delay until a read notices another process's claim. A claim notices it without delay. */
 const CATCH_UP_MS = 250;
 /** Markers indexed before the store opens; the rest follow in the background. */
 const LOADED_AT_START = 1000;
 
 export interface MarkerOptions {
   logger: Logger;
-  /** Default 500,000. */
+  /** Maximum markers in memory; default 500,000. */
   maxIndexed?: number;
   /** Whether other processes claim in the same file; each claim then checks for theirs. Default true. */
   shared?: boolean;
@@ -115,7 +115,7 @@ export class Markers {
   ): Promise<ClaimResult> {
     const digest = digestOf(key);
     const name = digest.readUIntBE(0, 6);
-    /** Rows up to this id are in the database. */
+    /** Id up to which rows are in the database. */
     let readable = 0;
     for (;;) {
       const loading = this.#load.ready();
@@ -171,7 +171,7 @@ export class Markers {
     return [expiresAt === null ? [SQL.releaseMarker, [id]] : [SQL.keepMarker, [expiresAt, id]]];
   }
 
-  /** Adds a `done` row regardless of existing ones. */
+  /** Adds a `done` row for the digest, regardless of existing rows. */
   async settle(digest: Uint8Array, expiresAt: number): Promise<void> {
     const id = this.#nextId();
     const steps: Step[] = [[SQL.claim, [id, digest, 'done', expiresAt]]];
@@ -186,7 +186,7 @@ export class Markers {
     return expired + old + (await this.#fold(now, limit));
   }
 
-  /** Releases every claim that is `pending` now: its process is dead. */
+  /** Releases every claim that is `pending` now, because its process is dead. */
   releasePending(): void {
     const range = { from: this.#sql.oldest.get()!.id, until: Math.max(this.#seen, this.#lastId) };
     this.#orphanedUntil = range.until;

@@ -27,7 +27,7 @@ export function trigramsOf(text: string): number[] {
   return [...found];
 }
 
-/** Bucket of a field value, such as a namespace or status. */
+/** Returns the bucket of a field value, such as a namespace or status. */
 export function factBucket(fact: 'namespace' | 'plugin' | 'event' | 'status', value: string): number {
   let sum = 0x811c9dc5;
   for (const byte of Buffer.from(`${fact} ${value}`)) sum = Math.imul(sum ^ byte, 0x01000193);
@@ -48,7 +48,7 @@ export function encodeDocs(docs: Uint32Array): Buffer {
   return bitmap;
 }
 
-/** Always returns a bitmap. */
+/** Decodes a list or bitmap of deliveries to a bitmap. */
 export function decodeDocs(bytes: Buffer | undefined): Uint8Array {
   if (bytes?.length === BITMAP_BYTES) return bytes;
   const bitmap = new Uint8Array(BITMAP_BYTES);

@@ -11,7 +11,7 @@ export interface BuiltSegment {
   places: Buffer;
   hasOpen: 0 | 1;
   hasBodies: 0 | 1;
-  /** In bucket order. */
+  /** Yields the postings in bucket order. */
   postings(): Generator<readonly [bucket: number, docs: Buffer]>;
 }
 
@@ -27,7 +27,7 @@ interface Row {
   body: Buffer | null;
 }
 
-/** Postings per segment, 16 MB: large bodies make a segment shorter. */
+/** Maximum postings per segment, which take 16 MB. Large bodies therefore make a segment cover fewer deliveries. */
 const MAX_POSTINGS = 4 * 1024 * 1024;
 const DOC_BITS = Math.log2(SEGMENT_DOCS);
 

@@ -1,6 +1,6 @@
 import type { Migrations } from '../../migrate.ts';
 
-/** In the data folder. Backups omit it, since it can be rebuilt from `svc.db`. */
+/** Name of the index file in the data folder. Backups omit this file, since it can be rebuilt from `svc.db`. */
 export const TEXT_INDEX_FILE = 'search.db';
 
 /**
@@ -37,5 +37,5 @@ const SEGMENT_BYTES = `
   update progress set indexed_until = 0;
   alter table segment add column bytes integer not null default 0;`;
 
-/** `search.db`. Times in epoch ms. */
+/** Migrations of `search.db`. Times are in epoch ms. */
 export const TEXT_INDEX_MIGRATIONS: Migrations = [TEXT_INDEX, SEGMENT_BYTES];

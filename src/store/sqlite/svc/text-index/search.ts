@@ -10,12 +10,12 @@ export interface SegmentRange {
   oldestAt: number;
 }
 
-/** With this few candidates, verifying rows is cheaper than reading more buckets. */
+/** Maximum number of candidates for which verifying rows is cheaper than reading more buckets. */
 const FEW = 4;
 
 /** Deliveries of a namespace that may contain a text; the caller verifies the rows. */
 export class TextCandidates {
-  /** Newest segment first. */
+  /** Segments of the index, newest first. */
   readonly segments: readonly SegmentRange[];
   readonly #sql: ReturnType<typeof statements>;
   readonly #facts: readonly number[];
@@ -34,7 +34,10 @@ export class TextCandidates {
     this.segments = this.#sql.segments.all();
   }
 
-  /** Candidates of one segment, newest first; empty once it is deleted. Call it inside `db.read`. */
+  /**
+   * Returns the candidates of one segment, newest first, or none once the segment is deleted. Must run inside
+   * `db.read`.
+   */
   of({ first }: SegmentRange): DeliveryCursor[] {
     this.#sql.begin.run();
     try {

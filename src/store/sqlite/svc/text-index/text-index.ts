@@ -52,7 +52,7 @@ export class TextIndex {
     return index;
   }
 
-  /** Undefined when nothing is indexed or the text is too short; the caller then scans rows. */
+  /** Returns candidates, or undefined when nothing is indexed or the text is too short; the caller then scans rows. */
   async search(
     namespaceId: string,
     filter: DeliveryFilter & { search: string },
@@ -96,7 +96,10 @@ export class TextIndex {
     return db.read(() => db.prepare<[], number>('select indexed_until from progress').pluck().get() ?? 0);
   }
 
-  /** A `svc.db` restored from an older copy reuses positions that the index already has. */
+  /**
+   * Removes segments of another `svc.db`: one restored from an older copy reuses positions that the index already
+   * has.
+   */
   async #removeForeign(): Promise<void> {
     const given = this.#inbox
       .prepare<[], number>("select seq from sqlite_sequence where name = 'delivery'")
@@ -132,7 +135,7 @@ export class TextIndex {
   }
 }
 
-/** Call it inside `db.read`. */
+/** Returns the size of the index without outdated segments. Must run inside `db.read`. */
 function bytesOf(db: Database, bodilessUntil: number): number {
   const sums = db
     .prepare<[number], { whole: number; kept: number }>(

@@ -19,7 +19,7 @@ const POSTING_BYTES = 12;
 const { dataDir, stop } = workerData as TextIndexStart;
 const isStopped = (): boolean => Atomics.load(stop, 0) !== 0;
 
-/** On systems other than Linux this would change the priority of the whole process. */
+/** Lowers the thread's priority on Linux. On other systems this would change the priority of the whole process. */
 function lowerPriority(): void {
   if (process.platform !== 'linux') return;
   try {
