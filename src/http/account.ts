@@ -14,7 +14,7 @@ export interface AnsweredRequest {
   requestId: string;
   traceId: string;
   spanId: string;
-  /** Empty if the request is unauthenticated. */
+  /** Id of the tenant; empty if the request is unauthenticated. */
   tenantId: string;
   /** The `traceparent` header as received. */
   traceparent: unknown;

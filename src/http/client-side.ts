@@ -33,7 +33,7 @@ function trustIn(proxies: readonly string[]): (address: string, distance: number
   return proxies.length > 0 ? proxyAddr.compile([...proxies]) : () => false;
 }
 
-/** The entry added by the nearest proxy. Earlier entries are untrusted. */
+/** Returns the header entry that the nearest proxy added. Earlier entries are untrusted. */
 function lastOf(value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' ? value.slice(value.lastIndexOf(',') + 1).trim() : undefined;
 }

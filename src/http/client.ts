@@ -32,7 +32,7 @@ export type SentReply = Pick<Response, 'ok' | 'status' | 'text'> & { headers: Pi
 export interface CallOptions {
   headers?: Record<string, string>;
   signal?: AbortSignal;
-  /** Overrides the client's timeout. */
+  /** Timeout of this call in ms, which overrides the client's timeout. */
   timeoutMs?: number;
 }
 
@@ -127,7 +127,7 @@ function trustFailure(error: unknown): { code: string; message: string } | undef
   return undefined;
 }
 
-/** Converts a failed request without a response. */
+/** Converts the failure of a request that got no response to a PlatformError. */
 export function connectionError(error: unknown, peer: string, base: string): PlatformError {
   if (error instanceof PlatformError) return error;
   if ((error instanceof DOMException && error.name === 'TimeoutError') || TIMEOUTS.has(codeOf(error) ?? '')) {
@@ -155,7 +155,10 @@ export function connectionError(error: unknown, peer: string, base: string): Pla
   );
 }
 
-/** Converts an error response. Keeps the peer's error if it has the platform's format and a known code. */
+/**
+ * Converts an error response to a PlatformError. Keeps the peer's error if it has the platform's format and a known
+ * code.
+ */
 export function peerError(
   response: Pick<SentReply, 'status' | 'headers'>,
   text: string,

@@ -85,7 +85,7 @@ async function untilBacklogEmpty(http: Http): Promise<void> {
   }
 }
 
-/** Changes with each new connection and request; both terms only grow. */
+/** Returns a number that changes with each new connection and request, since both terms only grow. */
 function activity({ kit }: Http): number {
   return kit.connections + kit.lastRequestAt;
 }

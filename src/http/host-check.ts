@@ -5,7 +5,7 @@ import { PlatformError } from '../kit/errors/errors.ts';
 export type CheckHost = (host: string | undefined) => void;
 
 export interface HostCheckOptions {
-  /** Address the service listens on. */
+  /** Address on which the service listens. */
   listenHost: string;
   /** Additional host names, with or without a port: `svc.example.com`. */
   allowedHosts: readonly string[];

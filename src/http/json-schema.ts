@@ -21,7 +21,7 @@ export function createSchemaComponents(): SchemaComponents {
   const schemas: SchemaComponents['schemas'] = {};
 
   const taken = new Set<string>();
-  /** Names by wanted name and schema text. */
+  /** Assigned names by wanted name and schema text. */
   const names = new Map<string, Map<string, string>>();
   const nextName = createNumbering((name) => taken.has(name));
 

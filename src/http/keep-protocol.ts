@@ -14,7 +14,7 @@ export const SERVER_LIMITS: ServerOptions = {
   requireHostHeader: false,
 };
 
-/** A server without a request listener, with the limits of the platform. */
+/** Creates a server without a request listener, with the limits of the platform. */
 export function createProtocolServer(): Server {
   const server: Server = createServer({
     ...SERVER_LIMITS,

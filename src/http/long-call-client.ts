@@ -5,7 +5,7 @@ export interface LongCall {
   headers: Record<string, string>;
   body: unknown;
   signal?: AbortSignal | undefined;
-  /** Max time until the response begins, and between two chunks. 0: unlimited. */
+  /** Maximum time in ms until the response begins, and between two chunks; 0 means unlimited. */
   idleTimeoutMs: number;
   /** Called on a 102 interim response. */
   onProcessing?: (() => void) | undefined;

@@ -24,7 +24,7 @@ export interface SharedLimit {
 export interface MountOptions {
   /** `caller`: requires authentication (401); `open`: public. */
   auth: 'caller' | 'open';
-  /** Calls per minute and namespace. */
+  /** Maximum calls per minute and namespace, or a limiter shared with other endpoints. */
   perMinute?: number | SharedLimit;
   /** Default: the service's limit; for `open`, the smaller limit for unauthenticated clients. */
   bodyLimitBytes?: number;

@@ -34,12 +34,12 @@ export function operationId(method: string, path: string): string {
   return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
 }
 
-/** The names of a path's `:parameters`. */
+/** Returns the names of a path's `:parameters`. */
 export function pathParameterNames(path: string): string[] {
   return [...path.matchAll(/:([A-Za-z_]\w*)/g)].map(([, name]) => name!);
 }
 
-/** An error response; all have the same body. */
+/** Returns the description of an error response. All error responses have the same body. */
 export function errorResponse(description: string): Record<string, unknown> {
   return { description, content: { 'application/json': { schema: ERROR_REF } } };
 }
@@ -91,7 +91,10 @@ export function openApiDocument(
   });
 }
 
-/** Whether the description lists a route: it has a tag and is not hidden. @spec Health, metrics, specification */
+/**
+ * Returns true when the API description lists the route: it has a tag and is not hidden. @spec Health, metrics,
+ * specification
+ */
 export function isVisible(endpoint: Endpoint | undefined): endpoint is Endpoint {
   return endpoint !== undefined && (endpoint.tags?.length ?? 0) > 0 && endpoint.hidden !== true;
 }

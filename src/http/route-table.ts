@@ -7,7 +7,7 @@ export interface RegisteredRoute {
   path: string;
 }
 
-/** Methods of the routes matching a raw path, with `HEAD` for each `GET`. Empty if none matches. */
+/** Returns the methods of the routes that match a raw path, with `HEAD` for each `GET`. Empty if no route matches. */
 export function allowedMethods(routes: readonly RegisteredRoute[], rawPath: string): string[] {
   const methods = new Set<string>();
   for (const { method, path } of routes) {

@@ -42,7 +42,7 @@ export function sendError(
   } else sendUnread(error, request, reply);
 }
 
-/** Sends an error while the client may still be sending its body, so Fastify must not end the response. */
+/** Sends an error while the client may still be sending its body. Fastify must not end the response then. */
 function sendUnread(error: PlatformError, request: FastifyRequest, reply: FastifyReply): void {
   if (request.server.kit.draining) reply.header('connection', 'close');
   const set = Object.entries(reply.getHeaders());

@@ -37,10 +37,10 @@ type KitState =
   | 'routes';
 
 export interface HttpOptions extends Omit<HttpKit, KitState | 'createLimiter'> {
-  /** Default: limits per process. */
+  /** Creates the limiters of endpoints. By default, limits apply per process. */
   createLimiter?: CreateLimiter;
   bodyLimitBytes?: number;
-  /** Max time between two chunks of a body; default 30 s. */
+  /** Maximum time in ms between two chunks of a body; default 30 s. */
   bodyIdleMs?: number;
   /** Makes the listener that decides which requests Fastify gets, by `http.routing`; default: it gets all. */
   listener?: ((http: Http) => RequestListener) | undefined;

@@ -44,7 +44,7 @@ function cutStalled(server: Server, connections: ReadonlyMap<Socket, Progress>, 
   }
 }
 
-/** Returns true while more of the body is expected and being read. */
+/** Returns true while the server reads the body and expects more of it. */
 function isAwaited(request: IncomingMessage | undefined): boolean {
   return request !== undefined && !request.complete && request.readableFlowing === true;
 }

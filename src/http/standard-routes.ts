@@ -9,10 +9,10 @@ import { mount } from './mount.ts';
 export interface StandardRoutes {
   /** Health paths of the service; the REST API has no `/health`. */
   health: readonly Endpoint[];
-  /** Metrics paths. */
+  /** Paths that serve the metrics. */
   metricsPaths: readonly string[];
   isDraining: () => boolean;
-  /** Faults that degrade the running service. */
+  /** Returns the faults that currently degrade the running service. */
   degradations?: (() => readonly Degradation[]) | undefined;
   /** Throws unless the request may read metrics. */
   guardMetrics?: (request: Parameters<Http['kit']['authenticate']>[0]) => void | Promise<void>;

@@ -19,7 +19,7 @@ const TRANSPORT_FAULTS: Record<string, [PlatformCode, string]> = {
   FST_ERR_ASYNC_CONSTRAINT: ['VALIDATION_ERROR', 'The request cannot be routed.'],
 };
 
-/** Converts anything thrown while handling a request. */
+/** Converts any value thrown while handling a request to a PlatformError. */
 export function toHttpError(thrown: unknown): PlatformError {
   const known = TRANSPORT_FAULTS[codeOf(thrown) ?? ''];
   if (known) return new PlatformError(known[0], known[1], { cause: thrown });

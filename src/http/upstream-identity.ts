@@ -106,7 +106,7 @@ function tenantOf(request: FastifyRequest): string {
   return tenant.data;
 }
 
-/** Headers that authenticate one service to another, and the caller it acts for. */
+/** Returns the headers that authenticate one service to another, and that name the caller it acts for. */
 export function serviceHeaders(
   internalSecret: string,
   caller?: { namespaceId?: string; hostId?: string },

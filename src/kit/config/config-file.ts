@@ -3,7 +3,7 @@ import { CONFIG_DESCRIPTIONS } from '../../contracts/descriptions/config.ts';
 import { describeSchema } from '../../contracts/descriptions/describe.ts';
 import { PlatformConfig, PROFILES_KEY } from '../../contracts/index.ts';
 
-/** JSON schema of `svc.config.json`: base keys, all optional, and `profiles` with the same keys. */
+/** Returns the JSON schema of `svc.config.json`: base keys, all optional, and `profiles` with the same keys. */
 export function configFileSchema(): Record<string, unknown> {
   const base = z.toJSONSchema(PlatformConfig, { io: 'input', unrepresentable: 'any' }) as {
     properties: Record<string, unknown>;
@@ -28,7 +28,7 @@ export function configFileSchema(): Record<string, unknown> {
   return describeSchema(schema, CONFIG_DESCRIPTIONS);
 }
 
-/** The default configuration. */
+/** Returns the default configuration. */
 export function defaultConfig(): PlatformConfig {
   return PlatformConfig.parse({});
 }

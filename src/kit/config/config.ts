@@ -122,7 +122,7 @@ function portOverlay(ports: Partial<Record<ServiceName, number>>): JsonObject {
   return Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, { port }]));
 }
 
-/** Without this check, a port used twice shows only as one service failing to start. */
+/** Finds ports that are used twice. Without this check, a clash shows only as one service failing to start. */
 function portClashes(config: PlatformConfig): ConfigProblem[] {
   const taken = new Map<number, ServiceName>();
   return SERVICE_NAMES.flatMap((name) => {

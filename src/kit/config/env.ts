@@ -8,7 +8,10 @@ export interface EnvOverlay {
   problems: ConfigProblem[];
 }
 
-/** Config values set by the environment: `SVC_<DAEMON>_PORT`, `SVC_<DAEMON>_HOST`, `GATEWAY_PUBLIC_URL`. */
+/**
+ * Returns the config values that the environment sets: `SVC_<DAEMON>_PORT`, `SVC_<DAEMON>_HOST`,
+ * `GATEWAY_PUBLIC_URL`.
+ */
 export function envOverlay(env: Environment): EnvOverlay {
   const problems: ConfigProblem[] = [];
   const overlay = Object.fromEntries(SERVICE_NAMES.map((name) => [name, listenOverlay(name, env, problems)]));

@@ -18,7 +18,7 @@ export function mergeOver(base: unknown, over: unknown): unknown {
   ]);
 }
 
-/** Whether `value` has an own property at `path`. */
+/** Returns true when `value` has an own property at `path`. */
 export function hasPath(value: unknown, path: readonly PropertyKey[]): boolean {
   let current = value;
   for (const key of path) {

@@ -69,7 +69,7 @@ function phrase(issue: z.core.$ZodIssue, candidate: unknown): string {
   }
 }
 
-/** Lists the discriminator values of a union; zod's message ends with them. */
+/** Returns the discriminator values of a union, which are at the end of zod's message. */
 function choices(message: string): string | undefined {
   const values = [...message.matchAll(/'([^']+)'/g)].map(([, value]) => JSON.stringify(value));
   return values.length === 0 ? undefined : `must be one of ${values.join(', ')}`;

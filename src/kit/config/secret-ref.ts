@@ -28,12 +28,12 @@ function secretsOf(config: unknown, at: string): NamedSecret[] {
   return Object.entries(config).flatMap(([name, inner]) => secretsOf(inner, `${at}.${name}`));
 }
 
-/** All secrets that are set, for the redactor: a model's error message may contain the rejected key. */
+/** Returns all secrets that are set, for the redactor: a model's error message may contain the rejected key. */
 export function secretValues(config: unknown, env: Environment): string[] {
   return secretsOf(config, '').flatMap(({ variable }) => env[variable] ?? []);
 }
 
-/** The secrets that a section of the config references but the environment does not set. */
+/** Returns the secrets that a section of the config references but the environment does not set. */
 export function unsetSecrets(config: unknown, env: Environment, at: string): NamedSecret[] {
   return secretsOf(config, at).filter(({ variable }) => !env[variable]);
 }

@@ -67,12 +67,12 @@ export function errorBody(error: PlatformError): ErrorBody {
   return { error: { code: error.code, message: error.message, details: error.details } };
 }
 
-/** The message of any thrown value, for logs. */
+/** Returns the message of any thrown value, for logs. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** The `code` of a system or driver error, such as `ENOENT`. */
+/** Returns the `code` of a system or driver error, such as `ENOENT`. */
 export function codeOf(thrown: unknown): string | undefined {
   const code = (thrown as { code?: unknown } | null | undefined)?.code;
   return typeof code === 'string' ? code : undefined;

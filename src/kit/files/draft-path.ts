@@ -1,6 +1,6 @@
 /**
- * Path of a temporary file to be renamed onto `file`. Unguessable, so that another user cannot create it first;
- * open it with `wx` anyway.
+ * Returns the path of a temporary file that will be renamed to `file`. The path is unguessable, so that another user
+ * cannot create the file first; callers must still open it with `wx`.
  */
 export function draftPathOf(file: string): string {
   const { randomUUID } = process.getBuiltinModule('node:crypto');

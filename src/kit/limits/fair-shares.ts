@@ -6,9 +6,9 @@ const MAX_HELD_PER_FREE = 3;
  * more slots a tenant holds, the more must be free before it gets another.
  */
 export interface FairShares {
-  /** Whether `take` would succeed. */
+  /** Returns true if `take` would succeed. */
   mayTake(tenantId: string, slots?: number): boolean;
-  /** Number of single slots that the tenant could take one after another. */
+  /** Returns how many single slots the tenant could take one after another. */
   available(tenantId: string): number;
   /** Takes the slots, or returns false and takes none if the tenant has its share or too few are free. */
   take(tenantId: string, slots?: number): boolean;

@@ -48,7 +48,7 @@ export interface Window {
 }
 
 export interface Windows<W extends Window> {
-  /** Returns the key's window unless it has ended. */
+  /** Returns the key's window, or undefined if it has ended. */
   find(key: string, now: number): W | undefined;
   set(key: string, window: W): void;
 }
@@ -123,7 +123,7 @@ export class SlidingCount {
     this.#total -= removed;
   }
 
-  /** Ms until a call expires; a whole window if none is counted. */
+  /** Returns the ms until a call expires; a whole window if no call is counted. */
   freesIn(now: number): number {
     const oldest = this.#slices.find(({ count }) => count > 0);
     return oldest ? oldest.last + this.#windowMs - now : this.#windowMs;

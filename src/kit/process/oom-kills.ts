@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Number of processes killed by the kernel for lack of memory since boot; null if unavailable. */
+/** Returns the number of processes that the kernel has killed since boot for lack of memory; null if unavailable. */
 export function oomKills(): number | null {
   try {
     const count = /^oom_kill (\d+)$/m.exec(readFileSync('/proc/vmstat', 'utf8'))?.[1];

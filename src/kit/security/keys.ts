@@ -58,12 +58,12 @@ export function createSeal(masterKey: string): Seal {
   };
 }
 
-/** The id of the master key that encrypted a value. */
+/** Returns the id of the master key that encrypted a value. */
 export function sealingKeyId(sealed: string): string | undefined {
   return sealed.split('.')[1];
 }
 
-/** Fingerprint of a master key; does not reveal it. */
+/** Returns the fingerprint of a master key, which does not reveal the key. */
 export function masterKeyId(masterKey: string): string {
   const key = Buffer.from(masterKey, 'base64url');
   return createHash('sha256').update(key).digest('base64url').slice(0, 8);
@@ -74,12 +74,15 @@ export function deriveKey(secret: string, purpose: string): string {
   return Buffer.from(hkdfSync('sha256', secret, 'svc', purpose, 32)).toString('base64url');
 }
 
-/** Key that services authenticate to each other with. Derived, so it cannot serve as the internal secret or vice versa. */
+/**
+ * Returns the key with which services authenticate to each other. It is derived, so it cannot serve as the internal
+ * secret or vice versa.
+ */
 export function serviceKey(internalSecret: string): string {
   return deriveKey(internalSecret, 'service-identity');
 }
 
-/** Constant-time comparison. Hashing first also hides the length. */
+/** Compares in constant time. Hashing both values first also hides their length. */
 export function safeEqual(left: string | Buffer, right: string | Buffer): boolean {
   const digest = (value: string | Buffer): Buffer => createHash('sha256').update(value).digest();
   return timingSafeEqual(digest(left), digest(right));

@@ -26,7 +26,7 @@ function entropyPool(size = 4096): (count: number) => Uint8Array {
   };
 }
 
-/** Version 7 (RFC 9562): 48 bits of epoch milliseconds, then 74 random bits. */
+/** Formats a UUID version 7 (RFC 9562): 48 bits of epoch milliseconds, then 74 random bits. */
 function uuidV7(now: number, random: Uint8Array): string {
   const hex = (index: number): string => HEX[random[index]!]!;
   const time = now.toString(16).padStart(12, '0');

@@ -11,7 +11,7 @@ export function saneId(sent: string | string[] | undefined, random: Random): str
   return typeof sent === 'string' && SANE_ID.test(sent) ? sent : random.uuid();
 }
 
-/** Trace id of a request: `X-Trace-ID`, else the one in `traceparent`, else a new one (32 hex digits). */
+/** Returns the trace id of a request: `X-Trace-ID`, else the one in `traceparent`, else a new one (32 hex digits). */
 export function traceIdOf(headers: Record<string, string | string[] | undefined>, random: Random): string {
   const sent = headers['x-trace-id'];
   if (typeof sent === 'string' && SANE_ID.test(sent)) return sent;
@@ -31,7 +31,7 @@ export function spanIdOf(uuid: string): string {
   return uuid.slice(19, 23) + uuid.slice(24);
 }
 
-/** Span id of the caller, from its `traceparent`. */
+/** Returns the span id of the caller from its `traceparent`. */
 export function parentSpanOf(traceparent: unknown): string | undefined {
   const match = typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent) : null;
   return match && !ALL_ZEROS.test(match[2]!) ? match[2] : undefined;

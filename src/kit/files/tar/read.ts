@@ -15,7 +15,7 @@ export interface TarEntry {
   name: string;
   type: 'file' | 'folder' | 'symbolic link' | 'hard link' | 'device or unknown entry';
   size: number;
-  /** Permission bits. */
+  /** Permission bits of the file. */
   mode: number;
   /** Content of a file. It must be read before the next entry; unread content is skipped. */
   content: AsyncIterable<Buffer>;
