@@ -125,7 +125,7 @@ function bytesOf(vector: number[]): Buffer {
 }
 
 /**
- * Converts a distance to a score. The score is clamped because float32 arithmetic leaves equal vectors slightly off
+ * Converts a distance to a score. The score is rounded because float32 arithmetic leaves equal vectors slightly off
  * 1.
  */
 function scoreOf(distance: number): number {

@@ -82,8 +82,8 @@ export interface Recovered {
   /** Number of units applied. */
   units: number;
   /**
-   * Folder to which files with missing or unreadable parts were moved. An interrupted last write does not count as
-   * missing.
+   * Folder to which all files were moved because parts are missing or unreadable. An interrupted last write does not
+   * count as missing.
    */
   quarantine: string | undefined;
   /** Names of files with a damaged header copy that the second copy replaced. */

@@ -144,7 +144,7 @@ export class Segments {
       await syncFolder(this.folder);
       return segment;
     } catch (error) {
-      // The next attempt uses the next file name.
+      // The segment may already be renamed. The next attempt starts from its current name.
       this.#spare.push(segment);
       throw error;
     }
