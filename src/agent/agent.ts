@@ -39,7 +39,7 @@ export interface AgentOptions {
   clock: Clock;
   random: Random;
   logger: Logger;
-  /** Called each time the gateway has accepted the connection. */
+  /** Called whenever the gateway has accepted the connection. */
   onConnected?(sessionId: string): void;
 }
 

@@ -24,7 +24,7 @@ import type { Link } from './link.ts';
 
 const HANDSHAKE_MS = seconds(10);
 const FLUSH_POLL_MS = 20;
-/** Max bytes not yet sent to the gateway. Beyond it, log lines are dropped; results are not. */
+/** Maximum number of bytes not yet sent to the gateway. Beyond it, log lines are dropped, but results are not. */
 const MAX_LOG_BACKLOG = 4 * 1024 * 1024;
 
 /**

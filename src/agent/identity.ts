@@ -20,7 +20,7 @@ export type AgentIdentity = z.infer<typeof AgentIdentity>;
 
 const FILE = 'agent.json';
 
-/** Home folder of the agent: `SVC_AGENT_HOME`, else `svc/agent` in the user's config folder. */
+/** Returns the home folder of the agent: `SVC_AGENT_HOME`, or else `svc/agent` in the user's config folder. */
 export function agentHome(env: NodeJS.ProcessEnv): string {
   if (env.SVC_AGENT_HOME) return env.SVC_AGENT_HOME;
   return join(userConfigFolder(env), 'svc', 'agent');

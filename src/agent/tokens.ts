@@ -5,21 +5,21 @@ import type { Clock } from '../kit/time/clock.ts';
 import { minutes } from '../kit/time/duration.ts';
 import type { AgentIdentity } from './identity.ts';
 
-/** Renewal lead time before expiry. @spec Limits: agent token refresh lead */
+/** Time before its expiry at which a token is renewed. @spec Limits: agent token refresh lead */
 const RENEW_LEAD_MS = minutes(5);
 
 export interface AgentToken {
   accessToken: string;
-  /** Epoch ms. */
+  /** Expiry time in epoch milliseconds. */
   expiresAt: number;
 }
 
 export interface AgentTokens {
-  /** The current token while valid, else a new one. Throws UNAUTHORIZED after the host is revoked. */
+  /** Returns the current token if it is valid, or else a new one. Throws UNAUTHORIZED after the host is revoked. */
   current(): Promise<AgentToken>;
-  /** Always requests a new token. */
+  /** Requests a new token, even if the current one is valid. */
   renew(): Promise<AgentToken>;
-  /** Ms until the token should be renewed. */
+  /** Returns the time in ms until the token should be renewed. */
   renewInMs(): number;
   forget(): void;
 }
@@ -29,7 +29,7 @@ export function createAgentTokens(identity: AgentIdentity, clock: Clock): AgentT
   const { clientId, clientSecret } = identity;
   const client = createClient({ url: identity.gateway, peer: 'gateway' });
   let token: AgentToken | undefined;
-  /** Monotonic ms. */
+  /** Monotonic time in ms at which the token should be renewed. */
   let renewAt = 0;
   let refresh: string | undefined;
 

@@ -10,15 +10,15 @@ export interface Explanation {
   kind: 'error' | 'reason' | 'refusal' | 'exit';
   /** Sentence that says what happened. */
   meaning: string;
-  /** What to do; absent if the page does not say. */
+  /** What to do about the error. It is absent if the page does not state a remedy. */
   remedy?: string;
   /** HTTP status of an error. */
   status?: number;
   /** Exit code of a command that fails with this error. */
   exitCode?: number;
-  /** Domain of a reason code: `auth`, `webhook`. */
+  /** Domain of a reason code, such as `auth` or `webhook`. */
   domain?: string;
-  /** The documentation page, relative to the package. */
+  /** Path of the documentation page, relative to the package. */
   page: string;
 }
 
@@ -46,7 +46,7 @@ function section(text: string, heading: string): string {
   return rest.split(new RegExp(`^#{1,${level}} `, 'm'))[0]!;
 }
 
-/** Parses items such as "- `NOT_FOUND` (404): Meaning. Remedy". */
+/** Parses list items such as "- `NOT_FOUND` (404): Meaning. Remedy". */
 function errors(text: string): Explanation[] {
   return [...text.matchAll(/^- `([A-Z_]+)` \((\d{3})\): (.+?)\. (.+)$/gm)].map(
     ([, code = '', status, meaning = '', remedy]) => ({

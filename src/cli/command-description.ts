@@ -2,20 +2,20 @@ import type { Group } from './command-table/order.ts';
 
 /** An argument of a command, derived from its schema for parsing, help, completion and `svc commands`. */
 export interface Argument {
-  /** Key in the schema. */
+  /** Key of the argument in the schema. */
   key: string;
-  /** Name on the command line, without dashes: `max-processes`. */
+  /** Name on the command line without dashes, such as `max-processes`. */
   name: string;
-  /** Positional, or named. */
+  /** Whether the argument is positional (`argument`) or named (`flag`). */
   kind: 'argument' | 'flag';
   type: 'string' | 'number' | 'boolean';
   /** True when the argument accepts several values. */
   list: boolean;
   required: boolean;
   description: string;
-  /** Placeholder of the value in help; absent for switches. */
+  /** Placeholder of the value in help. It is absent for switches. */
   placeholder?: string;
-  /** One-letter form of a flag. */
+  /** One-letter form of a flag, such as `n`. */
   short?: string;
   choices?: readonly string[];
   default?: unknown;
@@ -25,7 +25,7 @@ export type DescribedArgument = Omit<Argument, 'key' | 'kind' | 'placeholder'>;
 
 export type Streams = 'always' | `with --${string}` | `without --${string}`;
 
-/** A command described for programs. */
+/** The description of a command as data for programs. */
 export interface CommandDescription {
   name: string;
   summary: string;

@@ -4,7 +4,7 @@ import type { AnyCommand } from './define-command.ts';
 import { GLOBAL_FLAGS } from './globals.ts';
 import { definitions, shellExample, wrap } from './wrap.ts';
 
-/** Help text of `svc <command> --help`. */
+/** Returns the text of `svc <command> --help`. */
 export function commandHelp(command: AnyCommand, width: number): string {
   const all = argumentsOf(command);
   const positionals = all.filter(({ kind }) => kind === 'argument');
@@ -32,7 +32,7 @@ export function commandHelp(command: AnyCommand, width: number): string {
   ].join('\n');
 }
 
-/** Usage line: `svc logs [service...] [flags]`. */
+/** Returns the usage line of a command, such as `svc logs [service...] [flags]`. */
 export function usageOf(command: AnyCommand): string {
   const all = argumentsOf(command);
   const positionals = all
@@ -45,12 +45,12 @@ export function usageOf(command: AnyCommand): string {
   return [`svc ${command.name}`, ...positionals, ...flags].join(' ');
 }
 
-/** Help form of a flag: `-n, --lines <n>`. */
+/** Returns a flag as help shows it, such as `-n, --lines <n>`. */
 export function flagForm({ name, short, placeholder }: Argument): string {
   return `${short ? `-${short}, ` : ''}--${name}${placeholder ? ` <${placeholder}>` : ''}`;
 }
 
-/** The description with choices, repetition and default from the schema. */
+/** Returns the description of an argument with its choices, repetition and default from the schema. */
 export function explain({ description, choices, list, kind, placeholder, ...rest }: Argument): string {
   const mentions = (text: string): boolean => description.includes(text);
   const facts = [

@@ -6,14 +6,14 @@ import type { CommandDescription } from './command-description.ts';
 import type { GlobalFlags } from './globals.ts';
 import type { Ui } from './ui.ts';
 
-/** Environment of a command. */
+/** The environment in which a command runs. */
 export interface CommandContext {
   cwd: string;
   env: Environment;
   globals: GlobalFlags;
   ui: Ui;
   clock: Clock;
-  /** The configuration, loaded on first use. */
+  /** Returns the configuration, which is loaded on first use. */
   platform(): LoadedConfig;
   folder(): DataFolder;
   /** Calls the gateway with the identity from flags, environment or this machine's credentials. */

@@ -5,7 +5,7 @@ import { isRecord } from '../kit/data/is-record.ts';
 import { userConfigFolder } from '../kit/files/user-folder.ts';
 import { writePrivateFile } from '../supervisor/data-folder.ts';
 
-/** The gateway selected by `svc login`, per project; outside of projects, per user. */
+/** The gateway that `svc login` selected, per project, or per user outside of projects. */
 export interface CurrentGateway {
   find(): string | undefined;
   save(url: string): void;
@@ -13,7 +13,7 @@ export interface CurrentGateway {
   remove(url: string): void;
 }
 
-/** Key for commands outside of projects; not a valid folder. */
+/** Key for commands outside of projects. It cannot be the path of a folder. */
 const USER_KEY = '*';
 
 /** `projectDir`: folder of the config file; null outside of a project. */

@@ -10,7 +10,7 @@ import type { Style } from './style.ts';
  * `--instance-id`) unless `positionals` lists them. `run` returns its result; only streams write output, with `ui.line`.
  */
 export interface Command<Args extends z.ZodObject = z.ZodObject, Result = unknown> extends RecordShape {
-  /** Full name: `webhooks provision`. */
+  /** Full name of the command, such as `webhooks provision`. */
   readonly name: string;
   readonly summary: string;
   readonly args: Args;
@@ -18,9 +18,9 @@ export interface Command<Args extends z.ZodObject = z.ZodObject, Result = unknow
   /** One-letter forms of flags. */
   readonly short?: { readonly [key in keyof z.output<Args>]?: string };
   readonly example: string;
-  /** Internal: not listed in help. */
+  /** True for internal commands, which help does not list. */
   readonly hidden?: boolean;
-  /** When output is streamed (with `--json`, one document per line). Default: never. */
+  /** When the command streams its output (with `--json`, one document per line). The default is never. */
   readonly streams?: Streams;
   run(args: z.output<Args>, context: CommandContext): Promise<CommandResult<Result>>;
   /** Resolves commands whose arguments are known only at run time. Undefined: this command. */
@@ -50,7 +50,7 @@ export function ok<Result>(result: Result, meta?: Record<string, unknown>): Comm
   return { exitCode: 0, result, ...(meta ? { meta } : {}) };
 }
 
-/** Result of a command that has already printed its output. */
+/** Returns the result of a command that has already printed its output. */
 export function streamed(exitCode: number): CommandResult<never> {
   return { exitCode, meta: { [STREAMED]: true } };
 }

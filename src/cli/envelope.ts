@@ -12,7 +12,7 @@ export function failureEnvelope(thrown: unknown): Envelope {
   return { ok: false, error: { code, message, details }, result: null, meta: {} };
 }
 
-/** Envelope of a failure returned as a result: by a plugin's command, or by the exit code. */
+/** Returns the envelope of a failure that a plugin's command or an exit code reports as a result. */
 export function declaredFailure({ exitCode, error, result, meta }: CommandResult): Envelope {
   const {
     code = 'EXECUTION_ERROR',

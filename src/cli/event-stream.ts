@@ -13,14 +13,14 @@ export interface StreamEvent {
 
 export interface FollowOptions {
   path: string;
-  /** Undefined values are omitted. */
+  /** Query parameters. Undefined values are omitted. */
   query?: Record<string, unknown>;
-  /** Id of the last event received; undefined: the default of the endpoint. */
+  /** Id of the last received event. If it is undefined, the endpoint's default applies. */
   after?: string | undefined;
   signal?: AbortSignal;
   /** Handles events in order; returns `stop` after the last one. */
   take(event: StreamEvent): TakeResult | Promise<TakeResult>;
-  /** Called once per disconnect. */
+  /** Called once for each lost connection. */
   lost?(reason: string): void;
   /** Called when the stream resumes. */
   back?(): void;
@@ -29,7 +29,7 @@ export interface FollowOptions {
 // biome-ignore lint/suspicious/noConfusingVoidType: most handlers return nothing
 type TakeResult = void | 'stop';
 
-/** The server sends an event or heartbeat at least every 10 s; detects connections that died during system sleep. */
+/** Maximum time without data. The server sends at least a heartbeat every 10 s; connections may die in system sleep. */
 const MAX_SILENCE_MS = 25_000;
 const FIRST_RETRY_MS = 500;
 const MAX_RETRY_MS = 10_000;

@@ -1,7 +1,7 @@
 import type { PlatformCode } from '../contracts/index.ts';
 import type { PlatformError } from '../kit/errors/errors.ts';
 
-/** @spec docs/errors.md "Exit codes of the command line" */
+/** Exit codes of the CLI. @spec docs/errors.md "Exit codes of the command line" */
 export const EXIT = {
   done: 0,
   failed: 1,
@@ -10,7 +10,7 @@ export const EXIT = {
   notAllowed: 4,
   unreachable: 5,
   timedOut: 6,
-  /** Ctrl-C at a prompt; elsewhere the signal itself ends the process with this code. */
+  /** Exit code after Ctrl-C at a prompt. Elsewhere, the signal itself ends the process with this code. */
   interrupted: 130,
 } as const;
 

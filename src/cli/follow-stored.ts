@@ -1,13 +1,13 @@
 import type { CommandContext } from './context.ts';
 import { followEvents } from './event-stream.ts';
 
-/** Max earlier records per request. */
+/** Maximum number of earlier records per request. */
 const MAX_EARLIER = 1000;
 
 export interface StoredStream {
   path: string;
   query: Record<string, unknown>;
-  /** Number of earlier records. */
+  /** Number of earlier records to print. */
   count: number;
   /** Receives each record as JSON. */
   take(line: string): void;

@@ -14,14 +14,14 @@ import { isProject, notRunning, startHint } from './not-running.ts';
 import { type SavedLogin, savedLogins } from './saved-logins.ts';
 import { isLoopback, selectedGateway } from './selected-gateway.ts';
 
-/** Cached tokens are renewed this long before they expire. */
+/** Time before expiry at which cached tokens are renewed. */
 const RENEW_EARLY_MS = minutes(1);
 
 interface CachedToken {
   url: string;
   clientId: string;
   accessToken: string;
-  /** Epoch milliseconds. */
+  /** Expiry time in epoch milliseconds. */
   expiresAt: number;
 }
 
@@ -107,7 +107,7 @@ async function givenToken(context: CommandContext, url: string): Promise<string 
   return login && (await currentToken(context, url, login));
 }
 
-/** URL from `--url`, SVC_GATEWAY_URL or the running platform, else the configured address. */
+/** Returns the URL from `--url`, SVC_GATEWAY_URL or the running platform, or else the configured address. */
 async function gatewayUrl(context: CommandContext): Promise<string> {
   const { platform, folder } = context;
   const given = selectedGateway(context);
@@ -126,7 +126,7 @@ async function gatewayUrl(context: CommandContext): Promise<string> {
   return `http://127.0.0.1:${config.gateway.port}`;
 }
 
-/** If nothing is running and no gateway was selected, the error suggests starting the platform. */
+/** Adds a hint to start the platform if nothing is running and no gateway was selected. */
 function withStartHint(error: unknown, context: CommandContext): unknown {
   const isUnreachable = error instanceof PlatformError && error.code === 'UPSTREAM_UNAVAILABLE';
   return isUnreachable && !selectedGateway(context) && !findSupervisor(context.folder())

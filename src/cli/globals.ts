@@ -3,7 +3,7 @@ export interface GlobalFlags {
   json: boolean;
   quiet: boolean;
   debug: boolean;
-  /** False with `--no-input`, which disables prompts. */
+  /** Whether prompts are allowed. `--no-input` disables them. */
   input: boolean;
   yes: boolean;
   namespace?: string;
@@ -15,7 +15,7 @@ export interface GlobalFlags {
 
 export interface GlobalFlag {
   name: string;
-  /** Placeholder of the value; absent for switches. */
+  /** Placeholder of the value. It is absent for switches. */
   value?: string;
   summary: string;
 }
@@ -37,7 +37,7 @@ export const GLOBAL_FLAGS: readonly GlobalFlag[] = [
   { name: 'debug', summary: 'print stack traces' },
 ];
 
-/** The words of the command, and all other arguments. */
+/** The words that name the command, and all other arguments. */
 export interface SplitArgs {
   words: string[];
   rest: string[];
@@ -62,7 +62,7 @@ export function splitWords(argv: readonly string[], count: (first: string) => nu
   return { words, rest };
 }
 
-/** Whether this global flag takes the next argument as its value. */
+/** Whether a global flag takes the next argument as its value. */
 function takesValue(token: string): boolean {
   return GLOBAL_FLAGS.some(({ name, value }) => value !== undefined && token === `--${name}`);
 }

@@ -6,7 +6,7 @@ import { NOUNS } from './command-table/nouns.ts';
 import { GLOBAL_FLAGS } from './globals.ts';
 import { definitions } from './wrap.ts';
 
-/** Text of `svc --help`: commands by group, nouns with their verbs. */
+/** Returns the text of `svc --help`: all commands by group, and nouns with their verbs. */
 export function rootHelp(width: number): string {
   const shown = COMMANDS.filter((entry) => !entry.hidden);
   const groups = [...new Set(shown.map((entry) => entry.group))];
@@ -34,7 +34,7 @@ export function rootHelp(width: number): string {
   ].join('\n');
 }
 
-/** Text of `svc webhooks --help`. */
+/** Returns the help of a noun, such as the text of `svc webhooks --help`. */
 export function nounHelp(noun: string, width: number): string {
   return [
     ...(NOUNS[noun] ? [NOUNS[noun], ''] : []),
@@ -45,7 +45,7 @@ export function nounHelp(noun: string, width: number): string {
   ].join('\n');
 }
 
-/** One line per single-word command and per noun, in table order. */
+/** Returns one line per single-word command and per noun, in the order of the table. */
 function groupRows(entries: readonly CommandEntry[]): Array<[string, string]> {
   const firsts = [...new Set(entries.map(({ name }) => name.split(' ')[0]!))];
   return firsts.map((first) => {

@@ -3,7 +3,7 @@ import { constants } from 'node:os';
 export interface Interruption {
   /** Aborts at the first Ctrl-C or SIGTERM; a second one kills the process. */
   signal: AbortSignal;
-  /** Exit code: 130 or 143 if interrupted, else 0. */
+  /** Returns the exit code: 130 or 143 after an interruption, and 0 otherwise. */
   exitCode(): number;
 }
 

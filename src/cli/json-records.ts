@@ -2,9 +2,9 @@ import { isRecord } from '../kit/data/is-record.ts';
 
 /** How records are completed for programs. */
 export interface RecordShape {
-  /** Field that identifies records; `--json` also prints it as `id`. */
+  /** Name of the field that identifies records. `--json` also prints its value as `id`. */
   readonly idField?: string;
-  /** The result is an external document, printed unchanged by `--json`. */
+  /** Set if the result is an external document, which `--json` prints unchanged. */
   readonly verbatim?: true;
 }
 
@@ -50,7 +50,7 @@ export function completeRecords(data: unknown, { idField, verbatim }: RecordShap
 
 const isTimeField = (key: string): boolean => key === 'at' || key === 'time' || /[a-z]At$/.test(key);
 
-/** Undefined if the value is not a time. */
+/** Returns a time in ISO format, or undefined if the value is not a time. */
 function isoOf(value: unknown): string | null | undefined {
   if (value === null) return null;
   if (typeof value !== 'number' && !(typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value)))

@@ -25,7 +25,7 @@ export interface ListPage<Item> {
   nextCursor: string | null;
 }
 
-/** Pages a complete list. The cursor is the id of the last item before the page. Throws UsageError. */
+/** Returns a page of a complete list. The cursor is the id of the last item before the page. Throws UsageError. */
 export function pageOf<Item>(
   all: readonly Item[],
   { limit = all.length, cursor }: PageFlags,
@@ -42,7 +42,7 @@ export function pageOf<Item>(
   return { items, nextCursor: isMore ? idOf(last) : null };
 }
 
-/** Line below a page that is not the last one. */
+/** Returns the line that is printed below every page except the last one. */
 export function moreLine(nextCursor: string | null, style: Style): string {
   return nextCursor === null ? '' : `\n${style.dim(`more: --cursor ${nextCursor}`)}`;
 }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const CHUNK_BYTES = 64 * 1024;
 const POLL_MS = 150;
 
-/** Read position in a log file; `inode` detects rotation. */
+/** Position up to which a log file was read. `inode` detects rotation. */
 export interface LogPosition {
   file: string;
   inode: number;

@@ -19,7 +19,7 @@ export function startHint(place: Place): string {
     : 'This folder is not part of a project. Change to one, create one with svc init, or select a gateway with --url, SVC_GATEWAY_URL or svc login.';
 }
 
-/** Error of commands that require a running platform: exit code 5. */
+/** Creates the error of commands that require a running platform. The exit code is 5. */
 export function notRunning(place: Place, hint = startHint(place)): PlatformError {
   return new PlatformError('UPSTREAM_UNAVAILABLE', 'svc is not running here.', { details: { hint } });
 }

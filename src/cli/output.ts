@@ -55,7 +55,7 @@ export function renderDeclaredFailure(outcome: CommandResult, style: Style, widt
 export interface ErrorView {
   style: Style;
   debug: boolean;
-  /** Width of the terminal; infinite for pipes, so that lines stay whole. */
+  /** Width of the terminal. It is infinite for pipes, so that lines are not wrapped. */
   width: number;
 }
 
@@ -118,7 +118,7 @@ function indented(head: string, text: string, width: number): string {
   return head + text.split('\n').map(fitting).join('\n');
 }
 
-/** An unexpected error. Its text is shown, because the CLI runs on the operator's machine. */
+/** Converts an unexpected error. Its text is shown, because the CLI runs on the operator's machine. */
 function unexpected(thrown: unknown): PlatformError {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   return new PlatformError('INTERNAL_ERROR', message, {
@@ -132,7 +132,7 @@ function stackOf(thrown: unknown): string {
   return parts.join('\ncaused by: ');
 }
 
-/** Generic view: a list of records as a table, a record as name-value pairs. */
+/** Formats a list of records as a table, and a single record as pairs of name and value. */
 function renderValue(value: unknown, style: Style): string {
   if (Array.isArray(value) && value.length > 0 && value.every(isRecord)) {
     const headings = [...new Set(value.flatMap((row) => Object.keys(row)))];

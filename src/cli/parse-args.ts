@@ -8,7 +8,7 @@ import { GLOBAL_FLAGS, type GlobalFlags } from './globals.ts';
 import { problemText } from './problem-text.ts';
 import { helpWidth } from './wrap.ts';
 
-/** Invalid usage: exit code 2. */
+/** Thrown for invalid usage. The exit code is 2. */
 export class UsageError extends PlatformError {
   constructor(message: string, details: Record<string, unknown> = {}) {
     super('VALIDATION_ERROR', message, { details });
@@ -21,7 +21,7 @@ export interface ParsedArgs {
   globals: GlobalFlags;
 }
 
-/** `help` is the help text, if requested. */
+/** The parsed arguments, or the help text if help was requested. */
 export type ParseOutcome = ParsedArgs | { help: string };
 
 /** Parses arguments with the command's schema. Throws UsageError that names the invalid argument. */
@@ -123,7 +123,7 @@ function globalsOf(opts: Record<string, unknown>): GlobalFlags {
 const byName = (names: string[], values: unknown[]) =>
   Object.fromEntries(names.map((name, index) => [name, values[index]]));
 
-/** Describes a missing argument. */
+/** Returns a message about a missing argument. */
 function missingArgument(command: AnyCommand, { code, message }: CommanderError): string | undefined {
   if (code !== 'commander.missingArgument') return undefined;
   const name = /'(.*)'/.exec(message)?.[1];

@@ -95,7 +95,7 @@ function isPlain({ kind, required, description }: Argument): boolean {
   return kind === 'argument' && required && /^[a-z]+( [a-z]+)?$/.test(description);
 }
 
-/** Whether the command needs quotes or standard input; `--help` shows all examples. */
+/** Whether the command needs quotes or standard input. `--help` shows such examples too. */
 function needsQuotes(example: string): boolean {
   return /['"]| < /.test(example);
 }

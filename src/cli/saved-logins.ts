@@ -4,7 +4,7 @@ import type { Environment } from '../kit/config/config.ts';
 import { userConfigFolder } from '../kit/files/user-folder.ts';
 import { writePrivateFile } from '../supervisor/data-folder.ts';
 
-/** Login to one gateway: tokens without the client secret. */
+/** A login to one gateway. It contains tokens but not the client secret. */
 export interface SavedLogin {
   clientId: string;
   accessToken: string;

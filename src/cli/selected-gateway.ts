@@ -12,7 +12,7 @@ export function selectedGateway(context: Named): string | undefined {
   return givenGateway(context) ?? gatewayHere(context).find();
 }
 
-/** The gateway selected by `--url` or SVC_GATEWAY_URL. Throws UsageError for an invalid URL. */
+/** Returns the gateway that `--url` or SVC_GATEWAY_URL selects. Throws UsageError for an invalid URL. */
 export function givenGateway({ globals, platform }: Named): string | undefined {
   const url = globals.url ?? (platform().env.SVC_GATEWAY_URL || undefined);
   if (url === undefined || (/^https?:\/\//.test(url) && URL.canParse(url))) return url;
@@ -22,7 +22,7 @@ export function givenGateway({ globals, platform }: Named): string | undefined {
   );
 }
 
-/** The gateway selected by `svc login` in this folder. */
+/** Returns the gateway that `svc login` selected in this folder. */
 export function gatewayHere({ platform, env }: Named) {
   const { configFile, projectDir } = platform();
   return currentGateway(env, configFile === null ? null : projectDir);

@@ -58,7 +58,7 @@ export function table(
   ].join('\n');
 }
 
-/** Offset of a column. */
+/** Returns the offset at which a column starts. */
 function startOf(columns: number[], index: number, widths: number[]): number {
   return columns.slice(0, index).reduce((sum, column) => sum + widths[column]! + 2, 0);
 }
@@ -87,7 +87,7 @@ function terminalWidth(): number {
   return process.stdout.isTTY ? columnsOf(process.stdout) : Number.POSITIVE_INFINITY;
 }
 
-/** Aligned `name  value` lines; long values wrap within their column. */
+/** Formats aligned lines of name and value. Long values wrap within their column. */
 export function pairs(
   entries: Array<[string, string]>,
   style: Style,

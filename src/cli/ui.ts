@@ -11,19 +11,19 @@ import { lineWidth, wrapProse } from './wrap.ts';
 
 /** Output of a command besides its result. Everything goes to stderr except the lines and records of a stream. */
 export interface Ui {
-  /** A note in plain text; suppressed by `--quiet`. */
+  /** Prints a note in plain text. `--quiet` suppresses it. */
   note(text: string): void;
-  /** A warning in plain text. */
+  /** Prints a warning in plain text. */
   warn(text: string): void;
-  /** A coloured note. `text` formats a copy of `data` without control characters and newlines. */
+  /** Prints a coloured note. `text` formats a copy of `data` without control characters and newlines. */
   noteOf<Data>(data: Data, text: (data: Data, style: Style) => string): void;
-  /** A coloured warning, like `noteOf`. */
+  /** Prints a coloured warning in the same way as `noteOf`. */
   warnOf<Data>(data: Data, text: (data: Data, style: Style) => string): void;
-  /** One line of a stream, on stdout. */
+  /** Prints one line of a stream to stdout. */
   line(text: string): void;
-  /** One record of a stream, on stdout: JSON with `--json`, else formatted by `text`. */
+  /** Prints one record of a stream to stdout: as JSON with `--json`, and otherwise as formatted by `text`. */
   record<Record extends object>(record: Record, text: (record: Record) => string): void;
-  /** A block of stream lines on stdout; bytes are whole NDJSON lines and keep their values. */
+  /** Prints a block of stream lines to stdout. Buffers contain whole NDJSON lines, which are printed unchanged. */
   raw(lines: string | Buffer): void;
   /** Whether stdout is a terminal. */
   readonly interactive: boolean;
@@ -31,7 +31,7 @@ export interface Ui {
   readonly err: Style;
 }
 
-/** The subset of `process.stdout` and `process.stderr` in use. */
+/** The members of `process.stdout` and `process.stderr` that the CLI uses. */
 export interface OutputStream {
   write(text: string | Uint8Array): boolean;
   readonly isTTY?: boolean;

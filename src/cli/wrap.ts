@@ -1,14 +1,14 @@
-/** Width of a terminal; 80 if unknown (0, as with `docker run -t` in a script). */
+/** Returns the width of a terminal, or 80 if it is unknown (0, as with `docker run -t` in a script). */
 export function columnsOf({ columns }: { columns?: number }): number {
   return columns || 80;
 }
 
-/** Width of the terminal, limited for readability. */
+/** Returns the width of the terminal for help, which is limited for readability. */
 export function helpWidth(stream: { columns?: number }): number {
   return Math.min(Math.max(columnsOf(stream), 40), 100);
 }
 
-/** Width of a terminal; infinite for pipes, so that lines stay whole for programs. */
+/** Returns the width of a terminal. It is infinite for pipes, so that programs receive unwrapped lines. */
 export function lineWidth(stream: { isTTY?: boolean; columns?: number }): number {
   return stream.isTTY ? helpWidth(stream) : Number.POSITIVE_INFINITY;
 }
@@ -36,13 +36,13 @@ export function wrapProse(text: string, width: number): string {
     .join('\n');
 }
 
-/** Number of visible characters. */
+/** Returns the number of visible characters. */
 export function widthOf(text: string): number {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: an escape character starts a colour
   return text.replace(/\u001b\[[\d;]*m/g, '').length;
 }
 
-/** Two columns: names, and descriptions wrapped within their column. */
+/** Formats two columns: names, and descriptions that wrap within their column. */
 export function definitions(rows: ReadonlyArray<readonly [string, string]>, width: number): string[] {
   const left = Math.min(Math.max(0, ...rows.map(([name]) => name.length)), 26);
   return rows.flatMap(([name, text]) => {

@@ -21,7 +21,7 @@ export async function brokenPlugins(url: string | null, internalSecret: string):
   }
 }
 
-/** Broken plugins with their first problem and its path in the manifest. */
+/** Returns the broken plugins, each with its first problem and the path of that problem in the manifest. */
 export function brokenOf(plugins: readonly PluginRecord[]): BrokenPlugin[] {
   return plugins
     .filter(({ status }) => status === 'broken')

@@ -38,7 +38,7 @@ export function findSupervisor(folder: DataFolder): ControlClient | null {
   };
 }
 
-/** An IP address as host avoids a pattern in Node that takes 6 ms to compile. */
+/** Sets an IP address as the host, which avoids a pattern in Node that takes 6 ms to compile. */
 const HEADERS = { host: '127.0.0.1' };
 
 function call(socketPath: string, method: string, path: string, timeout?: number): Promise<SupervisorStatus> {

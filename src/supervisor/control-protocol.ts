@@ -6,9 +6,9 @@ export type { SandboxStatus } from '../plugins/index.ts';
 
 export type ServiceState = 'stopped' | 'starting' | 'ready' | 'restarting' | 'stopping' | 'failed';
 
-/** How a service's process last ended; null if none has. */
+/** How the service's process last ended. It is null if no process has ended. */
 export interface LastExit {
-  /** Epoch milliseconds. */
+  /** Time of the exit in epoch milliseconds. */
   at: number;
   code: number | null;
   signal: string | null;
@@ -25,10 +25,10 @@ export interface ServiceStatus {
   uptimeMs: number | null;
   /** Restarts after crashes since the supervisor started. */
   restarts: number;
-  /** Time of the next restart in epoch milliseconds; null if none is scheduled. */
+  /** Time of the next restart in epoch milliseconds. It is null if no restart is scheduled. */
   nextStartAt: number | null;
   lastExit: LastExit | null;
-  /** Reported by the process when it last started a plugin; null if it has started none. */
+  /** The sandbox that the process reported when it last started a plugin. It is null if it has started none. */
   sandbox: SandboxStatus | null;
 }
 

@@ -8,7 +8,7 @@ import { CONTROL, type SupervisorStatus } from './control-protocol.ts';
 import type { DataFolder } from './data-folder.ts';
 import { nodeHttp } from './node-http.ts';
 
-/** Max length of a unix socket path including the terminating zero: 108 on Linux, 104 on macOS. */
+/** Maximum length of a unix socket path with its terminating zero. Linux allows 108 bytes, and macOS 104. */
 const MAX_SOCKET_PATH_BYTES = 104;
 
 export interface ControlActions {
@@ -20,7 +20,7 @@ export interface ControlActions {
 }
 
 export interface ControlServer {
-  /** Path of the socket. */
+  /** Path of the control socket. */
   socket: string;
   close(): Promise<void>;
 }

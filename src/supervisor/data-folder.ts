@@ -20,13 +20,13 @@ export interface DataFolder {
   credentials: string;
   run: string;
   logs: string;
-  /** State of the running supervisor. */
+  /** File with the state of the running supervisor. */
   runFile: string;
-  /** Locked by the supervisor while it runs. */
+  /** File that the supervisor locks while it runs. */
   ownerLock: string;
-  /** V8 compile cache of the services: saves a fifth of the CPU time of a start. */
+  /** Folder of the services' V8 compile cache, which saves a fifth of the CPU time of a start. */
   compileCache: string;
-  /** The operator's access token, cached between commands. */
+  /** File that caches the operator's access token between commands. */
   tokenCache: string;
 }
 
@@ -45,7 +45,7 @@ export function dataFolder(root: string): DataFolder {
   };
 }
 
-/** Creates the folders, accessible by their owner only. Throws STORE_ERROR. */
+/** Creates the folders so that only their owner can access them. Throws STORE_ERROR. */
 export function ensureDataFolder({ root, run, logs, compileCache }: DataFolder): void {
   for (const folder of [root, run, logs, compileCache]) {
     try {
@@ -60,7 +60,7 @@ export function ensureDataFolder({ root, run, logs, compileCache }: DataFolder):
   }
 }
 
-/** Like `writeWholeFile`, readable by its owner only. */
+/** Replaces a file like `writeWholeFile`, readable by its owner only. */
 export function writePrivateFile(file: string, text: string): void {
   writeWholeFile(file, text, 0o600);
 }

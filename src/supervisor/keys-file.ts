@@ -80,12 +80,12 @@ export function reloadSecrets(folder: DataFolder, env: Environment, random: Rand
   });
 }
 
-/** The stored secrets; null before the first start. */
+/** Returns the stored secrets, or null before the first start. */
 export function readKeys(folder: DataFolder): z.infer<typeof KeysFile> | null {
   return readJson(folder.keys, KeysFile);
 }
 
-/** The operator's credentials; null before the first start. */
+/** Returns the operator's credentials, or null before the first start. */
 export function readCredentials(folder: DataFolder): OperatorCredentials | null {
   return readJson(folder.credentials, CredentialsFile);
 }

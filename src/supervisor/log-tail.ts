@@ -3,11 +3,11 @@ import { EVENT_LINE } from '../kit/telemetry/analytics.ts';
 const MAX_LINES = 20;
 const MAX_BYTES = 64 * 1024;
 
-/** The last lines of a log. Kept unparsed, because they are needed only after a crash. */
+/** The last lines of a log. They are kept unparsed, because they are needed only after a crash. */
 export interface LogTail {
   push(lines: Buffer): void;
   lines(): string[];
-  /** Message of the last fatal or error record, if any. */
+  /** Returns the message of the last fatal or error record, if any. */
   lastErrorMessage(): string | undefined;
   clear(): void;
 }

@@ -29,7 +29,7 @@ export interface ManagedServiceOptions {
   random: Random;
   spawn: (options: SpawnOptions) => ServiceProcess;
   waitHealthy: typeof waitHealthy;
-  /** Start message and environment of the next process; called at each start. */
+  /** Returns the start message and environment of the next process. It is called at each start. */
   describe: () => { start: DaemonStart; env: Environment };
   /** Whether a single process owns the port and can pass it to its successor. */
   keepsPort: () => boolean;
@@ -40,14 +40,14 @@ export interface ManagedServiceOptions {
   onProcess: () => void;
 }
 
-/** A process of the service that has not exited. */
+/** A process of the service that has not exited yet. */
 interface Running {
   readonly child: ServiceProcess;
   /** Host on which the process is configured to listen. */
   readonly host: string;
   readonly drainMs: number;
   readonly sandboxPreference: SandboxPreference;
-  /** Monotonic ms; null until it is ready. */
+  /** Monotonic time in ms at which the process became ready. It is null before. */
   readyAt: number | null;
 }
 
@@ -139,7 +139,7 @@ export class ManagedService {
     };
   }
 
-  /** Sandbox setting of the running process; null if none is running. */
+  /** Returns the sandbox setting of the running process, or null if no process is running. */
   sandboxPreference(): SandboxPreference | null {
     return this.#running?.sandboxPreference ?? null;
   }

@@ -3,7 +3,7 @@ import { masterKeyId } from '../kit/security/keys.ts';
 import type { DataFolder } from './data-folder.ts';
 import { readKeys } from './keys-file.ts';
 
-/** Id and source of the current master key; null before the first start. */
+/** Returns the id and source of the current master key, or null before the first start. */
 export function currentMasterKey(
   folder: DataFolder,
   env: Environment,

@@ -28,7 +28,7 @@ export function removeRunFile(folder: DataFolder): void {
   rmSync(folder.runFile, { force: true });
 }
 
-/** URL of a running service; null if it is not listening. */
+/** Returns the URL of a running service, or null if the service is not listening. */
 export function runningUrl(folder: DataFolder, name: ServiceName): string | null {
   const run = readRunFile(folder);
   if (!run || !isRunning(run.supervisor)) return null;

@@ -24,7 +24,7 @@ export interface RunOptions {
   random: Random;
   logLevel?: LogLevel;
   onEvent: (event: SupervisorEvent) => void;
-  /** Log lines as written to the files, for display on a terminal. */
+  /** Receives log lines as they are written to the files, for display on a terminal. */
   onLines?: (source: LogSource, lines: Buffer) => void;
 }
 
@@ -38,7 +38,7 @@ export interface RunningSupervisor {
   status(): Promise<SupervisorStatus>;
   /** Plugins that failed to load; call it when all services are ready. */
   brokenPlugins(): Promise<BrokenPlugin[]>;
-  /** Drains services in reverse order. Idempotent. */
+  /** Stops the services in reverse order after they drained. Further calls have no effect. */
   stop(): void;
   /** Kills all services. */
   kill(): void;
@@ -84,7 +84,7 @@ interface PlatformOptions extends Omit<RunOptions, 'onLines'> {
   folder: DataFolder;
   secrets: Secrets;
   logs: SupervisorLogs;
-  /** Disposed when all services have stopped. */
+  /** Resources that are disposed when all services have stopped. */
   resources: AsyncDisposableStack;
 }
 
@@ -94,7 +94,7 @@ class Platform implements ControlActions {
   readonly #supervisor: Supervisor;
   readonly #startedAt: number;
   readonly #ended = Promise.withResolvers<void>();
-  /** Path of the control socket, once it is open. */
+  /** Path of the control socket. It is undefined until the socket is open. */
   #socket: string | undefined;
   #stopping: Promise<void> | undefined;
 

@@ -7,7 +7,7 @@ export interface SandboxOfService {
   preference: SandboxPreference | null;
 }
 
-/** From weakest to strongest. A broken sandbox comes first, because operators must notice it. */
+/** Sandbox modes from the weakest to the strongest. A broken sandbox comes first, because operators must notice it. */
 const BY_STRENGTH: SandboxStatus['mode'][] = ['unavailable', 'permission', 'bwrap'];
 
 /**

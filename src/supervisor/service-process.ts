@@ -38,7 +38,7 @@ export function isFault({ code, signal, reportedFailure }: ExitInfo): boolean {
 export interface Listening {
   url: string;
   port: number;
-  /** Listener to pass to the next process; undefined if several processes share the port. */
+  /** The listener for the next process. It is undefined if several processes share the port. */
   listener: Listener | undefined;
 }
 
@@ -47,10 +47,10 @@ export interface ServiceProcess {
   /** Rejects if the service reports a failure or exits before it listens. */
   readonly listening: Promise<Listening>;
   readonly exited: Promise<ExitInfo>;
-  /** Sandbox as last reported by the service. */
+  /** Returns the sandbox that the service last reported. */
   sandbox(): SandboxStatus | null;
   sendPeers(urls: PeerUrls): void;
-  /** Requests a drain and exit. */
+  /** Requests the process to drain and exit. */
   stop(): void;
   kill(): void;
 }
@@ -58,7 +58,7 @@ export interface ServiceProcess {
 export interface SpawnOptions {
   name: ServiceName;
   start: DaemonStart;
-  /** Listener of the previous process. */
+  /** The listener that the previous process used. */
   listener?: Listener | undefined;
   env: Environment;
   /** Receives whole log lines; stderr output is converted to log records. */

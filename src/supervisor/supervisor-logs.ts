@@ -14,11 +14,11 @@ export interface SupervisorLogsOptions {
   folder: DataFolder;
   retention: PlatformConfig['retention'];
   clock: Clock;
-  /** Log lines as written to the files. */
+  /** Receives log lines as they are written to the files. */
   onLines?: ((source: LogSource, lines: Buffer) => void) | undefined;
 }
 
-/** Output of all services: everything goes to `telemetry.db`, log records also to the log files. */
+/** Stores the output of all services in `telemetry.db`, and log records also in the log files. */
 export class SupervisorLogs {
   /** Logger of the supervisor itself. */
   readonly logger: Logger;

@@ -13,7 +13,7 @@ import { weakestSandbox } from './sandbox-status.ts';
 import { spawnService } from './service-process.ts';
 
 export interface SupervisorOptions {
-  /** Called before each requested restart, so that config changes take effect. */
+  /** Loads the config before each requested restart, so that its changes take effect. */
   loadConfig: () => LoadedConfig;
   secrets: Secrets;
   /** Reloads the secrets at each requested restart, with the environment of the config and its `.env`. */

@@ -8,7 +8,7 @@ import { requireStopped, whileStopped } from './restore/swap.ts';
 
 interface Reset {
   dataDir: string;
-  /** False if there was no data. */
+  /** Whether there was data, which has been removed. */
   removed: boolean;
 }
 

@@ -3,13 +3,13 @@ import { parseGlobals } from '../parse-args.ts';
 import type { Candidate } from './candidate.ts';
 
 export interface ValueRequest {
-  /** Command name: `webhooks provision`. */
+  /** Name of the command, such as `webhooks provision`. */
   command: string;
-  /** Key of the argument: `event`. */
+  /** Key of the argument, such as `event`. */
   argument: string;
-  /** Preceding positional values. */
+  /** Positional values that precede the argument. */
   given: readonly string[];
-  /** All preceding words, for the flags that select the gateway. */
+  /** All preceding words. They include the flags that select the gateway. */
   before: readonly string[];
 }
 
@@ -32,7 +32,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   'webhooks replay id': 'deliveries',
 };
 
-/** Values known without a request. */
+/** Values that can be completed without a request. */
 const FIXED: Readonly<Record<string, () => Candidate[] | Promise<Candidate[]>>> = {
   'restart service': () => SERVICE_NAMES.map((value) => ({ value })),
   'logs service': () => [...SERVICE_NAMES, 'supervisor'].map((value) => ({ value })),

@@ -6,7 +6,7 @@ import { type LoneProcess, loneProcess, type SiblingProcess } from './process-gr
 import { createSibling, type PrimaryChannel } from './sibling.ts';
 
 export interface GroupOptions extends PrimaryOptions {
-  /** Set when a primary started this process. */
+  /** Channel to the primary. It is set when a primary started this process. */
   primary: PrimaryChannel | undefined;
   /** The value of `process.platform`. */
   platform: NodeJS.Platform;
@@ -25,7 +25,7 @@ export function createGroup(options: GroupOptions): LoneProcess | Primary | Sibl
   return loneProcess;
 }
 
-/** @spec docs/decisions/0037 */
+/** Warns that a configured group runs as a single process. @spec docs/decisions/0037 */
 function warnAlone(name: ServiceName, size: number, logger: Logger): void {
   logger.diagnostic({
     domain: name,

@@ -1,6 +1,6 @@
 /** Messages of `shared-limiters.ts`. A key belongs to the limiter `name`; times in epoch ms. */
 
-/** Sibling to primary, `limit.take`. */
+/** Request `limit.take` from a sibling to the primary. */
 export interface TakeQuestion {
   name: string;
   key: string;
@@ -8,7 +8,7 @@ export interface TakeQuestion {
   windowMs: number;
   exact: boolean;
   maxKeys?: number;
-  /** Number of calls waiting for the verdict. */
+  /** Number of calls that wait for the verdict. */
   want: number;
   /** Unused permits of the previous loan, which expire after a moment. */
   unused: number;
@@ -17,28 +17,28 @@ export interface TakeQuestion {
 export interface TakeAnswer {
   /** Permits granted: for the waiting calls, the rest as a loan. 0: the limit is reached. */
   granted: number;
-  /** Permits left at the primary afterwards. */
+  /** Number of permits that remain at the primary after the loan. */
   left: number;
-  /** When the primary counted them; identifies the loan in a recall. */
+  /** Time at which the primary counted the permits. A recall identifies the loan by this time. */
   countedAt: number;
-  /** When the oldest counted call expires. */
+  /** Time at which the oldest counted call expires. */
   freesAt: number;
 }
 
-/** Sibling to primary, `limit.back`: returns the permit of a counted call. */
+/** Request `limit.back` from a sibling to the primary. It returns the permit of a counted call. */
 export interface BackQuestion {
   name: string;
   key: string;
 }
 
-/** Primary to sibling, `limit.recall`: the reply is the number of unused permits of that loan. */
+/** Request `limit.recall` from the primary to a sibling. The reply is the number of unused permits of the loan. */
 export interface RecallQuestion {
   name: string;
   key: string;
   countedAt: number;
 }
 
-/** Primary to sibling, `limit.full`: an exact limiter is at its limit until then. */
+/** Message `limit.full` from the primary to a sibling: an exact limiter has reached its limit until the given time. */
 export interface FullQuestion {
   name: string;
   key: string;

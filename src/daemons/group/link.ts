@@ -17,9 +17,9 @@ export type Reply = { body: unknown } | { error: PlatformError };
 export type Answer<From> = (body: unknown, from: From, socket: Socket | undefined) => unknown;
 
 export interface AskOptions {
-  /** Reply timeout; default 5 s. */
+  /** Time limit for the reply in ms. The default is 5 s. */
   timeoutMs?: number;
-  /** A socket to transfer; this process must not use it any more. */
+  /** A socket to transfer. This process must not use it afterwards. */
   socket?: Socket;
 }
 
@@ -30,7 +30,7 @@ export interface Link {
    * messages is updated in order.
    */
   ask(topic: string, body: unknown, onReply: (reply: Reply) => void, options?: AskOptions): void;
-  /** Same as `ask`, but returns a promise. Rejects with the other side's error, or SERVICE_UNAVAILABLE. */
+  /** Sends a request like `ask` and returns a promise. Rejects with the other side's error or SERVICE_UNAVAILABLE. */
   call(topic: string, body?: unknown, options?: AskOptions): Promise<unknown>;
   receive(frame: Frame, socket?: Socket): void;
   /** Rejects pending requests and all later ones. */

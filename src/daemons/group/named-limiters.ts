@@ -34,7 +34,7 @@ export function createNamedLimiters<Limiter extends SharedLimiter>(
   };
 }
 
-/** The verdict at `now` of a window that ends at `endsAt` (epoch ms). */
+/** Returns the verdict at `now` for a window that ends at `endsAt`, both in epoch ms. */
 export function verdictOf(allowed: boolean, remaining: number, endsAt: number, now: number): RateVerdict {
   return { allowed, remaining: Math.max(0, remaining), resetMs: Math.max(0, endsAt - now) };
 }

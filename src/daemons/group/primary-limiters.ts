@@ -18,12 +18,12 @@ import type {
 import { createNamedLimiters, verdictOf } from './named-limiters.ts';
 import type { Member, PrimaryProcess } from './process-group.ts';
 
-/** Maximum loan: lent permits are unavailable to others until they are recalled. */
+/** Maximum number of lent permits. Other processes cannot use them until they are recalled. */
 const MAX_LOAN = 1000;
-/** Maximum loan as a share of the remaining permits, divided by the number of processes. */
+/** Maximum share of the remaining permits in a loan. It is divided by the number of processes. */
 const LENT_SHARE = 1 / 4;
 
-/** Permits lent to a sibling. */
+/** Permits that the primary lent to a sibling. */
 interface Loan {
   calls: number;
   countedAt: number;

@@ -13,7 +13,7 @@ function passOn(group: SiblingProcess, metrics: Metrics): void {
 }
 
 function gather(group: PrimaryProcess, metrics: Metrics): void {
-  /** Latest snapshot of each process. */
+  /** The latest metrics snapshot of each process. */
   const told = new Map<Member, MetricsSnapshot>();
   /** Counters of ended processes are kept: a decreasing sum would look like a restart of the service. */
   let former: Promise<MetricsSnapshot> = Promise.resolve([]);

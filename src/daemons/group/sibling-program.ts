@@ -10,7 +10,7 @@ import { nodeFlagsOf } from '../node-flags.ts';
 import type { DaemonStart, FromSibling, PeerUrls, ToSibling } from '../process-protocol.ts';
 import type { Frame } from './link.ts';
 
-/** A sibling process, as seen by the primary. */
+/** The primary's view of a sibling process. */
 export interface SiblingProgram {
   readonly pid: number;
   /** Resolves with a description of how the process ended. */

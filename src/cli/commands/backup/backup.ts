@@ -18,11 +18,11 @@ import { makeStage } from './stage-folder.ts';
 interface BackedUp {
   file: string;
   bytes: number;
-  /** Epoch milliseconds; the backup contains everything acknowledged before. */
+  /** Time of the backup in epoch milliseconds. The backup contains everything that was acknowledged before. */
   createdAt: number;
   files: number;
   databases: string[];
-  /** Whether keys.json and credentials.json are included. */
+  /** Whether the backup includes keys.json and credentials.json. */
   withKeys: boolean;
   /** Links and devices, which are not included. */
   skipped: string[];

@@ -5,11 +5,11 @@ export const MANIFEST_NAME = 'manifest.json';
 export const DATA_PREFIX = 'data/';
 export const FORMAT = 1;
 
-/** The platform's secrets; required to decrypt values in `svc.db`. */
+/** Files with the platform's secrets, which are required to decrypt values in `svc.db`. */
 export const KEY_FILES: readonly string[] = ['keys.json', 'credentials.json'];
 
 const BackupFile = z.object({
-  /** Relative to the data folder, with slashes. */
+  /** Path of the file relative to the data folder, with slashes. */
   name: z.string().min(1).max(4096),
   size: z.number().int().nonnegative(),
   sha256: z.string().length(64),
@@ -19,14 +19,14 @@ const BackupFile = z.object({
 export type BackupFile = z.infer<typeof BackupFile>;
 
 export const BackupManifest = z.object({
-  /** Format of the archive; newer formats are rejected. */
+  /** Format version of the archive. Archives of newer formats are rejected. */
   format: z.number().int(),
-  /** Epoch milliseconds; the backup contains everything acknowledged before. */
+  /** Time of the backup in epoch milliseconds. The backup contains everything that was acknowledged before. */
   createdAt: z.number(),
   version: z.string(),
   /** Number of applied migrations by database. */
   schemas: z.record(z.string(), z.number().int()),
-  /** Id of the master key that encrypted the secrets; null if there was none. */
+  /** Id of the master key that encrypted the secrets. It is null if there was no master key. */
   masterKeyId: z.string().nullable(),
   files: z.array(BackupFile),
 });

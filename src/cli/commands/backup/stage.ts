@@ -108,7 +108,9 @@ function* walk(root: string, below = ''): Generator<{ name: string; entry: Diren
   }
 }
 
-/** A hard link survives removal of the original. File systems without links get a copy. */
+/**
+ * Creates a hard link, which survives the removal of the original. Copies if the file system does not support links.
+ */
 function linkOrCopy(from: string, to: string): void {
   mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
   rmSync(to, { force: true });

@@ -15,7 +15,7 @@ import { keepKeys, requireIntact, requireKnownSchemas } from './verify.ts';
 
 interface Restored {
   dataDir: string;
-  /** Path of the replaced data; null if there was none. */
+  /** Path to which the replaced data was moved. It is null if there was no data. */
   former: string | null;
   /** Time of the backup in epoch milliseconds. */
   createdAt: number;

@@ -11,9 +11,9 @@ interface ServiceState {
   installed: boolean;
   /** Whether the service starts at boot (user units: at login); null if the service manager does not answer. */
   enabled: string | null;
-  /** State as named by the service manager: `active`, `failed`, `inactive`. */
+  /** State as the service manager reports it, such as `active`, `failed` or `inactive`. */
   state: string | null;
-  /** Main process; null if not running. */
+  /** Id of the main process. It is null if the service is not running. */
   pid: number | null;
 }
 

@@ -5,7 +5,7 @@ import { placeOf, removePlace } from './place.ts';
 
 interface Uninstalled {
   file: string;
-  /** False if no service was installed. */
+  /** Whether a service was installed, which has been removed. */
   removed: boolean;
 }
 

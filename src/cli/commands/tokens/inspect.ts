@@ -9,7 +9,7 @@ import { timeText } from '../../time-text.ts';
 interface InspectedToken {
   header: Record<string, unknown>;
   claims: Record<string, unknown>;
-  /** Epoch ms. */
+  /** Expiry time in epoch milliseconds. */
   expiresAt: number | null;
   expired: boolean;
 }

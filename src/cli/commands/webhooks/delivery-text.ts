@@ -12,7 +12,7 @@ export function statusText(status: WebhookDelivery['status'], style: Style): str
   return OPEN_STATUSES.has(status) ? style.yellow(status) : style.red(status);
 }
 
-/** One line of `webhooks tail`. */
+/** Formats a delivery as one line of `webhooks tail`. */
 export function deliveryLine(delivery: WebhookDelivery, style: Style): string {
   const { receivedAt, status, httpStatus, pluginId, event, instanceId, webhookId, durationMs, reason } =
     delivery;

@@ -35,7 +35,7 @@ async function follow<Item>(
 const pathOf = (path: string, runId: string): string => path.replace(':runId', encodeURIComponent(runId));
 
 export interface FollowedRun {
-  /** Final state, or the state when following was interrupted. */
+  /** The final state of the run, or its state when following was interrupted. */
   run: WorkflowRun;
   /** 0 or 1 for the result of the run, 130 or 143 after an interruption. */
   exitCode: number;

@@ -3,7 +3,7 @@ import { formatDuration } from '../../../kit/time/duration.ts';
 import { pairs, type Style, table } from '../../style.ts';
 import { timeText } from '../../time-text.ts';
 
-/** Colours a status by its meaning. */
+/** Colours a status according to its meaning. */
 export function coloured(status: string, style: Style): string {
   if (status === 'succeeded') return style.green(status);
   if (status === 'failed' || status === 'timed_out') return style.red(status);
@@ -93,7 +93,7 @@ export function attemptsTable(steps: readonly RunStep[], style: Style): string |
   return table(['attempt of', '', 'status', 'started', 'duration', 'error'], rows, style);
 }
 
-/** Source position of a failure in the plugin's code. */
+/** Returns the position in the plugin's source code at which a step failed. */
 function placeOf({ details }: NonNullable<RunStep['error']>): string {
   return typeof details.at === 'string' ? ` (at ${details.at})` : '';
 }
