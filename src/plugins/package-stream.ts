@@ -62,8 +62,8 @@ async function* fileOf(path: string, name: string): AsyncGenerator<Buffer> {
 }
 
 /**
- * Unpacks such a stream into an empty folder. Throws VALIDATION_ERROR for names outside it and for exceeded
- * limits.
+ * Unpacks a stream of `packFolder` into an empty folder. Throws VALIDATION_ERROR for a name outside the folder, and
+ * when a limit is exceeded.
  */
 export async function unpackFolder(packed: AsyncIterable<Uint8Array>, root: string): Promise<void> {
   const bytes = Readable.from(packed).compose(createGunzip()) as unknown as Readable;

@@ -14,7 +14,7 @@ export interface Timed<Value> {
   durationMs: number;
 }
 
-/** Runs a call and reports its outcome to the watch. */
+/** Runs an adapter call, and reports its outcome and duration to the observer. */
 export async function watched<Value>(
   watch: AdapterWatch,
   adapter: AdapterName,

@@ -51,7 +51,7 @@ export function createStepsService(steps: StepAccess): PlatformService {
   };
 }
 
-/** Returns the ids of the run and replay. They come from the platform's request, never from the plugin. */
+/** Returns the run id and the token of the replay. Both come from the platform's request, so a plugin cannot name another run. */
 function passOf({ request }: PlatformCallContext): PassId {
   const { runId, pass } = request.hostContext as { runId?: unknown; pass?: { token?: unknown } };
   if (typeof runId === 'string' && typeof pass?.token === 'string') return { runId, token: pass.token };

@@ -23,7 +23,7 @@ export interface SpawnedRunner {
   readonly channel: Duplex;
   /** Pid of the Node process itself, even under bwrap; undefined until known. */
   readonly pid: number | undefined;
-  /** In-memory folders of the process. */
+  /** tmpfs folders of the process, whose files count towards its memory limit. */
   readonly memoryFolders: readonly string[];
   stderrTail(): string;
   /** Closes the channel, which makes the runner exit. */
