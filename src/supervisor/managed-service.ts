@@ -92,10 +92,7 @@ export class ManagedService {
     }
   }
 
-  /**
-   * Drains the process, and kills it after a deadline. With `comesBack`, new connections wait for the next process;
-   * otherwise they are refused.
-   */
+  /** Drains the process, then kills it. With `comesBack`, new connections wait for the next one; else they are refused. */
   async stop(comesBack = false): Promise<void> {
     this.#cancelRestart();
     this.#nextStartAt = null;
@@ -287,10 +284,7 @@ export class ManagedService {
     });
   }
 
-  /**
-   * Tells whether the service is stopping. A method, because TypeScript assumes that the state cannot change during
-   * `#launch`.
-   */
+  /** A method, because TypeScript assumes that the state cannot change while `#launch` waits. */
   #isStopping(): boolean {
     return this.#state === 'stopping' || this.#state === 'stopped';
   }
