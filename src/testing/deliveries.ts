@@ -7,8 +7,8 @@ import {
 } from '../contracts/index.ts';
 import { createClient } from '../http/index.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
+import type { DeliveryAnswer, DeliveryOptions } from './call-types.ts';
 import type { TestServices } from './services.ts';
-import type { DeliveryAnswer, DeliveryOptions } from './types.ts';
 
 /** Delivers webhooks through the real gateway like a sender: provisioned, signed, deduplicated, dispatched. */
 export function createDeliveries(services: TestServices) {

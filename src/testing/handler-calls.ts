@@ -10,8 +10,8 @@ import { commandCall, requireCommand } from '../daemons/plugin-runtime/commands.
 import type { PluginCall } from '../daemons/plugin-runtime/plugin-call.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 import type { LoadedPlugin } from '../plugins/index.ts';
+import type { CallerOptions, CommandOptions, ValidatorRequest, WebhookOptions } from './call-types.ts';
 import type { TestServices } from './services.ts';
-import type { CallerOptions, CommandOptions, ValidatorRequest, WebhookOptions } from './types.ts';
 
 const SENDER_ADDRESS = '192.0.2.1';
 

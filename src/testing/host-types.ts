@@ -1,6 +1,18 @@
 import type { CommandResult, ManifestV3, PluginJob, PluginRun } from '../contracts/index.ts';
 import type { StubFetch } from '../plugins/index.ts';
 import type {
+  CallerOptions,
+  CommandOptions,
+  Decision,
+  DeliveryAnswer,
+  DeliveryOptions,
+  RouteAnswer,
+  RouteOptions,
+  TestLog,
+  ValidatorRequest,
+  WebhookOptions,
+} from './call-types.ts';
+import type {
   CommandId,
   CommandResultOf,
   JobId,
@@ -12,18 +24,6 @@ import type {
   WebhookEvent,
   WebhookResultOf,
 } from './result-types.ts';
-import type {
-  CallerOptions,
-  CommandOptions,
-  Decision,
-  DeliveryAnswer,
-  DeliveryOptions,
-  RouteAnswer,
-  RouteOptions,
-  TestLog,
-  ValidatorRequest,
-  WebhookOptions,
-} from './types.ts';
 
 export interface TestHostOptions<Plugin extends PluginTypes = UntypedPlugin> {
   /** Folder of the plugin; default: the working directory. */

@@ -3,9 +3,6 @@
  * REST service, with a real state store. @spec docs/plugins.md "Testing"
  */
 export type { CommandResult } from '../contracts/index.ts';
-export type { TestHost, TestHostOptions } from './host-types.ts';
-export type { PluginTypes, UntypedPlugin } from './result-types.ts';
-export { createTestHost } from './test-host.ts';
 export type {
   CallerOptions,
   CommandOptions,
@@ -17,4 +14,7 @@ export type {
   TestLog,
   ValidatorRequest,
   WebhookOptions,
-} from './types.ts';
+} from './call-types.ts';
+export type { TestHost, TestHostOptions } from './host-types.ts';
+export type { PluginTypes, UntypedPlugin } from './result-types.ts';
+export { createTestHost } from './test-host.ts';

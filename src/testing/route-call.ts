@@ -1,5 +1,5 @@
 import { serviceHeaders } from '../http/index.ts';
-import type { RouteAnswer, RouteOptions } from './types.ts';
+import type { RouteAnswer, RouteOptions } from './call-types.ts';
 
 /** Calls a route of the REST service over HTTP. */
 export async function callRoute<Body>(

@@ -11,7 +11,7 @@ import type { KeyMaterial } from '../kit/security/keys.ts';
 import { type Random, systemRandom } from '../kit/security/random.ts';
 import type { ManualClock } from '../kit/time/clock.ts';
 import { permissionSets, type StubFetch } from '../plugins/index.ts';
-import type { TestLog } from './types.ts';
+import type { TestLog } from './call-types.ts';
 
 const ADMIN = 'test-host';
 

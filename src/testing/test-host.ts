@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { manualClock } from '../kit/time/clock.ts';
 import type { LoadedPlugin } from '../plugins/index.ts';
+import type { CallerOptions, CommandOptions, RouteOptions, TestLog, WebhookOptions } from './call-types.ts';
 import { createDeliveries } from './deliveries.ts';
 import { HandlerCalls } from './handler-calls.ts';
 import type { TestHost, TestHostOptions } from './host-types.ts';
@@ -9,7 +10,6 @@ import { pluginFolder, requireLoaded } from './plugin-folder.ts';
 import type { PluginTypes, UntypedPlugin } from './result-types.ts';
 import { callRoute } from './route-call.ts';
 import { startTestServices } from './services.ts';
-import type { CallerOptions, CommandOptions, RouteOptions, TestLog, WebhookOptions } from './types.ts';
 import { workflowCalls } from './workflow-calls.ts';
 
 /** Starts the services for a plugin under test. Throws INVALID_MANIFEST, INVALID_HANDLER etc. if it cannot be loaded. */

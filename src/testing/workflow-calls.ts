@@ -15,9 +15,9 @@ import {
 import { createClient, serviceHeaders } from '../http/index.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 import type { Clock } from '../kit/time/clock.ts';
+import type { CallerOptions } from './call-types.ts';
 import type { TestHost } from './host-types.ts';
 import type { TestServices } from './services.ts';
-import type { CallerOptions } from './types.ts';
 
 /** Poll interval in real time, because the engine works in real time between waits on the test's clock. */
 const POLL_MS = 10;

@@ -7,7 +7,8 @@ import {
   openDatabase,
   WORKFLOW_FILE,
 } from '../../src/store/sqlite/index.ts';
-import { GATEWAY_MIGRATIONS, STATE_MIGRATIONS } from '../../src/store/sqlite/svc/schema.ts';
+import { STATE_MIGRATIONS } from '../../src/store/sqlite/state/schema.ts';
+import { GATEWAY_MIGRATIONS } from '../../src/store/sqlite/svc/schema.ts';
 import { WORKFLOW_MIGRATIONS } from '../../src/store/sqlite/workflow/schema.ts';
 
 interface EmptyDatabase {

@@ -1,17 +1,21 @@
 import type { Random } from '../../kit/security/random.ts';
-import type { ClientStore, RefreshTokenStore } from './clients.ts';
+import type { ClientStore } from './clients.ts';
 import type { HostStore } from './hosts.ts';
 import type { KeyValueStore } from './key-value.ts';
+import type { MintedTokenStore } from './minted-tokens.ts';
 import type { ObjectStore } from './objects.ts';
-import type { MintedTokenStore, RevocationStore } from './revocations.ts';
+import type { RefreshTokenStore } from './refresh-tokens.ts';
+import type { RevocationStore } from './revocations.ts';
 import type { WebhookInbox } from './webhook-inbox.ts';
 import type { WebhookSecretStore } from './webhook-secrets.ts';
 
 export * from './clients.ts';
 export * from './hosts.ts';
 export * from './key-value.ts';
+export * from './minted-tokens.ts';
 export * from './object-keys.ts';
 export * from './objects.ts';
+export * from './refresh-tokens.ts';
 export * from './revocations.ts';
 export * from './vectors.ts';
 export * from './webhook-inbox.ts';

@@ -1,6 +1,7 @@
 import type { Migrations } from './migrate.ts';
+import { STATE_MIGRATIONS } from './state/schema.ts';
 import { VECTOR_MIGRATIONS } from './state/vector-schema.ts';
-import { GATEWAY_MIGRATIONS, STATE_MIGRATIONS } from './svc/schema.ts';
+import { GATEWAY_MIGRATIONS } from './svc/schema.ts';
 import { TELEMETRY_MIGRATIONS } from './telemetry/schema.ts';
 import { WORKFLOW_MIGRATIONS } from './workflow/schema.ts';
 

@@ -5,10 +5,10 @@ import { type Logger, silentLogger } from '../../kit/telemetry/logger.ts';
 import { BLOCKING_WAIT_MS, BUSY_TIMEOUT_MS, retryWhileBusy } from './busy-retry.ts';
 import { configureConnection } from './connection.ts';
 import { createGroupCommit } from './group-commit.ts';
-import { openLog } from './log-sync.ts';
 import { checkedVersion, type Migrations, migrate } from './migrate.ts';
 import { createPrivateFile } from './private-file.ts';
 import { storeError } from './store-error.ts';
+import { openLog } from './wal-sync.ts';
 
 export interface DatabaseOptions {
   file: string;

@@ -1,4 +1,5 @@
-import { AFTER_ALL_TEXT } from './svc/schema.ts';
+/** Upper bound for text columns. An empty blob suffices, because SQLite sorts blobs after all texts. */
+export const AFTER_ALL_TEXT = Buffer.alloc(0);
 
 /**
  * Returns the first key of a scan: the prefix, or the first key after `after`. Keys contain no NUL, so appending one

@@ -8,7 +8,7 @@ import {
 } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { endOfPrefix, firstKey } from '../key-range.ts';
-import type { RequireQuota } from './key-value-usage.ts';
+import type { RequireQuota } from './key-value-quota.ts';
 
 interface Row {
   key: string;

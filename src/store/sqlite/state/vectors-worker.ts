@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { VectorStore } from '../../ports/index.ts';
 import { answerCall, type WorkerCall } from '../worker-calls.ts';
-import { sqliteVectorStore } from './vectors.ts';
+import { sqliteVectorStore } from './vector-store.ts';
 
 /**
  * Worker that owns `vectors.db`: a search scans every vector of a collection and must not block the event

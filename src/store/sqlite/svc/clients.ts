@@ -3,6 +3,9 @@ import type { ClientRecord, ClientStore } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { isUniqueViolation } from '../store-error.ts';
 
+export const INSERT_CLIENT = `insert into client (client_id, host_id, namespace_id, name, secret_hash, created_at, revoked_at)
+  values (:clientId, :hostId, :namespaceId, :name, :secretHash, :createdAt, :revokedAt)`;
+
 /** Client store with one row per client. @spec Client credentials and token pair */
 export function sqliteClients(db: Database): ClientStore {
   const sql = statements(db);
@@ -32,11 +35,9 @@ export function sqliteClients(db: Database): ClientStore {
 function statements(db: Database) {
   const columns = `client_id as clientId, host_id as hostId, namespace_id as namespaceId, name, secret_hash as secretHash,
     created_at as createdAt, revoked_at as revokedAt`;
-  const insert = `insert into client (client_id, host_id, namespace_id, name, secret_hash, created_at, revoked_at)
-    values (:clientId, :hostId, :namespaceId, :name, :secretHash, :createdAt, :revokedAt)`;
   return {
-    create: db.prepare<[ClientRecord]>(insert),
-    upsert: db.prepare<[ClientRecord]>(`${insert}
+    create: db.prepare<[ClientRecord]>(INSERT_CLIENT),
+    upsert: db.prepare<[ClientRecord]>(`${INSERT_CLIENT}
       on conflict (client_id) do update set
         host_id = excluded.host_id, namespace_id = excluded.namespace_id, name = excluded.name,
         secret_hash = excluded.secret_hash, revoked_at = excluded.revoked_at`),

@@ -1,8 +1,9 @@
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { ClientRecord, HostRecord, HostStore } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
+import { AFTER_ALL_TEXT } from '../key-range.ts';
 import { isUniqueViolation } from '../store-error.ts';
-import { AFTER_ALL_TEXT } from './schema.ts';
+import { INSERT_CLIENT } from './clients.ts';
 
 /** Host store with one row per host. The host's self-description is JSON. */
 export function sqliteHosts(db: Database): HostStore {
@@ -57,9 +58,7 @@ function statements(db: Database) {
     capabilities, labels, metadata, created_at as createdAt, revoked_at as revokedAt, session_id as sessionId,
     connected_at as connectedAt, last_seen_at as lastSeenAt`;
   return {
-    createClient: db.prepare<[ClientRecord]>(`
-      insert into client (client_id, host_id, namespace_id, name, secret_hash, created_at, revoked_at)
-      values (:clientId, :hostId, :namespaceId, :name, :secretHash, :createdAt, :revokedAt)`),
+    createClient: db.prepare<[ClientRecord]>(INSERT_CLIENT),
     create: db.prepare<[Row]>(`
       insert into host (host_id, client_id, namespace_id, name, public_key, capabilities, labels, metadata, created_at,
         revoked_at, session_id, connected_at, last_seen_at)

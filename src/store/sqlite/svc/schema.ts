@@ -1,22 +1,9 @@
 import type { Migrations } from '../migrate.ts';
-import { KEY_VALUE_USAGE } from '../state/key-value-usage.ts';
+import { KEY_VALUE } from '../state/schema.ts';
 import { DELIVERY_LISTS } from './deliveries/list-schema.ts';
-
-/** Upper bound for text columns. An empty blob suffices, because SQLite sorts blobs after all texts. */
-export const AFTER_ALL_TEXT = Buffer.alloc(0);
 
 /** Larger bodies go into their own table. Part of the schema's history: a new value needs a migration. */
 export const INLINE_BODY_BYTES = 4096;
-
-const KEY_VALUE = `
-  create table key_value (
-    scope text not null,
-    key text not null,
-    value text not null,
-    expires_at integer,
-    primary key (scope, key)
-  ) strict, without rowid;
-  create index key_value_expiry on key_value (expires_at) where expires_at is not null;`;
 
 const WEBHOOK_SECRET = `
   create table webhook_secret (
@@ -32,6 +19,17 @@ const WEBHOOK_SECRET = `
     primary key (namespace_id, plugin_id, event, instance_id)
   ) strict, without rowid;`;
 
+/** Columns about the request of a delivery, which two released migrations share. Never edit them. */
+const REQUEST_COLUMNS = `namespace_id text not null,
+    plugin_id text not null,
+    event text not null,
+    instance_id text not null,
+    received_at integer not null,
+    source text not null,
+    request_id text not null,
+    trace_id text not null,
+    mode text not null`;
+
 /**
  * Rows and both indexes are appended to, since webhook ids are time-ordered; the third index holds only
  * waiting deliveries. Random marker ids hit the whole tree; digests keep it small enough for memory.
@@ -40,15 +38,7 @@ const WEBHOOK_INBOX = `
   create table delivery (
     id integer primary key,
     webhook_id text not null unique,
-    namespace_id text not null,
-    plugin_id text not null,
-    event text not null,
-    instance_id text not null,
-    received_at integer not null,
-    source text not null,
-    request_id text not null,
-    trace_id text not null,
-    mode text not null,
+    ${REQUEST_COLUMNS},
     status text not null,
     http_status integer,
     duration_ms real,
@@ -142,15 +132,7 @@ const WEBHOOK_JOURNAL = `
   create table delivery (
     position integer primary key autoincrement,
     webhook_id blob not null unique,
-    namespace_id text not null,
-    plugin_id text not null,
-    event text not null,
-    instance_id text not null,
-    received_at integer not null,
-    source text not null,
-    request_id text not null,
-    trace_id text not null,
-    mode text not null,
+    ${REQUEST_COLUMNS},
     origin text not null,
     status text not null,
     http_status integer,
@@ -235,25 +217,3 @@ export const GATEWAY_MIGRATIONS: Migrations = [
   WEBHOOK_JOURNAL_ID,
   DELIVERY_LISTS,
 ];
-
-/**
- * Names of objects; their bytes are files. `object_usage` keeps the sum per scope, so that a quota check
- * needs no scan.
- */
-const OBJECT = `
-  create table object (
-    scope text not null,
-    key text not null,
-    file text not null,
-    bytes integer not null,
-    modified_at integer not null,
-    primary key (scope, key)
-  ) strict, without rowid;
-  create unique index object_file on object (file);
-  create table object_usage (
-    scope text primary key,
-    bytes integer not null
-  ) strict, without rowid;`;
-
-/** Migrations of `state.db`. Times are in epoch ms. */
-export const STATE_MIGRATIONS: Migrations = [KEY_VALUE, OBJECT, KEY_VALUE_USAGE];

@@ -3,8 +3,8 @@ import type { Clock } from '../../../kit/time/clock.ts';
 import type { ClaimResult, MarkerClaim, NewDelivery, WebhookInbox } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import type { Step } from './committer/protocol.ts';
-import { startDeliveryFill } from './deliveries/list-fill.ts';
-import { DeliveryPages } from './deliveries/pages.ts';
+import { startDeliveryFill } from './deliveries/list-backfill.ts';
+import { DeliveryPages } from './deliveries/list-pages.ts';
 import { DeliveryRetention } from './deliveries/retention.ts';
 import {
   type DeliveryRows,
@@ -16,8 +16,8 @@ import {
 import { SQL } from './deliveries/statements.ts';
 import { UnfinishedDeliveries } from './deliveries/unfinished.ts';
 import { type BufferedDelivery, WriteBuffer } from './deliveries/write-buffer.ts';
+import { type MarkerOptions, Markers } from './idempotency-markers/markers.ts';
 import { type InboxLog, type InboxLogOptions, openInboxLog } from './inbox-log.ts';
-import { type MarkerOptions, Markers } from './markers/markers.ts';
 import { TextIndex } from './text-index/text-index.ts';
 
 export interface SqliteInboxDeps extends Omit<MarkerOptions, 'logger'>, InboxLogOptions {

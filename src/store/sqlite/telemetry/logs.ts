@@ -2,7 +2,7 @@ import type { LogRecord } from '../../../contracts/index.ts';
 import { LOG_LEVELS } from '../../../kit/telemetry/logger.ts';
 import type { KeptLog, LogFilter, NumberedLog, TelemetryQueries } from '../../ports/telemetry.ts';
 import type { Database } from '../database.ts';
-import { droppedCounter } from './dropped.ts';
+import { droppedCounter } from './dropped-records.ts';
 
 const COUNTED = 10_000;
 

@@ -1,5 +1,6 @@
 import type { TelemetryLimits } from '../../ports/telemetry.ts';
 import type { Database } from '../database.ts';
+import { usedBytes } from '../used-bytes.ts';
 
 /** Rows deleted per transaction. Each transaction delays inserts by some ten milliseconds. */
 const CHUNK = 2000;
@@ -47,9 +48,4 @@ function deletion(db: Database, table: 'log' | 'event', condition: string): (bou
     words?.run(id);
     return rows.run(id).changes;
   };
-}
-
-function usedBytes(db: Database): number {
-  const read = (name: string): number => (db.pragma(name) as Array<Record<string, number>>)[0]![name]!;
-  return (read('page_count') - read('freelist_count')) * read('page_size');
 }

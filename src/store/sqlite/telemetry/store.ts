@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Logger } from '../../../kit/telemetry/logger.ts';
 import type { TelemetryCounts, TelemetryStore } from '../../ports/telemetry.ts';
 import { type Database, openDatabase } from '../database.ts';
-import { droppedAdder } from './dropped.ts';
+import { droppedAdder } from './dropped-records.ts';
 import { eventInserter, eventQueries } from './events.ts';
 import { logInserter, logQueries } from './logs.ts';
 import { telemetryPruner } from './retention.ts';

@@ -1,8 +1,9 @@
-import { getPriority, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { messageOf } from '../../../kit/errors/errors.ts';
 import { every, systemClock } from '../../../kit/time/clock.ts';
+import { days } from '../../../kit/time/duration.ts';
 import type { TelemetryStore } from '../../ports/telemetry.ts';
+import { lowerThreadPriority } from '../thread-priority.ts';
 import { answerCall, type WorkerCall } from '../worker-calls.ts';
 import { type Batch, Ingest } from './ingest.ts';
 import type { FromWriter, TelemetryWorkerData, ToWriter, WriterData } from './protocol.ts';
@@ -17,20 +18,7 @@ const FLUSH_MS = 100;
 const FLUSH_RECORDS = 1000;
 const PRUNE_EVERY_MS = 60_000;
 const REPORT_EVERY_MS = 10_000;
-/** Search may lag on a busy machine: threads that answer requests have priority. */
-const NICENESS = 10;
-
 const port = parentPort!;
-function lowerPriority(): void {
-  // On other systems this would change the priority of the whole process.
-  if (process.platform !== 'linux') return;
-  try {
-    // Keeps a lower priority that the platform was started with; raising it is not permitted.
-    if (getPriority(0) < NICENESS) setPriority(0, NICENESS);
-  } catch {
-    // Some sandboxes forbid it; the thread then keeps its priority.
-  }
-}
 
 /** Writes the records that the service's thread sends, in batches, and deletes old ones. */
 class WriterThread {
@@ -146,13 +134,11 @@ function storeOf(dataDir: string): () => Promise<TelemetryStore> {
   };
 }
 
-const DAY_MS = 24 * 3600_000;
-
 function pruneOnce(store: TelemetryStore, retention: WriterData['retention']): Promise<boolean> {
   const now = systemClock.now();
   return store.prune({
-    logsBefore: now - retention.logsDays * DAY_MS,
-    eventsBefore: now - retention.analyticsDays * DAY_MS,
+    logsBefore: now - days(retention.logsDays),
+    eventsBefore: now - days(retention.analyticsDays),
     maxBytes: retention.telemetryMaxBytes,
   });
 }
@@ -166,6 +152,7 @@ function runReader(dataDir: string): void {
 
 const data = workerData as TelemetryWorkerData;
 if (data.mode === 'write') {
-  lowerPriority();
+  // Telemetry may lag on a busy machine. Threads that serve requests have priority.
+  lowerThreadPriority();
   new WriterThread(data).run();
 } else runReader(data.dataDir);

@@ -2,17 +2,17 @@ import type { BootStore } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { LIVE } from './conditions.ts';
 import { Interruptions } from './interruptions.ts';
-import type { WorkflowKeys } from './keys.ts';
-import type { WorkflowRows } from './rows.ts';
 import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
+import type { WorkflowTables } from './tables.ts';
 
 /** Extends a time limit by the downtime. A limit that started after the last sign of life restarts in full. */
 const MOVED_LIMIT = 'ending_at = ending_at + max(0, :now - max(:aliveAt, ending_at))';
 
 /** Ownership of runs, and recovery of runs whose owner is dead. @spec Workflow run: interrupted */
-export function sqliteBoots(db: Database, rows: WorkflowRows, keys: WorkflowKeys): BootStore {
+export function sqliteBoots(tables: WorkflowTables): BootStore {
+  const { db } = tables;
   const sql = statements(db);
-  const interruptions = new Interruptions(db, rows, keys);
+  const interruptions = new Interruptions(tables);
   return {
     begin: ({ bootId, pid, now, leaseMs, exclusive, hadFault, oomKills }) =>
       db.write(() => {

@@ -1,5 +1,14 @@
 import { LIVE } from './conditions.ts';
 
+/** First columns of the table `attempt`, which two released migrations share. Never edit them. */
+export const ATTEMPT_COLUMNS = `run_seq integer not null,
+    job_key text not null,
+    idx integer not null,
+    attempt integer not null,
+    status text not null,
+    error_class text,
+    error text`;
+
 /**
  * Runs and their time-ordered ids are appended. Queries for work use partial indexes, so finished runs cost
  * nothing. Parts are clustered by their run's number.
@@ -97,13 +106,7 @@ export const FIRST_SCHEMA = `
   ) strict, without rowid;
 
   create table attempt (
-    run_seq integer not null,
-    job_key text not null,
-    idx integer not null,
-    attempt integer not null,
-    status text not null,
-    error_class text,
-    error text,
+    ${ATTEMPT_COLUMNS},
     started_at integer not null,
     finished_at integer not null,
     primary key (run_seq, job_key, idx, attempt)

@@ -1,9 +1,8 @@
+import type { RunEnding } from '../../../contracts/index.ts';
 import type { IsPoison, RunRecord } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
-import { PARKED } from './conditions.ts';
-import type { WorkflowKeys } from './keys.ts';
-import type { WorkflowRows } from './rows.ts';
 import type { RunRow } from './run-rows.ts';
+import type { WorkflowTables } from './tables.ts';
 
 type Deaths = Pick<RunRecord, 'crashes' | 'kills'>;
 
@@ -13,13 +12,11 @@ const RESUMED_RANK = 1000;
 /** Interrupts and resumes runs whose owner is dead. Must run inside `db.write`. */
 export class Interruptions {
   readonly #sql: ReturnType<typeof statements>;
-  readonly #rows: WorkflowRows;
-  readonly #keys: WorkflowKeys;
+  readonly #tables: WorkflowTables;
 
-  constructor(db: Database, rows: WorkflowRows, keys: WorkflowKeys) {
-    this.#sql = statements(db);
-    this.#rows = rows;
-    this.#keys = keys;
+  constructor(tables: WorkflowTables) {
+    this.#tables = tables;
+    this.#sql = statements(tables.db);
   }
 
   /** Marks a run of a dead boot, and its jobs and steps in flight, as interrupted. */
@@ -32,26 +29,20 @@ export class Interruptions {
     this.#sql.interruptJobs.run({ seq });
     if (row.status === 'cancelling') return this.#interruptCleanUp(row, now, deaths, isPoison);
     this.#sql.interrupt.run({ seq, crashed, killed });
-    this.#rows.addEvents(seq, [{ at: now, type: 'run.interrupted' }]);
-    return this.#rows.recordOf({ ...row, ...deaths, status: 'interrupted', fence: null });
+    this.#tables.rows.addEvents(seq, [{ at: now, type: 'run.interrupted' }]);
+    return this.#tables.rows.recordOf({ ...row, ...deaths, status: 'interrupted', fence: null });
   }
 
   /** Queues an interrupted run ahead of others, or fails it as poison. */
   resume(row: RunRow, now: number, isPoison: IsPoison): RunRecord {
     const { seq } = row;
     if (isPoison(row)) {
-      const error = poison(row, 'The run');
-      for (const end of this.#sql.poisonParts) end.run({ seq, now, error });
-      this.#sql.poison.run({ seq, now, error, status: 'failed' });
-      this.#rows.addEvents(seq, [{ at: now, type: 'run.failed', data: { reason: 'poison' } }]);
-      if (row.parentId !== null) this.#sql.wakeParent.run({ id: row.parentId, now });
-      this.#keys.promote(row.concurrencyKey);
-      return this.#rows.recordOf({ ...row, status: 'failed', error, finishedAt: now });
+      return this.#endAsPoison(row, now, { status: 'failed', error: poison(row, 'The run') });
     }
     this.#sql.resume.run({ seq, rank: RESUMED_RANK });
     const resumeCount = row.resumeCount + 1;
-    this.#rows.addEvents(seq, [{ at: now, type: 'run.resumed', data: { resumeCount } }]);
-    return this.#rows.recordOf({
+    this.#tables.rows.addEvents(seq, [{ at: now, type: 'run.resumed', data: { resumeCount } }]);
+    return this.#tables.rows.recordOf({
       ...row,
       status: 'queued',
       ready: 1,
@@ -67,20 +58,25 @@ export class Interruptions {
     const resumeCount = row.resumeCount + 1;
     if (!isPoison(deaths)) {
       this.#sql.resumeCleanUp.run({ seq, now, ...deaths });
-      this.#rows.addEvents(seq, [
+      this.#tables.rows.addEvents(seq, [
         { at: now, type: 'run.interrupted' },
         { at: now, type: 'run.resumed', data: { resumeCount } },
       ]);
-      return this.#rows.recordOf({ ...row, fence: null, wakeAt: now, ...deaths, resumeCount });
+      return this.#tables.rows.recordOf({ ...row, fence: null, wakeAt: now, ...deaths, resumeCount });
     }
     const status = ending ?? 'cancelled';
     const error = poison(deaths, 'The clean-up of the run');
+    return this.#endAsPoison({ ...row, ...deaths }, now, { status, error });
+  }
+
+  #endAsPoison(row: RunRow, now: number, { status, error }: { status: RunEnding | 'failed'; error: string }): RunRecord {
+    const { seq, parentId } = row;
     for (const end of this.#sql.poisonParts) end.run({ seq, now, error });
     this.#sql.poison.run({ seq, now, error, status });
-    this.#rows.addEvents(seq, [{ at: now, type: `run.${status}`, data: { reason: 'poison' } }]);
-    if (row.parentId !== null) this.#sql.wakeParent.run({ id: row.parentId, now });
-    this.#keys.promote(row.concurrencyKey);
-    return this.#rows.recordOf({ ...row, status, error, fence: null, ...deaths, finishedAt: now });
+    this.#tables.rows.addEvents(seq, [{ at: now, type: `run.${status}`, data: { reason: 'poison' } }]);
+    if (parentId !== null) this.#tables.rows.wake(parentId, now);
+    this.#tables.keys.promote(row.concurrencyKey);
+    return this.#tables.rows.recordOf({ ...row, status, error, fence: null, finishedAt: now });
   }
 }
 
@@ -140,8 +136,5 @@ function statements(db: Database) {
     ],
     poison: db.prepare<[Seq & { now: number; error: string; status: string }]>(`
       update run set status = :status, fence = null, in_flight = 0, wake_at = null, ready = 0, reason = null, error = :error, finished_at = :now where seq = :seq`),
-    wakeParent: db.prepare<[{ id: string; now: number }]>(
-      `update run set wake_at = :now where id = :id and ${PARKED}`,
-    ),
   };
 }

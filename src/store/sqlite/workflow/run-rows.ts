@@ -1,6 +1,7 @@
 import type { RunProgress, RunRecord } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
-import type { WorkflowValues } from './values.ts';
+import { PARKED } from './conditions.ts';
+import type { WorkflowValues } from './large-values.ts';
 
 /** A run as SQLite returns it. */
 export type RunRow = Omit<RunRecord, 'ready' | 'inFlight'> & { ready: 0 | 1; inFlight: 0 | 1 };
@@ -48,6 +49,10 @@ export function runRows(db: Database, values: WorkflowValues) {
       });
     },
     holder: (seq: number) => sql.holder.get({ seq }),
+    /** Makes a parked run due; a run that a boot owns is unaffected. */
+    wake: (id: string, at: number): void => {
+      sql.wake.run({ id, at });
+    },
   };
 }
 
@@ -68,6 +73,9 @@ function statements(db: Database) {
       where seq = :seq`),
     holder: db.prepare<[{ seq: number }], { status: string; fence: number | null }>(
       'select status, fence from run where seq = :seq',
+    ),
+    wake: db.prepare<[{ id: string; at: number }]>(
+      `update run set wake_at = :at where id = :id and ${PARKED}`,
     ),
   };
 }

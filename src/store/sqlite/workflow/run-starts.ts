@@ -1,9 +1,8 @@
 import type { KeyedRun, NewRun, RunRecord, StartOptions, StartResult } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { LIVE } from './conditions.ts';
-import type { WorkflowKeys } from './keys.ts';
-import type { WorkflowRows } from './rows.ts';
 import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
+import type { WorkflowTables } from './tables.ts';
 
 /** Precision of a definition's `used_at`: updating it at each start would double the writes. */
 const DEFINITION_USE_MS = 3600_000;
@@ -28,19 +27,17 @@ const NEW_PROGRESS = {
 /** Starts runs and finds runs by idempotency key. Methods must run inside `db.write` or `db.read`. */
 export class RunStarts {
   readonly #sql: ReturnType<typeof statements>;
-  readonly #rows: WorkflowRows;
-  readonly #keys: WorkflowKeys;
+  readonly #tables: WorkflowTables;
 
-  constructor(db: Database, rows: WorkflowRows, keys: WorkflowKeys) {
-    this.#sql = statements(db);
-    this.#rows = rows;
-    this.#keys = keys;
+  constructor(tables: WorkflowTables) {
+    this.#tables = tables;
+    this.#sql = statements(tables.db);
   }
 
   keyed(tenantId: string, key: string, now: number): KeyedRun | undefined {
     const entry = this.#sql.findKey.get({ tenantId, key, now });
     const row = entry && this.#sql.find.get({ id: entry.runId });
-    return entry && { digest: entry.digest, run: row && this.#rows.recordOf(row) };
+    return entry && { digest: entry.digest, run: row && this.#tables.rows.recordOf(row) };
   }
 
   #knownRun(
@@ -49,7 +46,7 @@ export class RunStarts {
   ): StartResult | undefined {
     if (parentId !== null) {
       const child = this.#sql.child.get({ parentId, parentStep });
-      if (child) return { outcome: 'known', run: this.#rows.recordOf(child) };
+      if (child) return { outcome: 'known', run: this.#tables.rows.recordOf(child) };
     }
     if (!options.idempotency) return undefined;
     const { key, digest } = options.idempotency;
@@ -82,7 +79,7 @@ export class RunStarts {
     const { concurrencyKey: key, runAt } = run;
     const scheduled = runAt !== null && runAt > run.createdAt;
     // A scheduled run acquires its key when it is released.
-    const acquisition = this.#keys.acquire(
+    const acquisition = this.#tables.keys.acquire(
       scheduled ? null : key,
       run.concurrencyLimit ?? 1,
       options.strategy,
@@ -94,7 +91,7 @@ export class RunStarts {
     const usedAt = run.createdAt;
     this.#sql.putDefinition.run({ hash, workflowId, body, usedAt, stale: usedAt - DEFINITION_USE_MS });
     const ready = hasRoom && !scheduled;
-    const record = this.#rows.insertRun({
+    const record = this.#tables.rows.insertRun({
       ...run,
       ...NEW_PROGRESS,
       ready,
@@ -103,7 +100,7 @@ export class RunStarts {
       wakeAt: scheduled ? runAt : null,
     });
     this.#copyParts(record, options);
-    this.#rows.addEvents(record.seq, [
+    this.#tables.rows.addEvents(record.seq, [
       { at: run.createdAt, type: 'run.queued', data: { reason: record.reason } },
     ]);
     this.#sql.countUsage.run({ tenantId: run.tenantId, day: options.day });
@@ -115,9 +112,9 @@ export class RunStarts {
   }
 
   #copyParts({ seq }: RunRecord, { parts }: StartOptions): void {
-    for (const job of parts?.jobs ?? []) this.#rows.putJob(seq, job);
-    for (const step of parts?.steps ?? []) this.#rows.putStep(seq, step);
-    for (const attempt of parts?.attempts ?? []) this.#rows.putAttempt(seq, attempt);
+    for (const job of parts?.jobs ?? []) this.#tables.rows.putJob(seq, job);
+    for (const step of parts?.steps ?? []) this.#tables.rows.putStep(seq, step);
+    for (const attempt of parts?.attempts ?? []) this.#tables.rows.putAttempt(seq, attempt);
   }
 }
 

@@ -1,64 +1,61 @@
 import type { RunRecord, RunStore, RunWrite, WriteResult } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { PARKED } from './conditions.ts';
-import type { WorkflowKeys } from './keys.ts';
-import type { WorkflowRows } from './rows.ts';
+import type { WorkflowTables } from './tables.ts';
 
 const FINAL = new Set(['succeeded', 'failed', 'timed_out', 'cancelled']);
 
 /** Changes runs that have started. Methods must run inside `db.write`. */
 export class RunWrites {
   readonly #sql: ReturnType<typeof statements>;
-  readonly #rows: WorkflowRows;
-  readonly #keys: WorkflowKeys;
+  readonly #tables: WorkflowTables;
 
-  constructor(db: Database, rows: WorkflowRows, keys: WorkflowKeys) {
-    this.#sql = statements(db);
-    this.#rows = rows;
-    this.#keys = keys;
+  constructor(tables: WorkflowTables) {
+    this.#tables = tables;
+    this.#sql = statements(tables.db);
   }
 
   /** Applies the changes of a run's owner. */
   write({ seq, expect, run, at, inboxSeen, ...parts }: RunWrite): WriteResult {
-    const holder = this.#rows.holder(seq);
+    const holder = this.#tables.rows.holder(seq);
     const mine = holder !== undefined && holder.fence === expect.fence && holder.status === expect.status;
     const claimer = expect.fence === null ? (run?.fence ?? null) : null;
     if (!mine || (claimer !== null && !this.#sql.bootLives.get({ fence: claimer })))
       return { applied: false, promoted: [] };
-    for (const job of parts.jobs) this.#rows.putJob(seq, job);
-    for (const step of parts.steps) this.#rows.putStep(seq, step);
-    for (const attempt of parts.attempts) this.#rows.putAttempt(seq, attempt);
-    this.#rows.addEvents(seq, parts.events);
-    this.#rows.addLogs(seq, parts.logs);
-    for (const { n, by } of parts.taken) this.#rows.take(seq, n, by);
-    if (run) this.#rows.progress(seq, run);
+    for (const job of parts.jobs) this.#tables.rows.putJob(seq, job);
+    for (const step of parts.steps) this.#tables.rows.putStep(seq, step);
+    for (const attempt of parts.attempts) this.#tables.rows.putAttempt(seq, attempt);
+    this.#tables.rows.addEvents(seq, parts.events);
+    this.#tables.rows.addLogs(seq, parts.logs);
+    for (const { n, by } of parts.taken) this.#tables.rows.take(seq, n, by);
+    if (run) this.#tables.rows.progress(seq, run);
     // Input that arrived before the run was parked did not wake it.
     const isParked = run?.fence === null && !FINAL.has(run.status);
     if (isParked && this.#sql.hasNews.get({ seq, inboxSeen })) this.#sql.wake.run({ seq, at });
-    if (parts.wakeParent !== null) this.#sql.wakeParent.run({ id: parts.wakeParent, at });
+    if (parts.wakeParent !== null) this.#tables.rows.wake(parts.wakeParent, at);
     return {
       applied: true,
-      promoted: run && FINAL.has(run.status) ? this.#keys.promote(this.#sql.keyOf.get({ seq })!) : [],
+      promoted: run && FINAL.has(run.status) ? this.#tables.keys.promote(this.#sql.keyOf.get({ seq })!) : [],
     };
   }
 
   cancelIdle(seq: number, at: number): { cancelled: boolean; promoted: RunRecord[] } {
-    const holder = this.#rows.holder(seq);
+    const holder = this.#tables.rows.holder(seq);
     if (!holder || holder.fence !== null || FINAL.has(holder.status))
       return { cancelled: false, promoted: [] };
     this.#sql.cancelJobs.run({ seq, at });
     this.#sql.cancelSteps.run({ seq, at });
     this.#sql.cancel.run({ seq, at });
     const how = holder.status === 'waiting' ? [{ at, type: 'run.cancelling' }] : [];
-    this.#rows.addEvents(seq, [...how, { at, type: 'run.cancelled' }]);
+    this.#tables.rows.addEvents(seq, [...how, { at, type: 'run.cancelled' }]);
     const parent = this.#sql.parentOf.get({ seq });
-    if (parent != null) this.#sql.wakeParent.run({ id: parent, at });
-    return { cancelled: true, promoted: this.#keys.promote(this.#sql.keyOf.get({ seq })!) };
+    if (parent != null) this.#tables.rows.wake(parent, at);
+    return { cancelled: true, promoted: this.#tables.keys.promote(this.#sql.keyOf.get({ seq })!) };
   }
 
   beginCleanUp(seq: number, at: number): boolean {
     const begun = this.#sql.beginCleanUp.run({ seq, at }).changes === 1;
-    if (begun) this.#rows.addEvents(seq, [{ at, type: 'run.cancelling' }]);
+    if (begun) this.#tables.rows.addEvents(seq, [{ at, type: 'run.cancelling' }]);
     return begun;
   }
 
@@ -67,18 +64,20 @@ export class RunWrites {
     entry: Parameters<RunStore['deliver']>[1],
     { once, most, mostBytes, repeat }: Parameters<RunStore['deliver']>[2],
   ): Awaited<ReturnType<RunStore['deliver']>> {
-    const before = repeat && this.#rows.digestInInbox(seq, repeat.key);
+    const before = repeat && this.#tables.rows.digestInInbox(seq, repeat.key);
     if (before !== undefined) return { outcome: before === repeat?.digest ? 'repeated' : 'different' };
-    const holder = this.#rows.holder(seq);
+    const holder = this.#tables.rows.holder(seq);
     if (!holder || FINAL.has(holder.status)) return { outcome: 'ended' };
-    if (once && this.#rows.inInbox(seq, entry.kind, entry.name)) return { outcome: 'taken' };
+    if (once && this.#tables.rows.inInbox(seq, entry.kind, entry.name)) return { outcome: 'taken' };
     if (entry.kind === 'signal') {
-      const { count, bytes } = this.#rows.unreadSignals(seq);
+      const { count, bytes } = this.#tables.rows.unreadSignals(seq);
       const isFull = count >= most || bytes + Buffer.byteLength(entry.payload) > mostBytes;
       if (isFull) return { outcome: 'full' };
     }
-    const n = this.#rows.putInbox(seq, entry, repeat);
-    this.#rows.addEvents(seq, [{ at: entry.at, type: `${entry.kind}.received`, data: { name: entry.name } }]);
+    const n = this.#tables.rows.putInbox(seq, entry, repeat);
+    this.#tables.rows.addEvents(seq, [
+      { at: entry.at, type: `${entry.kind}.received`, data: { name: entry.name } },
+    ]);
     this.#sql.wake.run({ seq, at: entry.at });
     return { outcome: 'delivered', n };
   }
@@ -100,9 +99,6 @@ function statements(db: Database) {
           where step.run_seq = :seq and step.status = 'waiting' and child.finished_at is not null)`),
     bootLives: db.prepare<[{ fence: number }]>(
       'select 1 from boot where fence = :fence and ended_at is null',
-    ),
-    wakeParent: db.prepare<[{ id: string; at: number }]>(
-      `update run set wake_at = :at where id = :id and ${PARKED}`,
     ),
     wake: db.prepare<[{ seq: number; at: number }]>(
       `update run set wake_at = :at where seq = :seq and ${PARKED}`,

@@ -1,18 +1,18 @@
 import type { RunStore } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { LIVE } from './conditions.ts';
-import type { WorkflowKeys } from './keys.ts';
-import type { WorkflowRows } from './rows.ts';
 import { runLists } from './run-lists.ts';
 import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
 import { RunStarts } from './run-starts.ts';
 import { RunWrites } from './run-writes.ts';
+import type { WorkflowTables } from './tables.ts';
 
 /** Store of runs with their jobs, steps, events and inbox. @spec Workflow run */
-export function sqliteRuns(db: Database, rows: WorkflowRows, keys: WorkflowKeys): RunStore {
+export function sqliteRuns(tables: WorkflowTables): RunStore {
+  const { db, rows } = tables;
   const sql = statements(db);
-  const starts = new RunStarts(db, rows, keys);
-  const writes = new RunWrites(db, rows, keys);
+  const starts = new RunStarts(tables);
+  const writes = new RunWrites(tables);
   const list = runLists(db);
   return {
     start: (run, options) => db.write(() => starts.start(run, options)),

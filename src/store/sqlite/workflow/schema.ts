@@ -1,6 +1,6 @@
 import type { Migrations } from '../migrate.ts';
 import { BLAMED, LIVE, STUCK } from './conditions.ts';
-import { FIRST_SCHEMA } from './first-schema.ts';
+import { ATTEMPT_COLUMNS, FIRST_SCHEMA } from './first-schema.ts';
 
 /** Appended by rowid: computing a per-run number before each insert cost four times the insert. */
 const APPENDED = ['run_event', 'run_log']
@@ -54,13 +54,7 @@ const IN_FLIGHT_AND_TIMES = `
   alter table step add column waiting_at integer;
   alter table attempt rename to attempt_1;
   create table attempt (
-    run_seq integer not null,
-    job_key text not null,
-    idx integer not null,
-    attempt integer not null,
-    status text not null,
-    error_class text,
-    error text,
+    ${ATTEMPT_COLUMNS},
     queued_at integer,
     started_at integer,
     waiting_at integer,

@@ -3,13 +3,12 @@ import type { Logger } from '../../../kit/telemetry/logger.ts';
 import type { DefinitionRecord, WorkflowStore } from '../../ports/index.ts';
 import { openDatabase } from '../database.ts';
 import { sqliteBoots } from './boots.ts';
-import { workflowKeys } from './keys.ts';
-import { sqliteRunQueue } from './queue.ts';
 import { sqliteRetention } from './retention.ts';
-import { workflowRows } from './rows.ts';
+import { sqliteRunQueue } from './run-queue.ts';
 import { sqliteRuns } from './runs.ts';
 import { sqliteSchedules } from './schedules.ts';
 import { WORKFLOW_MIGRATIONS } from './schema.ts';
+import { workflowTables } from './tables.ts';
 
 export const WORKFLOW_FILE = 'workflow.db';
 
@@ -25,15 +24,14 @@ export async function sqliteWorkflowStore(options: {
     logger: options.logger,
     syncBeside: true,
   });
-  const rows = workflowRows(db);
-  const keys = workflowKeys(db, rows);
+  const tables = workflowTables(db);
   const definition = db.prepare<[{ hash: string }], DefinitionRecord>(
     'select hash, workflow_id as workflowId, body from definition where hash = :hash',
   );
   return {
-    runs: sqliteRuns(db, rows, keys),
-    queue: sqliteRunQueue(db, rows, keys),
-    boots: sqliteBoots(db, rows, keys),
+    runs: sqliteRuns(tables),
+    queue: sqliteRunQueue(tables),
+    boots: sqliteBoots(tables),
     schedules: sqliteSchedules(db),
     definition: (hash) => db.read(() => definition.get({ hash })),
     ...sqliteRetention(db),

@@ -7,17 +7,18 @@ import { isBusy } from '../../store-error.ts';
 import { readRange } from '../journal/files.ts';
 import { readFrames } from '../journal/frame.ts';
 import { createApplier } from './apply.ts';
-import type {
-  ApplyReply,
-  BatchReply,
-  CommitterRequest,
-  CommitterStart,
-  Failure,
-  MarkerRange,
-  MarkersReply,
-  PackedUnit,
-  PackedValue,
-  Ready,
+import {
+  type ApplyReply,
+  type BatchReply,
+  type CommitterRequest,
+  type CommitterStart,
+  type Failure,
+  MARKER_DIGEST_BYTES,
+  type MarkerRange,
+  type MarkersReply,
+  type PackedUnit,
+  type PackedValue,
+  type Ready,
 } from './protocol.ts';
 
 /**
@@ -45,8 +46,6 @@ const prepared = new Map(
 sqlite.pragma(`busy_timeout = ${LOCK_TRY_MS}`);
 const { runBatch, runSeparately } = transactions(sqlite);
 const NOTHING: Result = [0, 0];
-/** Number of digest bytes that the marker index stores. */
-const MARKER_PREFIX_BYTES = 8;
 
 /** Retries while another process holds the lock, within the time limit. */
 function retryBusy<T>(work: () => T): T {
@@ -123,10 +122,10 @@ function markersOf({ after, until, limit }: MarkerRange): MarkersReply {
   try {
     const rows = retryBusy(() => readMarkers.all(after, until, limit));
     const ids = new Float64Array(rows.length);
-    const digests = new Uint8Array(rows.length * MARKER_PREFIX_BYTES);
+    const digests = new Uint8Array(rows.length * MARKER_DIGEST_BYTES);
     for (const [place, [id, digest]] of rows.entries()) {
       ids[place] = id;
-      digests.set(digest.subarray(0, MARKER_PREFIX_BYTES), place * MARKER_PREFIX_BYTES);
+      digests.set(digest.subarray(0, MARKER_DIGEST_BYTES), place * MARKER_DIGEST_BYTES);
     }
     return { ids, digests };
   } catch (error) {

@@ -51,6 +51,9 @@ export interface MarkerRange {
   limit: number;
 }
 
+/** Number of digest bytes that the in-memory marker index stores. */
+export const MARKER_DIGEST_BYTES = 8;
+
 /** Markers ordered by id, each with the first 64 bits of its digest. The reply is empty when none are left. */
 export interface MarkersReply {
   ids: Float64Array<ArrayBuffer>;

@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { DeliveryCursor } from '../../../ports/index.ts';
 import type { Database } from '../../database.ts';
+import { compareNewest, type WalkFilter } from './list-walk.ts';
 import type { DeliveryFacts, DeliveryRows } from './rows.ts';
-import { compareNewest, type WalkFilter } from './walk.ts';
 
 /** Rows scanned per event-loop turn, with and without reading bodies: some milliseconds each. */
 export const SEARCHED_ROWS = 250;

@@ -2,9 +2,9 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { DeliveryCursor } from '../../../ports/index.ts';
 import type { Database } from '../../database.ts';
 import type { TextCandidates } from '../text-index/search.ts';
+import { compareNewest, type WalkFilter } from './list-walk.ts';
 import { containing, matches, type RowScan, type ScanOptions } from './row-scan.ts';
 import type { DeliveryRows } from './rows.ts';
-import { compareNewest, type WalkFilter } from './walk.ts';
 
 /** Number of candidates whose text is compared in one query. */
 const VERIFIED_ROWS = 64;

@@ -1,6 +1,6 @@
 import type { DeliveryCursor, DeliveryFilter } from '../../../ports/index.ts';
 import type { Database } from '../../database.ts';
-import { compareNewest } from '../deliveries/walk.ts';
+import { compareNewest } from '../deliveries/list-walk.ts';
 import { decodeDocs, factBucket, OPEN_BUCKET, trigramsOf } from './buckets.ts';
 
 export interface SegmentRange {

@@ -1,10 +1,10 @@
 import { rmSync } from 'node:fs';
-import { getPriority, setPriority } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { workerData } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
 import { type Database, openDatabase } from '../../database.ts';
+import { lowerThreadPriority } from '../../thread-priority.ts';
 import { IS_OPEN } from '../deliveries/statements.ts';
 import { SEGMENT_DOCS } from './buckets.ts';
 import { type BuiltSegment, segmentBuilder } from './build.ts';
@@ -13,21 +13,10 @@ import { TEXT_INDEX_FILE, TEXT_INDEX_MIGRATIONS } from './schema.ts';
 
 /** Worker that indexes deliveries; it ends when no work is left. */
 
-const NICENESS = 10;
 /** Bytes that a posting takes in addition to its list: its key and the page overhead. */
 const POSTING_BYTES = 12;
 const { dataDir, stop } = workerData as TextIndexStart;
 const isStopped = (): boolean => Atomics.load(stop, 0) !== 0;
-
-/** Lowers the thread's priority on Linux. On other systems this would change the priority of the whole process. */
-function lowerPriority(): void {
-  if (process.platform !== 'linux') return;
-  try {
-    if (getPriority(0) < NICENESS) setPriority(0, NICENESS);
-  } catch {
-    // Some sandboxes forbid it; the thread then keeps its priority.
-  }
-}
 
 async function openIndex(): Promise<Database> {
   const file = join(dataDir, TEXT_INDEX_FILE);
@@ -110,7 +99,7 @@ async function run(inbox: Sqlite.Database, db: Database): Promise<void> {
   }
 }
 
-lowerPriority();
+lowerThreadPriority();
 const inbox = new Sqlite(join(dataDir, 'svc.db'), { readonly: true, timeout: 5000 });
 const db = await openIndex();
 try {

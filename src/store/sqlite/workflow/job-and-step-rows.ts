@@ -1,6 +1,6 @@
 import type { AttemptRecord, JobRecord, StepRecord } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
-import type { WorkflowValues } from './values.ts';
+import type { WorkflowValues } from './large-values.ts';
 
 type Seq = { seq: number };
 

@@ -6,7 +6,7 @@ import { silentLogger } from '../../../../../src/kit/telemetry/logger.ts';
 import { manualClock } from '../../../../../src/kit/time/clock.ts';
 import { days } from '../../../../../src/kit/time/duration.ts';
 import { type Database, openDatabase } from '../../../../../src/store/sqlite/index.ts';
-import { createMarkerIndex } from '../../../../../src/store/sqlite/svc/markers/marker-index.ts';
+import { createMarkerIndex } from '../../../../../src/store/sqlite/svc/idempotency-markers/marker-index.ts';
 import { GATEWAY_MIGRATIONS } from '../../../../../src/store/sqlite/svc/schema.ts';
 import { sqliteWebhookInbox } from '../../../../../src/store/sqlite/svc/webhook-inbox.ts';
 import { tempDir } from '../../../../support/daemon.ts';

@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import { MARKER_DIGEST_BYTES } from '../committer/protocol.ts';
 import { SQL } from '../deliveries/statements.ts';
 import type { InboxLog } from '../inbox-log.ts';
 import type { MarkerIndex } from './marker-index.ts';
@@ -8,7 +9,6 @@ import type { MarkerIndex } from './marker-index.ts';
 const LOADED_ROWS = 5000;
 /** Id range per transaction that releases claims of a dead process. */
 const RELEASED_IDS = 20_000;
-const DIGEST_PREFIX_BYTES = 8;
 
 export interface MarkerLoad {
   /**
@@ -34,8 +34,8 @@ export function startMarkerLoad(
     while (!isClosed) {
       const { ids, digests } = await log.markers({ after: loadedUntil, until, limit: LOADED_ROWS });
       for (const [place, id] of ids.entries()) {
-        const at = place * DIGEST_PREFIX_BYTES;
-        index.add(digests.subarray(at, at + DIGEST_PREFIX_BYTES), id);
+        const at = place * MARKER_DIGEST_BYTES;
+        index.add(digests.subarray(at, at + MARKER_DIGEST_BYTES), id);
       }
       isLoaded = ids.length < LOADED_ROWS;
       if (isLoaded) return;

@@ -2,10 +2,10 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { DeliveryCursor, DeliveryFilter, DeliveryPage, DeliveryRecord } from '../../../ports/index.ts';
 import type { Database } from '../../database.ts';
 import type { TextIndex } from '../text-index/text-index.ts';
+import { compareNewest, type DeliveryWalks, deliveryWalks, type WalkFilter } from './list-walk.ts';
 import { containing, RowScan, SEARCHED_ROWS } from './row-scan.ts';
 import type { DeliveryRows } from './rows.ts';
 import { TextSearch } from './text-search.ts';
-import { compareNewest, type DeliveryWalks, deliveryWalks, type WalkFilter } from './walk.ts';
 
 export interface ListOptions extends DeliveryFilter {
   limit: number;

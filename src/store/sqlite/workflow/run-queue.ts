@@ -1,10 +1,9 @@
 import type { RunStatus } from '../../../contracts/index.ts';
 import type { RunQueue, SuspectLimit } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
-import { BLAMED, PARKED, STUCK } from './conditions.ts';
-import type { WorkflowKeys } from './keys.ts';
-import type { WorkflowRows } from './rows.ts';
+import { BLAMED, STUCK } from './conditions.ts';
 import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
+import type { WorkflowTables } from './tables.ts';
 
 /** Limit that treats no run as a suspect. */
 const NO_SUSPECTS: SuspectLimit = { crashes: Number.MAX_SAFE_INTEGER, killsPerCrash: 1 };
@@ -12,7 +11,8 @@ const NO_SUSPECTS: SuspectLimit = { crashes: Number.MAX_SAFE_INTEGER, killsPerCr
 const WEIGHT = 'crashes + kills / :killsPerCrash';
 
 /** Queue of runs to claim next. It uses partial indexes over the few unfinished runs. */
-export function sqliteRunQueue(db: Database, rows: WorkflowRows, keys: WorkflowKeys): RunQueue {
+export function sqliteRunQueue(tables: WorkflowTables): RunQueue {
+  const { db, rows } = tables;
   const sql = statements(db);
   return {
     tenants: () => db.read(() => sql.tenants.all()),
@@ -33,9 +33,9 @@ export function sqliteRunQueue(db: Database, rows: WorkflowRows, keys: WorkflowK
         const row = sql.nextSuspect.get({ now, except: JSON.stringify(except), ...suspects });
         return row && rows.recordOf(row);
       }),
-    release: (seq, release) => db.write(() => releaseRun(seq, release, { sql, rows, keys })),
+    release: (seq, release) => db.write(() => releaseRun(seq, release, sql, tables)),
     async wake(id, at) {
-      await db.write(() => sql.wake.run({ id, at }));
+      await db.write(() => rows.wake(id, at));
     },
     async wakeForPlugins(at) {
       await db.write(() => sql.wakeForPlugins.run({ at }));
@@ -47,7 +47,8 @@ export function sqliteRunQueue(db: Database, rows: WorkflowRows, keys: WorkflowK
 function releaseRun(
   seq: number,
   { at, strategy, refused }: Parameters<RunQueue['release']>[1],
-  { sql, rows, keys }: { sql: ReturnType<typeof statements>; rows: WorkflowRows; keys: WorkflowKeys },
+  sql: ReturnType<typeof statements>,
+  { rows, keys }: WorkflowTables,
 ): Awaited<ReturnType<RunQueue['release']>> {
   const row = sql.bySeq.get({ seq });
   if (row?.status !== 'queued' || row.reason !== 'scheduled') return undefined;
@@ -114,9 +115,6 @@ function statements(db: Database) {
     ),
     refuse: db.prepare<[{ seq: number; at: number; status: RunStatus; error: string }]>(`
     update run set status = :status, wake_at = null, reason = null, error = :error, finished_at = :at where seq = :seq`),
-    wake: db.prepare<[{ id: string; at: number }]>(
-      `update run set wake_at = :at where id = :id and ${PARKED}`,
-    ),
     wakeForPlugins: db.prepare<[{ at: number }]>(
       `update run set wake_at = :at where ${STUCK} and fence is null and reason = 'plugin'`,
     ),

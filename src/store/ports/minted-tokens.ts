@@ -1,0 +1,21 @@
+/** A token that an administrator issued manually. */
+export interface MintedTokenRecord {
+  jti: string;
+  hostId: string;
+  namespaceId: string;
+  createdBy: string;
+  createdAt: number;
+  expiresAt: number;
+  revokedAt: number | null;
+}
+
+export interface MintedTokenStore {
+  add(token: MintedTokenRecord): Promise<void>;
+  find(jti: string): Promise<MintedTokenRecord | undefined>;
+  /** Returns unexpired tokens, newest first. Without a namespace, returns those of all namespaces. */
+  list(
+    namespaceId: string | undefined,
+    options: { now: number; limit: number; before?: string },
+  ): Promise<MintedTokenRecord[]>;
+  prune(expiredBefore: number): Promise<number>;
+}
