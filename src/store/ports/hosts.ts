@@ -1,20 +1,20 @@
 import type { ClientRecord } from './clients.ts';
 import type { JsonValue } from './key-value.ts';
 
-/** A machine that runs plugin handlers. Times in epoch ms. @spec Host agent registration */
+/** A machine that runs plugin handlers. Times are in epoch ms. @spec Host agent registration */
 export interface HostRecord {
   hostId: string;
   clientId: string;
   namespaceId: string;
   name: string;
-  /** x25519 public key, encoded as base64. */
+  /** The host's x25519 public key, encoded as base64. */
   publicKey: string;
   capabilities: string[];
   labels: Record<string, string>;
   metadata: Record<string, JsonValue>;
   createdAt: number;
   revokedAt: number | null;
-  /** Id of the connected socket's session; null while offline. */
+  /** Id of the current connection's session, or null while the host is offline. */
   sessionId: string | null;
   connectedAt: number | null;
   lastSeenAt: number | null;
@@ -24,12 +24,12 @@ export interface HostStore {
   /** Writes the host and its login client in one transaction. */
   register(host: HostRecord, client: ClientRecord): Promise<void>;
   find(hostId: string): Promise<HostRecord | undefined>;
-  /** Returns hosts ordered by id; without a namespace, those of all namespaces. */
+  /** Returns hosts ordered by id. Without a namespace, the hosts of all namespaces are returned. */
   list(namespaceId: string | undefined, options: { limit: number; after?: string }): Promise<HostRecord[]>;
   /** Records a new session, which replaces the previous one. */
   connect(hostId: string, sessionId: string, now: number): Promise<void>;
-  /** Records the time of a heartbeat, if the session is still the host's current one. */
+  /** Records the time of a heartbeat. Heartbeats of a replaced session are ignored. */
   seen(hostId: string, sessionId: string, now: number): Promise<void>;
-  /** Ends the given session. A late close of a replaced session changes nothing. */
+  /** Ends the session. A session that was already replaced is ignored, because its socket may close late. */
   disconnect(hostId: string, sessionId: string, now: number): Promise<void>;
 }

@@ -24,7 +24,7 @@ export * from './workflow.ts';
 export * from './workflow-records.ts';
 export * from './workflow-runs.ts';
 
-/** The gateway's stores: in SQLite, the file `svc.db`. */
+/** The gateway's stores. In SQLite, all of them are in the file `svc.db`. */
 export interface GatewayStore {
   cache: KeyValueStore;
   secrets: WebhookSecretStore;
@@ -34,15 +34,14 @@ export interface GatewayStore {
   hosts: HostStore;
   mintedTokens: MintedTokenStore;
   revocations: RevocationStore;
-  /** Flushes queued writes, then closes the file. */
+  /** Writes everything that is still queued, then closes the store. */
   close(): Promise<void>;
 }
 
-/** The state service's stores: in SQLite, the file `state.db`. */
+/** The state service's stores. In SQLite, all of them are in the file `state.db`. */
 export interface StateStore {
   entries: KeyValueStore;
-  /** Opens the object store, kept as files in the data folder, with `quotaBytes` per scope. Call it once. */
+  /** Opens the object store, in which each scope may use `quotaBytes`. Must be called only once. */
   openObjects(options: { quotaBytes: number; random: Random }): ObjectStore;
-  /** Flushes queued writes, then closes the file. */
   close(): Promise<void>;
 }

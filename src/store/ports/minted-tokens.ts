@@ -12,7 +12,7 @@ export interface MintedTokenRecord {
 export interface MintedTokenStore {
   add(token: MintedTokenRecord): Promise<void>;
   find(jti: string): Promise<MintedTokenRecord | undefined>;
-  /** Returns unexpired tokens, newest first. Without a namespace, returns those of all namespaces. */
+  /** Returns unexpired tokens, newest first. Without a namespace, the tokens of all namespaces are returned. */
   list(
     namespaceId: string | undefined,
     options: { now: number; limit: number; before?: string },

@@ -1,11 +1,11 @@
-/** One refresh token, stored as a hash. A family holds all tokens that descend from one login. */
+/** A refresh token, of which only the hash is stored. All tokens that descend from one login form a family. */
 export interface RefreshTokenRecord {
   tokenHash: string;
   familyId: string;
   clientId: string;
   createdAt: number;
   expiresAt: number;
-  /** When the token was exchanged; null while unspent. */
+  /** When the token was exchanged for a new one, or null if it is still unused. */
   spentAt: number | null;
 }
 
@@ -15,11 +15,11 @@ export interface RefreshTokenStore {
   add(token: RefreshTokenRecord): Promise<void>;
   find(tokenHash: string): Promise<RefreshTokenRecord | undefined>;
   /**
-   * Atomically replaces the old token. A second caller within `graceMs` also gets a new token (`repeated`), since the
-   * first reply may have been lost; later callers get `reused`. `unknown`: expired or revoked.
+   * Atomically replaces a token. A second caller within `graceMs` also gets a new token (`repeated`), since the first
+   * reply may have been lost. Later callers get `reused`; an expired or revoked token gives `unknown`.
    */
   rotate(tokenHash: string, next: RefreshTokenRecord, now: number, graceMs: number): Promise<RotationOutcome>;
-  /** Revokes all tokens that descend from one login; returns their number. */
+  /** Revokes all tokens that descend from one login. Returns their number. */
   revokeFamily(familyId: string): Promise<number>;
   revokeClient(clientId: string): Promise<number>;
   prune(expiredBefore: number): Promise<number>;

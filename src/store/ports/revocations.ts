@@ -1,23 +1,28 @@
-/** A revoked host (with all its tokens) or a single revoked token. Times in epoch ms. */
+/** A revoked token, or a revoked host together with all its tokens. Times are in epoch ms. */
 export interface Revocation {
-  /** Increases with each revocation, so that a process can read only revocations it has not seen. */
+  /**
+   * Number that increases with each revocation. Readers use it to fetch only the revocations that they have not seen.
+   */
   sequence: number;
   kind: 'host' | 'token';
-  /** The host's id, or the token's `jti`. */
+  /** Id of the host, or `jti` claim of the token. */
   subject: string;
-  /** When the token expires by itself; null for hosts, whose ids are never reused. */
+  /** When the token expires by itself. It is null for hosts, because their ids are never reused. */
   expiresAt: number | null;
 }
 
 export interface RevocationStore {
   /**
-   * Revokes a host in one transaction: its record, every client with that id, their refresh tokens and all
-   * tokens that name it. Returns false when it was already revoked.
+   * Revokes a host together with its clients, refresh tokens and minted tokens, in one transaction. Returns false when
+   * the host was already revoked.
    */
   revokeHost(hostId: string, now: number): Promise<boolean>;
-  /** Revokes one token until it expires by itself. Returns false when it was already revoked. */
+  /**
+   * Records the revocation until `expiresAt`, when the token expires by itself. Returns false when the token was
+   * already revoked.
+   */
   revokeToken(jti: string, expiresAt: number, now: number): Promise<boolean>;
-  /** Returns revocations whose number is above `sequence`, in ascending order. */
+  /** Returns at most `limit` revocations above the sequence number, in ascending order. */
   since(sequence: number, limit: number): Promise<Revocation[]>;
   prune(expiredBefore: number): Promise<number>;
 }

@@ -1,37 +1,36 @@
 import type { AnalyticsEvent, LogRecord } from '../../contracts/index.ts';
 import type { LogLevel } from '../../kit/telemetry/logger.ts';
 
-/** A log record with the id of its run, taken from `meta.runId`. */
+/** A log record to be stored. The id of its run comes from `meta.runId`. */
 export interface KeptLog extends LogRecord {
   runId?: string;
 }
 
-/** An event to be stored. */
+/** An analytics event to be stored. Times are in epoch ms. */
 export interface KeptEvent {
   event: Omit<AnalyticsEvent, 'ts' | 'ingestTs' | 'schema'>;
-  /** Time of the event in epoch ms. */
   ts: number;
   ingestTs: number;
   tenantId: string | null;
   /** Number of occurrences that an aggregated event represents. */
   occurrences: number;
-  /** When false, the event is counted in the totals but not stored. */
+  /** When false, the event is added to the counts but not stored itself. */
   keep: boolean;
 }
 
-/** Time range in epoch ms: `from` inclusive, `to` exclusive. */
+/** Time range in epoch ms. `from` is inclusive, `to` is exclusive. */
 export interface TimeRange {
   from?: number;
   to?: number;
 }
 
 export interface LogFilter extends TimeRange {
-  /** Lowest level to return; higher levels are included. */
+  /** Minimum level of the returned records. */
   level?: LogLevel;
   services?: readonly string[];
   requestId?: string;
   traceId?: string;
-  /** When undefined, records of all tenants and records without a tenant match. */
+  /** When undefined, records of all tenants match, as well as records without a tenant. */
   tenantId?: string;
   pluginId?: string;
   runId?: string;
@@ -41,7 +40,7 @@ export interface LogFilter extends TimeRange {
 export interface EventFilter extends TimeRange {
   type?: string;
   source?: string;
-  /** When undefined, events of all tenants and events without a tenant match. */
+  /** When undefined, events of all tenants match, as well as events without a tenant. */
   tenantId?: string;
 }
 
@@ -66,13 +65,15 @@ export interface EventTotals {
 }
 
 export interface EventDay {
-  /** UTC day, such as `2030-01-31`. */
+  /** Day in UTC, such as `2030-01-31`. */
   date: string;
   total: number;
   byType: Record<string, number>;
 }
 
-/** Number of records that exceeded the ingest rate in one minute, for one service and tenant. */
+/**
+ * Number of records of one service and tenant that were dropped in one minute, because they exceeded the ingest rate.
+ */
 export interface DroppedLines {
   kind: 'logs' | 'events';
   service: string;
@@ -83,34 +84,33 @@ export interface DroppedLines {
   count: number;
 }
 
-/** Number of dropped records that a filter's services, tenant and time range match. */
+/** Number of dropped log records and events that a filter's services, tenant and time range match. */
 export interface DroppedCounts extends Record<DroppedLines['kind'], number> {
   /**
-   * Dropped records of the filter's services and minutes whose tenant is unknown. The counts of a tenant exclude
-   * them; the overall counts include them.
+   * Dropped records of unknown tenants. They are included in the overall counts, but not in the counts of a single
+   * tenant.
    */
   unattributed: number;
 }
 
-/** Numbers of received and dropped records since the file was created. */
+/** Numbers of stored and dropped records by counter name, since the file was created. */
 export type TelemetryCounts = Record<string, number>;
 
-/** Queries on stored telemetry. */
 export interface TelemetryQueries {
-  /** Returns matching log records, newest first. `total` stops counting at 10,000. */
+  /** Returns matching log records, newest first. `total` is at most 10,000, because counting stops there. */
   logs(
     filter: LogFilter,
     paging: Paging,
   ): Promise<{ items: LogRecord[]; total: number; dropped: DroppedCounts }>;
-  /** Returns records after the given id in arrival order, oldest first. */
+  /** Returns the records that arrived after the record with the id `after`, oldest first. */
   logsAfter(filter: LogFilter, after: number, limit: number): Promise<NumberedLog[]>;
-  /** Returns the latest `limit` records, oldest first, and the cursor to continue from. */
+  /** Returns the latest `limit` records, oldest first. `after` is the cursor from which `logsAfter` continues. */
   latestLogs(filter: LogFilter, limit: number): Promise<{ items: NumberedLog[]; after: number }>;
   /** Returns matching events, newest first. */
   events(filter: EventFilter, paging: Paging): Promise<{ items: AnalyticsEvent[]; total: number }>;
-  /** Returns events after the given id in arrival order, oldest first. */
+  /** Returns the events that arrived after the event with the id `after`, oldest first. */
   eventsAfter(filter: EventFilter, after: number, limit: number): Promise<NumberedEvent[]>;
-  /** Returns the latest `limit` events, oldest first, and the cursor to continue from. */
+  /** Returns the latest `limit` events, oldest first. `after` is the cursor from which `eventsAfter` continues. */
   latestEvents(filter: EventFilter, limit: number): Promise<{ items: NumberedEvent[]; after: number }>;
   stats(filter: EventFilter): Promise<EventTotals>;
   daily(filter: EventFilter): Promise<EventDay[]>;
@@ -118,24 +118,25 @@ export interface TelemetryQueries {
 }
 
 export interface TelemetryLimits {
-  /** Log records older than this time (epoch ms) are deleted. */
+  /** Log records from before this time are deleted, in epoch ms. */
   logsBefore: number;
   eventsBefore: number;
   maxBytes: number;
 }
 
 /**
- * Log records and analytics events: in SQLite, the file `telemetry.db`. A crash may lose the last second.
+ * Store of log records and analytics events. In SQLite, it is the file `telemetry.db`. A crash may lose the last
+ * second.
  */
 export interface TelemetryStore extends TelemetryQueries {
-  /** Writes records, events and counter increments in one transaction. */
+  /** Writes a batch in one transaction. */
   append(batch: {
     logs: KeptLog[];
     events: KeptEvent[];
     counts: TelemetryCounts;
     dropped?: readonly DroppedLines[];
   }): Promise<void>;
-  /** Deletes one batch of expired or excess records; returns false when none was left. */
+  /** Deletes some of the expired or excess records. Returns false when none are left. */
   prune(limits: TelemetryLimits): Promise<boolean>;
   close(): Promise<void>;
 }

@@ -1,6 +1,5 @@
 import type { VectorMetadata } from '../../contracts/index.ts';
 
-/** Identifies a collection by tenant, namespace and name. */
 export interface CollectionKey {
   tenant: string;
   namespace: string;
@@ -23,20 +22,22 @@ export interface VectorQuery {
 
 export interface VectorHit {
   id: string;
-  /** Cosine similarity of the vector to the query. */
+  /** Cosine similarity of the vector and the query, from -1 to 1. */
   score: number;
   metadata: VectorMetadata;
 }
 
 /**
- * Vectors by collection; the first vector of a collection sets its dimensions. A write is atomic, and durable
- * when its promise settles. Throws VALIDATION_ERROR for other dimensions and for zero vectors, STORE_ERROR
- * otherwise.
+ * Vectors by collection. A collection's first vector sets its dimensions; other dimensions and zero vectors cause
+ * VALIDATION_ERROR. A write is atomic, and durable when its promise settles.
  */
 export interface VectorStore {
-  /** Throws QUOTA_EXCEEDED when all collections of the tenant and namespace would exceed `maxVectors` together. */
+  /**
+   * Returns the number of written vectors. Throws QUOTA_EXCEEDED when the tenant's collections in this namespace would
+   * hold more than `maxVectors` together.
+   */
   upsert(key: CollectionKey, items: VectorRecord[], maxVectors: number): Promise<number>;
-  /** Returns the nearest vectors first, or nothing when the collection does not exist. */
+  /** Returns the nearest vectors first. A missing collection gives an empty list. */
   search(key: CollectionKey, query: VectorQuery): Promise<VectorHit[]>;
   /** Returns the number of deleted vectors. An empty collection accepts vectors of other dimensions again. */
   delete(key: CollectionKey, ids: string[]): Promise<number>;

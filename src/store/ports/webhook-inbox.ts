@@ -1,7 +1,7 @@
 import type { DeliveryStatus } from '../../contracts/index.ts';
 import type { MaybePromise } from '../../kit/data/maybe-promise.ts';
 
-/** A received delivery, before it is stored. Times in epoch ms. */
+/** A received delivery that is not stored yet. Times are in epoch ms. */
 export interface NewDelivery {
   webhookId: string;
   namespaceId: string;
@@ -9,45 +9,44 @@ export interface NewDelivery {
   event: string;
   instanceId: string;
   receivedAt: number;
-  /** The caller's IP address. */
+  /** IP address of the sender. */
   source: string;
   requestId: string;
   traceId: string;
   /** Request headers as JSON, with secrets masked. */
   headers: string;
   body: Uint8Array | null;
-  /** Size of the body as received, whether or not it is stored. */
+  /** Size of the received body, even if the body itself is not stored. */
   bodyBytes: number;
   mode: 'sync' | 'async';
-  /** What created the delivery: a sender's request, an operator's sample or a replay. */
+  /** What created the delivery: the request of a sender, a sample sent by an operator, or a replay. */
   origin: 'sender' | 'sample' | 'replay';
-  /** Id of the delivery that this delivery replays. */
+  /** Id of the earlier delivery that this one replays. */
   replayOf: string | null;
-  /** Deliveries of one endpoint with the same key run one after another. */
+  /** Deliveries of one endpoint with the same order key run one after another. */
   orderKey: string | null;
 }
 
-/** A stored delivery. */
 export interface DeliveryRecord extends NewDelivery {
-  /** Write order over all namespaces, used as the cursor of lists and streams. */
+  /** Number in the order of writing, over all namespaces. Lists and streams use it as their cursor. */
   position: number;
   status: DeliveryStatus;
   httpStatus: number | null;
-  /** Results of the pipeline's steps, serialized by the webhook domain. */
+  /** Results of the steps of the receive pipeline, in a text format that the gateway defines. */
   steps: string;
-  /** The handler's CommandResult or the failure, as JSON; null until the delivery has finished. */
+  /** The handler's result or the failure as JSON, or null until the delivery has finished. */
   outcome: string | null;
   durationMs: number | null;
   attempts: number;
-  /** When a `retrying` delivery is attempted again. */
+  /** When a delivery with the status `retrying` runs again. */
   nextAttemptAt: number | null;
-  /** Id of the latest replay of this delivery. */
+  /** Id of the latest delivery that replays this one. */
   replayedBy: string | null;
-  /** Digest of the idempotency marker that this delivery claimed. A successful replay completes that marker. */
+  /** Digest of the idempotency marker that this delivery claimed. A successful replay sets that marker to `done`. */
   marker: Uint8Array | null;
 }
 
-/** Outcome of one run of a delivery. */
+/** Outcome of running a delivery once. */
 export interface DeliveryEnd {
   status: DeliveryStatus;
   httpStatus: number;
@@ -55,51 +54,54 @@ export interface DeliveryEnd {
   steps: string;
   outcome: string | null;
   durationMs: number;
-  /** Time of the next attempt. Set only with the status `retrying`. */
+  /** When the delivery runs again. Only deliveries with the status `retrying` have this time. */
   nextAttemptAt?: number | null;
 }
 
 /**
- * The dedupe marker of a delivery id. `pending` belongs to a running sync delivery and expires with its
- * lease, so a gateway crash does not block the id for 7 days; `done` lasts the idempotency window.
+ * State of the idempotency marker of a delivery id. A running sync delivery holds a `pending` marker, which expires
+ * with its lease, so that a crash does not block the id for 7 days.
  */
 export type MarkerState = 'pending' | 'done';
 
 export interface MarkerClaim {
   key: string;
-  /** When the claim expires, whether it is `pending` (sync) or `done` (async). */
+  /** Expiry time of the marker: the lease of a `pending` marker, or the end of the idempotency window. */
   expiresAt: number;
 }
 
-/** `begun` when the caller owns the delivery. Otherwise the state of the marker that another delivery claimed first. */
+/** `begun` if the caller may run the delivery, otherwise the state of the marker that another delivery has claimed. */
 export type ClaimResult = 'begun' | MarkerState;
 
-/** Filter of a list or bulk replay; all given fields must match. */
+/** Filter of lists and bulk replays. A delivery must match all given fields. */
 export interface DeliveryFilter {
   status?: readonly DeliveryStatus[] | undefined;
   pluginId?: string | undefined;
   event?: string | undefined;
-  /** Matches deliveries received at or after this time. */
+  /** Earliest receive time of the matching deliveries. */
   since?: number | undefined;
-  /** Matches deliveries whose body, outcome, source or ids contain this text. */
+  /** Text that must occur in the body, outcome, source or ids of matching deliveries. */
   search?: string | undefined;
 }
 
-/** List cursor, which orders deliveries by receive time and then by write order. */
+/** Cursor of a list that is ordered by receive time, then by write order. */
 export type DeliveryCursor = Pick<DeliveryRecord, 'receivedAt' | 'position'>;
 
 export interface DeliveryPage {
   items: DeliveryRecord[];
-  /** Cursor of the next page; null on the last page. */
+  /** Cursor of the next page, or null on the last page. */
   next: DeliveryCursor | null;
 }
 
 /**
- * Deliveries and their idempotency markers, in one store because one transaction writes both. @spec Webhook
- * delivery
+ * Store of deliveries and their idempotency markers. They share a store because one transaction writes both. @spec
+ * Webhook delivery
  */
 export interface WebhookInbox {
-  /** Returns the state of an unexpired marker without claiming it. Synchronous when the answer is in memory. */
+  /**
+   * Returns the state of an unexpired marker without claiming it. The result is synchronous if memory alone answers the
+   * lookup.
+   */
   seen(markerKey: string, now: number): MaybePromise<MarkerState | undefined>;
   /**
    * Claims the marker of a sync delivery as `pending` and writes the delivery as `running` in one transaction.
@@ -112,40 +114,40 @@ export interface WebhookInbox {
    */
   accept(delivery: NewDelivery, marker: MarkerClaim | undefined, steps: string): Promise<ClaimResult>;
   /**
-   * Ends a run and counts it as an attempt. With `marker`, success keeps it `done` until `expiresAt`; failure
-   * (`expiresAt` null) deletes it, unless another delivery claimed it, so that a redelivery runs.
+   * Ends a run and counts it as an attempt. A given `marker` becomes `done` until `expiresAt`; with `expiresAt` null it
+   * is deleted, so that a redelivery runs again.
    */
   finish(
     webhookId: string,
     end: DeliveryEnd,
     marker?: { key: string; expiresAt: number | null },
   ): Promise<void>;
-  /** Accepts a copy of `original` regardless of its marker, and links the copy in the original. */
+  /** Accepts a copy of `original` even if its marker is claimed, and records the copy's id in `original`. */
   replay(delivery: NewDelivery, steps: string, original: DeliveryRecord): Promise<void>;
   /**
-   * Marks the original's marker as `done` after a successful replay, so that a redelivery by the sender is a
+   * Sets the original's marker to `done` after a successful replay, so that a redelivery by the sender counts as a
    * duplicate.
    */
   settleMarker(marker: Uint8Array, expiresAt: number): Promise<void>;
-  /** Returns whether the marker with this digest is `done`. */
+  /** Returns true when the marker with this digest is `done`. */
   isSettled(marker: Uint8Array, now: number): Promise<boolean>;
   /**
-   * Records a delivery that was answered without a handler (refused, challenge, duplicate). Never throws and never
-   * delays the response; a crash may lose the record.
+   * Records a delivery that was answered without a handler: a refused one, a challenge or a duplicate. Never throws or
+   * delays the response. A crash may lose the record.
    */
   note(delivery: NewDelivery, end: DeliveryEnd): void;
-  /** Returns accepted and retrying deliveries for the dispatcher, oldest first. */
+  /** Returns `accepted` and `retrying` deliveries in write order, for the dispatcher. */
   unfinished(limit: number, afterPosition?: number): Promise<DeliveryRecord[]>;
   /**
    * Marks sync deliveries that another process left `running` as interrupted, and releases their markers. `which`
    * limits this to deliveries received until `receivedUntil` (epoch ms), except the given ids.
    */
   interrupt(which?: { receivedUntil: number; except: readonly string[] }): Promise<number>;
-  /** Returns the delivery with its body, unless the body was pruned. */
+  /** Returns the delivery with its body, unless the body was deleted to free space. */
   find(webhookId: string): Promise<DeliveryRecord | undefined>;
   /**
-   * Returns deliveries newest first, or oldest first with `after`. `body` is always null because bodies are large;
-   * `find` returns the body.
+   * Returns deliveries newest first, or oldest first if `after` is given. Their `body` is always null, because bodies
+   * are large.
    */
   list(
     namespaceId: string,
@@ -155,26 +157,26 @@ export interface WebhookInbox {
       after?: DeliveryCursor | undefined;
     },
   ): Promise<DeliveryPage>;
-  /** Returns deliveries written after a position with their bodies, oldest first, for live streams. */
+  /** Returns deliveries that were written after a position, oldest first and with bodies. Live streams use it. */
   after(namespaceId: string, position: number, limit: number): Promise<DeliveryRecord[]>;
-  /** Returns the deliveries at these positions that have ended. */
+  /** Returns those of the deliveries at the given positions that have ended. */
   ended(namespaceId: string, positions: readonly number[]): Promise<DeliveryRecord[]>;
-  /** Returns the newest position, or 0 when there is no delivery. */
+  /** Returns the highest position, or 0 when there is no delivery. */
   latest(): Promise<number>;
   /**
-   * Deletes finished deliveries received before `receivedBefore` and expired markers, at most `limit` of
-   * each; returns the number of rows. Rows that are still being written may be missed.
+   * Deletes at most `limit` finished deliveries received before `receivedBefore`, and at most `limit` expired markers.
+   * Returns the number of deleted rows.
    */
   prune(options: { receivedBefore: number; now: number; limit: number }): Promise<number>;
   /**
-   * While the store exceeds `maxBytes`: deletes the oldest bodies, then the oldest records, at most `limit`,
-   * but no unfinished ones. Returns the number of rows; call it again until it returns 0.
+   * Frees space while the store exceeds `maxBytes`: deletes the oldest bodies first, then the oldest finished
+   * deliveries. Returns the number of changed rows; callers repeat the call until it is 0.
    */
   shrink(options: { maxBytes: number; limit: number }): Promise<number>;
-  /** Bytes of acknowledged deliveries that lists and searches do not show yet. */
+  /** Bytes of acknowledged deliveries that are not in the database yet, so that lists and searches do not show them. */
   readonly waitingBytes: number;
-  /** The error that keeps acknowledged deliveries from being moved into the database, if any. */
+  /** The error that prevents acknowledged deliveries from being moved into the database, if there is one. */
   readonly applyFailure: unknown;
-  /** Flushes the records buffered by `note`. */
+  /** Writes the records that `note` has buffered. */
   flush(): Promise<void>;
 }

@@ -1,52 +1,55 @@
 import type { PartStatus, RunEnding, RunStatus, RunTrigger, WaitReason } from '../../contracts/index.ts';
 
-/** Why a queued run does not run: no capacity, a later start time, or an occupied concurrency key. */
+/** Why a queued run does not start yet: no free capacity, a later start time, or an occupied concurrency key. */
 export type QueuedReason = 'capacity' | 'scheduled' | 'concurrency';
 
 /** Fields of a run that change after its start. */
 export interface RunProgress {
   status: RunStatus;
-  /** True when the run may be claimed. A run holds its concurrency key from then until it ends. */
+  /** True when the run may be claimed. From then until its end, the run occupies its concurrency key. */
   ready: boolean;
   /** Why the run is queued or waits. */
   reason: QueuedReason | WaitReason | null;
-  /** Queue order, highest first. The rank is the run's priority; interrupted runs rank above all others. */
+  /**
+   * Position in the queue, where the highest rank comes first. It is the run's priority; interrupted runs rank above
+   * all others.
+   */
   rank: number;
-  /** When the run must be checked again. All times here are epoch ms. */
+  /** When the run must be processed again. All times are in epoch ms. */
   wakeAt: number | null;
   deadlineAt: number | null;
-  /** Fence token of the run's owner: the number of a boot. */
+  /** Fence token of the run's owner, which is the number of a boot. */
   fence: number | null;
   resumeCount: number;
-  /** Interruptions of in-flight work since the last finished step. */
+  /** Number of service crashes while this run had work in flight, since its last finished step. */
   crashes: number;
-  /** Number of kills of the service from outside with work of this run in flight, since the last finished step. */
+  /** Number of times that the service was killed while this run had work in flight, since its last finished step. */
   kills: number;
-  /** True when an expression is evaluated or the workflow code is replayed, in addition to running steps. */
+  /** True while an expression is evaluated or workflow code is replayed. Running steps are not included. */
   inFlight: boolean;
-  /** The status that a run in `cancelling` ends with; kept after its end. */
+  /** Status that a `cancelling` run gets at its end. The value stays after the end. */
   ending: RunEnding | null;
-  /** Start of the clean-up's time limit, moved forward by each pause; null before the clean-up begins. */
+  /** Start of the clean-up's time limit, moved forward by the length of each pause. Null before the clean-up begins. */
   endingAt: number | null;
-  /** When the time limit of the clean-up was paused; null while it is not paused. */
+  /** When the time limit of the clean-up was paused, or null while it runs. */
   endingHeldAt: number | null;
   /** Output of the run as JSON. */
   output: string | null;
-  /** The run's error, as JSON of a RunError. */
+  /** Error of the run, a `RunError` as JSON. */
   error: string | null;
   startedAt: number | null;
   finishedAt: number | null;
 }
 
-/** A run; a background job is a run of one step. */
+/** A run of a workflow. A background job is stored as a run with one step. */
 export interface RunRecord extends RunProgress {
   /** Row number of the run, which increases with each new run. */
   seq: number;
-  /** Public id of the run. */
+  /** Id of the run in the API. */
   id: string;
   kind: 'workflow' | 'job';
   tenantId: string;
-  /** Id of the workflow; for a background job, the id of its handler. */
+  /** Id of the workflow. For a background job, it is the id of the handler. */
   workflowId: string;
   definitionHash: string;
   priority: number;
@@ -57,34 +60,37 @@ export interface RunRecord extends RunProgress {
   parentId: string | null;
   parentStep: string | null;
   rerunOf: string | null;
-  /** Nesting level: 0 for a run that a caller started, one more for each level of child runs. */
+  /** Nesting level. It is 0 for a run that a caller started, and increases by one for each level of child runs. */
   depth: number;
   hostId: string;
   requestId: string;
   traceId: string;
-  /** Id of the span that started the run. */
+  /** Id of the trace span that started the run. */
   parentSpanId: string | null;
-  /** JSON. */
+  /** Input of the run as JSON. */
   input: string;
   createdAt: number;
 }
 
 export interface JobRecord {
-  /** Job key: `build`, or `build:2` for the third combination of a matrix. */
+  /** Key of the job in its run: `build`, or `build:2` for the third combination of a matrix. */
   key: string;
-  /** Name of the job in the workflow definition. */
+  /** Id of the job in the workflow definition. */
   jobId: string;
   status: PartStatus;
-  /** Matrix values of the job as JSON; null without a matrix. */
+  /** Matrix values of the job as JSON, or null without a matrix. */
   matrix: string | null;
-  /** Outputs of the job as JSON; null until the job has ended. */
+  /** Outputs of the job as JSON, or null until the job has ended. */
   outputs: string | null;
   error: string | null;
   startedAt: number | null;
   finishedAt: number | null;
-  /** Status that the ending job gets, set when its run is cancelled, its own time limit passes or a sibling fails. */
+  /**
+   * Status that the job gets once its clean-up is over. It is set when the run is cancelled, the job times out or a
+   * sibling fails.
+   */
   ending: RunEnding | null;
-  /** Start of the job's clean-up time limit, with the same meaning as in RunProgress. */
+  /** Start of the time limit of the job's clean-up. RunProgress has the same two times for runs. */
   endingAt: number | null;
   endingHeldAt: number | null;
 }
@@ -93,7 +99,7 @@ export interface StepRecord {
   jobKey: string;
   /** Position of the step in its job. */
   index: number;
-  /** Definition of the step as JSON, for steps that were found by running workflow code. */
+  /** Definition of the step as JSON, if workflow code created the step. Null for steps of a workflow definition. */
   found: string | null;
   status: PartStatus;
   attempts: number;
@@ -101,7 +107,7 @@ export interface StepRecord {
   failures: number;
   output: string | null;
   error: string | null;
-  /** Wait condition of the step as JSON. */
+  /** Condition that the step waits for, as JSON. */
   wait: string | null;
   wakeAt: number | null;
   /** Evaluated idempotency key of the attempt in flight. */
@@ -109,16 +115,19 @@ export interface StepRecord {
   readyAt: number | null;
   /** When the first attempt of the step started to execute. */
   startedAt: number | null;
-  /** When the latest attempt was queued, started to execute, and started to wait. */
+  /**
+   * When the latest attempt was queued. The next two times say when it started to execute and when it started to wait.
+   */
   queuedAt: number | null;
   attemptAt: number | null;
   waitingAt: number | null;
   finishedAt: number | null;
-  /** Order in which finished steps of workflow code ended, starting at 1. A replay reports results in this order. */
+  /**
+   * Position among the finished steps of workflow code, starting at 1. A replay returns their results in this order.
+   */
   endOrder: number | null;
 }
 
-/** One finished attempt of a step. */
 export interface AttemptRecord {
   jobKey: string;
   index: number;
@@ -127,14 +136,14 @@ export interface AttemptRecord {
   errorClass: string | null;
   error: string | null;
   queuedAt: number | null;
-  /** When the attempt started to execute; null if it never did. */
+  /** When the attempt started to execute, or null if it never did. */
   startedAt: number | null;
   /** When the attempt started to wait for a time, a signal, an approval or a child run. */
   waitingAt: number | null;
   finishedAt: number;
 }
 
-/** A run event, with the field names of the API. */
+/** An event of a run, with the field names of the API. */
 export interface EventRecord {
   at: number;
   type: string;
@@ -151,23 +160,23 @@ export interface LogLineRecord {
   step?: string;
 }
 
-/** External input of a run, such as a signal. */
+/** Input that a run receives after its start, such as a signal. */
 export interface InboxRecord {
   n: number;
   kind: 'signal' | 'approval' | 'decision';
   /** Name of the signal or step that the input is for. */
   name: string;
-  /** Payload of the input as JSON. */
+  /** Content of the input as JSON. */
   payload: string;
   at: number;
-  /** Id of the step that consumed the input; null while the input is unused. */
+  /** Id of the step that consumed the input, or null while the input is unused. */
   takenBy: string | null;
 }
 
 export interface DefinitionRecord {
   hash: string;
   workflowId: string;
-  /** Workflow definition as JSON. */
+  /** The workflow definition as JSON. */
   body: string;
 }
 
@@ -179,7 +188,7 @@ export interface ScheduleRecord {
   timezone: string;
   overlap: 'skip' | 'queue' | 'allow';
   catchUp: 'none' | 'latest' | 'all';
-  /** JSON. */
+  /** Input of the scheduled runs as JSON. */
   input: string;
   paused: boolean;
   nextAt: number | null;

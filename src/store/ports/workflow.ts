@@ -2,33 +2,36 @@ import type { RunError, RunStatus } from '../../contracts/index.ts';
 import type { DefinitionRecord, RunRecord, ScheduleRecord } from './workflow-records.ts';
 import type { ConcurrencyStrategy, RunStore } from './workflow-runs.ts';
 
-/** Threshold of suspect runs: those with at least `crashes` crashes, where `killsPerCrash` kills count as one crash. */
+/**
+ * Number of crashes that makes a run a suspect, which may crash the service again. `killsPerCrash` kills count as one
+ * crash.
+ */
 export interface SuspectLimit {
   crashes: number;
   killsPerCrash: number;
 }
 
-/** Queue of the runs to claim next. With a `SuspectLimit`, only `nextSuspect` returns suspects. */
+/** Queue of the runs to claim next. If a method gets a `SuspectLimit`, only `nextSuspect` returns suspects. */
 export interface RunQueue {
-  /** Returns the tenants that have a ready run. */
   tenants(): Promise<string[]>;
-  /** Returns a tenant's ready runs in queue order. */
+  /** Returns the tenant's ready runs in queue order. */
   ready(tenantId: string, limit: number, suspects?: SuspectLimit): Promise<RunRecord[]>;
   /**
-   * Returns runs whose `wakeAt` has passed, most overdue first. The given tenants are skipped; the others take turns.
+   * Returns runs whose `wakeAt` has passed, most overdue first. With tenants in `except`, runs of the other tenants are
+   * returned in no particular order.
    */
   due(now: number, limit: number, except?: readonly string[], suspects?: SuspectLimit): Promise<RunRecord[]>;
-  /** Returns the first `wakeAt` after a time. For suspects, it is the first one after `now`. */
+  /** Returns the first `wakeAt` later than `after`. Suspects count only if their `wakeAt` is later than `now`. */
   nextWake(after: number, suspects?: SuspectLimit & { now: number }): Promise<number | null>;
-  /** Returns a suspect run that is ready, otherwise the most overdue suspect. The given tenants are skipped. */
+  /** Returns a suspect that is ready, otherwise the most overdue suspect. Tenants in `except` are skipped. */
   nextSuspect(
     now: number,
     suspects: SuspectLimit,
     except?: readonly string[],
   ): Promise<RunRecord | undefined>;
   /**
-   * Makes a scheduled run ready at its time. If its concurrency key is occupied, its strategy applies instead;
-   * `reject` ends the run as given by `refused`. Returns undefined when the run is no longer scheduled.
+   * Makes a scheduled run ready at its time. If its concurrency key is occupied, `strategy` applies, and `reject` ends
+   * the run as `refused` says. Returns undefined when the run is no longer scheduled.
    */
   release(
     seq: number,
@@ -38,20 +41,20 @@ export interface RunQueue {
       refused: { status: RunStatus; error: RunError };
     },
   ): Promise<{ run: RunRecord; supersedes: string[] } | undefined>;
-  /** Wakes a waiting run. */
+  /** Makes a waiting run due, if it has no owner. */
   wake(id: string, at: number): Promise<void>;
-  /** Wakes every run and clean-up that waits for a plugin. */
+  /** Makes all runs and clean-ups due that wait for a plugin. */
   wakeForPlugins(at: number): Promise<void>;
 }
 
-/** Returns whether a run has crashed the service often enough to be failed. */
+/** Returns whether a run has crashed the service so often that it must fail. */
 export type IsPoison = (run: Pick<RunRecord, 'crashes' | 'kills'>) => boolean;
 
-/** Boots of the service, which own runs. The number of a boot is the fence token of its writes. */
+/** Boots of the service. A boot owns the runs that it claims, and its number is the fence token of its writes. */
 export interface BootStore {
   /**
-   * Starts a boot. With `exclusive`, the file is locked, so every earlier boot is declared dead; otherwise only boots
-   * with an expired lease are.
+   * Starts a boot and returns its number. `exclusive` means that the caller has locked the file, so all earlier boots
+   * are dead. Otherwise, boots with an expired lease are declared dead.
    */
   begin(boot: {
     bootId: string;
@@ -59,41 +62,41 @@ export interface BootStore {
     now: number;
     leaseMs: number;
     exclusive: boolean;
-    /** True when the previous boot crashed by itself; false when it was killed from outside. */
+    /** True when the previous boot crashed by itself, false when it was killed from outside. */
     hadFault: boolean;
     /**
-     * Processes killed by the kernel for lack of memory. An increase since its last report also counts as a
-     * fault of a dead boot.
+     * Number of processes that the kernel has killed for lack of memory. If it rose since the last report of a dead
+     * boot, that boot counts as crashed.
      */
     oomKills: number | null;
   }): Promise<number>;
   /** Renews the lease. Returns false when the boot was declared dead and must stop working. */
   renew(fence: number, lease: { leaseUntil: number; oomKills: number | null }): Promise<boolean>;
-  /** Marks an orderly shutdown of the boot, so that its unfinished runs do not count as crashed. */
+  /** Records an orderly shutdown of the boot, so that the shutdown does not count as a crash of its runs. */
   stopping(fence: number): Promise<void>;
   end(fence: number, now: number): Promise<void>;
   /**
-   * Marks at most `limit` runs of dead boots, and their in-flight parts, as interrupted. Runs in clean-up
-   * stay `cancelling` and become due, unless they are poison: those end.
+   * Marks at most `limit` runs of dead boots as interrupted, with their jobs and steps. `cancelling` runs stay
+   * `cancelling` and become due, but poison runs end.
    */
   interrupt(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]>;
-  /** Queues at most `limit` interrupted runs ahead of others; fails poison runs. */
+  /** Queues at most `limit` interrupted runs before all others. Poison runs fail instead. */
   resume(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]>;
-  /** Returns when an earlier boot ended or last renewed its lease; null when there was no earlier boot. */
+  /** Returns when the latest of the earlier boots ended or renewed its lease, or null when there was none. */
   lastAlive(leaseMs: number): Promise<number | null>;
   /**
-   * Wakes clean-ups without an owner. Extends the time limits of clean-ups and jobs by the downtime from `aliveAt` to
+   * Makes clean-ups without an owner due. Extends the time limits of clean-ups by the downtime between `aliveAt` and
    * `now`.
    */
   resumeCleanUps(times: { aliveAt: number; now: number; wakeAt: number }): Promise<void>;
   /**
-   * Returns ids of unfinished runs that a dead boot should have cancelled: their parent has ended, or another run
-   * takes their concurrency key.
+   * Returns the runs whose cancellation a dead boot left undone: their parent has ended, or another run supersedes
+   * them.
    */
   leftToCancel(): Promise<string[]>;
 }
 
-/** Ids of loaded workflows and plugins. Only their schedules may be replaced. */
+/** Ids of the loaded workflows and plugins. Schedules of other owners are not replaced. */
 export interface ScheduleOwners {
   workflows: ReadonlySet<string>;
   plugins: ReadonlySet<string>;
@@ -112,9 +115,9 @@ export interface ScheduleStore {
   list(tenantId: string): Promise<ScheduleRecord[]>;
   find(tenantId: string, id: string): Promise<ScheduleRecord | undefined>;
   due(now: number): Promise<ScheduleRecord[]>;
-  /** Returns the first due time after `now`. */
+  /** Returns the first due time later than `now`. */
   nextAt(now: number): Promise<number | null>;
-  /** Records that all times up to `lastAt` have been handled. */
+  /** Records that all due times up to `lastAt` have been handled. */
   served(
     id: string,
     served: { nextAt: number | null; lastAt: number | null; lastRunId: string | null },
@@ -122,7 +125,7 @@ export interface ScheduleStore {
   setPaused(id: string, paused: boolean, nextAt: number | null): Promise<void>;
 }
 
-/** The workflow service's stores: in SQLite, the file `workflow.db`. */
+/** The workflow service's stores. In SQLite, all of them are in the file `workflow.db`. */
 export interface WorkflowStore {
   runs: RunStore;
   queue: RunQueue;
@@ -130,23 +133,23 @@ export interface WorkflowStore {
   schedules: ScheduleStore;
   definition(hash: string): Promise<DefinitionRecord | undefined>;
   /**
-   * Deletes runs that ended before `finishedBefore`, with their jobs, steps and events. Checks at most `limit` runs,
-   * starting after the run number `after`.
+   * Deletes runs that ended before `finishedBefore`, with their jobs, steps and events. Reads at most `limit` runs, in
+   * order from the run number `after`.
    */
   prune(options: { finishedBefore: number; after: number; limit: number }): Promise<{
     pruned: number;
-    /** Run number to continue after; null once every older run has been checked. */
+    /** Run number from which the next call continues, or null once all older runs were read. */
     next: number | null;
-    /** Ids of the definitions that the remaining runs use. */
+    /** Hashes of the definitions that the remaining runs use. */
     inUse: string[];
   }>;
   /**
-   * Deletes at most `limit` expired idempotency keys and unneeded run counts. Returns less than `limit` when none are
-   * left.
+   * Deletes at most `limit` expired idempotency keys, and run counts of past months. A result below `limit` means that
+   * none are left.
    */
   pruneKeys(options: { now: number; limit: number }): Promise<number>;
   /**
-   * Deletes some definitions that no run has used since `usedBefore`, except `inUse`; returns 0 when none are
+   * Deletes some definitions that no run has used since `usedBefore`, except those in `inUse`. Returns 0 when none are
    * left.
    */
   pruneDefinitions(options: { usedBefore: number; inUse: ReadonlySet<string> }): Promise<number>;

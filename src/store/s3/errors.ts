@@ -6,7 +6,9 @@ interface Answered {
   $metadata?: { httpStatusCode?: number };
 }
 
-/** Returns true when the object does not exist. A missing bucket also answers 404, but that is a config error. */
+/**
+ * Returns true when the object does not exist. A missing bucket also gives status 404, but is an error of the config.
+ */
 export function isAbsent(thrown: unknown): boolean {
   const { name } = (thrown ?? {}) as Answered;
   return name === 'NoSuchKey' || name === 'NotFound';
@@ -22,7 +24,7 @@ const BY_NAME: Record<string, string> = {
 };
 
 /**
- * Translates errors of the bucket and the network. Messages never quote the request, because its headers hold
+ * Translates errors of S3 and of the network. Messages never quote the request, because its headers contain
  * credentials.
  */
 export function s3Error(thrown: unknown, { bucket, endpoint }: S3StorageConfig): PlatformError {

@@ -8,11 +8,11 @@ import { isAbsent, s3Error } from './errors.ts';
 const CONNECT_TIMEOUT_MS = 5000;
 
 /**
- * Objects in a bucket of Amazon S3 or a compatible service, under `<prefix><tenant>/<namespace>/<key>`. The
- * SDK takes 1 MB and is loaded only here. Throws ADAPTER_NOT_CONFIGURED when an environment variable of a key
- * is missing.
+ * Opens an object store in an S3-compatible bucket, under `<prefix><tenant>/<namespace>/<key>`. Throws
+ * ADAPTER_NOT_CONFIGURED when an environment variable named by the config is missing.
  */
 export async function s3Objects(config: S3StorageConfig, env: Environment): Promise<ObjectStore> {
+  // The SDK takes 1 MB of memory, so it is loaded only when it is used.
   const sdk = await import('@aws-sdk/client-s3');
   const { bucket: Bucket, maxObjectBytes } = config;
   const client = new sdk.S3Client(clientOptions(config, env));
@@ -21,8 +21,8 @@ export async function s3Objects(config: S3StorageConfig, env: Environment): Prom
   const folderOf = ({ tenant, namespace }: ObjectScope): string =>
     `${root}${encodeURIComponent(tenant)}/${encodeURIComponent(namespace)}/`;
 
-  /** Runs a request and returns undefined when the object does not exist. */
-  async function ask<Reply>(call: () => Promise<Reply>): Promise<Reply | undefined> {
+  /** Sends a request. Returns undefined when the object does not exist. */
+  async function unlessAbsent<Reply>(call: () => Promise<Reply>): Promise<Reply | undefined> {
     try {
       return await call();
     } catch (error) {
@@ -32,14 +32,14 @@ export async function s3Objects(config: S3StorageConfig, env: Environment): Prom
   }
   async function stat(scope: ObjectScope, key: string): Promise<StoredObject | undefined> {
     const Key = folderOf(scope) + key;
-    const found = await ask(() => client.send(new sdk.HeadObjectCommand({ Bucket, Key })));
+    const found = await unlessAbsent(() => client.send(new sdk.HeadObjectCommand({ Bucket, Key })));
     return found && { key, bytes: found.ContentLength ?? 0, modifiedAt: found.LastModified?.getTime() ?? 0 };
   }
 
   return {
     async read(scope, key) {
       const Key = folderOf(scope) + key;
-      return ask(async () => {
+      return unlessAbsent(async () => {
         const found = await client.send(new sdk.GetObjectCommand({ Bucket, Key }));
         const bytes = found.ContentLength ?? 0;
         if (bytes > maxObjectBytes) throw tooLarge(key, bytes, maxObjectBytes);
@@ -50,16 +50,16 @@ export async function s3Objects(config: S3StorageConfig, env: Environment): Prom
     async write(scope, key, data) {
       const Key = folderOf(scope) + key;
       const put = new sdk.PutObjectCommand({ Bucket, Key, Body: data, ContentLength: data.byteLength });
-      // A 404 means a missing bucket here, not a missing object.
+      // Status 404 means a missing bucket here, because a write does not need an existing object.
       await client.send(put).catch((error: unknown) => {
         throw s3Error(error, config);
       });
     },
     async delete(scope, key) {
-      // S3's delete does not report whether the object existed, so this is checked first.
+      // The delete request of S3 does not report whether the object existed.
       if (!(await stat(scope, key))) return false;
       const Key = folderOf(scope) + key;
-      await ask(() => client.send(new sdk.DeleteObjectCommand({ Bucket, Key })));
+      await unlessAbsent(() => client.send(new sdk.DeleteObjectCommand({ Bucket, Key })));
       return true;
     },
     stat,
@@ -72,7 +72,7 @@ export async function s3Objects(config: S3StorageConfig, env: Environment): Prom
         MaxKeys: limit,
         ...(StartAfter ? { StartAfter } : {}),
       };
-      const page = await ask(() => client.send(new sdk.ListObjectsV2Command(input)));
+      const page = await unlessAbsent(() => client.send(new sdk.ListObjectsV2Command(input)));
       return (page?.Contents ?? []).map(({ Key, Size, LastModified }) => ({
         key: Key!.slice(folder.length),
         bytes: Size ?? 0,
@@ -99,7 +99,7 @@ function clientOptions(config: S3StorageConfig, env: Environment): S3ClientConfi
     forcePathStyle: pathStyle,
     maxAttempts: 3,
     requestHandler: { requestTimeout: timeoutMs, connectionTimeout: CONNECT_TIMEOUT_MS },
-    // Many S3-compatible services do not support newer checksums; the signature covers the body.
+    // Many S3-compatible services do not support the newer checksums of the SDK. The signature covers the body anyway.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     ...(endpoint ? { endpoint } : {}),

@@ -5,7 +5,7 @@ import { GATEWAY_MIGRATIONS } from './svc/schema.ts';
 import { TELEMETRY_MIGRATIONS } from './telemetry/schema.ts';
 import { WORKFLOW_MIGRATIONS } from './workflow/schema.ts';
 
-/** Every database of a data folder and its current schema. @spec docs/architecture.md "What is on disk" */
+/** All databases of a data folder with their migrations. @spec docs/architecture.md "What is on disk" */
 export const DATA_FILES: ReadonlyArray<{ name: string; migrations: Migrations }> = [
   { name: 'svc.db', migrations: GATEWAY_MIGRATIONS },
   { name: 'workflow.db', migrations: WORKFLOW_MIGRATIONS },

@@ -14,50 +14,47 @@ export interface DatabaseOptions {
   file: string;
   migrations: Migrations;
   logger?: Logger;
-  /** Opens an existing file of the current schema read-only. */
+  /** Opens the file read-only. It must exist and have the current schema. */
   readonly?: boolean;
-  /** Total time a call waits for another process's lock before it rejects; default 10 s. */
+  /** Total time that a call waits for the lock of another process before it rejects, 10 s by default. */
   busyTimeoutMs?: number;
-  /**
-   * Page size of a new file. Larger pages suit large appended rows; the default of 4096 suits small rows in random
-   * order.
-   */
+  /** Page size of a new file, 4096 bytes by default. Larger pages suit large rows that are appended. */
   pageBytes?: number;
-  /**
-   * Allows a power cut to lose the last commits: `synchronous=NORMAL`, no fsync per commit. The file stays
-   * consistent.
-   */
+  /** Omits the fsync of each commit. A power cut may then lose the last commits, but the file stays consistent. */
   losable?: boolean;
-  /** Syncs commits off the event loop. Promises still settle only once the commit is on disk. */
+  /**
+   * Syncs commits on another thread instead of the event loop. Promises still settle only once the commit is on disk.
+   */
   syncBeside?: boolean;
   /** Path of a SQLite extension to load. */
   extension?: string;
 }
 
-/** One open SQLite file. Failures that an operator can fix reject with STORE_ERROR and name the file. */
+/** An open SQLite file. Errors that an operator can fix are translated to STORE_ERROR with the name of the file. */
 export interface Database {
   readonly file: string;
   prepare: Sqlite.Database['prepare'];
-  /** Runs a query. It sees no queued writes, and only data that is on disk. */
+  /** Runs a query, which does not see queued writes. Resolves once all data that the query may have read is on disk. */
   read<T>(query: () => T): Promise<T>;
-  /** Group commit: settles once `work` is on disk. GroupCommit documents the constraints on `work`. */
+  /**
+   * Runs `work` in a shared transaction and settles once it is on disk. GroupCommit lists the constraints on `work`.
+   */
   write<T>(work: () => T): Promise<T>;
   pragma(source: string): unknown;
-  /** Commits queued writes, then closes the file; later writes reject. */
+  /** Commits queued writes, then closes the file. Later writes are rejected. */
   close(): Promise<void>;
 }
 
 /**
- * Opens a file (mode 0600, WAL) and migrates its schema. Throws STORE_ERROR for a newer schema, a damaged or foreign
- * file, or failed access. Never open the file by other means in this process: closing it drops all POSIX locks.
+ * Opens a file (mode 0600, WAL) and migrates its schema. Throws STORE_ERROR if the file cannot be used. Never open the
+ * same file by other means in this process: closing it would drop SQLite's POSIX locks.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { file, busyTimeoutMs = BUSY_TIMEOUT_MS } = options;
   let sqlite: Sqlite.Database;
   try {
     if (!options.readonly) createPrivateFile(file);
-    // SQLite's busy timeout does not cover the locks that processes meet when they create a file
-    // concurrently.
+    // SQLite's own busy timeout does not apply to some locks that are taken while a file is created.
     sqlite = await retryWhileBusy(() => connect(options), busyTimeoutMs);
   } catch (error) {
     throw storeError(file, error);
@@ -105,7 +102,7 @@ function requireCurrent(file: string, version: number, migrations: Migrations): 
 }
 
 function configure(sqlite: Sqlite.Database, pageBytes: number, losable: boolean): void {
-  // The page size must be set first, because it has no effect once the file has pages.
+  // The page size has no effect once the file has pages, so it must be set first.
   sqlite.pragma(`page_size = ${pageBytes}`);
   configureConnection(sqlite);
   if (losable) sqlite.pragma('synchronous = normal');

@@ -4,11 +4,11 @@ import { isBusy } from './store-error.ts';
 
 export interface GroupCommit {
   /**
-   * Runs `work` in the transaction of this event-loop turn; settles once it is on disk. An error rejects only this
-   * promise and undoes only this write. `work` is synchronous, touches only the database, and may run twice.
+   * Runs `work` in the transaction of this event-loop turn and settles once it is on disk. If it throws, only this
+   * write is undone. `work` must be synchronous, must touch only the database, and may run twice.
    */
   write<T>(work: () => T): Promise<T>;
-  /** Resolves once all commits so far are on disk: a query may have read data that is not synced yet. */
+  /** Resolves once all commits so far are on disk. Queries await it, because they may have read unsynced data. */
   synced(): Promise<void>;
   /** Resolves when no writes are queued. */
   idle(): Promise<void>;
@@ -21,14 +21,12 @@ interface Write extends Work {
 
 type Outcome = { value: unknown } | { error: unknown };
 
-/**
- * Maximum writes per transaction. It limits how long one transaction blocks the event loop to some ten milliseconds.
- */
+/** Maximum writes per transaction, which keeps the event loop blocked for at most some ten milliseconds. */
 const MAX_BATCH = 512;
 
 /**
- * One fsync for many writers: a batch runs without savepoints first, and again with one per write only if a write
- * fails. With `sync`, commits are synced off the event loop; `sync` must not fail.
+ * Groups writes so that they share one fsync. A batch first runs without savepoints. If a write fails, the batch runs
+ * again with a savepoint per write. A given `sync` replaces SQLite's own sync and must not reject.
  */
 export function createGroupCommit(
   sqlite: Sqlite.Database,
@@ -54,7 +52,8 @@ export function createGroupCommit(
   }
 
   /**
-   * Registers the sync in the turn of the commit: otherwise a query could read the batch before its sync has started.
+   * `syncing` is set in the same event-loop turn as the commit. A later query could otherwise read the batch and not
+   * wait for its sync.
    */
   function commitAndSync(batch: Write[]): Promise<Outcome[]> {
     if (!sync) return commit(batch);
@@ -98,12 +97,12 @@ function settle(write: Write, outcome: Outcome): void {
   else write.resolve(outcome.value);
 }
 
-/** A write within a transaction. GroupCommit documents its constraints. */
+/** A synchronous write to the database. */
 interface Work {
   work: () => unknown;
 }
 
-/** Runs many writes in one transaction: without savepoints, or each with its own. */
+/** Returns two ways of running many writes in one transaction. */
 export function transactions(sqlite: Sqlite.Database) {
   const begin = sqlite.prepare('begin immediate');
   const commit = sqlite.prepare('commit');
@@ -131,8 +130,7 @@ export function transactions(sqlite: Sqlite.Database) {
       release.run();
       return { value };
     } catch (error) {
-      // Some failures (disk full, I/O) roll back the whole transaction: no outcome of this batch is valid
-      // then.
+      // A full disk or an I/O error rolls back the whole transaction, so all outcomes of this batch are invalid.
       if (!sqlite.inTransaction) throw error;
       undo.run();
       release.run();
@@ -141,9 +139,12 @@ export function transactions(sqlite: Sqlite.Database) {
   }
 
   return {
-    /** Commits all writes or none, and throws the error of the first failing write. */
+    /** Commits all writes or none. Throws the error of the first failing write. */
     runBatch: (batch: readonly Work[]) => transaction(() => batch.map(({ work }) => ({ value: work() }))),
-    /** Each write succeeds or fails separately; throws only when the whole transaction fails. */
+    /**
+     * Runs each write in its own savepoint, so that failing writes do not affect others. Throws only when the whole
+     * transaction fails.
+     */
     runSeparately: (batch: readonly Work[]) => transaction(() => batch.map(guarded)),
   };
 }

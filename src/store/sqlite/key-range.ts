@@ -1,8 +1,8 @@
-/** Upper bound for text columns. An empty blob suffices, because SQLite sorts blobs after all texts. */
+/** Exclusive upper bound of a text column. SQLite sorts blobs, even empty ones, after all texts. */
 export const AFTER_ALL_TEXT = Buffer.alloc(0);
 
 /**
- * Returns the first key of a scan: the prefix, or the first key after `after`. Keys contain no NUL, so appending one
+ * Returns the first key of a scan: `prefix`, or the next key after `after`. Keys contain no U+0000, so appending it
  * gives the next possible key.
  */
 export function firstKey(prefix: string, after: string | undefined): string {
@@ -14,14 +14,14 @@ export function firstKey(prefix: string, after: string | undefined): string {
 const LAST_CODE_POINT = 0x10ffff;
 
 /**
- * Returns the first key after all keys that start with `prefix`. LIKE would need escaping and a full scan instead of
- * a range of the primary key.
+ * Returns the exclusive end of the range of keys that start with `prefix`. A range uses the primary key; LIKE would
+ * scan the table.
  */
 export function endOfPrefix(prefix: string): string | Buffer {
   const points = Array.from(prefix, (char) => char.codePointAt(0)!);
   while (points.at(-1) === LAST_CODE_POINT) points.pop();
   const last = points.pop();
   if (last === undefined) return AFTER_ALL_TEXT;
-  // Skips the surrogates after U+D7FF, which well-formed text cannot hold.
+  // The code points after U+D7FF are surrogates, which well-formed text does not contain.
   return String.fromCodePoint(...points, last === 0xd7ff ? 0xe000 : last + 1);
 }

@@ -2,12 +2,14 @@ import type Sqlite from 'better-sqlite3';
 import { PlatformError } from '../../kit/errors/errors.ts';
 
 /**
- * SQL that migrates a schema from version n to n+1, at index n. Never edit released entries: `user_version`
- * counts the applied ones.
+ * SQL statements by schema version: the entry at index n migrates from version n to n + 1. Never edit released entries,
+ * because they are not applied again.
  */
 export type Migrations = readonly string[];
 
-/** Returns the file's schema version. Throws STORE_ERROR for a newer schema and for databases of other programs. */
+/**
+ * Returns the schema version of the file. Throws STORE_ERROR for a newer schema and for databases of other programs.
+ */
 export function checkedVersion(sqlite: Sqlite.Database, migrations: Migrations): number {
   const version = sqlite.pragma('user_version', { simple: true }) as number;
   const file = sqlite.name;
@@ -30,19 +32,19 @@ export function checkedVersion(sqlite: Sqlite.Database, migrations: Migrations):
 }
 
 /**
- * Applies pending migrations, each in its own transaction, and returns their number. Safe to run in several
- * processes at once.
+ * Applies pending migrations, each in its own transaction, and returns their number. Several processes may run it at
+ * once.
  */
 export function migrate(sqlite: Sqlite.Database, migrations: Migrations): number {
   for (let applied = 0; ; applied++) {
     sqlite.exec('begin immediate');
     try {
-      // Re-read under the lock: another process may have migrated meanwhile.
+      // Another process may have migrated the file before this transaction started.
       const version = checkedVersion(sqlite, migrations);
       const sql = migrations[version];
       if (sql !== undefined) sqlite.exec(sql);
-      // The version is written and rolled back even when nothing is pending, so that a read-only file fails now and
-      // not at its first write.
+      // Writing the version reveals a read-only file now instead of at its first write, even if no migration is
+      // pending.
       sqlite.pragma(`user_version = ${version + 1}`);
       sqlite.exec(sql === undefined ? 'rollback' : 'commit');
       if (sql === undefined) return applied;

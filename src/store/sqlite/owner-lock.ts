@@ -6,11 +6,11 @@ import { createPrivateFile } from './private-file.ts';
 import { isBusy, storeError } from './store-error.ts';
 
 export interface OwnerLockOptions {
-  /** The owned data file or folder. The lock is `<file>.lock` beside it. */
+  /** Path of the owned data file or folder. The lock is a file beside it, named `<file>.lock`. */
   file: string;
-  /** How long to wait for an owner that is shutting down; 0 tries once. */
+  /** How long to wait for an owner that is shutting down. With 0, the lock is tried once. */
   waitMs: number;
-  /** Name of this process for the error message of a second owner: `gateway`, `supervisor`. */
+  /** Name of this process, such as `gateway`, for the error message that a second owner gets. */
   label: string;
 }
 
@@ -26,8 +26,8 @@ export interface OwnerLock {
 const POLL_MS = 25;
 
 /**
- * Makes this process the exclusive owner of a file, by an SQLite transaction since Node lacks flock. Throws CONFLICT,
- * STORE_ERROR. Never delete the lock file: two processes could then lock different files.
+ * Makes this process the exclusive owner of a file. Throws CONFLICT if there is another owner. The lock is an SQLite
+ * transaction, because Node has no flock. Never delete lock files: two processes could then lock different files.
  */
 export async function acquireOwnerLock({ file, waitMs, label }: OwnerLockOptions): Promise<OwnerLock> {
   const ownerFile = `${file}.owner`;
@@ -70,7 +70,7 @@ function tryLock(lockFile: string): Sqlite.Database | undefined {
   }
 }
 
-/** The lock owner; undefined until the owner has written its file. */
+/** Returns the lock's owner, or undefined until the owner has written its file. */
 function readOwner(ownerFile: string): Owner | undefined {
   try {
     const owner = JSON.parse(readFileSync(ownerFile, 'utf8')) as Owner;
@@ -80,7 +80,7 @@ function readOwner(ownerFile: string): Owner | undefined {
   }
 }
 
-/** The owner file outlives a killed process; the lock does not. */
+/** After a process is killed, its owner file still exists, but its lock does not. */
 function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);

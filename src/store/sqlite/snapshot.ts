@@ -4,11 +4,11 @@ import { checkedVersion, type Migrations } from './migrate.ts';
 import { createPrivateFile } from './private-file.ts';
 import { storeError } from './store-error.ts';
 
-/** Pages per backup step; each step blocks the event loop for a few milliseconds. */
+/** Pages per step of a backup. Each step blocks the event loop for a few milliseconds. */
 const STEP_PAGES = 2000;
 const WAIT_MS = 5000;
 
-/** A consistent view of a database at one moment. Holding a snapshot does not block writers. */
+/** A consistent view of a database at one moment. An open snapshot does not block writers. */
 export interface Snapshot {
   /** Schema version of the file, which is the number of applied migrations. */
   schema: number;
@@ -17,16 +17,14 @@ export interface Snapshot {
   close(): void;
 }
 
-/**
- * Opens a file that other processes may be writing. SQLite's backup restarts with each of their commits, so
- * an open read transaction pins one state. Throws STORE_ERROR.
- */
+/** Opens a snapshot of a file that other processes may be writing. Throws STORE_ERROR. */
 export function openSnapshot(file: string, migrations: Migrations): Snapshot {
   const sqlite = openForReading(file);
   try {
     const schema = checkedVersion(sqlite, migrations);
     sqlite.exec('begin');
-    // A transaction starts with its first read, which fixes the snapshot.
+    // The first read of a transaction fixes the snapshot. Without it, the backup would restart at each commit of
+    // another process.
     sqlite.prepare('select count(*) from sqlite_schema').get();
     return {
       schema,
@@ -49,11 +47,11 @@ export function openSnapshot(file: string, migrations: Migrations): Snapshot {
 export interface Inspection {
   schema: number;
   knownSchema: number;
-  /** Errors that SQLite reports. The list is empty for an intact file. */
+  /** Errors that SQLite found. The list is empty for an intact file. */
   faults: string[];
 }
 
-/** Checks the structure of a whole file. Other processes may write during the check. Throws STORE_ERROR. */
+/** Checks the structure of the whole file, which other processes may be writing. Throws STORE_ERROR. */
 export function inspectDatabase(file: string, migrations: Migrations): Inspection {
   const sqlite = openForReading(file);
   try {
@@ -68,7 +66,7 @@ export function inspectDatabase(file: string, migrations: Migrations): Inspectio
   }
 }
 
-/** Returns the encrypted webhook secrets of an `svc.db`. Other processes may write meanwhile. Throws STORE_ERROR. */
+/** Returns the encrypted webhook secrets of a `svc.db`. Throws STORE_ERROR. */
 export function sealedSecrets(file: string): string[] {
   const sqlite = openForReading(file);
   try {

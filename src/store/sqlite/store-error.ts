@@ -1,6 +1,6 @@
 import { codeOf, PlatformError } from '../../kit/errors/errors.ts';
 
-/** Messages for operators by family of SQLite and system codes. First match wins. */
+/** Error messages by SQLite and system error codes. The first matching entry applies. */
 const FAULTS: Array<[codes: RegExp, says: (file: string) => string]> = [
   [
     /^SQLITE_NOTADB/,
@@ -39,8 +39,8 @@ const FAULTS: Array<[codes: RegExp, says: (file: string) => string]> = [
 ];
 
 /**
- * Translates failed database calls that an operator can fix into STORE_ERROR with the file and the remedy.
- * Returns any other error (a constraint, wrong SQL, a PlatformError) unchanged.
+ * Translates errors that an operator can fix into STORE_ERROR with the file and the remedy. Other errors, such as
+ * violated constraints, are returned unchanged.
  */
 export function storeError(file: string, thrown: unknown): unknown {
   if (thrown instanceof PlatformError) return thrown;
@@ -50,7 +50,7 @@ export function storeError(file: string, thrown: unknown): unknown {
   return new PlatformError('STORE_ERROR', fault[1](file), { details: { file, reason: code }, cause: thrown });
 }
 
-/** Whether another process held the lock, so that a retry may succeed. */
+/** Returns true when another process holds the lock, so that a retry may succeed. */
 export function isBusy(thrown: unknown): boolean {
   return /^SQLITE_(?:BUSY|LOCKED|PROTOCOL)/.test(codeOf(thrown) ?? '');
 }

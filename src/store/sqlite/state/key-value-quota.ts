@@ -2,10 +2,7 @@ import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { EntryQuota } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 
-/**
- * Usage per scope, which triggers maintain so that no write can bypass it. An expired entry counts until it is
- * deleted.
- */
+/** Number of keys and bytes per scope. Triggers maintain them, so that no write can bypass the count. */
 export const KEY_VALUE_USAGE = `
   create table key_value_usage (
     scope text primary key not null,
@@ -44,12 +41,12 @@ export interface QuotaRow {
 
 export type RequireQuota = (row: QuotaRow, quota: EntryQuota, now: number) => void;
 
-/** Maximum expired rows that a write over the quota deletes. */
+/** Maximum number of expired rows that one write deletes to get below the quota. */
 const MAX_EXPIRED_ROWS = 1000;
 
 /**
- * Returns the quota check of a write, which must run inside that write. A write that does not grow the scope always
- * passes.
+ * Returns the quota check for writes. It must run inside the transaction of the write. A write that does not grow the
+ * scope always passes.
  */
 export function entryQuotas(db: Database): RequireQuota {
   const sql = {

@@ -20,7 +20,7 @@ interface RowWrite extends Row {
   scope: string;
 }
 
-/** Key-value store with one row per scope and key, whose value is JSON. Quotas apply only with `requireQuota`. */
+/** Key-value store with one row per entry, whose value is JSON. Without `requireQuota`, quotas have no effect. */
 export function sqliteKeyValue(db: Database, clock: Clock, requireQuota?: RequireQuota): KeyValueStore {
   const sql = statements(db);
 

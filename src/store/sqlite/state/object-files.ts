@@ -3,24 +3,20 @@ import { join } from 'node:path';
 import type { Random } from '../../../kit/security/random.ts';
 
 export interface ObjectFiles {
-  /** Writes a new file and returns its name once the file is synced. Throws system errors. */
+  /** Writes a new file and returns its generated name once the file is synced. Throws system errors. */
   write(data: Uint8Array): Promise<string>;
-  /**
-   * Must be called when the file's row is committed, or can no longer be committed. Until then, `sweep` keeps the
-   * file.
-   */
+  /** Must be called once the row of a written file is committed or has failed. Until then, `sweep` keeps the file. */
   settled(file: string): void;
   read(file: string): Promise<Uint8Array>;
-  /** Removes the file if it exists. */
   remove(file: string): Promise<void>;
-  /** Removes files that a crash has orphaned: those for which `isKnown` returns false. */
+  /** Removes files without a row, which a crash has left. `isKnown` returns whether a file has a row. */
   sweep(isKnown: (file: string) => Promise<boolean>): Promise<void>;
 }
 
-/** Distributes files over 256 folders, so that no folder grows too large to list. File names are generated. */
+/** Stores files with generated names, distributed over 256 folders so that no folder grows too large to list. */
 export function objectFiles(folder: string, random: Random): ObjectFiles {
   const unsettled = new Set<string>();
-  // UUIDs start with a timestamp; only their end is evenly distributed.
+  // UUIDs start with a timestamp, and only their end is evenly distributed.
   const folderOf = (file: string): string => join(folder, file.slice(-2));
   const pathOf = (file: string): string => join(folderOf(file), file);
 
@@ -52,7 +48,7 @@ export function objectFiles(folder: string, random: Random): ObjectFiles {
     async sweep(isKnown) {
       for (const part of await namesIn(folder)) {
         for (const file of await namesIn(join(folder, part))) {
-          // The order matters: a file that settles between the two checks is already known by the second one.
+          // The order of the checks matters: if a file settles between them, the second one already knows its row.
           if (unsettled.has(file) || (await isKnown(file))) continue;
           await rm(join(folder, part, file), { force: true });
         }
@@ -61,7 +57,7 @@ export function objectFiles(folder: string, random: Random): ObjectFiles {
   };
 }
 
-/** Syncs the folder, because the directory entry must survive a power cut as well as the file's content. */
+/** The directory entry of a new file must survive a power cut, as must its content. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {

@@ -16,13 +16,12 @@ export interface ObjectRows {
   usage(scope: string): number;
   hasFile(file: string): boolean;
   scan(scope: string, prefix: string, after: string | undefined, limit: number): StoredObject[];
-  /** Inserts or replaces a row and returns the object's previous file. Must run inside a write. */
+  /** Inserts or replaces a row and returns the name of the object's previous file. Must run inside a write. */
   put(row: Row): string | undefined;
-  /** Deletes a row and returns the file that is no longer referenced. Must run inside a write. */
+  /** Deletes a row and returns the name of its file. Must run inside a write. */
   remove(scope: string, key: string): string | undefined;
 }
 
-/** The table `object` and its usage per scope. */
 export function objectRows(db: Database): ObjectRows {
   const find = db.prepare<[string, string], Row>(
     'select scope, key, file, bytes, modified_at as modifiedAt from object where scope = ? and key = ?',

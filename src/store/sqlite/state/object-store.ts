@@ -10,22 +10,18 @@ import { objectRows } from './object-rows.ts';
 export interface FileObjectsOptions {
   db: Database;
   folder: string;
-  /** Maximum bytes per scope. */
   quotaBytes: number;
   clock: Clock;
   random: Random;
   logger?: Logger;
 }
 
-/**
- * Maximum attempts of a read. An object may be replaced between the reads of its row and its file, so that its old
- * file is gone.
- */
+/** Maximum attempts of a read. A concurrent write may replace the row and remove the old file between the two reads. */
 const READ_TRIES = 5;
 
 /**
- * Keeps object names in the database and bytes in files with generated names, so keys cannot traverse or collide.
- * Each file is synced before its row is written: a crash leaves at most an orphan, which the next start removes.
+ * Keeps objects in files with generated names, so that keys never become paths. A file is synced before its row is
+ * written. A crash leaves at most a file without a row, which the next start removes.
  */
 export function fileObjects({
   db,
@@ -68,7 +64,7 @@ export function fileObjects({
       requireStorableKey(key);
       const at = scopeOf(scope);
       const bytes = data.byteLength;
-      // The quota is checked again inside the write. This first check avoids writing a file that would be rejected.
+      // This check avoids writing a file that exceeds the quota. The check inside the transaction is the binding one.
       await db.read(() => requireQuota(at, key, bytes));
       const file = await files.write(data).catch((error: unknown) => {
         throw fileError(error, key);
@@ -113,7 +109,7 @@ function requireRoom(bytes: number, used: number, quotaBytes: number): void {
   );
 }
 
-/** Encodes the scope as JSON, because any separator could be part of either name. */
+/** Encodes the scope as JSON, because either name may contain any separator. */
 function scopeOf({ tenant, namespace }: ObjectScope): string {
   return JSON.stringify([tenant, namespace]);
 }

@@ -1,7 +1,7 @@
 import type { Migrations } from '../migrate.ts';
 import { KEY_VALUE_USAGE } from './key-value-quota.ts';
 
-/** Table of entries, which `svc.db` has too for the platform cache. */
+/** Table of `ctx.state` and `ctx.cache` entries. `svc.db` has the same table for the platform cache. */
 export const KEY_VALUE = `
   create table key_value (
     scope text not null,
@@ -13,8 +13,8 @@ export const KEY_VALUE = `
   create index key_value_expiry on key_value (expires_at) where expires_at is not null;`;
 
 /**
- * Names of objects; their bytes are files. `object_usage` keeps the sum per scope, so that a quota check
- * needs no scan.
+ * Table of objects, whose bytes are in files. `object_usage` keeps the total per scope, so that a quota check needs no
+ * scan.
  */
 const OBJECT = `
   create table object (

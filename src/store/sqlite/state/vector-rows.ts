@@ -11,13 +11,13 @@ export interface Collection {
 /** Rows of `vectors.db`. Methods that change rows must run inside a write. */
 export interface VectorRows {
   find(scope: string, name: string): Collection | undefined;
-  /** Returns the collection. A missing collection is created with these dimensions. */
+  /** Returns the collection. A missing collection is created with the given dimensions. */
   collection(scope: string, name: string, dimensions: number): Collection;
   /** Returns the number of vectors in all collections of the scope. */
   count(scope: string): number;
   /** Inserts or replaces a vector. Returns true when the vector is new. */
   put(collection: Collection, item: VectorRecord): boolean;
-  /** Deletes a vector. Returns true when the vector existed. */
+  /** Returns true when the vector existed. */
   remove(collection: Collection, itemId: string): boolean;
   grew(collection: Collection, by: number): void;
   deleteEmpty(collection: Collection): void;
@@ -26,7 +26,7 @@ export interface VectorRows {
 
 export function vectorRows(db: Database): VectorRows {
   const sql = statements(db);
-  // Statements are prepared per call: there are few calls, and the table may be new.
+  // Statements on vector tables are prepared for each call, because such a table may have just been created.
   const on = ({ dimensions }: Collection, text: (table: string) => string) =>
     db.prepare<unknown[]>(text(vectorTable(dimensions).name));
 
@@ -125,15 +125,16 @@ function bytesOf(vector: number[]): Buffer {
 }
 
 /**
- * Converts a distance to a score. The score is rounded because float32 arithmetic leaves equal vectors slightly off
- * 1.
+ * Converts a cosine distance to a similarity. Rounding is needed because float32 arithmetic gives equal vectors
+ * slightly less than 1.
  */
 function scoreOf(distance: number): number {
   return Math.min(1, Math.max(-1, Math.round((1 - distance) * 1e6) / 1e6));
 }
 
 /**
- * One condition on `item.metadata` per value, including its type: SQLite treats JSON's true and 1 as equal.
+ * Returns one SQL condition per filter value. It also compares the type, because SQLite treats the JSON values true and
+ * 1 as equal.
  */
 function filterOf(filter: VectorMetadata): { conditions: string; values: unknown[] } {
   const values: unknown[] = [];

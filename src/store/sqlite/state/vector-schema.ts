@@ -1,8 +1,8 @@
 import type { Migrations } from '../migrate.ts';
 
 /**
- * Collections and their items. The vectors are in one sqlite-vec table per number of dimensions
- * (`vector_384`), partitioned by collection so that a search reads only its own.
+ * Collections and their items. The vectors themselves are in sqlite-vec tables, one per number of dimensions
+ * (`vector_384`). These are partitioned by collection, so that a search reads only one collection.
  */
 const VECTORS = `
   create table collection (
@@ -21,12 +21,11 @@ const VECTORS = `
     unique (collection, item_id)
   ) strict;`;
 
-/** Migrations of `vectors.db`. */
 export const VECTOR_MIGRATIONS: Migrations = [VECTORS];
 
 /**
- * Vectors per chunk. sqlite-vec allocates whole chunks: 128 vectors waste little space in a small collection and read
- * as fast as 1,024.
+ * Number of vectors per chunk, the unit in which sqlite-vec allocates space. Chunks of 128 waste little space in small
+ * collections and read as fast as chunks of 1,024.
  */
 const CHUNK = 128;
 

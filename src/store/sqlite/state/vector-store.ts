@@ -9,8 +9,8 @@ import { VECTOR_MIGRATIONS } from './vector-schema.ts';
 const VECTORS_FILE = 'vectors.db';
 
 /**
- * Opens `vectors.db`. sqlite-vec compares a query with every vector of the collection: exact, and fast enough
- * for some hundred thousand. Calls block the thread; use vectors-thread.ts. Throws STORE_ERROR.
+ * Opens `vectors.db`. A search compares every vector of the collection, which is fast enough for some hundred thousand.
+ * Calls block the thread, so services use threadedVectorStore. Throws STORE_ERROR.
  */
 export async function sqliteVectorStore({ dataDir }: { dataDir: string }): Promise<VectorStore> {
   const db = await openDatabase({
@@ -56,7 +56,7 @@ export async function sqliteVectorStore({ dataDir }: { dataDir: string }): Promi
   };
 }
 
-/** Throws STORE_ERROR where sqlite-vec has no binary, for example on Alpine Linux. */
+/** Throws STORE_ERROR on platforms for which sqlite-vec has no binary, such as Alpine Linux. */
 function extensionPath(): string {
   try {
     return getLoadablePath();
@@ -69,12 +69,12 @@ function extensionPath(): string {
   }
 }
 
-/** Encodes the scope as JSON, because any separator could be part of either name. */
+/** Encodes the scope as JSON, because either name may contain any separator. */
 function scopeOf({ tenant, namespace }: CollectionKey): string {
   return JSON.stringify([tenant, namespace]);
 }
 
-/** Throws VALIDATION_ERROR unless all vectors have the same dimensions. */
+/** Throws VALIDATION_ERROR unless all vectors have the same number of dimensions. */
 function sameLength([first, ...others]: VectorRecord[]): { dimensions: number } {
   const dimensions = first!.vector.length;
   const other = others.find(({ vector }) => vector.length !== dimensions);
@@ -94,7 +94,7 @@ function requireDimensions(expected: number, given: number, collection: string):
   );
 }
 
-/** Throws for zero vectors, whose cosine similarity is undefined, and for values that overflow float32. */
+/** Rejects zero vectors, whose cosine similarity is undefined, and values that overflow float32. */
 function requireFloat32(vector: number[], what: string): void {
   const single = Float32Array.from(vector);
   if (single.every(Number.isFinite) && single.some((value) => value !== 0)) return;

@@ -7,7 +7,7 @@ import { createWorkerCalls } from '../worker-calls.ts';
 
 const IDLE_MS = minutes(1);
 
-/** Runs `vectors.db` on a worker, which the first call starts. Throws as VectorStore does. */
+/** Vector store that runs on a worker thread. The first call starts the thread. */
 export function threadedVectorStore({ dataDir, clock }: { dataDir: string; clock: Clock }): VectorStore {
   const { call, close } = createWorkerCalls({
     start: () => new Worker(entryFile('vectors'), { workerData: { dataDir }, execArgv: [] }),

@@ -4,8 +4,8 @@ import { answerCall, type WorkerCall } from '../worker-calls.ts';
 import { sqliteVectorStore } from './vector-store.ts';
 
 /**
- * Worker that owns `vectors.db`: a search scans every vector of a collection and must not block the event
- * loop.
+ * Entry point of the worker thread that owns `vectors.db`. A search scans all vectors of a collection, which would
+ * block an event loop.
  */
 
 const port = parentPort!;

@@ -3,7 +3,7 @@ import type { Clock } from '../../../kit/time/clock.ts';
 import type { ClaimResult, MarkerClaim, NewDelivery, WebhookInbox } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import type { Step } from './committer/protocol.ts';
-import { startDeliveryFill } from './deliveries/list-backfill.ts';
+import { startListBackfill } from './deliveries/list-backfill.ts';
 import { DeliveryPages } from './deliveries/list-pages.ts';
 import { DeliveryRetention } from './deliveries/retention.ts';
 import {
@@ -37,13 +37,13 @@ export async function sqliteWebhookInbox(
   const pages = new DeliveryPages(db, rows, texts);
   const retention = new DeliveryRetention({ db, log, rows, texts, clock });
   const unfinished = new UnfinishedDeliveries(db, log, rows);
-  const stopFilling = owns ? startDeliveryFill(db, log, logger) : async () => {};
+  const stopBackfill = owns ? startListBackfill(db, log, logger) : async () => {};
   const buffer = new WriteBuffer({ clock, logger, write: (noted) => writeNotes(log, noted) });
   let closing: Promise<void> | undefined;
 
   async function close(): Promise<void> {
     await buffer.flush();
-    await Promise.all([stopFilling(), texts.close()]);
+    await Promise.all([stopBackfill(), texts.close()]);
     await markers.close();
     await log.close();
   }

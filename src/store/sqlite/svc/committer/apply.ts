@@ -6,15 +6,16 @@ import type { PackedUnit, Recovered } from './protocol.ts';
 
 interface Applied {
   units: number;
-  /** True when a frame is missing, so that the following frames are out of sequence. */
+  /** True when a frame is missing, so that the following frames were not applied. */
   hasHole: boolean;
 }
 
-/** Maximum units per transaction. It limits the time that other writers wait for the lock to some ten milliseconds. */
+/** Maximum units per transaction. Other writers wait for the lock for at most some ten milliseconds. */
 const MAX_BATCH = 512;
 
 /**
- * Moves journal frames into the database in order, each exactly once even if the process dies in between.
+ * Moves journal frames into the database in order. Each frame is applied exactly once, even if the process dies
+ * meanwhile.
  */
 export function createApplier(
   sqlite: Sqlite.Database,
@@ -29,12 +30,12 @@ export function createApplier(
   let { applied } = read.get()!;
 
   function commit(work: Array<() => unknown>, sequence: number): void {
-    // The applied sequence is part of the same transaction.
+    // The applied sequence number is written in the same transaction, so that no frame is applied twice.
     runBatch([...work, () => note.run(sequence)].map((each) => ({ work: each })));
     applied = sequence;
   }
 
-  /** Stops at the first frame out of sequence. Throws SQLite errors; batches committed by then stay. */
+  /** Applies frames until one is out of sequence. Throws SQLite errors; earlier batches stay committed. */
   function apply(frames: Iterable<Frame>): Applied {
     let work: Array<() => unknown> = [];
     let reached = applied;
@@ -62,7 +63,7 @@ export function createApplier(
     },
     apply,
 
-    /** Applies frames that an earlier process acknowledged but did not apply. */
+    /** Applies the frames that an earlier process has acknowledged but not applied. */
     recover: (folder: string): Recovered =>
       recoverJournal(folder, {
         id: read.get()!.id,

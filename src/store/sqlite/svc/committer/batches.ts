@@ -1,4 +1,4 @@
-/** A queued write and its promise. */
+/** A queued item and the functions that settle its promise. */
 export interface Pending<Item, Result> {
   item: Item;
   resolve(result: Result): void;
@@ -6,24 +6,21 @@ export interface Pending<Item, Result> {
 }
 
 export interface BatchesOptions<Item, Result> {
-  /** Settles each item of a batch; an error rejects those that are not settled. */
+  /** Settles the promises of all items. If it throws, the items that are not settled yet are rejected. */
   write(batch: readonly Pending<Item, Result>[]): Promise<void>;
-  /**
-   * Returns the size of the next batch, at least one; a cap keeps the first item from waiting for a long
-   * batch.
-   */
+  /** Returns the size of the next batch, at least one. */
   cut(queue: readonly Pending<Item, Result>[]): number;
-  /** Minimum items of a batch under load. A smaller batch waits a millisecond for more items. */
+  /** Batch size below which the next batch waits a millisecond for more items, if there is load. */
   small: number;
-  /** Returns the error that rejects writes after `close`. */
+  /** Returns the error that rejects items added after `close`. */
   closedError(): Error;
 }
 
 const GATHER_MS = 1;
-/** Minimum number of items in the last batch and the queue together that counts as load. */
+/** Load means that the last batch and the queue together have at least this many items. */
 const MIN_LOAD = 4;
 
-/** Collects the next batch while the current one is being written, so batches grow with the load. */
+/** Collects items for the next batch while the current one is written, so that batches grow with the load. */
 export class Batches<Item, Result> {
   readonly #options: BatchesOptions<Item, Result>;
   #queue: Pending<Item, Result>[] = [];
@@ -44,13 +41,13 @@ export class Batches<Item, Result> {
         return;
       }
       this.#queue.push({ item, resolve, reject });
-      // Items added in the same turn join the batch.
+      // Items that are added in the same event-loop turn join the batch.
       const firstSize = this.#gathering ? this.#options.small : 1;
       if (!this.#isWriting && this.#queue.length === firstSize) setImmediate(this.#next);
     });
   }
 
-  /** Resolves when the queue is empty; later writes are rejected. */
+  /** Resolves when the queue is empty. Items added later are rejected. */
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#isWriting || this.#queue.length > 0)

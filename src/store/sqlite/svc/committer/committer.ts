@@ -4,18 +4,17 @@ import { layOut, pack } from './pack.ts';
 import type { BatchReply, Unit } from './protocol.ts';
 import { type CommitterThread, endedError, errorOf } from './thread.ts';
 
-/** Writes units to the database and acknowledges each after its commit. */
 export interface Committer {
   /**
-   * Settles once `unit` is on disk; concurrent units share a transaction. Throws STORE_ERROR or the unit's
-   * SQLite error.
+   * Commits a unit and settles once it is on disk. Concurrent units share a transaction. Throws STORE_ERROR or the
+   * SQLite error of the unit.
    */
   write(unit: Unit): Promise<Written>;
-  /** Resolves when no writes are queued. Later writes are rejected. */
+  /** Resolves when no units are queued. Later units are rejected. */
   close(): Promise<void>;
 }
 
-/** Number of rows that a unit's first step changed, and the rowid that it inserted. */
+/** Number of rows that the first step of a unit changed, and the rowid that the step inserted. */
 interface Written {
   changes: number;
   rowid: number;
@@ -23,8 +22,8 @@ interface Written {
 
 const MAX_BATCH = 512;
 /**
- * Minimum batch size under load. Sync handlers finish one by one; without gathering, commits of two or three writes
- * were a sixth of a delivery's cost.
+ * Batch size below which the committer waits for more units under load. Without the wait, small commits took a sixth of
+ * the time per delivery.
  */
 const SMALL_BATCH = 8;
 
@@ -32,8 +31,8 @@ export function createCommitter(thread: Pick<CommitterThread, 'commit'>, file: s
   const batches = new Batches<Unit, Written>({
     async write(batch) {
       const { units, parts, length } = pack(batch.map(({ item }) => item));
-      // One buffer for all parts, transferred instead of cloned. It is not allocated from Node's pool, because a transfer
-      // would take the whole pool.
+      // The buffer is transferred to the thread. It must not come from Node's buffer pool, because a transfer takes the
+      // whole pool.
       const bytes = new Uint8Array(length);
       layOut(parts, bytes, 0);
       settle(batch, await thread.commit({ units, bytes: bytes.buffer }), file);
@@ -51,7 +50,7 @@ function settle(
   file: string,
 ): void {
   for (const [place, failure] of failures) batch[place]!.reject(storeError(file, errorOf(failure)));
-  // Resolving a rejected promise has no effect.
+  // Failed units were rejected above. Resolving them again has no effect.
   for (const [i, { resolve }] of batch.entries())
     resolve({ changes: results[2 * i]!, rowid: results[2 * i + 1]! });
 }

@@ -22,20 +22,25 @@ import {
 } from './protocol.ts';
 
 /**
- * Maximum wait for the lock, which a backup step of another process may hold. This thread has no other work
+ * Maximum time to wait for a lock. A backup by another process may hold it for long, and this thread has no other work
  * meanwhile.
  */
 const LOCK_WAIT_MS = 10_000;
-/** Length of one busy wait. SQLite cannot interrupt it, so the thread checks between two waits whether to give up. */
+/**
+ * Length of one attempt to get the lock. SQLite cannot interrupt an attempt, so the thread checks for a shutdown
+ * between two attempts.
+ */
 const LOCK_TRY_MS = 200;
-/** WAL pages between checkpoints. It is above SQLite's default of 1000 because each checkpoint costs an fsync. */
+/** WAL pages per checkpoint. SQLite's default is 1000; fewer checkpoints save fsyncs. */
 const CHECKPOINT_PAGES = 4000;
 
-/** Number of rows that a unit's first step changed, and the rowid that it inserted. */
+/** Number of rows that the first step of a unit changed, and the rowid that the step inserted. */
 type Result = readonly [changes: number, rowid: number];
 type Outcome = { value: unknown } | { error: unknown };
 
-/** The committer thread: writes each request in one transaction, and applies the journal. */
+/**
+ * This file is the committer thread. It commits the units of each request in one transaction, and applies the journal.
+ */
 const { file, statements, recover, stopWaiting } = workerData as CommitterStart;
 const sqlite = new Sqlite(file, { timeout: LOCK_WAIT_MS });
 configureConnection(sqlite);
@@ -47,7 +52,7 @@ sqlite.pragma(`busy_timeout = ${LOCK_TRY_MS}`);
 const { runBatch, runSeparately } = transactions(sqlite);
 const NOTHING: Result = [0, 0];
 
-/** Retries while another process holds the lock, within the time limit. */
+/** Retries while another process holds the lock, for at most LOCK_WAIT_MS. */
 function retryBusy<T>(work: () => T): T {
   for (let waited = LOCK_TRY_MS; ; waited += LOCK_TRY_MS) {
     try {
@@ -90,12 +95,12 @@ function commit(units: readonly PackedUnit[], bytes: Uint8Array): Outcome[] {
     try {
       return retryBusy(() => attempt(writes));
     } catch (error) {
-      // A lock also blocks the units one by one, so retrying them separately would not help.
+      // A lock would also block each unit separately, so the units are not retried.
       if (units.length === 1 || isBusy(error)) return units.map(() => ({ error }));
     }
   }
-  // The whole transaction failed (for example on a full disk): retries units separately, so that small ones
-  // still succeed.
+  // The whole transaction failed, for example because the disk is full. Small units may still succeed when committed
+  // separately.
   return units.flatMap((unit) => commit([unit], bytes));
 }
 

@@ -1,11 +1,11 @@
 import type { PackedUnit, PackedValue, SqlValue, Unit } from './protocol.ts';
 
-/** Units as JSON, and the byte values that they reference. */
+/** Units in the form that is sent to the thread or written to the journal. */
 export interface Packed {
-  /** Units as JSON of PackedUnit[]. */
+  /** JSON of an array of PackedUnit. */
   units: string;
   parts: Uint8Array[];
-  /** Total bytes of all byte values. */
+  /** Total size of `parts` in bytes. */
   length: number;
 }
 
@@ -26,7 +26,7 @@ export function pack(units: readonly Unit[]): Packed {
   return { units: JSON.stringify(packed), parts, length };
 }
 
-/** Copies the byte values into `target`, one after another. */
+/** Copies the parts into `target`, one after another from `offset` on. */
 export function layOut(parts: readonly Uint8Array[], target: Uint8Array, offset: number): void {
   let at = offset;
   for (const part of parts) {

@@ -1,10 +1,12 @@
-/** A value that SQLite can bind. */
 export type SqlValue = string | number | null | Uint8Array;
 
-/** A statement's name in `CommitterStart.statements` and its values in parameter order. */
+/** Name of a statement in `CommitterStart.statements`, and the values of its parameters in order. */
 export type Step = readonly [statement: string, values: readonly SqlValue[]];
 
-/** One atomic write. With `guarded`, the other steps are skipped when the first one changes no row. */
+/**
+ * Steps that are written atomically. If `guarded` is set and the first step changes no row, the other steps are
+ * skipped.
+ */
 export interface Unit {
   guarded: boolean;
   steps: readonly Step[];
@@ -13,30 +15,30 @@ export interface Unit {
 export interface CommitterStart {
   file: string;
   statements: Readonly<Record<string, string>>;
-  /** Folder of the journal that is recovered before the first request; undefined if there is none to recover. */
+  /** Folder of a journal to recover before the first request, or undefined if no journal is recovered. */
   recover: string | undefined;
-  /** Set to a value other than 0 during shutdown. A locked database then fails at once. */
+  /** A value other than 0 means that the process is stopping. Waiting for a locked database then ends with an error. */
   stopWaiting: Int32Array;
 }
 
-/** A value sent to the thread. Bytes are packed into one buffer and referenced by offset and length. */
+/** A value as sent to the thread. Byte values are put into one buffer and replaced by their offset and length in it. */
 export type PackedValue = string | number | null | readonly [offset: number, length: number];
 
-/** A unit as a flat list: `guarded` as 1 or 0, then statement names and values alternating. */
+/** A unit as a flat list: `guarded` as 1 or 0, followed by pairs of a statement name and its values. */
 export type PackedUnit = readonly [guarded: 0 | 1, ...rest: Array<string | readonly PackedValue[]>];
 
-/** A range of whole frames in a journal file. */
+/** A range of a journal file that starts and ends between two frames. */
 export interface JournalRange {
   file: string;
-  /** Descriptor that is open for reading. The file's name may already refer to another file. */
+  /** Open descriptor of the file. It is needed because another file may have taken over the name. */
   fd: number;
   from: number;
   to: number;
 }
 
 /**
- * A batch (`units` is the JSON of PackedUnit[]), a journal range, a marker query, or the shutdown. Text crosses threads
- * in one copy; cloning objects took a fifth of the cost of accepting a delivery.
+ * Request to commit a batch, apply a journal range, read markers or shut down. `units` is JSON of an array of
+ * PackedUnit, because cloning objects between threads is slower.
  */
 export type CommitterRequest =
   | { units: string; bytes: ArrayBuffer }
@@ -54,7 +56,7 @@ export interface MarkerRange {
 /** Number of digest bytes that the in-memory marker index stores. */
 export const MARKER_DIGEST_BYTES = 8;
 
-/** Markers ordered by id, each with the first 64 bits of its digest. The reply is empty when none are left. */
+/** Markers ordered by id, with the first MARKER_DIGEST_BYTES of each digest. Empty when no more markers exist. */
 export interface MarkersReply {
   ids: Float64Array<ArrayBuffer>;
   digests: Uint8Array<ArrayBuffer>;
@@ -66,32 +68,33 @@ export interface Failure {
   code: string | undefined;
 }
 
-/** For each unit in request order, the number of rows that its first step changed, and the rowid that it inserted. */
+/**
+ * Two numbers per unit in request order: the rows that its first step changed, and the rowid that the step inserted.
+ */
 export interface BatchReply {
   results: number[];
-  /** Failed units by index; their results are meaningless. */
+  /** Errors of failed units by the unit's index. The two result numbers of failed units have no meaning. */
   failures: Array<[place: number, failure: Failure]>;
 }
 
-/** Progress of applying the journal. After a failure, the range may be partly applied. */
+/** Progress of applying a journal range. After a failure, only part of the range may be applied. */
 export interface ApplyReply {
   /** Sequence number of the last applied frame. */
   applied: number;
   failure?: Failure;
 }
 
-/** Result of a journal recovery. */
 export interface Recovered {
-  /** Number of units applied. */
+  /** Number of applied units. */
   units: number;
   /**
-   * Folder to which all files were moved because parts are missing or unreadable. An interrupted last write does not
-   * count as missing.
+   * Folder to which all files were moved, if data is missing or unreadable. An interrupted last write does not count,
+   * because it was never acknowledged.
    */
   quarantine: string | undefined;
-  /** Names of files with a damaged header copy that the second copy replaced. */
+  /** Files in which one of the two copies of the header is damaged. */
   damagedHeaders: string[];
 }
 
-/** The thread's first message; every later one answers a request, in order. */
+/** First message of the thread. Each later message answers one request, in order. */
 export type Ready = { ready: Recovered } | { failure: Failure };

@@ -15,7 +15,7 @@ import type {
   Recovered,
 } from './protocol.ts';
 
-/** Sequence of the last applied frame, and the error that stopped the journal: STORE_ERROR or SQLite's error. */
+/** Result of applying a range: the sequence number of the last applied frame, and the error if applying failed. */
 export interface Applied {
   applied: number;
   failure: unknown;
@@ -29,8 +29,8 @@ interface Pending {
 }
 
 /**
- * Commits on a thread of its own. A commit at `synchronous=FULL` waits one to three milliseconds for the
- * disk; on the main thread, that blocked a busy gateway 40 % of the time.
+ * Client of the committer thread. Each commit waits one to three milliseconds for the disk. On the main thread, these
+ * waits blocked a busy gateway for 40 % of the time.
  */
 export class CommitterThread {
   readonly #start: Omit<CommitterStart, 'stopWaiting'>;
@@ -45,12 +45,12 @@ export class CommitterThread {
     this.#start = start;
     const workerData: CommitterStart = { ...start, stopWaiting: this.#stopWaiting };
     this.#worker = new Worker(entryFile('committer'), { workerData, execArgv: [] });
-    // Later requests report a failed start, so this rejection need not be handled.
+    // Later requests also report that the start failed, so this rejection may stay unhandled.
     this.#began.promise.catch(() => {});
     this.#worker.on('message', (message: Message) => this.#receive(message));
     this.#worker.on('error', (error) => {
       this.#fail(error);
-      // The process cannot write without this thread: crash, so that the supervisor restarts the service.
+      // The process cannot write without this thread, so it crashes and the supervisor restarts the service.
       setImmediate(() => {
         throw error;
       });
@@ -68,25 +68,25 @@ export class CommitterThread {
     return this.#request({ ...batch }, [batch.bytes]);
   }
 
-  /** Applies a range of the journal to the database. Throws as `commit` does. */
+  /** Applies a range of the journal to the database. Throws STORE_ERROR when the thread has ended. */
   async apply(range: JournalRange): Promise<Applied> {
     const { applied, failure } = await this.#request<ApplyReply>({ apply: range });
     return { applied, failure: failure && this.#errorIn(range.file, failure) };
   }
 
-  /** Reads markers for the in-memory index. Throws as `commit` does. */
+  /** Reads markers for the in-memory index. Throws STORE_ERROR when the thread has ended. */
   async markers(range: MarkerRange): Promise<MarkersReply> {
     const reply = await this.#request<MarkersReply>({ markers: range });
     if (reply.failure) throw storeError(this.#start.file, errorOf(reply.failure));
     return reply;
   }
 
-  /** Stops waiting for locks: an operation that needs to wait fails instead. */
+  /** Makes requests fail that would have to wait for a lock. */
   stopWaiting(): void {
     Atomics.store(this.#stopWaiting, 0, 1);
   }
 
-  /** Ends the thread once all earlier requests are done. */
+  /** Ends the thread after all earlier requests are answered. */
   async close(): Promise<void> {
     if (this.#failure) return;
     this.#failure = endedError(this.#start.file);
@@ -113,7 +113,7 @@ export class CommitterThread {
       this.#hasBegun = true;
       this.#begin(message as Ready);
     } else this.#pending.shift()!.resolve(message);
-    // The thread keeps the process alive only while it starts or has requests.
+    // The thread keeps the process alive only while it starts or answers requests.
     if (this.#pending.length === 0 && !this.#failure) this.#worker.unref();
   }
 
@@ -129,13 +129,13 @@ export class CommitterThread {
     for (const { reject } of this.#pending.splice(0)) reject(this.#failure);
   }
 
-  /** SQLite errors concern the database; any other error concerns the journal file being read. */
+  /** Names the database in errors of SQLite, and the journal file in all other errors. */
   #errorIn(read: string, failure: Failure): unknown {
     return storeError(failure.code?.startsWith('SQLITE_') ? this.#start.file : read, errorOf(failure));
   }
 }
 
-/** Restores an error that the thread sent. */
+/** Restores an error that the thread has sent. */
 export function errorOf({ message, code }: Failure): Error {
   return Object.assign(new Error(message), code === undefined ? {} : { code });
 }

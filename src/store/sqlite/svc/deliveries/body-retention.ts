@@ -4,26 +4,28 @@ import type { InboxLog } from '../inbox-log.ts';
 import type { DeliveryRows } from './rows.ts';
 import { SQL } from './statements.ts';
 
-/** Rows scanned per event-loop turn, which takes a few milliseconds. */
+/** Number of rows that are read in one event-loop turn, which takes a few milliseconds. */
 const BATCH_ROWS = 200;
 
-/** Deletes the oldest bodies of finished deliveries. */
 export interface BodyRetention {
-  /** Position up to which all bodies of ended deliveries are deleted. */
+  /** All bodies of ended deliveries up to this position are deleted. */
   readonly bodilessUntil: number;
-  /** Deletes bodies until `bytes` are freed or `limit` bodies are deleted; returns the number of deleted bodies. */
+  /**
+   * Deletes the oldest bodies of ended deliveries until `bytes` are freed or `limit` is reached. Returns the number of
+   * deleted bodies.
+   */
   drop(bytes: number, limit: number): Promise<number>;
 }
 
 /**
- * Continues from the last position, which is stored, so that neither a restart nor a sweep rescans rows
- * without bodies.
+ * Each call continues from the position that the last one reached. The position is stored, so that a restart does not
+ * scan rows without bodies again.
  */
 export function bodyRetention(db: Database, log: InboxLog, rows: DeliveryRows): BodyRetention {
   const noted = db.prepare<[], number>('select bodiless_until from delivery_progress').pluck();
   let bodilessUntil = noted.get()!;
 
-  /** Scans from `after` in bounded batches; also returns the position reached. */
+  /** Scans rows after the position `after` until enough bodies are found. `until` is the last scanned position. */
   async function find(after: number, bytes: number, limit: number) {
     const positions: number[] = [];
     let found = 0;
@@ -47,7 +49,7 @@ export function bodyRetention(db: Database, log: InboxLog, rows: DeliveryRows): 
     },
     async drop(bytes, limit) {
       let { positions, until } = await find(bodilessUntil, bytes, limit);
-      // Some skipped rows may have ended since they were scanned, so the scan starts again from the first row.
+      // Rows that were skipped because they had not ended may have ended since.
       if (positions.length === 0 && bodilessUntil > 0) ({ positions, until } = await find(0, bytes, limit));
       bodilessUntil = until;
       if (positions.length === 0) return 0;

@@ -10,12 +10,12 @@ const PAUSE_MS = 5;
 const RETRY_MS = 1000;
 
 /**
- * Fills the list tables with deliveries older than these tables, latest first. The returned function stops the fill
- * early.
+ * Adds deliveries of earlier versions to the list tables in the background, latest first. The returned function stops
+ * the backfill.
  */
-export function startDeliveryFill(db: Database, log: InboxLog, logger: Logger): () => Promise<void> {
+export function startListBackfill(db: Database, log: InboxLog, logger: Logger): () => Promise<void> {
   const listedFrom = db.prepare<[], number>('select listed_from from delivery_progress').pluck();
-  /** Selects a batch by its number of rows instead of a position range, because retention leaves gaps. */
+  /** A batch is a number of rows instead of a range of positions, because deleted deliveries leave gaps. */
   const batchBefore = db
     .prepare<[number], number | null>(
       `select min(position) from (select position from delivery where position < ? order by position desc limit ${BATCH_ROWS})`,

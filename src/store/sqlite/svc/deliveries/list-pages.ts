@@ -16,8 +16,8 @@ export interface ListOptions extends DeliveryFilter {
 const LISTING_POLL_MS = 50;
 
 /**
- * Pages of deliveries in strict time order. Rows not yet in the list tables, in the minutes after an upgrade,
- * are scanned.
+ * Reads pages of deliveries in time order. For some minutes after an upgrade, the list tables lack older rows, which
+ * are scanned instead.
  */
 export class DeliveryPages {
   readonly #db: Database;
@@ -26,7 +26,7 @@ export class DeliveryPages {
   readonly #walks: DeliveryWalks;
   readonly #scan: RowScan;
   readonly #textSearch: TextSearch;
-  /** Rows before this position may be missing in the list tables. */
+  /** Returns the position before which rows may be missing in the list tables. It is 0 when the tables are complete. */
   readonly #listedFrom: () => number;
 
   constructor(db: Database, rows: DeliveryRows, texts: TextIndex) {
@@ -43,7 +43,7 @@ export class DeliveryPages {
   async list(namespaceId: string, options: ListOptions): Promise<DeliveryPage> {
     const { limit, after, search } = options;
     const filter: WalkFilter = { ...options, namespaceId };
-    // A page in oldest-first order would start with rows that are not in the list tables yet.
+    // The oldest rows are added to the list tables last, so a page in oldest-first order has to wait for them.
     while (after && (await this.#db.read(this.#listedFrom)) > 0)
       await new Promise((resolve) => setTimeout(resolve, LISTING_POLL_MS));
     const candidates =

@@ -1,6 +1,6 @@
 /**
- * Sort orders of delivery lists, maintained by triggers. They are tables: building an index on `delivery` would block
- * the first start for minutes. `list-fill.ts` adds rows before `listed_from` in the background.
+ * Tables that sort deliveries for lists, maintained by triggers. Indexes would not do: building them would block the
+ * first start for minutes. `list-backfill.ts` adds the rows before `listed_from` in the background.
  */
 export const DELIVERY_LISTS = `
   create table delivery_by_time (

@@ -14,7 +14,7 @@ export interface WalkFilter extends Pick<DeliveryFilter, 'status' | 'pluginId' |
   namespaceId: string;
 }
 
-/** Ordered positions of one status of one endpoint, or of a whole namespace. */
+/** Positions in time order, either of one status of one endpoint or of a whole namespace. */
 interface Stream {
   fetch(after: DeliveryCursor, limit: number): DeliveryCursor[];
   buffer: DeliveryCursor[];
@@ -23,14 +23,14 @@ interface Stream {
 
 const CHUNK = 64;
 
-/** Orders deliveries newest first, by receive time and then by write order. */
+/** Compares deliveries so that the newest comes first, by receive time and then by write order. */
 export function compareNewest(a: DeliveryCursor, b: DeliveryCursor): number {
   return b.receivedAt - a.receivedAt || b.position - a.position;
 }
 
 /**
- * Returns walks over a namespace's deliveries, or over a merge of its endpoints and statuses. Each of these is a
- * range of one primary key, so a page costs one seek per stream, regardless of the number of rows.
+ * Returns walks over a namespace, or over the merged endpoints and statuses that a filter selects. Each of these is one
+ * range of a primary key, so the cost of a page does not depend on the number of rows.
  */
 export function deliveryWalks(db: Database) {
   const sql = statements(db);
@@ -127,7 +127,7 @@ function statements(db: Database) {
   return {
     byTime: { newest: byTime('newest'), oldest: byTime('oldest') },
     byStatus: { newest: byStatus('newest'), oldest: byStatus('oldest') },
-    // A blob sorts after every status, which skips the remaining rows of the last endpoint.
+    // An empty blob sorts after every status, so the query skips the remaining rows of the previous endpoint.
     endpoint: db.prepare<[string, string, string], { plugin: string; event: string }>(
       `select plugin_id as plugin, event from delivery_by_status where namespace_id = ? and (plugin_id, event, status) > (?, ?, x'')
        order by plugin_id, event limit 1`,
