@@ -8,7 +8,7 @@ import { createGroupCommit } from './group-commit.ts';
 import { checkedVersion, type Migrations, migrate } from './migrate.ts';
 import { createPrivateFile } from './private-file.ts';
 import { storeError } from './store-error.ts';
-import { openLog } from './wal-sync.ts';
+import { openWalSync } from './wal-sync.ts';
 
 export interface DatabaseOptions {
   file: string;
@@ -110,13 +110,13 @@ function configure(sqlite: Sqlite.Database, pageBytes: number, losable: boolean)
 
 function wrap(sqlite: Sqlite.Database, options: DatabaseOptions): Database {
   const { file, busyTimeoutMs = BUSY_TIMEOUT_MS } = options;
-  const log = options.syncBeside ? openLog(file) : undefined;
-  const commits = createGroupCommit(sqlite, busyTimeoutMs, log?.sync);
+  const wal = options.syncBeside ? openWalSync(file) : undefined;
+  const commits = createGroupCommit(sqlite, busyTimeoutMs, wal?.sync);
   let closing: Promise<void> | undefined;
 
   async function close(): Promise<void> {
     await commits.idle();
-    log?.close();
+    wal?.close();
     sqlite.close();
   }
   function requireOpen(): void {

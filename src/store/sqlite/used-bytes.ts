@@ -1,6 +1,6 @@
 import type { Database } from './database.ts';
 
-/** Size of a file's content, without free pages. */
+/** Returns the size of the file without its free pages. */
 export function usedBytes(db: Pick<Database, 'pragma'>): number {
   const value = (pragma: string): number =>
     (db.pragma(pragma) as Array<Record<string, number>>)[0]![pragma] as number;

@@ -2,17 +2,17 @@ import { closeSync, fdatasync, openSync } from 'node:fs';
 import { storeError } from './store-error.ts';
 
 /** Syncs the write-ahead log of an open database on a libuv thread. */
-export interface Log {
-  /** Resolves once every commit made before the call is on disk. */
+export interface WalSync {
+  /** Resolves once all commits made before the call are on disk. */
   sync(): Promise<void>;
   close(): void;
 }
 
 /**
- * At `synchronous=NORMAL` SQLite does not sync commits. This sync makes them as durable as FULL, off the event loop,
- * which FULL blocked for 40 % of the time.
+ * Opens the write-ahead log of a database with `synchronous=NORMAL`, where SQLite does not sync commits.
+ * `synchronous=FULL` blocked the event loop for 40 % of the time.
  */
-export function openLog(file: string): Log {
+export function openWalSync(file: string): WalSync {
   const name = `${file}-wal`;
   let fd: number;
   try {
@@ -24,8 +24,8 @@ export function openLog(file: string): Log {
     sync: () =>
       new Promise((resolve) => {
         fdatasync(fd, (error) => {
-          // After a failed fsync the kernel may have dropped the pages, so a retry proves nothing. Crash; the
-          // next process continues from the disk's state.
+          // After a failed fsync, the kernel may have dropped the data, so a retry proves nothing. The process crashes
+          // and restarts from the state on disk.
           if (error) throw storeError(name, error);
           resolve();
         });

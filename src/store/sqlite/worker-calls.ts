@@ -16,7 +16,7 @@ export type WorkerReply = { id: number } & (
 );
 
 export interface WorkerCalls {
-  /** Rejects with the method's error, or with STORE_ERROR when the thread ended. */
+  /** Rejects with the error of the method, or with STORE_ERROR when the thread has ended. */
   call(method: string, args: unknown[]): Promise<never>;
   close(): Promise<void>;
 }
@@ -35,8 +35,8 @@ interface Waiting {
 }
 
 /**
- * A worker thread that starts with the first call and ends when idle: slow SQLite calls do not block the
- * event loop, and unused threads take no memory.
+ * Calls methods of a store on a worker thread, so that slow queries do not block the event loop. The thread starts with
+ * the first call and ends when it is idle, to save memory.
  */
 export function createWorkerCalls({ start, clock, idleMs, name }: WorkerCallsOptions): WorkerCalls {
   let worker: Worker | undefined;
@@ -95,7 +95,7 @@ export function createWorkerCalls({ start, clock, idleMs, name }: WorkerCallsOpt
   };
 }
 
-/** Runs on the worker: executes the call and returns its result or error. */
+/** Executes a call on the worker thread and returns the reply. */
 export async function answerCall(
   { id, method, args }: WorkerCall,
   open: () => Promise<unknown>,

@@ -5,7 +5,7 @@ import { AFTER_ALL_TEXT } from '../key-range.ts';
 import { isUniqueViolation } from '../store-error.ts';
 import { INSERT_CLIENT } from './clients.ts';
 
-/** Host store with one row per host. The host's self-description is JSON. */
+/** Host store with one row per host. Capabilities, labels and metadata are stored as JSON. */
 export function sqliteHosts(db: Database): HostStore {
   const sql = statements(db);
   return {

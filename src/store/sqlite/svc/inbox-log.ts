@@ -22,49 +22,51 @@ import { JournalWriter } from './journal/writer.ts';
 /** Write path of the webhook inbox. Writes are durable once they settle. All methods throw STORE_ERROR. */
 export interface InboxLog {
   /**
-   * Writes units in call order. Settles with the unit's sequence once the unit is on disk. The unit is in the
-   * database once the applied sequence reaches that number.
+   * Writes units in the order of the calls. Resolves with the sequence number of the unit once it is on disk. It is in
+   * the database once `applied` reaches that number.
    */
   append(unit: Unit): Promise<number>;
   /**
-   * Settles once `unit` is in the database, possibly before earlier appends, with the result of its first
-   * step.
+   * Commits `unit` to the database directly, possibly before earlier appended units. Resolves with the result of its
+   * first step.
    */
   commit: Committer['write'];
-  /** Reads stored markers off the event loop. */
+  /** Reads stored markers on the committer thread. */
   markers: CommitterThread['markers'];
-  /** Resolves when every acknowledged unit is in the database. */
+  /** Resolves when all acknowledged units are in the database. */
   settled(): Promise<void>;
-  /** Resolves when units with a sequence above `applied` are in the database. */
+  /** Resolves when at least one unit with a sequence above `applied` is in the database. */
   progress(applied: number): Promise<void>;
   readonly applied: number;
   /** Sequence of the last acknowledged unit. */
   readonly added: number;
-  /** Bytes appended but not yet in the database. */
+  /** Bytes that are acknowledged but not in the database yet. */
   readonly waitingBytes: number;
-  /** The error that keeps appended units out of the database, if any. */
+  /** The error that prevents acknowledged units from being moved into the database, if there is one. */
   readonly failure: unknown;
   close(): Promise<void>;
 }
 
-/** Time limit for applying the journal at shutdown. Unapplied units stay on disk, and the next start applies them. */
+/** Time limit for applying the journal at shutdown. The next start applies the remaining units. */
 const SHUTDOWN_APPLY_MS = 1500;
-/** Journal limits: 256 MB in all, some 90,000 deliveries of 2 KB. After a burst, 128 MB are kept. */
+/**
+ * Journal limits: 256 MB in total, which hold some 90,000 deliveries of 2 KB. After a burst, 128 MB are kept for reuse.
+ */
 const SEGMENTS: SegmentOptions = { segmentBytes: 16 * 1024 * 1024, maxSegments: 16, spareSegments: 7 };
 
 export interface InboxLogOptions {
   logger: Logger;
-  /** Whether other processes write to the database too; default true. */
+  /** Whether other processes also write to the database, true by default. */
   shared?: boolean;
-  /** Whether to recover the journal of an earlier process; default true. */
+  /** Whether to recover the journal of an earlier process, true by default. */
   recovers?: boolean;
-  /** Limits of the journal; default 256 MB. */
+  /** Size limits of the journal, 256 MB by default. */
   segments?: SegmentOptions;
 }
 
 /**
- * Opens the log. Throws STORE_ERROR, or SQLite's error when the journal of an earlier process cannot be applied; no
- * file is removed then.
+ * Opens the log. Throws STORE_ERROR or SQLite's error when the journal of an earlier process cannot be applied. The
+ * journal's files are kept then.
  */
 export async function openInboxLog(
   db: Database,
@@ -95,7 +97,7 @@ function placeOf({ prepare }: Database): { applied: number; id: Buffer | null } 
   ).get()!;
 }
 
-/** Returns the database's id, which every recovered database has. */
+/** Returns the id that links the database to its journal. */
 function idOf(db: Database): Buffer {
   const { id } = placeOf(db);
   if (id === null)
@@ -104,8 +106,7 @@ function idOf(db: Database): Buffer {
 }
 
 /**
- * Log of a process that writes alone: appends go to a journal, at a fraction of a row's cost, and from there into the
- * database.
+ * Log of a process that writes alone. Appended units go to a journal first, which costs a fraction of inserting rows.
  */
 function journalledLog(thread: CommitterThread, db: Database, segments: Segments, logger: Logger): InboxLog {
   const { file } = db;
@@ -147,7 +148,7 @@ function journalledLog(thread: CommitterThread, db: Database, segments: Segments
         thread.stopWaiting();
       }, SHUTDOWN_APPLY_MS);
       await writer.close();
-      // Units that cannot be applied now are applied by the next start.
+      // The next start applies units that cannot be applied now.
       await checkpointer.all().catch(() => thread.stopWaiting());
       checkpointer.close();
       await committer.close();
@@ -160,7 +161,10 @@ function journalledLog(thread: CommitterThread, db: Database, segments: Segments
   };
 }
 
-/** Log of processes that share the database: each must see the others' claims at once, so nothing goes to a journal. */
+/**
+ * Log of processes that share a database. It uses no journal, because each process must see the claims of the others at
+ * once.
+ */
 function sharedLog(thread: CommitterThread, file: string): InboxLog {
   const committer = createCommitter(thread, file);
   return {

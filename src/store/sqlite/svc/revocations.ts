@@ -1,7 +1,7 @@
 import type { Revocation, RevocationStore } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 
-/** Revocation store with one row per host or token, numbered by rowid. Readers use the last number as their cursor. */
+/** Revocation store with one row per host or token. The row number serves readers as a cursor. */
 export function sqliteRevocations(db: Database): RevocationStore {
   const sql = statements(db);
   return {

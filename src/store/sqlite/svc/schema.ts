@@ -2,7 +2,7 @@ import type { Migrations } from '../migrate.ts';
 import { KEY_VALUE } from '../state/schema.ts';
 import { DELIVERY_LISTS } from './deliveries/list-schema.ts';
 
-/** Larger bodies go into their own table. Part of the schema's history: a new value needs a migration. */
+/** Bodies above this size are stored in their own table. Released migrations use the value, so it must not change. */
 export const INLINE_BODY_BYTES = 4096;
 
 const WEBHOOK_SECRET = `
@@ -30,10 +30,7 @@ const REQUEST_COLUMNS = `namespace_id text not null,
     trace_id text not null,
     mode text not null`;
 
-/**
- * Rows and both indexes are appended to, since webhook ids are time-ordered; the third index holds only
- * waiting deliveries. Random marker ids hit the whole tree; digests keep it small enough for memory.
- */
+/** First tables of deliveries and their markers. WEBHOOK_JOURNAL replaces both. */
 const WEBHOOK_INBOX = `
   create table delivery (
     id integer primary key,
@@ -82,7 +79,7 @@ const CLIENTS = `
   create index refresh_token_client on refresh_token (client_id);
   create index refresh_token_expiry on refresh_token (expires_at);`;
 
-/** Uses `autoincrement` so that a sequence is never reused, because readers keep the highest one as a cursor. */
+/** Uses `autoincrement` so that no sequence number is used twice, because readers keep the highest one as a cursor. */
 const HOSTS = `
   create table host (
     host_id text primary key,
@@ -122,8 +119,8 @@ const HOSTS = `
   create index revocation_expiry on revocation (expires_at) where expires_at is not null;`;
 
 /**
- * Append-only tables without random keys in the write path: a tree of marker digests was half of the store's cost.
- * Bodies are separate, so that ending a delivery rewrites only facts.
+ * Appends rows of deliveries and markers in order of their ids. Sorting markers by their random digests took half of
+ * the time per delivery.
  */
 const WEBHOOK_JOURNAL = `
   alter table delivery rename to former_delivery;
@@ -181,8 +178,8 @@ const WEBHOOK_JOURNAL = `
   drop table former_marker;`;
 
 /**
- * One row per delivery, including usual bodies: a second row was a third of the store's cost. Large bodies
- * stay separate, so that ending a delivery rewrites little.
+ * Moves headers and small bodies into the row of the delivery, because a second row took a third of the time. Large
+ * bodies stay in their own table, so that updates of the row stay cheap.
  */
 const WEBHOOK_ROWS = `
   alter table delivery add column headers text not null default '[]';
@@ -195,14 +192,14 @@ const WEBHOOK_ROWS = `
 
 const SECRET_USE = 'alter table webhook_secret add column previous_used_at integer;';
 
-/** How much of the inbox journal (`journal/`) has been applied to this file. */
+/** Sequence of the last journal frame that was applied to this file. */
 const WEBHOOK_JOURNAL_PLACE = `
   create table delivery_journal (applied integer not null) strict;
   insert into delivery_journal (applied) values (0);`;
 
 /**
- * Id that links a journal to its database; null until the first gateway has recovered the journal of a
- * version without ids (`journal/recover.ts`).
+ * Id that links a journal to its database. It is null until `journal/recover.ts` has applied the journal of a version
+ * without ids.
  */
 const WEBHOOK_JOURNAL_ID = 'alter table delivery_journal add column id blob;';
 

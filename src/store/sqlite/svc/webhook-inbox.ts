@@ -24,7 +24,7 @@ export interface SqliteInboxDeps extends Omit<MarkerOptions, 'logger'>, InboxLog
   clock: Clock;
 }
 
-/** Deliveries and their markers, written in one transaction. Throws STORE_ERROR. @spec Webhook delivery */
+/** Opens the store of deliveries and their markers. Throws STORE_ERROR. @spec Webhook delivery */
 export async function sqliteWebhookInbox(
   db: Database,
   { clock, logger, ...options }: SqliteInboxDeps,
@@ -86,7 +86,7 @@ const newState = (status: DeliveryStatus, steps: string): RowState => ({
   durationMs: null,
 });
 
-/** Writes of a delivery on its way from its receipt to its end. */
+/** Methods that write a delivery, from its receipt to its end. */
 function acceptance(
   log: InboxLog,
   markers: Markers,
@@ -120,7 +120,6 @@ function acceptance(
   };
 }
 
-/** Ends deliveries whose process is dead. */
 function interruption(log: InboxLog, markers: Markers): Pick<WebhookInbox, 'interrupt'> {
   const changes = async (step: Step): Promise<number> =>
     (await log.commit({ guarded: false, steps: [step] })).changes;
@@ -136,7 +135,7 @@ function interruption(log: InboxLog, markers: Markers): Pick<WebhookInbox, 'inte
   };
 }
 
-/** Reads that see every acknowledged delivery. */
+/** Queries that wait until all acknowledged deliveries are in the database. */
 function readers(
   db: Database,
   log: InboxLog,
@@ -158,7 +157,6 @@ function readers(
   };
 }
 
-/** Writes buffered records of requests that no handler processed. */
 async function writeNotes(log: InboxLog, noted: readonly BufferedDelivery[]): Promise<void> {
   const units = noted.map(({ delivery, end }) => insertSteps(delivery, end, null));
   await Promise.all(units.map((steps) => log.append({ guarded: false, steps })));

@@ -7,7 +7,7 @@ interface Row extends Omit<SecretRecord, 'namespaceInUrl' | 'lapsed'> {
 }
 
 /**
- * Secret store with one row per namespace, plugin, event and instance. A revoked secret has no row. @spec Webhook
+ * Secret store with one row per namespace, plugin, event and instance. Revoking a secret deletes its row. @spec Webhook
  * secret record
  */
 export function sqliteWebhookSecrets(db: Database, clock: Clock): WebhookSecretStore {
@@ -42,7 +42,7 @@ export function sqliteWebhookSecrets(db: Database, clock: Clock): WebhookSecretS
   };
 }
 
-/** Returns only the key fields, because callers may pass objects with more fields. */
+/** Callers may pass objects with more fields than SQLite accepts as parameters. */
 function keyOf({ namespaceId, pluginId, event, instanceId }: SecretKey): SecretKey {
   return { namespaceId, pluginId, event, instanceId };
 }

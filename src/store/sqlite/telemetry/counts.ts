@@ -5,7 +5,10 @@ import { openDatabase } from '../database.ts';
 import { TELEMETRY_MIGRATIONS } from './schema.ts';
 import { TELEMETRY_FILE } from './store.ts';
 
-/** Reads only the counts, for a metrics scrape: too few rows to need a thread. Empty without a file. */
+/**
+ * Reads the counters for a metrics scrape. They are only a few rows, so no worker is needed. Returns no counters if
+ * there is no file.
+ */
 export async function readTelemetryCounts(dataDir: string): Promise<TelemetryCounts> {
   const file = join(dataDir, TELEMETRY_FILE);
   if (!existsSync(file)) return {};

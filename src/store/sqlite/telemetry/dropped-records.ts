@@ -3,12 +3,12 @@ import type { Database } from '../database.ts';
 
 const MINUTE_MS = 60_000;
 
-/** Stored instead of a tenant id; no tenant id contains `?`. */
+/** Value stored for an unknown tenant. No tenant id contains `?`. */
 const UNKNOWN_TENANT = '?';
 
 export const minuteOf = (time: number): number => time - (time % MINUTE_MS);
 
-/** Returns a function that adds counts of dropped records; call it in a transaction. */
+/** Returns a function that adds counts of dropped records. It must be called in a transaction. */
 export function droppedAdder(db: Database): (dropped: readonly DroppedLines[]) => void {
   const add = db.prepare<[DroppedLines & { tenantId: string }]>(`
     insert into telemetry_dropped (minute, service, tenant_id, kind, count)
@@ -20,8 +20,8 @@ export function droppedAdder(db: Database): (dropped: readonly DroppedLines[]) =
 }
 
 /**
- * Returns a function that counts records missing from a filter's result, in whole minutes, the resolution of
- * the counts.
+ * Returns a function that counts the dropped records of a filter. Counts are stored per minute, so the time range is
+ * extended to whole minutes.
  */
 export function droppedCounter(db: Database): (filter: LogFilter) => DroppedCounts {
   type Row = { kind: DroppedLines['kind']; isUnknown: 0 | 1; count: number };

@@ -4,10 +4,10 @@ import type { Database } from '../database.ts';
 
 export const DAY_MS = days(1);
 const HOUR_MS = hours(1);
-/** Lengths of the periods with precomputed counts. */
+/** Lengths of the periods for which counts are stored. */
 export const SPANS = [HOUR_MS, DAY_MS] as const;
 
-/** Sum of the events that share the grouped columns. */
+/** Sum over the events that have the same values in the grouped columns. */
 export interface Group {
   day: number;
   type: string;
@@ -17,24 +17,24 @@ export interface Group {
   kept: number;
 }
 
-/** Columns to group by. */
 export type Column = 'day' | 'type' | 'product' | 'actor';
 
-/** A section of a time range. Its counts are precomputed per `span`; with `span` 0, single events are counted. */
-interface Part {
+/**
+ * Section of a time range. Stored counts of the length `span` cover it; with `span` 0, its events are counted one by
+ * one.
+ */
+interface Section {
   span: number;
   from: number;
   to: number;
 }
 
-/**
- * Splits a range into whole days, whole hours around them and single events at the ends. Omits empty parts.
- */
-export function parts(from: number, to: number): Part[] {
-  return split({ span: 0, from, to }, SPANS).filter((part) => part.from < part.to);
+/** Splits a time range into whole days, whole hours around them, and the remaining ends without stored counts. */
+export function sections(from: number, to: number): Section[] {
+  return split({ span: 0, from, to }, SPANS).filter((section) => section.from < section.to);
 }
 
-function split({ span, from, to }: Part, larger: readonly number[]): Part[] {
+function split({ span, from, to }: Section, larger: readonly number[]): Section[] {
   const [next, ...rest] = larger;
   if (next === undefined) return [{ span, from, to }];
   const start = Math.ceil(from / next) * next;
@@ -49,7 +49,7 @@ function split({ span, from, to }: Part, larger: readonly number[]): Part[] {
 
 export const EVENT_COLUMNS = { time: 'ts', tenant: 'tenant_id' } as const;
 
-/** Returns a filter as SQL conditions on the given column names. */
+/** Returns the filter as SQL conditions. `time` and `tenant` are the names of the columns to compare. */
 export function eventConditions(
   filter: EventFilter,
   { time, tenant }: { time: string; tenant: string },
@@ -71,10 +71,10 @@ export function eventConditions(
   return { conditions, values };
 }
 
-/** Returns sums grouped by the given columns; the other columns are empty. */
+/** Returns sums over a section of the time range, grouped by the columns in `by`. The other columns are empty. */
 export function sum(
   db: Database,
-  { span, from, to }: Part,
+  { span, from, to }: Section,
   filter: EventFilter,
   by: readonly Column[],
 ): Group[] {

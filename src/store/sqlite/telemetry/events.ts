@@ -14,8 +14,8 @@ import {
   EVENT_COLUMNS,
   eventConditions,
   type Group,
-  parts,
   SPANS,
+  sections,
   sum,
 } from './event-sums.ts';
 
@@ -49,8 +49,8 @@ interface CountRow {
 }
 
 /**
- * Returns a function that inserts a batch; call it in a transaction. Counts are summed per batch first: one
- * row for many events.
+ * Returns a function that inserts events. It must be called in a transaction. Counts are summed up first, so that many
+ * events update one row.
  */
 export function eventInserter(db: Database): (events: readonly KeptEvent[]) => void {
   const insert = db.prepare<[EventRow]>(`
@@ -143,12 +143,12 @@ export function eventQueries(db: Database): EventQueries {
     .prepare<[], number | null>(`select min(start) from event_count where span = ${DAY_MS}`)
     .pluck();
 
-  /** Returns sums grouped by the given columns; the other columns are empty. */
+  /** Returns sums over the filtered events, grouped by the columns in `by`. The other columns are empty. */
   function groups(filter: EventFilter, by: readonly Column[]): Group[] {
-    // Missing bounds default to the first and last day with data.
+    // Without bounds, the range covers all days with stored counts.
     const from = Math.max(filter.from ?? 0, first.get() ?? 0);
     const to = Math.min(filter.to ?? Number.MAX_SAFE_INTEGER, (newest.get() ?? 0) + DAY_MS);
-    return parts(from, to).flatMap((part) => sum(db, part, filter, by));
+    return sections(from, to).flatMap((section) => sum(db, section, filter, by));
   }
   return {
     events: (filter, { limit, offset }) =>
@@ -156,11 +156,12 @@ export function eventQueries(db: Database): EventQueries {
         const { conditions, values } = eventConditions(filter, EVENT_COLUMNS);
         const items = db
           .prepare<unknown[], EventRow>(
-            // Reads rows only for the page itself: where possible, a deep offset walks the index alone.
+            // `select event.*` is not needed for skipped rows, so a deep offset reads only the index where possible.
             `select event.* from event where ${['true', ...conditions].join(' and ')} order by ts desc, id desc limit ? offset ?`,
           )
           .all(...values, limit, offset);
-        // Counts outlive events that were pruned for space; the list covers only remaining events.
+        // Counts include events that were deleted to free space. The list does not, so its total starts at the oldest
+        // stored event.
         const from = Math.max(filter.from ?? 0, oldest.get() ?? 0);
         const total = groups({ ...filter, from }, []).reduce((sum, { kept }) => sum + kept, 0);
         return { items: items.map(eventOf), total };
@@ -177,8 +178,8 @@ export function eventQueries(db: Database): EventQueries {
       }),
     latestEvents: (filter, limit) =>
       db.read(() => {
-        // Reads the cursor first: a concurrent event then appears twice rather than never, and its id
-        // identifies it.
+        // The cursor is read first, so that a concurrent event cannot be missed. It may appear twice instead; readers
+        // recognise it by its id.
         const after = last.get() ?? 0;
         const { conditions, values } = eventConditions(filter, EVENT_COLUMNS);
         const items = db

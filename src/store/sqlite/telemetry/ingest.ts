@@ -5,17 +5,19 @@ import { parseEvent, parseRecord, tenantOf } from './parse-lines.ts';
 
 const SEVERE_LINE = /^\{"level":"(?:warn|error|fatal)"/;
 
-/** Token bucket of one service: refill rate and burst size. */
+/** Parameters of a token bucket: refill rate and maximum burst. */
 export interface IngestRates {
   perSecond: number;
   atOnce: number;
 }
 
-/** Rate guaranteed to a service, regardless of others. */
+/** Rate that each service has for itself. */
 const SERVICE_RATE: IngestRates = { perSecond: 300, atOnce: 5000 };
-/** Rate shared by all services beyond that: what one core can write at 58 us of CPU a record (measured). */
+/**
+ * Rate that all services share in addition. One core can write this many records, at a measured 58 µs of CPU time each.
+ */
 const SHARED_RATE: IngestRates = { perSecond: 15_000, atOnce: 30_000 };
-/** Maximum combinations of tenant and service that are counted separately in a batch. */
+/** Maximum combinations of tenant and service in a batch whose dropped records are counted separately. */
 const MAX_DROPPED_KINDS = 1000;
 
 export interface Batch {
@@ -26,9 +28,8 @@ export interface Batch {
 }
 
 /**
- * Parses lines into records. Above its own rate and the shared one, a service's records are dropped before
- * parsing; warnings and errors have a separate budget, and excess events are only counted. Log files keep
- * every record.
+ * Parses lines into records. A service that exceeds its own and the shared rate loses records, but log files still have
+ * them. Warnings and errors have their own budget; excess events are counted.
  */
 export class Ingest {
   readonly #now: () => number;
@@ -51,7 +52,7 @@ export class Ingest {
   }) {
     this.#now = now;
     this.#rates = rates;
-    this.#takeShared = budget(now, sharedRates);
+    this.#takeShared = tokenBucket(now, sharedRates);
   }
 
   /** Number of records that wait for the next batch. */
@@ -59,7 +60,7 @@ export class Ingest {
     return this.#logs.length + this.#events.length;
   }
 
-  /** Ingests whole lines of one service. */
+  /** Ingests complete lines of one service. */
   take(service: string, lines: string): void {
     for (let start = 0; start < lines.length; ) {
       const end = lines.indexOf('\n', start);
@@ -69,13 +70,13 @@ export class Ingest {
     }
   }
 
-  /** Counts lines of a service that were dropped before they arrived. */
+  /** Counts lines that were dropped before they reached this thread. */
   lost(service: string, by: number): void {
     this.#drop('logs', service, null, by);
     this.#count('logs.dropped', by);
   }
 
-  /** Returns everything ingested since the last call; undefined when empty. */
+  /** Returns everything that was ingested since the last call, or undefined if that is nothing. */
   batch(): Batch | undefined {
     if (Object.keys(this.#counts).length === 0) return undefined;
     const batch = {
@@ -115,7 +116,7 @@ export class Ingest {
   #isWithin(key: string): boolean {
     let take = this.#budgets.get(key);
     if (!take) {
-      take = budget(this.#now, this.#rates);
+      take = tokenBucket(this.#now, this.#rates);
       this.#budgets.set(key, take);
     }
     return take() || this.#takeShared();
@@ -136,7 +137,7 @@ export class Ingest {
   }
 }
 
-function budget(now: () => number, { perSecond, atOnce }: IngestRates): () => boolean {
+function tokenBucket(now: () => number, { perSecond, atOnce }: IngestRates): () => boolean {
   let left = atOnce;
   let at = now();
   return () => {

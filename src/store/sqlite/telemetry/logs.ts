@@ -4,7 +4,7 @@ import type { KeptLog, LogFilter, NumberedLog, TelemetryQueries } from '../../po
 import type { Database } from '../database.ts';
 import { droppedCounter } from './dropped-records.ts';
 
-const COUNTED = 10_000;
+const MAX_COUNTED = 10_000;
 
 interface LogRow {
   id: number;
@@ -24,7 +24,7 @@ interface LogRow {
   extra: string | null;
 }
 
-/** Returns a function that inserts one record; call it in a transaction. */
+/** Returns a function that inserts one record. It must be called in a transaction. */
 export function logInserter(db: Database): (log: KeptLog) => void {
   const insert = db.prepare<[Omit<LogRow, 'id'>]>(`
     insert into log (time, level, service, tenant_id, request_id, trace_id, span_id, plugin_id, run_id, source, layer, message, meta, extra)
@@ -96,7 +96,7 @@ export function logQueries(db: Database): LogQueries {
   function count(filter: LogFilter): number {
     const { from, values } = plan(filter);
     return db
-      .prepare<unknown[], number>(`select count(*) from (select 1 from ${from} limit ${COUNTED})`)
+      .prepare<unknown[], number>(`select count(*) from (select 1 from ${from} limit ${MAX_COUNTED})`)
       .pluck()
       .get(...values)!;
   }
@@ -121,8 +121,8 @@ export function logQueries(db: Database): LogQueries {
       }),
     latestLogs: (filter, limit) =>
       db.read(() => {
-        // Reads the cursor first: a concurrent record then appears twice rather than never, and its id
-        // identifies it.
+        // The cursor is read first, so that a concurrent record cannot be missed. It may appear twice instead; readers
+        // recognise it by its id.
         const after = latest.get() ?? 0;
         const items = newest(filter, limit, 0).map(numbered);
         return { items: items.filter(({ id }) => id <= after).sort((a, b) => a.id - b.id), after };
@@ -135,8 +135,8 @@ function numbered(row: LogRow): NumberedLog {
 }
 
 /**
- * Names the index to use: without statistics SQLite rates all matching indexes equal, but a tenant may have
- * millions of records where a request has five.
+ * Builds a query that names its index. Without statistics, SQLite cannot know that a tenant has millions of records,
+ * but a request only a few.
  */
 function plan(filter: LogFilter): { from: string; order: string; values: unknown[] } {
   const { conditions, values } = where(filter);
@@ -196,8 +196,8 @@ function where(filter: LogFilter): { conditions: string[]; values: unknown[] } {
 }
 
 /**
- * Splits the search as the tokenizer does; all words must match, the last one as a prefix. A search without
- * words matches nothing.
+ * Returns the FTS5 query for a search. All words must match, the last one as a prefix. A search without words matches
+ * no record.
  */
 function textQuery(search: string | undefined): string | undefined {
   if (search === undefined) return undefined;

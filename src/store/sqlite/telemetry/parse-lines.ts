@@ -5,7 +5,10 @@ import type { KeptEvent, KeptLog } from '../../ports/telemetry.ts';
 
 const TENANT = '"tenantId":"';
 
-/** Returns the tenant without parsing the line. Inside a JSON string, the searched quotes would be escaped. */
+/**
+ * Returns the tenant id without parsing the line. A string value cannot contain the searched text, because its quotes
+ * would be escaped.
+ */
 export function tenantOf(line: string): string {
   const start = line.indexOf(TENANT);
   if (start === -1) return '';
@@ -14,7 +17,7 @@ export function tenantOf(line: string): string {
   return end === -1 ? '' : line.slice(from, end);
 }
 
-/** A line that is not JSON (output of native code) becomes the message of a record. */
+/** Parses a log line. A line that is not JSON, such as output of native code, becomes the message of a record. */
 export function parseRecord(service: string, line: string, now: number): KeptLog {
   const record = parse(line);
   if (record === undefined || typeof record.message !== 'string') {

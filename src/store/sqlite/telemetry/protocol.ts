@@ -1,6 +1,6 @@
 import type { PlatformConfig } from '../../../contracts/index.ts';
 
-/** Messages between the `telemetry.db` worker and its owner. */
+/** This file defines the messages between the `telemetry.db` worker and its owner. */
 
 export interface WriterData {
   mode: 'write';
@@ -10,10 +10,10 @@ export interface WriterData {
 
 export type TelemetryWorkerData = WriterData | { mode: 'read'; dataDir: string };
 
-/** `flush` is answered once all earlier lines are written; so is `close`, which also ends the thread. */
+/** The writer answers `flush` and `close` once all earlier lines are written. `close` also ends the thread. */
 export type ToWriter =
   | { type: 'lines'; service: string; lines: Uint8Array }
-  /** Lines dropped because too many bytes were in flight. */
+  /** Number of lines that were dropped because the writer was too slow. */
   | { type: 'lost'; service: string; count: number }
   | { type: 'flush' }
   | { type: 'close' };
@@ -22,5 +22,5 @@ export type FromWriter =
   | { type: 'taken'; bytes: number }
   | { type: 'flushed' }
   | { type: 'closed' }
-  /** Records dropped since the last report. */
+  /** Number of records that were dropped since the last report. */
   | { type: 'dropped'; count: number; failure?: string };

@@ -11,8 +11,7 @@ export interface TelemetryReader extends TelemetryQueries {
 const IDLE_MS = minutes(1);
 
 /**
- * Queries `telemetry.db` on a worker, so that a search through millions of records does not block the event
- * loop. Rejects with STORE_ERROR.
+ * Runs queries on a worker, because searching millions of records would block the event loop. Rejects with STORE_ERROR.
  */
 export function createTelemetryReader({
   dataDir,

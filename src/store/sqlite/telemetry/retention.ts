@@ -2,15 +2,15 @@ import type { TelemetryLimits } from '../../ports/telemetry.ts';
 import type { Database } from '../database.ts';
 import { usedBytes } from '../used-bytes.ts';
 
-/** Rows deleted per transaction. Each transaction delays inserts by some ten milliseconds. */
+/** Number of rows deleted per transaction. Each transaction delays inserts by some ten milliseconds. */
 const CHUNK = 2000;
 
 /**
- * Deletes the oldest rows, one chunk per call: first by age, then by size, log records before events. Free
- * pages do not count as used.
+ * Returns a function that deletes one chunk of rows per call: expired rows first, then the oldest rows while the file
+ * is too large. Log records are deleted before events.
  */
 export function telemetryPruner(db: Database): (limits: TelemetryLimits) => Promise<boolean> {
-  // By id, the order of arrival: the rows of a chunk are adjacent in the file.
+  // Rows are deleted in the order of their ids, so that a chunk is contiguous in the file.
   const oldLogs = deletion(db, 'log', 'time < ?');
   const oldEvents = deletion(db, 'event', 'ts < ?');
   const anyLogs = deletion(db, 'log', '? is not null');
@@ -33,7 +33,10 @@ export function telemetryPruner(db: Database): (limits: TelemetryLimits) => Prom
     });
 }
 
-/** Deletes at most a chunk of the oldest rows that match the condition, and returns their number. */
+/**
+ * Returns a function that deletes a chunk of the oldest rows that match the condition. It returns the number of deleted
+ * rows.
+ */
 function deletion(db: Database, table: 'log' | 'event', condition: string): (bound: number) => number {
   const last = db
     .prepare<[number], number | null>(

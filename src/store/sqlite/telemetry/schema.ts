@@ -1,8 +1,8 @@
 import type { Migrations } from '../migrate.ts';
 
 /**
- * Appended by rowid. Sparse indexes are partial; generated ids are time-ordered, so most indexes are appended
- * to. The text index stores no text, only the rows of each word.
+ * Log records with indexes for the filters of the API. `log_text` finds records by the words of their messages and does
+ * not store the messages again.
  */
 const LOG = `
   create table log (
@@ -32,7 +32,7 @@ const LOG = `
     message, content = '', contentless_delete = 1, detail = none, tokenize = 'unicode61'
   );`;
 
-/** `event_count` has one row per hour and per day for each kind, so that counting a year needs no events. */
+/** Events, and their counts per hour and per day. Statistics over a year read only the counts. */
 const EVENT = `
   create table event (
     id integer primary key,

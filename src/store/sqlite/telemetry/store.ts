@@ -11,8 +11,8 @@ import { TELEMETRY_MIGRATIONS } from './schema.ts';
 export const TELEMETRY_FILE = 'telemetry.db';
 
 /**
- * Opens `telemetry.db`. Throws STORE_ERROR as openDatabase does. Its queries block the thread; services use
- * telemetry-reader.ts.
+ * Opens `telemetry.db`. Throws STORE_ERROR as openDatabase does. Queries block the thread, so services use
+ * createTelemetryReader instead.
  */
 export async function sqliteTelemetryStore({
   dataDir,

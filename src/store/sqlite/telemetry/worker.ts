@@ -10,8 +10,8 @@ import type { FromWriter, TelemetryWorkerData, ToWriter, WriterData } from './pr
 import { sqliteTelemetryStore } from './store.ts';
 
 /**
- * Worker that owns a `telemetry.db` connection, for writing or reading, so that SQLite never blocks a
- * service's event loop.
+ * This file is the worker of `telemetry.db`, started either for writing or for reading. SQLite thus never blocks an
+ * event loop that serves requests.
  */
 
 const FLUSH_MS = 100;
@@ -20,7 +20,7 @@ const PRUNE_EVERY_MS = 60_000;
 const REPORT_EVERY_MS = 10_000;
 const port = parentPort!;
 
-/** Writes the records that the service's thread sends, in batches, and deletes old ones. */
+/** Writes the received records in batches, and deletes old ones. */
 class WriterThread {
   readonly #retention: WriterData['retention'];
   readonly #ingest = new Ingest({ now: systemClock.now });
@@ -122,7 +122,10 @@ function send(message: FromWriter): void {
   port.postMessage(message);
 }
 
-/** Opens the file on first use, and retries after a failure: a full disk may be freed. */
+/**
+ * Returns a function that opens the file on first use. After a failure, the next call tries again, because a full disk
+ * may have been freed.
+ */
 function storeOf(dataDir: string): () => Promise<TelemetryStore> {
   let opened: Promise<TelemetryStore> | undefined;
   return () => {
@@ -152,7 +155,7 @@ function runReader(dataDir: string): void {
 
 const data = workerData as TelemetryWorkerData;
 if (data.mode === 'write') {
-  // Telemetry may lag on a busy machine. Threads that serve requests have priority.
+  // Storing telemetry may fall behind on a busy machine. Threads that serve requests have priority.
   lowerThreadPriority();
   new WriterThread(data).run();
 } else runReader(data.dataDir);

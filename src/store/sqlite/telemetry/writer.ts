@@ -4,14 +4,17 @@ import { entryFile } from '../../../kit/files/paths.ts';
 import type { FromWriter, TelemetryWorkerData, ToWriter, WriterData } from './protocol.ts';
 
 export interface TelemetryWriterOptions extends Omit<WriterData, 'mode'> {
-  /** Called at most every ten seconds with the number of dropped records, and the error if there was one. */
+  /** Called at most every ten seconds with the number of dropped records, and with the error if there was one. */
   onDropped: (count: number, failure: string | undefined) => void;
 }
 
-/** Maximum bytes in flight to the thread; more lines are dropped, as the disk is too slow. */
+/**
+ * Maximum bytes that were sent to the thread and are not stored yet. If the disk is too slow, further lines are
+ * dropped.
+ */
 const MAX_IN_FLIGHT_BYTES = 16 * 1024 * 1024;
 const CLOSE_DEADLINE_MS = 3000;
-/** Heap limit of the thread. A batch of records and SQLite's cache need a tenth of it. */
+/** Heap limit of the thread, ten times as much as it needs. */
 const HEAP_MB = 64;
 
 /** Sends lines to the thread that stores them. Never blocks or throws. */
@@ -21,24 +24,24 @@ export class TelemetryWriter {
   #worker: Worker | undefined;
   #hasEnded = false;
   #inFlightBytes = 0;
-  /** Number of dropped lines by service. */
+  /** Numbers of dropped lines by service. */
   #overflow = new Map<string, number>();
   #pending: ToWriter[] = [];
   #flushed: Array<() => void> = [];
 
-  /** Creates the writer without starting its thread, because other work has priority during the platform's start. */
+  /** Creates the writer without its thread, so that `start` can run after more urgent work of the platform's start. */
   constructor({ onDropped, ...data }: TelemetryWriterOptions) {
     this.#data = data;
     this.#onDropped = onDropped;
   }
 
-  /** Starts the thread; it writes earlier lines first. */
+  /** Starts the thread, which first writes the lines pushed so far. */
   start(): void {
     if (this.#worker || this.#hasEnded) return;
     this.#worker = startTelemetryThread({ mode: 'write', ...this.#data });
     this.#worker.on('message', (message: FromWriter) => this.#receive(message));
     this.#worker.on('error', (error) => {
-      // Not restarted: the same error would end it again, and the log files have every line.
+      // The thread is not restarted, because the same error would end it again. The log files still have every line.
       this.#hasEnded = true;
       this.#report(0, `the thread that keeps them ended: ${messageOf(error)}`);
     });
@@ -51,7 +54,7 @@ export class TelemetryWriter {
     this.#pending = [];
   }
 
-  /** Adds whole lines of one service: log records and analytics events. */
+  /** Adds complete lines of one service: log records and analytics events. */
   push(service: string, lines: Uint8Array): void {
     if (this.#hasEnded) return;
     if (this.#inFlightBytes + lines.byteLength > MAX_IN_FLIGHT_BYTES) {
@@ -61,11 +64,11 @@ export class TelemetryWriter {
       return;
     }
     this.#inFlightBytes += lines.byteLength;
-    // Copies the block: transferring it would transfer the pipe's whole buffer.
+    // The lines are copied, because a transfer would take the whole buffer of the pipe.
     this.#send({ type: 'lines', service, lines: new Uint8Array(lines) });
   }
 
-  /** Resolves once all earlier lines are in the file or dropped. */
+  /** Resolves once all earlier lines are stored or dropped. */
   flush(): Promise<void> {
     if (this.#hasEnded) return Promise.resolve();
     return new Promise((resolve) => {
@@ -74,7 +77,7 @@ export class TelemetryWriter {
     });
   }
 
-  /** Writes the remaining lines and ends the thread. */
+  /** Stores the remaining lines and ends the thread. */
   async close(): Promise<void> {
     if (!this.#worker && this.#pending.length > 0) this.start();
     const closing = this.#worker;
@@ -119,14 +122,13 @@ export class TelemetryWriter {
   }
 }
 
-/** Creates a writer and starts its thread. */
 export function startTelemetryWriter(options: TelemetryWriterOptions): TelemetryWriter {
   const writer = new TelemetryWriter(options);
   writer.start();
   return writer;
 }
 
-/** Starts the worker, unreferenced: it never keeps the process alive. */
+/** Starts the worker, which does not keep the process alive. */
 export function startTelemetryThread(data: TelemetryWorkerData): Worker {
   const worker = new Worker(entryFile('telemetry'), {
     workerData: data,

@@ -5,10 +5,10 @@ import { Interruptions } from './interruptions.ts';
 import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
 import type { WorkflowTables } from './tables.ts';
 
-/** Extends a time limit by the downtime. A limit that started after the last sign of life restarts in full. */
+/** Extends a time limit by the downtime. A limit that started after `aliveAt`, the last sign of life, starts over. */
 const MOVED_LIMIT = 'ending_at = ending_at + max(0, :now - max(:aliveAt, ending_at))';
 
-/** Ownership of runs, and recovery of runs whose owner is dead. @spec Workflow run: interrupted */
+/** Store of boots. It declares boots dead and recovers the runs that they owned. @spec Workflow run: interrupted */
 export function sqliteBoots(tables: WorkflowTables): BootStore {
   const { db } = tables;
   const sql = statements(db);
@@ -45,7 +45,7 @@ export function sqliteBoots(tables: WorkflowTables): BootStore {
 
 function statements(db: Database) {
   return {
-    // The kernel's count restarts at boot, so it can be smaller than the stored one.
+    // The counter of the kernel restarts with the machine, so it may be lower than the stored value.
     declareDead: db.prepare<[{ now: number; exclusive: 0 | 1; hadFault: 0 | 1; oomKills: number | null }]>(`
       update boot set ended_at = :now, had_fault = :hadFault = 1 or coalesce(oom_kills < :oomKills, 0)
       where ended_at is null and (:exclusive = 1 or lease_until < :now)`),
@@ -78,7 +78,7 @@ function statements(db: Database) {
         'select max(case when ended_at is null then lease_until - :leaseMs else ended_at end) from boot',
       )
       .pluck(),
-    // `LIVE` uses an index; `status = 'cancelling'` alone would scan every run.
+    // `LIVE` makes SQLite use an index. Without it, the query would scan all runs.
     wakeCleanUps: db.prepare<[{ wakeAt: number }]>(
       `update run set wake_at = :wakeAt where ${LIVE} and status = 'cancelling' and fence is null`,
     ),

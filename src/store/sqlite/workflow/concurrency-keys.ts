@@ -4,23 +4,26 @@ import { LIVE } from './conditions.ts';
 import type { WorkflowRows } from './rows.ts';
 import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
 
-/** Result of acquiring a concurrency key: the run has room, is rejected, or waits. */
+/** Result of acquiring a concurrency key. If there is no room, the run is rejected or must wait. */
 export interface KeyAcquisition {
   hasRoom: boolean;
   rejected: boolean;
-  /** Ids of the runs that are cancelled so that this run can start. */
+  /** Ids of the runs that are cancelled to make room for this run. */
   supersedes: string[];
 }
 
-/** Concurrency keys. A run holds its key from `ready` until its end. All methods must run inside `db.write`. */
-export interface WorkflowKeys {
-  /** Acquires the key, or applies the run's strategy if the key is occupied. */
+/**
+ * Concurrency keys of runs. A run occupies its key from the moment it is ready until its end. All methods must run
+ * inside `db.write`.
+ */
+export interface ConcurrencyKeys {
+  /** Acquires the key. If it is occupied, applies the strategy of the run. */
   acquire(key: string | null, limit: number, strategy: ConcurrencyStrategy | undefined): KeyAcquisition;
-  /** Makes queued runs of the key ready up to the key's limit, and returns them. */
+  /** Makes queued runs of the key ready while there is room, and returns them. */
   promote(key: string | null): RunRecord[];
 }
 
-export function workflowKeys(db: Database, rows: WorkflowRows): WorkflowKeys {
+export function concurrencyKeys(db: Database, rows: WorkflowRows): ConcurrencyKeys {
   const ofKey = `concurrency_key = :key and concurrency_key is not null and ${LIVE}`;
   const holds = `(status <> 'queued' or ready = 1)`;
   const waits = `status = 'queued' and ready = 0 and reason = 'concurrency'`;

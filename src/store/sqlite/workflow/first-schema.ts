@@ -10,8 +10,8 @@ export const ATTEMPT_COLUMNS = `run_seq integer not null,
     error text`;
 
 /**
- * Runs and their time-ordered ids are appended. Queries for work use partial indexes, so finished runs cost
- * nothing. Parts are clustered by their run's number.
+ * First schema of `workflow.db`. Partial indexes cover only unfinished runs, so finished runs do not slow down the
+ * queue.
  */
 export const FIRST_SCHEMA = `
   create table boot (

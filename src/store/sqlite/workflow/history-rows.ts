@@ -1,24 +1,24 @@
 import type { EventRecord, LogLineRecord, Numbered } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 
-/** Maximum number of items of one write that share a row. Their ids are `row * 1000 + index`. */
-const PACK = 1000;
+/** Maximum number of events or log lines per row. The id of an event or line is `row * 1000 + index`. */
+const ITEMS_PER_ROW = 1000;
 
-/** Rows of a run's events and log lines. */
+/** Events and log lines of runs. All items of one write share a row, up to a limit. */
 export function historyRows(db: Database) {
   const sql = statements(db);
   const packed = (put: typeof sql.addEvents) => (seq: number, items: readonly unknown[]) => {
-    for (let start = 0; start < items.length; start += PACK) {
-      put.run({ seq, body: JSON.stringify(items.slice(start, start + PACK)) });
+    for (let start = 0; start < items.length; start += ITEMS_PER_ROW) {
+      put.run({ seq, body: JSON.stringify(items.slice(start, start + ITEMS_PER_ROW)) });
     }
   };
   const unpacked =
     <Item>(get: typeof sql.events) =>
     (seq: number, after: number, limit: number, matches: (item: Item) => boolean): Array<Numbered<Item>> => {
       const found: Array<Numbered<Item>> = [];
-      for (const { n, body } of get.iterate({ seq, n: Math.floor(after / PACK) })) {
+      for (const { n, body } of get.iterate({ seq, n: Math.floor(after / ITEMS_PER_ROW) })) {
         for (const [place, item] of (JSON.parse(body) as Item[]).entries()) {
-          const id = n * PACK + place;
+          const id = n * ITEMS_PER_ROW + place;
           if (id > after && matches(item)) found.push({ id, item });
         }
         if (found.length >= limit) break;

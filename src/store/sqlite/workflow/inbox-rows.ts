@@ -8,7 +8,7 @@ export interface UnreadSignals {
   bytes: number;
 }
 
-/** Rows of a run's inbox: signals and other input. */
+/** Inbox entries of runs, such as signals and approvals. */
 export function inboxRows(db: Database) {
   const sql = statements(db);
   return {
@@ -20,7 +20,7 @@ export function inboxRows(db: Database) {
       entry: Omit<InboxRecord, 'n' | 'takenBy'>,
       { key = null, digest = null }: { key?: string | null; digest?: string | null } = {},
     ): number => sql.putInbox.get({ ...entry, seq, key, digest })!,
-    /** Returns the digest of the inbox entry with this idempotency key. */
+    /** Returns the request digest of the inbox entry with this idempotency key. */
     digestInInbox: (seq: number, key: string) => sql.digestInInbox.get({ seq, key }),
     take: (seq: number, n: number, by: string): void => {
       sql.take.run({ seq, n, by });

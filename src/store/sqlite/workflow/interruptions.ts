@@ -6,7 +6,7 @@ import type { WorkflowTables } from './tables.ts';
 
 type Deaths = Pick<RunRecord, 'crashes' | 'kills'>;
 
-/** Rank of interrupted runs. It is above every priority, so that these runs precede new work. */
+/** Rank of interrupted runs. It is higher than any priority, so that they precede new runs. */
 const RESUMED_RANK = 1000;
 
 /** Interrupts and resumes runs whose owner is dead. Must run inside `db.write`. */
@@ -19,7 +19,7 @@ export class Interruptions {
     this.#sql = statements(tables.db);
   }
 
-  /** Marks a run of a dead boot, and its jobs and steps in flight, as interrupted. */
+  /** Marks a run of a dead boot as interrupted, together with its jobs and steps in flight. */
   interrupt(row: RunRow, now: number, isPoison: IsPoison): RunRecord {
     const { seq } = row;
     const { crashed, killed } = this.#sql.blame.get({ seq, fence: row.fence! })!;
@@ -33,7 +33,7 @@ export class Interruptions {
     return this.#tables.rows.recordOf({ ...row, ...deaths, status: 'interrupted', fence: null });
   }
 
-  /** Queues an interrupted run ahead of others, or fails it as poison. */
+  /** Queues an interrupted run before all others. A poison run fails instead. */
   resume(row: RunRow, now: number, isPoison: IsPoison): RunRecord {
     const { seq } = row;
     if (isPoison(row)) {
@@ -52,7 +52,7 @@ export class Interruptions {
     });
   }
 
-  /** Makes an interrupted clean-up due again, unless the run is poison. */
+  /** Makes an interrupted clean-up due again. A poison run ends instead. */
   #interruptCleanUp(row: RunRow, now: number, deaths: Deaths, isPoison: IsPoison): RunRecord {
     const { seq, ending } = row;
     const resumeCount = row.resumeCount + 1;
@@ -69,7 +69,11 @@ export class Interruptions {
     return this.#endAsPoison({ ...row, ...deaths }, now, { status, error });
   }
 
-  #endAsPoison(row: RunRow, now: number, { status, error }: { status: RunEnding | 'failed'; error: string }): RunRecord {
+  #endAsPoison(
+    row: RunRow,
+    now: number,
+    { status, error }: { status: RunEnding | 'failed'; error: string },
+  ): RunRecord {
     const { seq, parentId } = row;
     for (const end of this.#sql.poisonParts) end.run({ seq, now, error });
     this.#sql.poison.run({ seq, now, error, status });
@@ -93,8 +97,7 @@ function statements(db: Database) {
   type Seq = { seq: number };
   const unfinished = `status in ('pending', 'running', 'waiting', 'interrupted')`;
   return {
-    // A run is blamed only if it had work in flight: waiting runs cannot crash the service, and an orderly
-    // stop is no crash.
+    // A crash counts for a run only if the run had work in flight and the boot was not shutting down in order.
     blame: db.prepare<[Seq & { fence: number }], { crashed: 0 | 1; killed: 0 | 1 }>(`
       select had_fault * was_at_work as crashed, (1 - had_fault) * was_at_work as killed from (
         select boot.had_fault, not boot.is_stopping and (run.in_flight = 1 or exists (

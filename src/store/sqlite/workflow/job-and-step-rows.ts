@@ -1,14 +1,17 @@
 import type { AttemptRecord, JobRecord, StepRecord } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
-import type { WorkflowValues } from './large-values.ts';
+import type { LargeValues } from './large-values.ts';
 
 type Seq = { seq: number };
 
-/** Rows of a run's jobs, steps and attempts. */
-export function partRows(db: Database, values: WorkflowValues) {
+/** Jobs, steps and attempts of runs. */
+export function jobAndStepRows(db: Database, values: LargeValues) {
   const sql = statements(db);
 
-  /** A step's definition never changes: a large one is stored separately, with the first row only. */
+  /**
+   * The definition of a step never changes. A large one is stored separately, and only with the first write of the
+   * step.
+   */
   function foundOf(seq: number, { found, jobKey, index }: StepRecord): string | null {
     if (found === null || !values.isLarge(found)) return found;
     return sql.hasStep.get({ seq, jobKey, index }) ? null : values.put(seq, found);
@@ -32,7 +35,7 @@ export function partRows(db: Database, values: WorkflowValues) {
         error: values.put(seq, step.error),
       });
     },
-    /** A first attempt that succeeded is derived from its step, which saves most attempt inserts. */
+    /** Inserts an attempt. A successful first attempt needs no row, because `attempts` derives it from its step. */
     putAttempt(seq: number, attempt: AttemptRecord): void {
       if (attempt.attempt === 1 && attempt.status === 'succeeded') return;
       sql.putAttempt.run({ ...attempt, seq, error: values.put(seq, attempt.error) });
@@ -57,7 +60,7 @@ export function partRows(db: Database, values: WorkflowValues) {
         .all({ seq })
         .filter((step) => step.status === 'succeeded' && step.attempts === 1)
         .filter(({ jobKey, index }) => !known.has(`${jobKey} ${index}`))
-        .map(firstTry);
+        .map(firstAttempt);
       return [...written, ...atOnce].map((attempt) => ({
         ...attempt,
         error: values.get(seq, attempt.error),
@@ -66,7 +69,7 @@ export function partRows(db: Database, values: WorkflowValues) {
   };
 }
 
-function firstTry(step: StepRecord): AttemptRecord {
+function firstAttempt(step: StepRecord): AttemptRecord {
   const finishedAt = step.finishedAt ?? 0;
   return {
     jobKey: step.jobKey,

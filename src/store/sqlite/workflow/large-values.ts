@@ -1,15 +1,15 @@
 import type { Database } from '../database.ts';
 
 /**
- * Maximum length of a text stored inline. Longer texts have their own table, so that frequently updated rows stay
+ * Maximum length of an inline text. Longer texts are stored in their own table, so that rows that change often stay
  * small.
  */
 const LARGE_CHARS = 1024;
 
-/** Texts stored inline or in their own table. Methods must run inside `db.write` or `db.read`. */
-export interface WorkflowValues {
+/** Stores texts inline or, if they are long, in their own table. Methods must run inside `db.write` or `db.read`. */
+export interface LargeValues {
   /**
-   * Returns the stored form: the JSON itself, or `@<n>` for one in its own row. JSON never starts with `@`.
+   * Returns the text to store inline: the JSON itself, or `@<n>` as a reference to row n. JSON never starts with `@`.
    */
   put(seq: number, json: string): string;
   put(seq: number, json: string | null): string | null;
@@ -18,7 +18,7 @@ export interface WorkflowValues {
   get(seq: number, kept: string | null): string | null;
 }
 
-export function workflowValues(db: Database): WorkflowValues {
+export function largeValues(db: Database): LargeValues {
   const insert = db
     .prepare<[{ seq: number; body: string }], number>(`
       insert into large_value (run_seq, n, body)
@@ -40,5 +40,5 @@ export function workflowValues(db: Database): WorkflowValues {
     if (body === undefined) throw new Error(`Run ${seq} refers to a missing value: ${kept}`);
     return body;
   }
-  return { put, get, isLarge: (json) => json.length > LARGE_CHARS } as WorkflowValues;
+  return { put, get, isLarge: (json) => json.length > LARGE_CHARS } as LargeValues;
 }

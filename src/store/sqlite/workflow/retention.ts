@@ -4,20 +4,19 @@ import type { Database } from '../database.ts';
 
 const PARTS = ['job', 'step', 'attempt', 'run_event', 'run_log', 'inbox', 'large_value'];
 
-/** Margin for a clock that was set back: newer runs may then have older times than the runs scanned so far. */
+/** Safety margin in case the clock was set back, which gives newer runs older times than the runs read so far. */
 const CLOCK_MARGIN_MS = days(2);
-/** Retention of run counts: more than a month, the longest period of a run limit. */
+/** Retention of run counts. It exceeds a month, the longest period of a run limit. */
 const USAGE_MS = days(40);
-/** Maximum definitions deleted per transaction. */
-const MAX_DEFINITIONS = 500;
+const MAX_DELETED_DEFINITIONS = 500;
 
 type ScannedRun = { seq: number; finishedAt: number | null; createdAt: number; definitionHash: string };
 
-/** Deletes runs that ended long ago, and unreferenced definitions. */
+/** Deletes runs that ended long ago, expired idempotency keys and unused definitions. */
 export function sqliteRetention(
   db: Database,
 ): Pick<WorkflowStore, 'prune' | 'pruneKeys' | 'pruneDefinitions'> {
-  // Scans runs in start order, which needs no index on their end time.
+  // Runs are read in the order of their numbers, so their end time needs no index.
   const oldest = db.prepare<[{ after: number; limit: number }], ScannedRun>(`
     select seq, finished_at as finishedAt, created_at as createdAt, definition_hash as definitionHash
     from run where seq > :after order by seq limit :limit`);
@@ -55,7 +54,7 @@ export function sqliteRetention(
     pruneDefinitions: ({ usedBefore, inUse }) =>
       db.write(() => {
         const found = unused.all({ usedBefore: usedBefore - CLOCK_MARGIN_MS });
-        const gone = found.filter((hash) => !inUse.has(hash)).slice(0, MAX_DEFINITIONS);
+        const gone = found.filter((hash) => !inUse.has(hash)).slice(0, MAX_DELETED_DEFINITIONS);
         for (const hash of gone) deleteDefinition.run({ hash });
         return gone.length;
       }),

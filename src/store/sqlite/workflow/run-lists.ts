@@ -3,7 +3,9 @@ import type { Database } from '../database.ts';
 import { LIVE, STUCK } from './conditions.ts';
 import type { RunRow } from './run-rows.ts';
 
-/** Maximum rows scanned per list page: a rare status among a million runs must not block the service. */
+/**
+ * Maximum number of rows that a page reads. A search for a rare status among a million runs must not block the service.
+ */
 const MAX_SCANNED_ROWS = 20_000;
 const UNSUCCESSFUL = ['failed', 'timed_out', 'cancelled'];
 const MAY_WAIT = new Set(['waiting', 'cancelling']);
@@ -11,13 +13,13 @@ const MAY_WAIT = new Set(['waiting', 'cancelling']);
 type Listed = Pick<RunRow, 'seq' | 'kind' | 'status' | 'reason' | 'workflowId'>;
 type ListState = { tenantId: string; before: number };
 
-/** A page of runs: their numbers, newest first, and where the next page starts. */
+/** Numbers of the runs on a page, newest first, and the run number from which the next page continues. */
 export interface RunPage {
   seqs: number[];
   next: number | null;
 }
 
-/** Returns the query for pages of runs, which must run inside `db.read`. */
+/** Returns the query for pages of runs. It must run inside `db.read`. */
 export function runLists(db: Database): (tenantId: string, filter: RunFilter) => RunPage {
   const sql = statements(db);
 

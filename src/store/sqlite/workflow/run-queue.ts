@@ -7,10 +7,10 @@ import type { WorkflowTables } from './tables.ts';
 
 /** Limit that treats no run as a suspect. */
 const NO_SUSPECTS: SuspectLimit = { crashes: Number.MAX_SAFE_INTEGER, killsPerCrash: 1 };
-/** Crash count of a run. The division is an integer division, as both operands are integers. */
-const WEIGHT = 'crashes + kills / :killsPerCrash';
+/** Number of crashes of a run, where several kills count as one crash. SQLite divides integers without remainder. */
+const CRASH_COUNT = 'crashes + kills / :killsPerCrash';
 
-/** Queue of runs to claim next. It uses partial indexes over the few unfinished runs. */
+/** Queue of runs to claim next. All queries use partial indexes of unfinished runs. */
 export function sqliteRunQueue(tables: WorkflowTables): RunQueue {
   const { db, rows } = tables;
   const sql = statements(db);
@@ -43,7 +43,7 @@ export function sqliteRunQueue(tables: WorkflowTables): RunQueue {
   };
 }
 
-/** Makes a scheduled run ready, or applies the strategy of its occupied concurrency key. */
+/** Makes a scheduled run ready. If its concurrency key is occupied, applies the strategy of the run. */
 function releaseRun(
   seq: number,
   { at, strategy, refused }: Parameters<RunQueue['release']>[1],
@@ -71,7 +71,10 @@ function releaseRun(
   return { run: rows.recordOf({ ...row, ...released, wakeAt: null }), supersedes };
 }
 
-/** CTE with the tenants of matching runs: one index seek per tenant instead of a scan. */
+/**
+ * Returns a CTE of the tenants that have matching runs. It costs one index lookup per tenant instead of a scan of the
+ * runs.
+ */
 function tenantsWhere(condition: string): string {
   return `
     with recursive tenant (name) as (
@@ -88,25 +91,25 @@ function statements(db: Database) {
       .prepare<[], string>(`${tenantsWhere(isReady)} select name from tenant where name is not null`)
       .pluck(),
     ready: db.prepare<[SuspectLimit & { tenantId: string; limit: number }], RunRow>(`
-    select ${RUN_COLUMNS} from run where tenant_id = :tenantId and ${isReady} and ${WEIGHT} < :crashes
+    select ${RUN_COLUMNS} from run where tenant_id = :tenantId and ${isReady} and ${CRASH_COUNT} < :crashes
     order by rank desc, seq limit :limit`),
     due: db.prepare<[SuspectLimit & { now: number; limit: number }], RunRow>(`
-    select ${RUN_COLUMNS} from run where wake_at is not null and wake_at <= :now and ${WEIGHT} < :crashes
+    select ${RUN_COLUMNS} from run where wake_at is not null and wake_at <= :now and ${CRASH_COUNT} < :crashes
     order by wake_at limit :limit`),
-    // Skips whole tenants that have used their share, without reading their runs.
+    // Reads only the runs of tenants outside `except`, because the others have used their share of capacity.
     dueOfOthers: db.prepare<[SuspectLimit & { now: number; limit: number; except: string }], RunRow>(`
     ${tenantsWhere('wake_at is not null')}
     select ${RUN_COLUMNS} from tenant cross join run
     where tenant.name not in (select value from json_each(:except))
-      and run.tenant_id = tenant.name and wake_at is not null and wake_at <= :now and ${WEIGHT} < :crashes limit :limit`),
+      and run.tenant_id = tenant.name and wake_at is not null and wake_at <= :now and ${CRASH_COUNT} < :crashes limit :limit`),
     nextWake: db
       .prepare<[SuspectLimit & { after: number; now: number }], number>(`
-      select wake_at from run where wake_at is not null and wake_at > :after and (${WEIGHT} < :crashes or wake_at > :now)
+      select wake_at from run where wake_at is not null and wake_at > :after and (${CRASH_COUNT} < :crashes or wake_at > :now)
       order by wake_at limit 1`)
       .pluck(),
     nextSuspect: db.prepare<[SuspectLimit & { now: number; except: string }], RunRow>(`
     select ${RUN_COLUMNS} from run
-    where ${BLAMED} and ${WEIGHT} >= :crashes and tenant_id not in (select value from json_each(:except))
+    where ${BLAMED} and ${CRASH_COUNT} >= :crashes and tenant_id not in (select value from json_each(:except))
       and (${isReady} or wake_at <= :now)
     order by coalesce(wake_at, 0), rank desc, seq limit 1`),
     bySeq: db.prepare<[{ seq: number }], RunRow>(`select ${RUN_COLUMNS} from run where seq = :seq`),

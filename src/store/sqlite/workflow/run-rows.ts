@@ -1,9 +1,9 @@
 import type { RunProgress, RunRecord } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { PARKED } from './conditions.ts';
-import type { WorkflowValues } from './large-values.ts';
+import type { LargeValues } from './large-values.ts';
 
-/** A run as SQLite returns it. */
+/** A run as SQLite returns it, with numbers for booleans. */
 export type RunRow = Omit<RunRecord, 'ready' | 'inFlight'> & { ready: 0 | 1; inFlight: 0 | 1 };
 
 export const RUN_COLUMNS = `seq, id, kind, tenant_id as tenantId, workflow_id as workflowId, definition_hash as definitionHash,
@@ -14,7 +14,7 @@ export const RUN_COLUMNS = `seq, id, kind, tenant_id as tenantId, workflow_id as
   finished_at as finishedAt, ending, ending_at as endingAt, ending_held_at as endingHeldAt, input, output, error`;
 
 /** Rows of the table `run`. */
-export function runRows(db: Database, values: WorkflowValues) {
+export function runRows(db: Database, values: LargeValues) {
   const sql = statements(db);
   return {
     recordOf: (row: RunRow): RunRecord => ({
@@ -25,17 +25,17 @@ export function runRows(db: Database, values: WorkflowValues) {
       output: values.get(row.seq, row.output),
       error: values.get(row.seq, row.error),
     }),
-    /** Inserts a run. A large input is stored separately once the run has its number. */
+    /** Inserts a run. A large input is stored separately afterwards, because it needs the run's number. */
     insertRun(run: Omit<RunRecord, 'seq'>): RunRecord {
-      const runSeparately = values.isLarge(run.input);
+      const isLarge = values.isLarge(run.input);
       const row = {
         ...run,
         ready: run.ready ? 1 : 0,
         inFlight: 0,
-        input: runSeparately ? 'null' : run.input,
+        input: isLarge ? 'null' : run.input,
       };
       const seq = Number(sql.insertRun.run(row).lastInsertRowid);
-      if (runSeparately) sql.setInput.run({ seq, input: values.put(seq, run.input) });
+      if (isLarge) sql.setInput.run({ seq, input: values.put(seq, run.input) });
       return { ...run, seq };
     },
     progress(seq: number, run: RunProgress): void {
@@ -49,7 +49,7 @@ export function runRows(db: Database, values: WorkflowValues) {
       });
     },
     holder: (seq: number) => sql.holder.get({ seq }),
-    /** Makes a parked run due; a run that a boot owns is unaffected. */
+    /** Makes a parked run due. A run with an owner is unaffected. */
     wake: (id: string, at: number): void => {
       sql.wake.run({ id, at });
     },

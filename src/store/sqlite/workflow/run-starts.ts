@@ -4,10 +4,10 @@ import { LIVE } from './conditions.ts';
 import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
 import type { WorkflowTables } from './tables.ts';
 
-/** Precision of a definition's `used_at`: updating it at each start would double the writes. */
+/** Precision of `definition.used_at`. Updating it at each start would double the writes. */
 const DEFINITION_USE_MS = 3600_000;
 
-/** Progress of a run that has not started. */
+/** Initial values of the fields that change after the start. */
 const NEW_PROGRESS = {
   status: 'queued',
   fence: null,
@@ -24,7 +24,7 @@ const NEW_PROGRESS = {
   finishedAt: null,
 } as const;
 
-/** Starts runs and finds runs by idempotency key. Methods must run inside `db.write` or `db.read`. */
+/** Starts runs and finds them by idempotency key. Methods must run inside `db.write` or `db.read`. */
 export class RunStarts {
   readonly #sql: ReturnType<typeof statements>;
   readonly #tables: WorkflowTables;
@@ -72,13 +72,13 @@ export class RunStarts {
     return undefined;
   }
 
-  /** Checks limits, idempotency and concurrency and writes the rows in one transaction. */
+  /** Checks idempotency, limits and concurrency, then writes the run. Must run inside `db.write`. */
   start(run: NewRun, options: StartOptions): StartResult {
     const early = this.#knownRun(run, options) ?? this.#exceeded(run, options);
     if (early) return early;
     const { concurrencyKey: key, runAt } = run;
     const scheduled = runAt !== null && runAt > run.createdAt;
-    // A scheduled run acquires its key when it is released.
+    // A scheduled run acquires its key only at its start time.
     const acquisition = this.#tables.keys.acquire(
       scheduled ? null : key,
       run.concurrencyLimit ?? 1,

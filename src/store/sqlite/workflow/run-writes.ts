@@ -15,7 +15,6 @@ export class RunWrites {
     this.#sql = statements(tables.db);
   }
 
-  /** Applies the changes of a run's owner. */
   write({ seq, expect, run, at, inboxSeen, ...parts }: RunWrite): WriteResult {
     const holder = this.#tables.rows.holder(seq);
     const mine = holder !== undefined && holder.fence === expect.fence && holder.status === expect.status;
@@ -29,9 +28,10 @@ export class RunWrites {
     this.#tables.rows.addLogs(seq, parts.logs);
     for (const { n, by } of parts.taken) this.#tables.rows.take(seq, n, by);
     if (run) this.#tables.rows.progress(seq, run);
-    // Input that arrived before the run was parked did not wake it.
+    // An inbox entry makes only parked runs due. An entry that arrived while the run had an owner must make the run due
+    // now.
     const isParked = run?.fence === null && !FINAL.has(run.status);
-    if (isParked && this.#sql.hasNews.get({ seq, inboxSeen })) this.#sql.wake.run({ seq, at });
+    if (isParked && this.#sql.hasUnreadInput.get({ seq, inboxSeen })) this.#sql.wake.run({ seq, at });
     if (parts.wakeParent !== null) this.#tables.rows.wake(parts.wakeParent, at);
     return {
       applied: true,
@@ -91,7 +91,7 @@ function statements(db: Database) {
     parentOf: db
       .prepare<[{ seq: number }], string | null>('select parent_id from run where seq = :seq')
       .pluck(),
-    hasNews: db.prepare<[{ seq: number; inboxSeen: number }]>(`
+    hasUnreadInput: db.prepare<[{ seq: number; inboxSeen: number }]>(`
       select 1 where
         exists (select 1 from inbox where run_seq = :seq and taken_by is null and n > :inboxSeen)
         or exists (

@@ -2,8 +2,11 @@ import type { Migrations } from '../migrate.ts';
 import { BLAMED, LIVE, STUCK } from './conditions.ts';
 import { ATTEMPT_COLUMNS, FIRST_SCHEMA } from './first-schema.ts';
 
-/** Appended by rowid: computing a per-run number before each insert cost four times the insert. */
-const APPENDED = ['run_event', 'run_log']
+/**
+ * Gives events and log lines a common row number per table. Computing a number per run made each insert five times as
+ * slow.
+ */
+const ROWIDS_OF_HISTORY = ['run_event', 'run_log']
   .map(
     (table) => `
   alter table ${table} rename to ${table}_1;
@@ -15,8 +18,8 @@ const APPENDED = ['run_event', 'run_log']
   .join('');
 
 /**
- * Steps found by workflow code, traces across services, and the last use of definitions; existing ones count
- * as used now.
+ * Adds definitions of steps that workflow code creates, the span that started a run, and the last use of definitions.
+ * Existing definitions count as used now.
  */
 const FOUND_STEPS = `
   alter table step add column found text;
@@ -24,28 +27,34 @@ const FOUND_STEPS = `
   alter table definition add column used_at integer not null default 0;
   update definition set used_at = unixepoch() * 1000;`;
 
-/** Without these indexes a service start scans every queued run, and pruning reads every definition. */
-const LOOKED_UP = `
+/**
+ * Adds indexes for child runs and unused definitions. Without them, each start of the service would scan all queued
+ * runs.
+ */
+const CHILD_AND_USE_INDEXES = `
   create index run_child on run (parent_id) where parent_id is not null and ${LIVE};
   create index definition_use on definition (used_at);`;
 
-/** Index that finds a tenant's due runs without reading those of other tenants. */
-const DUE_OF_TENANT = `
+/** Adds an index to find the due runs of one tenant without reading those of others. */
+const DUE_RUNS_OF_TENANT = `
   create index run_wake_tenant on run (tenant_id, wake_at) where wake_at is not null;`;
 
-/** Runs superseded by another run of their concurrency key, until they are cancelled. */
+/** Marks runs that another run of the same concurrency key supersedes, until they are cancelled. */
 const GIVES_WAY = `
   alter table run add column gives_way integer not null default 0;
   create index run_gives_way on run (seq) where gives_way = 1 and ${LIVE};`;
 
-/** Limits count runs started by callers. `parent_id` is in the index, so that counting reads no rows. */
+/**
+ * Adds `parent_id` to the index of unfinished runs. The limit of concurrent runs excludes child runs, so it is checked
+ * in the index alone.
+ */
 const LIVE_OF_CALLERS = `
   drop index run_live;
   create index run_live on run (tenant_id, seq, parent_id) where ${LIVE};`;
 
 /**
- * In-flight work and orderly stops of a boot, and the times when attempts were queued, started and waited. An
- * attempt that never started has no start time.
+ * Adds what blames a boot for an interrupted run: work in flight and orderly shutdowns. Also adds the times of
+ * attempts; an attempt that never started has no start time.
  */
 const IN_FLIGHT_AND_TIMES = `
   alter table run add column in_flight integer not null default 0;
@@ -65,7 +74,7 @@ const IN_FLIGHT_AND_TIMES = `
     from attempt_1;
   drop table attempt_1;`;
 
-/** The order in which steps of code ended, derived from end times for existing rows. */
+/** Adds the order in which steps of workflow code ended. For existing steps, it follows from their end times. */
 const END_ORDER = `
   alter table step add column end_order integer;
   update step set end_order = ended.place
@@ -75,7 +84,7 @@ const END_ORDER = `
   ) as ended
   where step.run_seq = ended.run_seq and step.job_key = ended.job_key and step.idx = ended.idx;`;
 
-/** Stores wait reasons with the run, with an index for plugin and operator waits. */
+/** Stores why a run waits, with an index for runs that wait for a plugin or an operator. */
 const WAIT_REASONS = `
   update run set reason = (
     select json_extract(step.wait, '$.for') from step
@@ -85,30 +94,33 @@ const WAIT_REASONS = `
   where status = 'waiting';
   create index run_stuck on run (reason, tenant_id, seq) where status = 'waiting' and reason in ('plugin', 'decision');`;
 
-/** Adds idempotency keys to inbox entries. Such entries are kept as long as their run. */
+/** Adds idempotency keys to inbox entries. These entries are kept as long as their run. */
 const KEYED_ENTRIES = `
   alter table inbox add column key text;
   alter table inbox add column digest text;
   create unique index inbox_key on inbox (run_seq, key) where key is not null;`;
 
-/** Clean-up of cancelled runs: the final status, and the start of the time limit. */
+/** Adds clean-ups of cancelled runs: their final status, and the start of their time limit. */
 const CLEAN_UP = `
   alter table run add column ending text;
   alter table run add column ending_at integer;
   update run set ending = 'cancelled' where status = 'cancelling';`;
 
-/** Lets a retried step start a new child after a failure, and find the existing one after a crash. */
+/**
+ * Counts the failures of a step. A retry starts a new child run, but a step that continues after a crash finds its
+ * existing child.
+ */
 const FAILURES = `
   alter table step add column failures integer not null default 0;`;
 
-/** Separates crashes of the service from external kills. `stalls` counted both and becomes `crashes`. */
-const DEATHS = `
+/** Counts crashes of the service apart from kills. The column `stalls` counted both. */
+const CRASHES_AND_KILLS = `
   alter table run rename column stalls to crashes;
   alter table run add column kills integer not null default 0;
   alter table boot add column had_fault integer not null default 0;
   alter table boot add column oom_kills integer;`;
 
-/** Adds the time since when a schedule's plugin or workflow has not been loaded. */
+/** Adds the time since when the plugin or workflow of a schedule has not been loaded. */
 const ABSENT_SCHEDULES = `
   alter table schedule add column absent_since integer;`;
 
@@ -117,7 +129,7 @@ const STUCK_CLEAN_UPS = `
   drop index run_stuck;
   create index run_stuck on run (reason, tenant_id, seq) where ${STUCK};`;
 
-/** Clean-up limits pause while the clean-up waits for others; jobs have limits of their own, as runs do. */
+/** Adds pauses of clean-up limits during waits, and clean-ups of single jobs. */
 const CLEAN_UP_LIMITS = `
   alter table run add column ending_held_at integer;
   alter table job add column ending text;
@@ -125,17 +137,17 @@ const CLEAN_UP_LIMITS = `
   alter table job add column ending_held_at integer;
   create index job_ending on job (run_seq) where ending_at is not null and finished_at is null;`;
 
-/** Adds an index for runs that may be to blame for a crash, which are queried separately. */
+/** Adds an index of the runs that may have caused a crash. */
 const BLAMED_RUNS = `
   create index run_blamed on run (seq) where ${BLAMED};`;
 
 /** Migrations of `workflow.db`. Times are in epoch ms. */
 export const WORKFLOW_MIGRATIONS: Migrations = [
   FIRST_SCHEMA,
-  APPENDED,
+  ROWIDS_OF_HISTORY,
   FOUND_STEPS,
-  LOOKED_UP,
-  DUE_OF_TENANT,
+  CHILD_AND_USE_INDEXES,
+  DUE_RUNS_OF_TENANT,
   GIVES_WAY,
   LIVE_OF_CALLERS,
   IN_FLIGHT_AND_TIMES,
@@ -144,7 +156,7 @@ export const WORKFLOW_MIGRATIONS: Migrations = [
   KEYED_ENTRIES,
   CLEAN_UP,
   FAILURES,
-  DEATHS,
+  CRASHES_AND_KILLS,
   ABSENT_SCHEDULES,
   STUCK_CLEAN_UPS,
   CLEAN_UP_LIMITS,

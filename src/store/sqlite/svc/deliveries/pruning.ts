@@ -7,35 +7,38 @@ import type { InboxLog } from '../inbox-log.ts';
 import type { DeliveryAge, DeliveryRows } from './rows.ts';
 import { SQL } from './statements.ts';
 
-/** Rows scanned per event-loop turn, which takes a few milliseconds. */
+/** Number of rows that are read in one event-loop turn, which takes a few milliseconds. */
 const BATCH_ROWS = 500;
-/** Maximum number of retained rows that every sweep rescans. More rows are rescanned only at intervals. */
-const FEW_PASSED = 10 * BATCH_ROWS;
+/**
+ * Maximum number of retained rows that every sweep scans again. If there are more, they are scanned only every
+ * RESCAN_MS.
+ */
+const MAX_RESCANNED_ROWS = 10 * BATCH_ROWS;
 const RESCAN_MS = minutes(10);
 
-/** Deletes whole records, oldest first, at most `limit` per call; returns their number. */
+/** Deletes whole deliveries, oldest first, at most `limit` per call. Returns the number of deleted deliveries. */
 export interface DeliveryPruning {
-  /** Deletes records that were received before a time and do not wait for a handler. */
+  /** Deletes deliveries that were received before a time, except those that wait for their handler. */
   old(receivedBefore: number, limit: number): Promise<number>;
-  /** Deletes records of ended deliveries of any age. */
+  /** Deletes ended deliveries of any age. */
   ended(limit: number): Promise<number>;
 }
 
 type Verdict = 'goes' | 'stays' | 'ends the search';
 
-/** Progress of one kind of pruning: by age, or for space. */
+/** Progress of one kind of sweep. */
 interface Sweep {
   /** Every row up to this position was retained when it was scanned. */
   until: number;
-  /** Number of rows up to `until` that were retained. */
-  passed: number;
-  /** Time of the next rescan from the start, on the monotonic clock. */
-  againAt: number;
+  /** Number of retained rows up to `until`. */
+  retained: number;
+  /** Monotonic time of the next rescan from the first row. */
+  rescanAt: number;
 }
 
 /**
- * Prunes deliveries from where the last call ended, so that a long backlog of a paused webhook is not rescanned by
- * each call. Rows that have ended since are found by rescanning from the start at intervals.
+ * Deletes deliveries from where the last call ended, so that the backlog of a paused webhook is not scanned again by
+ * each call. Rescans from the first row find rows that have ended since.
  */
 export function deliveryPruning(
   db: Database,
@@ -43,23 +46,22 @@ export function deliveryPruning(
   rows: DeliveryRows,
   clock: Pick<Clock, 'monotonic'>,
 ): DeliveryPruning {
-  const newSweep = (): Sweep => ({ until: 0, passed: 0, againAt: 0 });
+  const newSweep = (): Sweep => ({ until: 0, retained: 0, rescanAt: 0 });
   const sweeps = { old: newSweep(), ended: newSweep() };
 
-  /** Scans from `after` up to `last`. */
   async function find(after: number, last: number, limit: number, judge: (row: DeliveryAge) => Verdict) {
     const positions: number[] = [];
-    let passed = 0;
+    let retained = 0;
     for (let until = after; ; ) {
       const batch = await db.read(() => rows.ages(until, last, BATCH_ROWS));
       for (const row of batch) {
         const verdict = judge(row);
-        if (verdict === 'ends the search') return { positions, passed, until };
+        if (verdict === 'ends the search') return { positions, retained, until };
         until = row.position;
-        if (verdict === 'stays') passed++;
-        else if (positions.push(row.position) === limit) return { positions, passed, until };
+        if (verdict === 'stays') retained++;
+        else if (positions.push(row.position) === limit) return { positions, retained, until };
       }
-      if (batch.length < BATCH_ROWS) return { positions, passed, until };
+      if (batch.length < BATCH_ROWS) return { positions, retained, until };
       await turn();
     }
   }
@@ -74,14 +76,13 @@ export function deliveryPruning(
     const found = await find(sweep.until, Number.MAX_SAFE_INTEGER, limit, judge);
     const removed = await remove(found.positions);
     sweep.until = found.until;
-    sweep.passed += found.passed;
-    const isDue = sweep.passed <= FEW_PASSED || clock.monotonic() >= sweep.againAt;
-    if (removed > 0 || sweep.passed === 0 || !isDue) return removed;
-    sweep.againAt = clock.monotonic() + RESCAN_MS;
+    sweep.retained += found.retained;
+    const isDue = sweep.retained <= MAX_RESCANNED_ROWS || clock.monotonic() >= sweep.rescanAt;
+    if (removed > 0 || sweep.retained === 0 || !isDue) return removed;
+    sweep.rescanAt = clock.monotonic() + RESCAN_MS;
     const again = await find(0, sweep.until, limit, judge);
     const removedAgain = await remove(again.positions);
-    // The next call continues behind the last deleted row.
-    Object.assign(sweep, removedAgain > 0 ? { until: again.until, passed: again.passed } : {});
+    Object.assign(sweep, removedAgain > 0 ? { until: again.until, retained: again.retained } : {});
     return removedAgain;
   }
 

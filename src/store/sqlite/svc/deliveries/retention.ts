@@ -8,11 +8,17 @@ import { type DeliveryPruning, deliveryPruning } from './pruning.ts';
 import type { DeliveryRows } from './rows.ts';
 import { SQL } from './statements.ts';
 
-/** Maximum body bytes deleted per transaction, since deleting a body reads all of its pages. */
+/** Maximum size of the bodies that one transaction deletes. Deleting a body reads all of its pages. */
 const MAX_DROPPED_BYTES = 16 * 1024 * 1024;
-/** Share of the store for records that no handler processed. A quarter of this share applies when the file is full. */
+/**
+ * Share of the store for deliveries that no handler processed. When the store is full, only a quarter of the share is
+ * left to them.
+ */
 const UNHANDLED_SHARE = 0.1;
-/** Maximum size of a record that no handler processed. Such a record has no body, and its headers are truncated. */
+/**
+ * Maximum size of a delivery that no handler processed. Such a delivery is stored without its body and with truncated
+ * headers.
+ */
 const MAX_UNHANDLED_BYTES = 4096;
 
 export interface DeliveryRetentionDeps {
@@ -36,25 +42,26 @@ export class DeliveryRetention {
     this.#pruning = deliveryPruning(db, log, rows, clock);
   }
 
-  /** Deletes records received before a time; returns their number. */
+  /** Deletes deliveries that were received before a time. Returns their number. */
   prune(receivedBefore: number, limit: number): Promise<number> {
     return this.#pruning.old(receivedBefore, limit);
   }
 
-  /** Deletes at most `limit` records or bodies while the files exceed `maxBytes`; returns their number. */
+  /** Deletes at most `limit` deliveries or bodies while the store exceeds `maxBytes`. Returns their number. */
   async shrink({ maxBytes, limit }: { maxBytes: number; limit: number }): Promise<number> {
     const { db, log, texts } = this.#deps;
     const excess = usedBytes(db) + (await texts.bytes(this.#bodies.bodilessUntil)) - maxBytes;
     const surplus = await this.#unhandledSurplus(maxBytes, excess > 0);
     if (surplus > 0) return this.#pruneUnhandled(Math.min(limit, surplus));
     if (excess <= 0) return 0;
-    // Otherwise records would be deleted while deletable bodies are still in the journal.
+    // Bodies that are still in the journal cannot be deleted yet. Without this wait, whole deliveries would be deleted
+    // instead.
     await log.settled();
     const bytes = Math.min(excess, MAX_DROPPED_BYTES);
     return (await this.#bodies.drop(bytes, limit)) || (await this.#pruning.ended(limit));
   }
 
-  /** Returns how many records without a handler run exceed their share. These are deleted first. */
+  /** Returns how many deliveries that no handler processed exceed their share of the store. They are deleted first. */
   async #unhandledSurplus(maxBytes: number, isFull: boolean): Promise<number> {
     const share = Math.floor((maxBytes * UNHANDLED_SHARE) / MAX_UNHANDLED_BYTES);
     const kept = isFull ? Math.floor(share / 4) : share;

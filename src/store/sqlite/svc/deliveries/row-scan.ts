@@ -4,10 +4,13 @@ import type { Database } from '../../database.ts';
 import { compareNewest, type WalkFilter } from './list-walk.ts';
 import type { DeliveryFacts, DeliveryRows } from './rows.ts';
 
-/** Rows scanned per event-loop turn, with and without reading bodies: some milliseconds each. */
+/**
+ * Numbers of rows that are scanned in one event-loop turn, with and without reading their bodies. A turn takes some
+ * milliseconds.
+ */
 export const SEARCHED_ROWS = 250;
 const SCANNED_ROWS = 1000;
-/** Upper bound of the time between receiving and writing a delivery, which follows from the request timeouts. */
+/** Maximum time between the receipt of a delivery and its insertion, which follows from the request timeouts. */
 const MAX_WRITE_DELAY_MS = 10 * 60_000;
 
 export interface ScanOptions {
@@ -15,7 +18,7 @@ export interface ScanOptions {
   search?: string | undefined;
 }
 
-/** Scans rows that an index does not cover yet, in bounded batches: slower than an index, but as exact. */
+/** Scans rows that are not in an index yet, in bounded batches. The result is as exact as that of the index. */
 export class RowScan {
   readonly #db: Database;
   readonly #rows: DeliveryRows;
@@ -30,7 +33,7 @@ export class RowScan {
     this.#firstFrom = (from, end) => firstFrom.get(from, end);
   }
 
-  /** Returns the newest matching rows before the position `end`, which are not in the list tables yet. */
+  /** Returns the newest matching rows before the position `end`. These rows are not in the list tables yet. */
   async unlisted(
     filter: WalkFilter,
     { before, search }: ScanOptions,
@@ -56,7 +59,7 @@ export class RowScan {
     }
   }
 
-  /** Returns matching rows after the last segment, which the text index does not cover yet. */
+  /** Returns matching rows after the position `indexedUntil`. These rows are not in the text index yet. */
   async unindexed(filter: WalkFilter, indexedUntil: number): Promise<DeliveryCursor[]> {
     const found: DeliveryCursor[] = [];
     for (let position = Number.MAX_SAFE_INTEGER; ; ) {
@@ -70,7 +73,10 @@ export class RowScan {
     }
   }
 
-  /** Returns the position of the first row that was certainly written after every delivery received by `time`. */
+  /**
+   * Binary search for the first row that was written after all deliveries received by `time`. Rows are in order of
+   * insertion.
+   */
   #firstWrittenAfter(time: number, end: number): number {
     let [low, high] = [0, end];
     while (low < high) {
@@ -92,7 +98,7 @@ export function matches(row: DeliveryFacts, { status, pluginId, event, since }: 
   );
 }
 
-/** Returns the `places` whose row contains the text, or all of them without a text. Must run inside `db.read`. */
+/** Returns the rows that contain the text, or all rows if there is no text. Must run inside `db.read`. */
 export function containing(
   rows: DeliveryRows,
   places: readonly DeliveryCursor[],

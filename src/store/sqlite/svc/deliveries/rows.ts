@@ -4,7 +4,7 @@ import type { Step } from '../committer/protocol.ts';
 import { INLINE_BODY_BYTES } from '../schema.ts';
 import { IS_OPEN, SQL } from './statements.ts';
 
-/** Columns of a row besides those of the delivery. */
+/** Columns of a row besides those of the received delivery. */
 export type RowState = Pick<DeliveryRecord, 'status' | 'steps' | 'httpStatus' | 'outcome' | 'durationMs'>;
 
 /** Returns the steps that insert a delivery. `marker` is the digest of its idempotency marker. */
@@ -29,12 +29,15 @@ export function finishStep(webhookId: string, end: DeliveryEnd): Step {
   return [SQL.end, [status, httpStatus, steps, outcome, durationMs, nextAttemptAt, webhookId]];
 }
 
-/** Returns the queries on delivery rows. They must run inside `db.read`. */
+/** Returns queries on deliveries, which must run inside `db.read`. */
 export function deliveryRows(db: Database) {
   const sql = statements(db);
   return {
     find: (webhookId: string) => firstOf(sql.find.all(uuidBytes(webhookId))),
-    /** Returns open deliveries after a position, in order: at least one, then more until `budget` is used up. */
+    /**
+     * Returns unfinished deliveries in order, until `limit` or the budget is reached, but at least one. `isAll` means
+     * that no more exist.
+     */
     unfinished(
       limit: number,
       after: number,
@@ -58,22 +61,19 @@ export function deliveryRows(db: Database) {
     ended: (namespaceId: string, positions: readonly number[]) =>
       sql.ended.all(namespaceId, JSON.stringify(positions)).map(recordOf),
     latest: () => sql.latest.get()?.position ?? 0,
-    /** Returns the number of requests that no handler processed. */
+    /** Returns the number of deliveries that no handler processed. */
     unhandled: () => sql.unhandled.get()!.count,
-    /** Returns rows after a position, with the columns that body retention needs. */
     bodies: (after: number, limit: number) => sql.bodies.all(after, limit),
-    /** Returns rows after `after` and up to `last`, with the columns that pruning needs. */
     ages: (after: number, last: number, limit: number) => sql.ages.all(after, last, limit),
-    /** Returns the records at these positions, without bodies. */
+    /** Returns the deliveries at these positions, without bodies. */
     heads: (positions: readonly number[]) =>
       new Map(sql.heads.all(JSON.stringify(positions)).map((row) => [row.position, recordOf(row)])),
-    /** Returns a namespace's rows before a position, latest first. */
+    /** Returns rows of the namespace before a position, in descending order. */
     rowsBefore: (namespaceId: string, before: number, limit: number) =>
       sql.rowsBefore.all(namespaceId, before, limit),
-    /** Returns the namespace's rows at these positions, with the columns that list filters read. */
     facts: (namespaceId: string, positions: readonly number[]) =>
       sql.facts.all(namespaceId, JSON.stringify(positions)),
-    /** Returns those of the positions whose row contains the text in its body, outcome, source or ids. */
+    /** Returns the positions whose body, outcome, source or ids contain the text. */
     holding: (positions: readonly number[], search: string) =>
       sql.holding.all({ positions: JSON.stringify(positions), search }).map(({ position }) => position),
   };
@@ -81,11 +81,10 @@ export function deliveryRows(db: Database) {
 
 export type DeliveryRows = ReturnType<typeof deliveryRows>;
 
-/** Columns that pruning reads. */
 export interface DeliveryAge {
   position: number;
   receivedAt: number;
-  /** 1 when the delivery waits for its handler. */
+  /** 1 if the delivery waits for its handler. */
   waits: 0 | 1;
   runs: 0 | 1;
 }
@@ -110,7 +109,7 @@ function recordOf({ webhookId, replayOf, replayedBy, ...row }: Row): DeliveryRec
 
 const firstOf = (rows: Row[]): DeliveryRecord | undefined => rows[0] && recordOf(rows[0]);
 
-/** Encodes a UUID as 16 bytes instead of 36 characters: shorter keys fit more entries on an index page. */
+/** Encodes a UUID as 16 bytes instead of 36 characters, so that more keys fit on an index page. */
 function uuidBytes(text: string): Buffer {
   return Buffer.from(text.replaceAll('-', ''), 'hex');
 }

@@ -1,6 +1,6 @@
 /**
- * Condition of unfinished deliveries. It must repeat the condition of the index `delivery_open` literally: otherwise
- * SQLite ignores the partial index and scans the table.
+ * Condition of unfinished deliveries. It must equal the condition of the index `delivery_open` literally. Otherwise,
+ * SQLite does not use the index.
  */
 export const IS_OPEN = `status in ('accepted', 'retrying', 'running')`;
 
@@ -10,20 +10,20 @@ const COLUMNS = `webhook_id, namespace_id, plugin_id, event, instance_id, receiv
      body_bytes, headers`;
 
 /**
- * Journals of earlier versions are applied with these statements: a name keeps its meaning and parameter
- * order forever. A changed statement gets a new name.
+ * Statements by name. Journals of earlier versions refer to these names, so a released statement must never change its
+ * meaning or parameters. A changed statement needs a new name.
  */
 const STATEMENTS = {
   /**
-   * Claims a marker in a process that writes alone, whose in-memory index has already decided the claim. With a null
-   * id, SQLite assigns the next one.
+   * Claims a marker if no other process writes; the in-memory index has already checked that it is free. SQLite
+   * replaces a null id by the next one.
    */
   claim: `insert into delivery_marker (id, digest, state, expires_at) values (?, ?, ?, ?)`,
   /** Claims a marker unless another process has claimed it since the last read. */
   claimAmongOthers: `insert into delivery_marker (digest, state, expires_at)
    select ?, ?, ? where not exists
      (select 1 from delivery_marker where id > ? and digest = ? and expires_at > ?)`,
-  /** Ignores a second row with the same webhook id, because a note may be written twice after a lost commit. */
+  /** Ignores an existing webhook id, because a record may be written again if its commit was reported as failed. */
   insert: `insert into delivery (webhook_id, namespace_id, plugin_id, event, instance_id, received_at, source, request_id, trace_id,
      mode, origin, status, http_status, duration_ms, attempts, steps, outcome, marker, order_key, replay_of, body_bytes, headers,
      body)
@@ -34,7 +34,7 @@ const STATEMENTS = {
   end: `update delivery set status = ?, http_status = ?, steps = trim(steps || ';' || ?, ';'), outcome = ?, duration_ms = ?,
      next_attempt_at = ?, attempts = attempts + 1
    where webhook_id = unhex(?, '-')`,
-  /** Older form of `end`, kept because journals of earlier versions contain it. */
+  /** Earlier form of `end`, which journals of earlier versions contain. */
   finish: `update delivery set status = ?, http_status = ?, steps = ?, outcome = ?, duration_ms = ?, next_attempt_at = ?,
      attempts = attempts + 1
    where webhook_id = unhex(?, '-')`,
@@ -42,9 +42,9 @@ const STATEMENTS = {
   releaseMarker: `delete from delivery_marker where id = ?`,
   replayed: `update delivery set replayed_by = unhex(?, '-') where webhook_id = unhex(?, '-')`,
   releasePending: `delete from delivery_marker where state = 'pending'`,
-  /** Releases pending markers in a range of ids, so that no transaction reads the whole table. */
+  /** Releases `pending` markers in a range of ids, so that no transaction scans the whole table. */
   releasePendingBetween: `delete from delivery_marker where id > ? and id <= ? and state = 'pending'`,
-  /** Releases pending markers except those that a live delivery has claimed since. */
+  /** Releases `pending` markers of dead processes. Markers that a live delivery has claimed since are kept. */
   releasePendingOf: `delete from delivery_marker where state = 'pending'
      and digest in (select marker from delivery where ${IS_OPEN} and status = 'running' and marker is not null and received_at <= ?
        and webhook_id not in (select unhex(value, '-') from json_each(?)))
@@ -56,21 +56,21 @@ const STATEMENTS = {
   prune: `delete from delivery where status not in ('accepted', 'retrying')
      and position in (select value from json_each(?))`,
   /**
-   * Deletes expired markers. Expired `pending` claims stay for an hour, because their acknowledged end may still be
-   * in the journal.
+   * Deletes expired markers. A `pending` marker stays for another hour, because the journal may still contain the end
+   * of its delivery.
    */
   pruneMarkers: `delete from delivery_marker where expires_at + iif(state = 'pending', 3600000, 0) <= ?
      and id in (select id from delivery_marker order by id limit ?)`,
   pruneOldMarkers: `delete from delivery_marker_old where digest in (
      select digest from delivery_marker_old where expires_at <= ? order by expires_at limit ?)`,
-  /** Moves old markers in key order, so that adjacent rows share a page. */
+  /** Moves old markers to their own table. They are inserted in key order, so that adjacent rows share a page. */
   foldMarkers: `insert into delivery_marker_old (digest, expires_at)
      select digest, expires_at from delivery_marker
      where id in (select id from delivery_marker order by id limit ?) and state = 'done' order by digest
    on conflict (digest) do update set expires_at = max(expires_at, excluded.expires_at)`,
   dropFolded: `delete from delivery_marker where id in (select id from delivery_marker order by id limit ?)
      and (state = 'done' or expires_at + 3600000 <= ?)`,
-  /** Drops the bodies at these positions by replacing whole rows: shrinking a row in place would not free its page. */
+  /** Deletes bodies by replacing whole rows, because shrinking a row in place would not free its page. */
   dropSmallBodies: `replace into delivery (position, ${COLUMNS}, body)
    select position, ${COLUMNS}, null from delivery where position in (select value from json_each(?)) and body is not null`,
   noteBodiless: `update delivery_progress set bodiless_until = ?`,
@@ -82,17 +82,17 @@ const STATEMENTS = {
      select position from delivery where position >= ? and position < ? and status in ('refused', 'challenge', 'duplicate')`,
   noteListed: `update delivery_progress set listed_from = ?`,
   dropLargeBodies: `delete from delivery_body where position in (select value from json_each(?))`,
-  /** Deletes the oldest records of requests that no handler processed. */
+  /** Deletes the oldest deliveries that no handler processed. */
   pruneUnhandled: `delete from delivery where position in (
      select position from delivery_unhandled order by position limit ?)`,
 };
 
 type Name = keyof typeof STATEMENTS;
 
-/** Statement texts that the committer thread prepares, by name. */
+/** Statements that the committer thread prepares, by name. */
 export const DELIVERY_STATEMENTS: Readonly<Record<string, string>> = STATEMENTS;
 
-/** Maps each statement name to itself, so that `Step` refers only to existing statements. */
+/** Maps each statement name to itself, so that the compiler rejects unknown names. */
 export const SQL = Object.fromEntries(Object.keys(STATEMENTS).map((name) => [name, name])) as {
   readonly [N in Name]: N;
 };

@@ -6,11 +6,11 @@ import { compareNewest, type WalkFilter } from './list-walk.ts';
 import { containing, matches, type RowScan, type ScanOptions } from './row-scan.ts';
 import type { DeliveryRows } from './rows.ts';
 
-/** Number of candidates whose text is compared in one query. */
+/** Number of candidates whose texts are compared in one query. */
 const VERIFIED_ROWS = 64;
 const MAX_TURN_MS = 5;
 
-/** Finds the newest deliveries that contain a text by means of the text index. */
+/** Finds the newest deliveries that contain a text, by means of the text index. */
 export class TextSearch {
   readonly #db: Database;
   readonly #rows: DeliveryRows;
@@ -22,7 +22,10 @@ export class TextSearch {
     this.#scan = scan;
   }
 
-  /** Verifies candidates in order; opens a segment once all newer candidates have been verified. */
+  /**
+   * Verifies candidates, newest first. The candidates of a segment are read only after all newer candidates were
+   * verified.
+   */
   async find(
     filter: WalkFilter,
     { before, search }: ScanOptions,
@@ -68,7 +71,7 @@ export class TextSearch {
   }
 }
 
-/** Returns a function that yields to the event loop after some milliseconds of work. */
+/** Returns a function that yields to the event loop after MAX_TURN_MS of work. */
 function pacer(): () => Promise<void> {
   let since = performance.now();
   return async () => {

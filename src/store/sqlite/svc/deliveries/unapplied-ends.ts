@@ -1,34 +1,34 @@
 import type { InboxLog } from '../inbox-log.ts';
 
-/** Deliveries whose end is in the journal but not in the database, which still lists them as unfinished. */
+/** Ended deliveries that the database still lists as unfinished, because their end is only in the journal. */
 export interface UnappliedEnds {
-  /** Adds an ended delivery; `place` is the position of its end in the log. */
-  add(webhookId: string, place: number): void;
+  /** Adds an ended delivery. `sequence` is the journal sequence number of its end. */
+  add(webhookId: string, sequence: number): void;
   has(webhookId: string): boolean;
 }
 
 export function createUnappliedEnds(log: Pick<InboxLog, 'applied'>): UnappliedEnds {
-  /** Log positions by webhook id, in ascending order of position. */
-  const places = new Map<string, number>();
+  /** Sequence numbers of ends by webhook id, in ascending order. */
+  const sequences = new Map<string, number>();
 
   function dropPast(): void {
-    for (const [webhookId, place] of places) {
-      if (place > log.applied) return;
-      places.delete(webhookId);
+    for (const [webhookId, sequence] of sequences) {
+      if (sequence > log.applied) return;
+      sequences.delete(webhookId);
     }
   }
 
   return {
-    add(webhookId, place) {
+    add(webhookId, sequence) {
       dropPast();
-      if (place <= log.applied) return;
-      // Re-inserts an existing entry at the end of the map.
-      places.delete(webhookId);
-      places.set(webhookId, place);
+      if (sequence <= log.applied) return;
+      // A repeated id moves to the end of the map, which keeps the sequence numbers in order.
+      sequences.delete(webhookId);
+      sequences.set(webhookId, sequence);
     },
     has(webhookId) {
       dropPast();
-      return places.has(webhookId);
+      return sequences.has(webhookId);
     },
   };
 }

@@ -6,20 +6,20 @@ import type { DeliveryRows } from './rows.ts';
 import { createUnappliedEnds, type UnappliedEnds } from './unapplied-ends.ts';
 
 /**
- * Budget per event-loop turn for reading unfinished deliveries. Time is the real limit: rows on separate
- * pages are slow.
+ * Limits per event-loop turn for reading unfinished deliveries. The time limit matters most, because rows on separate
+ * pages are slow to read.
  */
 const TURN = { ms: 5, bytes: 1024 * 1024 };
 
-/** Reads deliveries that wait for their handler, and excludes those whose end is not in the database yet. */
+/** Reads deliveries that wait for their handler. Deliveries whose end is not in the database yet are skipped. */
 export class UnfinishedDeliveries {
   readonly #db: Database;
   readonly #log: InboxLog;
   readonly #rows: DeliveryRows;
   readonly #unappliedEnds: UnappliedEnds;
   /**
-   * Log position of the last delivery end with status `retrying`. Until it is applied, rows lack the status and the
-   * retry time.
+   * Journal sequence of the latest end with the status `retrying`. Rows lack that status and the retry time until it is
+   * applied.
    */
   #retriedAt = 0;
 
@@ -30,10 +30,10 @@ export class UnfinishedDeliveries {
     this.#unappliedEnds = createUnappliedEnds(log);
   }
 
-  /** Notes the end of a delivery at a position of the log. */
-  ended(webhookId: string, { status }: DeliveryEnd, place: number): void {
-    this.#unappliedEnds.add(webhookId, place);
-    if (status === 'retrying') this.#retriedAt = place;
+  /** Notes the end of a delivery. `sequence` is its sequence number in the journal. */
+  ended(webhookId: string, { status }: DeliveryEnd, sequence: number): void {
+    this.#unappliedEnds.add(webhookId, sequence);
+    if (status === 'retrying') this.#retriedAt = sequence;
   }
 
   /** Returns at most `limit` unfinished deliveries after a position, in order. */
@@ -42,7 +42,6 @@ export class UnfinishedDeliveries {
     for (let from = after; found.length < limit; ) {
       const { records, isAll } = await this.#page(limit - found.length, from);
       found.push(...records.filter(({ webhookId }) => !this.#unappliedEnds.has(webhookId)));
-      // Other work of the event loop may run between two pages.
       await turn();
       if (isAll) break;
       from = records.at(-1)!.position;
@@ -51,8 +50,8 @@ export class UnfinishedDeliveries {
   }
 
   /**
-   * Reads one page. It applies only as much of the journal as needed: during a burst each read would otherwise apply
-   * all of it.
+   * Reads one page, after as much of the journal is applied as the page needs. Applying all of it for each page would
+   * be slow in a burst.
    */
   async #page(limit: number, after: number): Promise<{ records: DeliveryRecord[]; isAll: boolean }> {
     const last = this.#log.added;

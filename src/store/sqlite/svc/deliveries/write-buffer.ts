@@ -16,22 +16,19 @@ export interface WriteBufferDeps {
 const FLUSH_MS = 50;
 const FLUSH_COUNT = 200;
 /**
- * Maximum buffered deliveries, to bound memory during a flood of refused deliveries. Further entries are counted and
- * dropped.
+ * Maximum number of buffered deliveries, which limits memory during a flood. Further deliveries are counted, but not
+ * recorded.
  */
 const MAX_DELIVERIES = 2000;
 const MAX_BYTES = 8 * 1024 * 1024;
-/** Approximate size of a note's other columns. */
+/** Approximate size of a record without its body, headers and steps. */
 const RECORD_BYTES = 500;
 
-/**
- * Buffers records of refused deliveries and writes them in batches, so that these deliveries neither wait for the
- * disk nor cost a commit each.
- */
+/** Buffers records of refused deliveries and writes them in batches, so that a flood of them costs few commits. */
 export class WriteBuffer {
   readonly #deps: WriteBufferDeps;
   #deliveries: BufferedDelivery[] = [];
-  // Counts entries until they are on disk, so that a slow disk does not let the queue grow.
+  // Records count as held until they are on disk. A slow disk thus cannot make the memory grow.
   #held = { count: 0, bytes: 0 };
   #dropped = 0;
   #isScheduled = false;
@@ -53,7 +50,7 @@ export class WriteBuffer {
     this.#schedule();
   }
 
-  /** Resolves when all earlier notes are written or dropped. */
+  /** Resolves when all earlier records are written or dropped. */
   flush(): Promise<void> {
     if (this.#deliveries.length > 0) {
       const batch = this.#deliveries;

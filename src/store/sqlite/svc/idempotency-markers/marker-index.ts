@@ -1,23 +1,22 @@
-/** Maps digests to rows of the marker table. */
+/** In-memory index from marker digests to row ids. */
 export interface MarkerIndex {
   add(digest: Uint8Array, id: number): void;
-  /** Returns ids of rows with the same first 64 digest bits, newest first. The caller must compare whole digests. */
+  /**
+   * Returns the rows whose digest starts with the same 64 bits, newest first. The caller must compare whole digests.
+   */
   find(digest: Uint8Array): number[];
   readonly size: number;
 }
 
 const MIN_SLOTS = 1024;
-/**
- * Growing a table to this size copies some 40,000 entries, a few milliseconds; beyond it, a new table is
- * added.
- */
+/** Maximum size of a table. Larger ones would block for too long while they grow, so another table is added instead. */
 const MAX_SLOTS = 131_072;
-/** Maximum load factor. At a higher one, the longer probes cost more than the saved memory is worth. */
+/** Maximum load factor. At higher load, lookups slow down more than the saved memory is worth. */
 const FULL_AT = 0.6;
 
 /**
- * Open addressing over typed arrays: 16 bytes a slot, a Map takes over a hundred. Entries are never deleted;
- * a table is dropped when all its ids are below `oldestId()`. Bounded tables avoid a 50 ms pause for growing.
+ * Hash tables with open addressing over typed arrays: 16 bytes per slot, where a Map needs over 100. Single entries are
+ * never deleted. A table is dropped when all its ids are below `oldestId()`.
  */
 export function createMarkerIndex(oldestId: () => number): MarkerIndex {
   let tables = [createTable(MIN_SLOTS)];
@@ -25,7 +24,7 @@ export function createMarkerIndex(oldestId: () => number): MarkerIndex {
   function writableTable(): Table {
     const last = tables.at(-1)!;
     if (last.size + 1 <= last.slots * FULL_AT) return last;
-    if (last.slots < MAX_SLOTS) tables[tables.length - 1] = grown(last);
+    if (last.slots < MAX_SLOTS) tables[tables.length - 1] = enlarged(last);
     else {
       const oldest = oldestId();
       tables = tables.filter(({ newestId }) => newestId >= oldest);
@@ -56,7 +55,7 @@ interface Table {
   slots: number;
   highs: Uint32Array;
   lows: Uint32Array;
-  /** Row ids by slot; 0 marks a free slot. */
+  /** Row ids by slot. The value 0 marks a free slot. */
   ids: Float64Array;
   size: number;
   newestId: number;
@@ -73,7 +72,7 @@ function createTable(slots: number): Table {
   };
 }
 
-function grown(former: Table): Table {
+function enlarged(former: Table): Table {
   const table = createTable(Math.min(former.slots * 4, MAX_SLOTS));
   for (let slot = 0; slot < former.slots; slot++) {
     const id = former.ids[slot]!;

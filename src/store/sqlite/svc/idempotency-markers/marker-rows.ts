@@ -3,7 +3,10 @@ import type { Statement } from 'better-sqlite3';
 import type { MarkerState } from '../../../ports/index.ts';
 import type { Database } from '../../database.ts';
 
-/** Half of SHA-256: forging another delivery's marker takes a second preimage of 128 bits. */
+/**
+ * Digests are the first half of a SHA-256 hash. Forging the marker of another delivery requires a second preimage of
+ * 128 bits.
+ */
 const DIGEST_BYTES = 16;
 
 export interface MarkerRow {
@@ -13,10 +16,7 @@ export interface MarkerRow {
   expiresAt: number;
 }
 
-/**
- * Caches the latest digest only. Each delivery needs its digest twice, nearly always in a row; a larger cache would
- * only retain garbage.
- */
+/** Cache of the latest digest. Each delivery needs its digest twice, usually in direct succession. */
 let latest: { key: string; digest: Buffer } = { key: '', digest: Buffer.alloc(0) };
 
 export function digestOf(key: string): Buffer {
@@ -27,14 +27,13 @@ export function digestOf(key: string): Buffer {
 export interface MarkerStatements {
   row: Statement<[number], MarkerRow>;
   since: Statement<[number], { id: number; digest: Buffer }>;
-  /** For an empty table: the id after the last one ever used, as later rows may still be in the journal. */
+  /** Lowest marker id in the table. If the table is empty, it is the id after the last one ever assigned. */
   oldest: Statement<[], { id: number }>;
   lastId: Statement<[], { id: number }>;
   anyOld: Statement<[]>;
   old: Statement<[Buffer, number]>;
 }
 
-/** Queries of marker tables. */
 export function markerStatements(db: Database): MarkerStatements {
   return {
     row: db.prepare('select id, digest, state, expires_at as expiresAt from delivery_marker where id = ?'),

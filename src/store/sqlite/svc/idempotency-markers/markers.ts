@@ -10,18 +10,23 @@ import { createMarkerIndex, type MarkerIndex } from './marker-index.ts';
 import { digestOf, type MarkerRow, markerStatements } from './marker-rows.ts';
 import { createPendingRelease, type MarkerLoad, type PendingRelease, startMarkerLoad } from './startup.ts';
 
-/** Maximum markers in memory, in some 16 MB; older ones move to a table with its own index. */
+/**
+ * Maximum number of markers in memory, which take some 16 MB. Older markers move to a table with an index of its own.
+ */
 const MAX_INDEXED = 500_000;
-/** Maximum delay until a read notices another process's claim. A claim notices it without delay. */
+/** Lookups read the claims of other processes at most this often. Claims themselves always check for them. */
 const CATCH_UP_MS = 250;
-/** Markers indexed before the store opens; the rest follow in the background. */
+/** If there are fewer markers, all are indexed before the store opens. Otherwise they are indexed in the background. */
 const LOADED_AT_START = 1000;
 
 export interface MarkerOptions {
   logger: Logger;
-  /** Maximum markers in memory; default 500,000. */
+  /** Maximum number of markers in memory, 500,000 by default. */
   maxIndexed?: number;
-  /** Whether other processes claim in the same file; each claim then checks for theirs. Default true. */
+  /**
+   * Whether other processes claim markers in the same file, true by default. Each claim then checks for newer claims of
+   * others.
+   */
   shared?: boolean;
 }
 
@@ -31,9 +36,8 @@ interface Inserted {
 }
 
 /**
- * An append-only log with an in-memory index. Each claim has its own row, so the end of an expired claim
- * cannot touch its successor. Rows of other processes have ids above the last one seen; a claim checks them
- * in its transaction.
+ * Append-only table of markers with an in-memory index. Each claim has its own row, so that ending an expired claim
+ * cannot release a later claim of the same marker.
  */
 export class Markers {
   readonly #db: Database;
@@ -46,22 +50,19 @@ export class Markers {
   readonly #load: MarkerLoad;
   readonly #pendingRelease: PendingRelease;
   /**
-   * Claims being written, by the first 48 bits of the digest; a concurrent claim waits for the outcome.
-   * Numeric keys avoid string interning, a tenth of a claim's cost.
+   * Claims being written, by the first 48 bits of their digests. A concurrent claim waits for the outcome. Numeric keys
+   * are faster than strings.
    */
   readonly #inFlight = new Map<number, Promise<unknown>>();
-  /** Markers of sync deliveries running in this process, by webhook id. */
+  /** Marker ids of the sync deliveries that run in this process, by webhook id. */
   readonly #held = new Map<string, number>();
   #caughtUpAt = 0;
   #hasOld: boolean;
-  /**
-   * Last marker id. It is assigned here when no other process writes, so the id is known before the row is in the
-   * file.
-   */
+  /** Id of the last marker. If no other process writes, ids are assigned here before the rows are written. */
   #lastId: number;
-  /** All rows up to this id are indexed or being loaded, including those of other processes. */
+  /** All rows up to this id are indexed or being indexed, including those of other processes. */
   #seen: number;
-  /** Pending rows up to this id belong to dead processes. */
+  /** `pending` rows up to this id belong to dead processes. */
   #orphanedUntil = 0;
 
   constructor(
@@ -97,7 +98,7 @@ export class Markers {
     const loading = this.#load.ready();
     if (loading) return loading.then(() => this.findDigest(digest, now));
     const mayBeOld = this.#shared && this.#clock.monotonic() - this.#caughtUpAt >= CATCH_UP_MS;
-    // Fast path for a new delivery: the in-memory index alone shows that the marker is free.
+    // Fast path: if the marker is not indexed and no old or foreign markers can exist, no query is needed.
     const isIndexed = this.#index.find(digest).length > 0;
     if (!mayBeOld && !this.#hasOld && !isIndexed) return undefined;
     return this.#readBack(isIndexed, () => {
@@ -106,7 +107,7 @@ export class Markers {
     });
   }
 
-  /** Claims the marker and writes `steps` in one transaction, if the marker is free. */
+  /** Claims the marker if it is free, and writes `steps` in the same transaction. */
   async claim(
     { key, expiresAt }: MarkerClaim,
     state: MarkerState,
@@ -115,7 +116,7 @@ export class Markers {
   ): Promise<ClaimResult> {
     const digest = digestOf(key);
     const name = digest.readUIntBE(0, 6);
-    /** Id up to which rows are in the database. */
+    /** Rows up to this id are certainly in the database. */
     let readable = 0;
     for (;;) {
       const loading = this.#load.ready();
@@ -135,7 +136,7 @@ export class Markers {
         continue;
       }
       const now = this.#clock.now();
-      // No await between this check and the claim below: nothing can interleave.
+      // There must be no await between this check and the claim below, so that no other claim can come in between.
       const taken = this.#lookUp(digest, now);
       if (taken) return taken;
       const id = this.#nextId();
@@ -148,14 +149,14 @@ export class Markers {
       try {
         claimed = await writing;
       } finally {
-        // The entry is deleted immediately: waiters check again in the same turn and would otherwise loop.
+        // Waiting claims check this map again in the same turn. They would loop if the entry were deleted later.
         this.#inFlight.delete(name);
       }
       const { changes, rowid } = claimed;
       if (changes === 1) {
         this.#addOwn(digest, rowid);
         if (state === 'pending') this.#held.set(webhookId, rowid);
-        // The claim is committed even if this read fails; the next one catches up.
+        // The claim is already committed, so a failed read is ignored. The next claim reads again.
         if (rowid > this.#seen) await this.#readOthers().catch(() => {});
         return 'begun';
       }
@@ -163,7 +164,7 @@ export class Markers {
     }
   }
 
-  /** Steps that end the claim of `webhookId`: `expiresAt` null releases it. */
+  /** Returns the steps that end the claim of a delivery. With `expiresAt` null, the marker is released. */
   finish(key: string, expiresAt: number | null, webhookId: string): Unit['steps'] {
     const id = this.#held.get(webhookId);
     this.#held.delete(webhookId);
@@ -171,7 +172,7 @@ export class Markers {
     return [expiresAt === null ? [SQL.releaseMarker, [id]] : [SQL.keepMarker, [expiresAt, id]]];
   }
 
-  /** Adds a `done` row for the digest, regardless of existing rows. */
+  /** Adds a row with the state `done`, even if the marker has other rows. */
   async settle(digest: Uint8Array, expiresAt: number): Promise<void> {
     const id = this.#nextId();
     const steps: Step[] = [[SQL.claim, [id, digest, 'done', expiresAt]]];
@@ -186,14 +187,14 @@ export class Markers {
     return expired + old + (await this.#fold(now, limit));
   }
 
-  /** Releases every claim that is `pending` now, because its process is dead. */
+  /** Releases all claims that are `pending` now. The caller knows that their processes are dead. */
   releasePending(): void {
     const range = { from: this.#sql.oldest.get()!.id, until: Math.max(this.#seen, this.#lastId) };
     this.#orphanedUntil = range.until;
     this.#pendingRelease.start(range);
   }
 
-  /** Resolves when no background work is in flight. */
+  /** Resolves when no background work is left. */
   async close(): Promise<void> {
     this.#load.close();
     await this.#pendingRelease.close();
@@ -203,7 +204,7 @@ export class Markers {
     return this.#shared ? null : ++this.#lastId;
   }
 
-  /** Inserts a marker. With an `id` assigned here, no other process can have claimed first. */
+  /** Inserts a marker. A given id means that no other process writes, so the insertion cannot conflict. */
   #insert(unit: Unit, id: number | null): Promise<Inserted> {
     return id === null
       ? this.#log.commit(unit)
@@ -219,13 +220,14 @@ export class Markers {
       this.#index.add(digest, id);
       this.#seen = id;
     }
-    // Another process may have started to move old markers.
+    // Another process may have moved old markers to their own table.
     this.#hasOld ||= this.#sql.anyOld.get() !== undefined;
     this.#caughtUpAt = this.#clock.monotonic();
   }
 
   #addOwn(digest: Uint8Array, id: number): void {
-    // A gap: another process wrote in between. The next catch-up finds both rows.
+    // A gap in the ids means that another process has written rows. The next catch-up reads them together with this
+    // row.
     if (this.#shared && id !== this.#seen + 1) return;
     this.#index.add(digest, id);
     this.#seen = id;
@@ -251,7 +253,7 @@ export class Markers {
     return this.#db.read(query);
   }
 
-  /** A known id is indexed before its row is written; until then, lookups skip it. */
+  /** If the id is already known, it is indexed before its row is written. Lookups skip ids without a row. */
   #insertDone(digest: Uint8Array, expiresAt: number): Step {
     const id = this.#nextId();
     if (id !== null) this.#index.add(digest, id);
@@ -263,7 +265,7 @@ export class Markers {
   }
 
   async #fold(now: number, limit: number): Promise<number> {
-    // Includes gaps: counting rows would scan them all.
+    // The span includes gaps in the ids, because counting the rows would scan them all.
     const span = await this.#db.read(
       () => Math.max(this.#sql.lastId.get()?.id ?? 0, this.#lastId) + 1 - this.#sql.oldest.get()!.id,
     );

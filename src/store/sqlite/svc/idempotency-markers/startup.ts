@@ -5,21 +5,21 @@ import { SQL } from '../deliveries/statements.ts';
 import type { InboxLog } from '../inbox-log.ts';
 import type { MarkerIndex } from './marker-index.ts';
 
-/** Markers per request to the committer thread, indexed in one event-loop turn: a millisecond or two. */
+/** Number of markers per request, which are indexed in one event-loop turn of a millisecond or two. */
 const LOADED_ROWS = 5000;
-/** Id range per transaction that releases claims of a dead process. */
+/** Range of ids per transaction that releases the claims of a dead process. */
 const RELEASED_IDS = 20_000;
 
 export interface MarkerLoad {
   /**
-   * Returns undefined once all markers are indexed, otherwise a promise that resolves then. The promise rejects with
-   * STORE_ERROR; the next call retries.
+   * Returns undefined once all markers are indexed, otherwise a promise of that moment. If it rejects with STORE_ERROR,
+   * the next call tries again.
    */
   ready(): Promise<void> | undefined;
   close(): void;
 }
 
-/** Indexes existing markers up to an id in the background. */
+/** Indexes the existing markers in the background. */
 export function startMarkerLoad(
   log: InboxLog,
   index: MarkerIndex,
@@ -62,11 +62,11 @@ export function startMarkerLoad(
 
 export interface PendingRelease {
   start(range: { from: number; until: number }): void;
-  /** Resolves when no release is in flight. */
+  /** Resolves when no release is in progress. */
   close(): Promise<void>;
 }
 
-/** Deletes the `pending` markers of a dead process, a bounded range per transaction. */
+/** Deletes the `pending` markers of a dead process, a limited range of ids per transaction. */
 export function createPendingRelease(log: InboxLog, logger: Logger): PendingRelease {
   let isClosed = false;
   let running: Promise<void> = Promise.resolve();
@@ -81,7 +81,7 @@ export function createPendingRelease(log: InboxLog, logger: Logger): PendingRele
     start({ from, until }) {
       running = running
         .then(() => release(from, until))
-        // On failure the markers expire with their leases.
+        // Markers that could not be deleted expire with their leases.
         .catch((error) => {
           if (!isClosed) logger.warn('Claims of the former gateway could not be deleted', { error });
         });

@@ -19,11 +19,11 @@ export interface CheckpointerDeps {
   load: WriteLoad;
   /** Called when applying starts to fail. Applying is retried until it succeeds. */
   failed(error: unknown): void;
-  /** Called when applying works again. */
+  /** Called when applying succeeds again. */
   recovered(): void;
   /** Returns the error that rejects pending waiters on close. */
   closedError(): Error;
-  /** Called when every frame is applied, with the sequence of the last one. */
+  /** Called when all frames are applied, with the sequence of the last one. */
   emptied(applied: number): void;
 }
 
@@ -33,17 +33,20 @@ interface Waiter {
   reject(error: unknown): void;
 }
 
-/** Delay until an idle platform applies an acknowledged delivery, in ms. */
+/** Interval at which frames are applied. At low load, it is the delay until a delivery is in the database. */
 const POLL_MS = 20;
-/** Unapplied bytes above which frames are applied even during a burst, to leave room in the journal. */
+/**
+ * Above this size of unapplied frames, frames are applied even during a burst, so that the journal does not become
+ * full.
+ */
 const MAX_WAITING_BYTES = 192 * 1024 * 1024;
-/** Maximum bytes per request to the thread, so that other requests interleave. */
+/** Maximum size of a range per request to the thread, so that other requests do not wait long. */
 const MAX_RANGE_BYTES = 2 * 1024 * 1024;
 const RETRY_MS = 1000;
 
 /**
- * Moves journal frames into the database: soon at low load, at once for a waiter, and after a burst up to a
- * bound. Inserting a row costs as much as the rest of accepting a delivery, and no response waits for it.
+ * Moves journal frames into the database. At low load they are moved soon, for a waiter at once. During a burst they
+ * are postponed, because no response waits for the insertion.
  */
 export class Checkpointer {
   readonly #deps: CheckpointerDeps;
@@ -53,7 +56,7 @@ export class Checkpointer {
   #waiters: Waiter[] = [];
   #isRunning = false;
   #failure: { error: unknown } | undefined;
-  /** True between a failure and the retry. */
+  /** True between a failure and its retry. */
   #isBackingOff = false;
   #isClosed = false;
   #isBurst = false;
@@ -64,22 +67,19 @@ export class Checkpointer {
     this.#applied = deps.applied;
   }
 
-  /** Sequence of the last frame in the database. */
   get applied(): number {
     return this.#applied;
   }
 
-  /** Sequence of the last added frame. */
   get added(): number {
     return this.#waiting.at(-1)?.sequence ?? this.#applied;
   }
 
-  /** Bytes that are not in the database yet. */
   get waitingBytes(): number {
     return this.#waitingBytes;
   }
 
-  /** The current apply error; undefined while applying works. */
+  /** The error that prevents frames from being applied, or undefined. */
   get failure(): unknown {
     return this.#failure?.error;
   }
@@ -90,12 +90,14 @@ export class Checkpointer {
     this.#arm(POLL_MS);
   }
 
-  /** Resolves when every frame added so far is in the database. Rejects with the error that prevents it. */
+  /** Resolves when all frames added so far are in the database. Rejects with the error that prevents it. */
   all(): Promise<void> {
     return this.#until(this.#waiting.at(-1)?.sequence ?? 0);
   }
 
-  /** Resolves when frames with a sequence above `applied` are in the database. Rejects as `all` does. */
+  /**
+   * Resolves when a frame with a sequence above `applied` is in the database. Rejects with the error that prevents it.
+   */
   progress(applied: number): Promise<void> {
     return this.#until(applied + 1);
   }
@@ -136,7 +138,7 @@ export class Checkpointer {
     if (this.#waiting.length === 0) this.#deps.emptied(this.#applied);
   }
 
-  /** Applies the next range of frames. Returns true when it made progress. */
+  /** Applies the next range of frames. Returns false when that failed. */
   async #step(): Promise<boolean> {
     const next = nextRange(this.#waiting);
     try {
@@ -190,7 +192,7 @@ export class Checkpointer {
   }
 }
 
-/** Returns a range of adjacent frames of one file, up to a maximum size. */
+/** Returns the longest range of adjacent frames in one file, up to a maximum size. */
 function nextRange(waiting: readonly Written[]): { range: JournalRange; sequence: number } {
   const { file, fd, from } = waiting[0]!;
   let { to, sequence } = waiting[0]!;

@@ -5,11 +5,14 @@ import { codeOf } from '../../../../kit/errors/errors.ts';
 import type { JournalRange } from '../committer/protocol.ts';
 import { type JournalContent, readJournal } from './read-journal.ts';
 
-/** Folder name inside the data folder. */
+/** Name of the journal's folder in the data folder. */
 export const JOURNAL_FOLDER = 'inbox';
 
 const NAME = /^\d+\.log$/;
-/** Names of files without a synced header, and of spare files that are kept for their allocated blocks. */
+/**
+ * Names of files that contain no deliveries: new files whose header is not synced yet, and applied files that are kept
+ * for reuse.
+ */
 const UNUSED_NAME = /^\d+\.log\.(?:new|spare)$/;
 const FOREIGN_NAME = /^\d+\.log\.of-/;
 
@@ -21,7 +24,10 @@ export function journalFile(folder: string, number: number): string {
   return join(folder, `${number}.log`);
 }
 
-/** Temporary name until the header is synced: a file with its final name but no header is damaged. */
+/**
+ * Name of a new file until its header is synced. Only then does the file get its final name, so a final name without a
+ * header means damage.
+ */
 export function unfinishedFile(file: string): string {
   return `${file}.new`;
 }
@@ -31,27 +37,27 @@ export function spareFile(file: string): string {
   return `${file}.spare`;
 }
 
-/** Name of a file written by another database, with its id if the header has one. */
+/** Name of a file that another database owns. It includes the id of that database, if the header has one. */
 export function foreignFile(file: string, database: Buffer | null): string {
   return `${file}.of-${database ? `database-${shortId(database)}` : 'unknown-database'}`;
 }
 
-/** Shortened id for messages and file names. */
+/** Shortened database id for messages and file names. */
 export function shortId(database: Uint8Array): string {
   return Buffer.from(database).toString('hex', 0, 4);
 }
 
-/** Returns the journal files of a folder in no particular order. */
+/** Returns the journal files of a folder, in no particular order. */
 export function journalFiles(folder: string): string[] {
   return filesOf(folder, NAME);
 }
 
-/** Returns files that contain no unapplied frames. */
+/** Returns the files that contain no unapplied frames. */
 export function unusedFiles(folder: string): string[] {
   return filesOf(folder, UNUSED_NAME);
 }
 
-/** Returns files of other databases, which an operator must handle. */
+/** Returns the files of other databases, which an operator must handle. */
 export function foreignFiles(folder: string): string[] {
   return filesOf(folder, FOREIGN_NAME).sort();
 }
@@ -66,15 +72,14 @@ function filesOf(folder: string, pattern: RegExp): string[] {
 export interface JournalFile {
   file: string;
   /**
-   * Id of the owning database; null when the header has none, undefined when the file is not recognisable as a
-   * journal file.
+   * Id of the owning database. Null if the header has none, undefined if the file is not recognised as a journal file.
    */
   database: Buffer | null | undefined;
-  /** Sequence of the file's first frame. */
+  /** Sequence of the first frame in the file. */
   first: number | undefined;
 }
 
-/** Returns the journal files in write order; files without a readable frame come last. */
+/** Returns the journal files in write order. Files without a readable frame come last. */
 export function journalInOrder(folder: string): JournalFile[] {
   return journalFiles(folder)
     .map((file) => {
@@ -84,7 +89,7 @@ export function journalInOrder(folder: string): JournalFile[] {
     .sort((a, b) => (a.first ?? Number.MAX_VALUE) - (b.first ?? Number.MAX_VALUE));
 }
 
-/** Reads a file. The result is empty when the file is gone, because the writer removes applied files. */
+/** Reads a file. A missing file gives an empty buffer, because the writer may have removed it after applying it. */
 export function readWhole(file: string): Buffer {
   try {
     return readFileSync(file);
@@ -94,12 +99,12 @@ export function readWhole(file: string): Buffer {
   }
 }
 
-/** Maximum reads of a file that may be written concurrently. No consistent read has needed more. */
+/** Maximum reads of a file that another process may be writing. In tests, fewer were always enough. */
 const MAX_READS = 5;
 
 /**
- * Reads a file that may be written concurrently. A half-written frame before complete ones looks like damage;
- * a retry reads it complete.
+ * Reads a file that another process may be writing. A frame that is only half written looks like damage, so the file is
+ * read again then.
  */
 export function readWhileWritten(file: string): Buffer {
   for (let attempt = 1; ; attempt++) {
@@ -125,8 +130,8 @@ export function readRange({ fd, from, to }: JournalRange): Buffer {
 }
 
 /**
- * With O_DSYNC, a write needs no separate sync call, which would start only in a later event-loop turn: that
- * took a twentieth of a busy gateway's time. On macOS, O_DSYNC stops at the drive's cache.
+ * O_DSYNC makes each write durable. A separate sync call would start only in a later event-loop turn. On macOS, O_DSYNC
+ * does not flush the cache of the drive, so it is not used there.
  */
 const WRITES_SYNC = process.platform === 'linux';
 const FLAGS =
@@ -139,7 +144,7 @@ export function createSynced(file: string): Promise<number> {
   return openFile(file, FLAGS, 0o600);
 }
 
-/** Writes all of `bytes` at an offset. Settles once they are on disk. */
+/** Writes all bytes at an offset. Settles once they are on disk. */
 export async function writeSynced(fd: number, bytes: Uint8Array, at: number): Promise<void> {
   for (let done = 0; done < bytes.length; ) {
     const { bytesWritten } = await writeSome(fd, bytes, done, bytes.length - done, at + done);

@@ -4,38 +4,38 @@ import { layOut, type Packed } from '../committer/pack.ts';
 /** The text "svcj" as a number. */
 const MAGIC = 0x6a637673;
 /**
- * Size of a frame's head: magic, checksum of everything after it, sequence, salt, lengths of the text and of the
- * bytes.
+ * Size of the head: magic number, checksum of all that follows it, sequence, salt, length of the text, length of the
+ * byte values.
  */
 export const HEAD_BYTES = 32;
 const SALT_AT = 16;
 export const SALT_BYTES = 8;
 /**
- * Size of the end mark after the last frame: the salt and the frame's sequence, in the same write. The next frame
- * overwrites the mark.
+ * Size of the end mark, which consists of the salt and the sequence of the last frame. The next frame overwrites the
+ * mark.
  */
 const END_BYTES = SALT_BYTES + 8;
 
-/** One write to the journal. */
+/** One write to the journal, with all units of a batch. */
 export interface Frame {
-  /** Sequence number, which increases by one over all files. */
+  /** Number of the frame, which increases by one over all files. */
   sequence: number;
-  /** JSON of PackedUnit[], in UTF-8. */
+  /** JSON of an array of PackedUnit, in UTF-8. */
   units: Buffer;
-  /** Byte values referenced by the units. */
+  /** Byte values that the units reference. */
   bytes: Uint8Array;
   /** Offset of the next frame. */
   end: number;
 }
 
-/** Upper bound of a frame's size, including its end mark. */
+/** Maximum size of a frame and its end mark. */
 export function maxFrameBytes({ units, length }: Packed): number {
   return HEAD_BYTES + 3 * units.length + length + END_BYTES;
 }
 
 /**
- * Writes a frame and its end mark to the start of `target`, which must be large enough. Returns both end
- * offsets; the next frame overwrites the end mark.
+ * Writes a frame and its end mark to the start of `target`, which must be large enough. Returns the end offsets of the
+ * frame and of the mark.
  */
 export function writeFrame(
   target: Buffer,
@@ -72,7 +72,7 @@ export function saltOf(bytes: Buffer): Buffer {
   return bytes.subarray(SALT_AT, SALT_AT + SALT_BYTES);
 }
 
-/** Returns the frame at an offset if it is complete: it has the salt and a valid checksum. */
+/** Returns the frame at an offset, or undefined if it is incomplete or has another salt or checksum. */
 export function frameAt(file: Buffer, at: number, salt: Buffer): Frame | undefined {
   const head = headAt(file, at, salt);
   if (!head || head.end > file.length) return undefined;
@@ -86,12 +86,12 @@ export function frameAt(file: Buffer, at: number, salt: Buffer): Frame | undefin
   };
 }
 
-/** Returns the sequence of a frame that starts at an offset, even if the rest of it is missing. */
+/** Returns the sequence of the frame that starts at an offset, even if its end is missing. */
 export function begunAt(file: Buffer, at: number, salt: Buffer): number | undefined {
   return headAt(file, at, salt)?.sequence;
 }
 
-/** Returns true when nothing was written after the frame of this sequence, which ends at this offset. */
+/** Returns true when an end mark at this offset proves that the frame with this sequence was the last one. */
 export function isEndOf(sequence: number, file: Buffer, at: number, salt: Buffer): boolean {
   return (
     file.length >= at + END_BYTES &&
@@ -101,10 +101,10 @@ export function isEndOf(sequence: number, file: Buffer, at: number, salt: Buffer
 }
 
 /**
- * Finds the first complete frame after an offset with a higher sequence. Without one, `marked` is the highest
- * sequence that an end mark proves was written.
+ * Finds the next complete frame with a higher sequence. Without one, `marked` is the highest sequence for which an end
+ * mark was found.
  */
-export function newerBehind(
+export function findNewerFrame(
   file: Buffer,
   at: number,
   sequence: number,
@@ -119,7 +119,10 @@ export function newerBehind(
   return { frame: undefined, marked };
 }
 
-/** In the head of a broken frame, the salt is followed by lengths, which do not decode to a safe integer. */
+/**
+ * The salt may also belong to the head of a broken frame. The two lengths that follow it there do not form a safe
+ * integer.
+ */
 function markAt(file: Buffer, at: number): number {
   if (at + END_BYTES > file.length) return 0;
   const marked = file.readDoubleLE(at + SALT_BYTES);

@@ -2,13 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { SALT_BYTES } from './frame.ts';
 
-/** Start of a journal file, before its first frame. */
+/** Data at the start of a journal file, before its first frame. */
 export interface JournalHeader {
-  /** Id of the database that owns the deliveries: `delivery_journal.id`. */
+  /** Id of the database that owns the deliveries, from `delivery_journal.id`. */
   database: Buffer;
   /**
-   * Random bytes that every frame repeats. They are secret, so that no sender can craft a body that looks like a
-   * frame.
+   * Random bytes that every frame repeats. They are secret, so that no sender can write a body that looks like a frame.
    */
   salt: Buffer;
 }
@@ -19,7 +18,7 @@ export const DATABASE_ID_BYTES = 16;
 const DATABASE_AT = 8;
 const SALT_AT = DATABASE_AT + DATABASE_ID_BYTES;
 const HEADER_BYTES = SALT_AT + SALT_BYTES;
-/** Offsets of the two header copies. They are in separate pages because a disk error destroys whole sectors. */
+/** Offsets of the two copies of the header. They are on separate pages, because disk errors destroy whole sectors. */
 const COPIES_AT = [0, 4096];
 /** Offset of the first frame. */
 export const FRAMES_AT = 8192;
@@ -45,7 +44,6 @@ export function readHeader(file: Buffer): JournalHeader | undefined {
   return copies(file).find((copy) => copy !== undefined);
 }
 
-/** Returns true when one of the header copies is damaged. */
 export function hasDamagedHeaderCopy(file: Buffer): boolean {
   return copies(file).includes(undefined);
 }
@@ -56,10 +54,10 @@ function copies(file: Buffer): Array<JournalHeader | undefined> {
 
 function copyAt(file: Buffer, at: number): JournalHeader | undefined {
   if (file.length < at + HEADER_BYTES || file.readUInt32LE(at) !== MAGIC) return undefined;
-  const facts = file.subarray(at + DATABASE_AT, at + HEADER_BYTES);
-  if (crc32(facts) !== file.readUInt32LE(at + 4)) return undefined;
+  const content = file.subarray(at + DATABASE_AT, at + HEADER_BYTES);
+  if (crc32(content) !== file.readUInt32LE(at + 4)) return undefined;
   return {
-    database: facts.subarray(0, DATABASE_ID_BYTES),
-    salt: facts.subarray(DATABASE_ID_BYTES),
+    database: content.subarray(0, DATABASE_ID_BYTES),
+    salt: content.subarray(DATABASE_ID_BYTES),
   };
 }

@@ -1,23 +1,23 @@
-import { begunAt, type Frame, frameAt, HEAD_BYTES, isEndOf, newerBehind, saltOf } from './frame.ts';
+import { begunAt, type Frame, findNewerFrame, frameAt, HEAD_BYTES, isEndOf, saltOf } from './frame.ts';
 import { FRAMES_AT, hasDamagedHeaderCopy, readHeader } from './header.ts';
 
 /** Readable content of a journal file. */
 export interface JournalContent {
-  /** Id of the owning database; null for files of schema 6 of svc.db, which have no id. */
+  /** Id of the owning database. Null for files that were written with schema 6 of `svc.db`, which had no ids. */
   database: Buffer | null;
-  /** Frames of the file's latest use, in order. Missing frames show as gaps between the sequences. */
+  /** Frames of the latest use of the file, in order. Gaps between their sequences mean that frames are missing. */
   frames: Frame[];
-  /** True when unreadable data, which may belong to the file's latest use, precedes the first frame. */
+  /** True when the data before the first frame is unreadable, so that frames may be lost. */
   isStartLost: boolean;
-  /** Highest sequence known to have been written, even if the last frames are unreadable; 0 when none is known. */
+  /** Highest sequence that was certainly written, even if the last frames are unreadable. 0 when none is known. */
   writtenUntil: number;
-  /** True when one of the header copies is damaged. */
+  /** True when one of the two copies of the header is damaged. */
   hasDamagedHeader: boolean;
 }
 
 /**
- * Files are reused from the start: frames of the latest use come first, then older ones with lower sequences.
- * Unreadable frames are skipped. Undefined for a file that is not recognisable as a journal file.
+ * Reads a journal file and skips unreadable frames. Files are reused from the start, so newer frames precede older
+ * ones. Returns undefined if the file is not recognised as a journal file.
  */
 export function readJournal(file: Buffer): JournalContent | undefined {
   const header = readHeader(file);
@@ -34,10 +34,10 @@ export function readJournal(file: Buffer): JournalContent | undefined {
       continue;
     }
     if (file.length < at + HEAD_BYTES || (last !== undefined && isEndOf(last, file, at, salt))) break;
-    // The last write was interrupted: its end never reached the disk, so it was never acknowledged.
+    // An incomplete frame is the interrupted last write, which was never acknowledged, unless newer frames follow it.
     const begun = begunAt(file, at, salt);
     const before = last ?? (begun ?? 1) - 1;
-    const { frame, marked } = newerBehind(file, at, before, salt);
+    const { frame, marked } = findNewerFrame(file, at, before, salt);
     const isUnknown = begun === undefined;
     isStartLost ||= isUnknown && last === undefined;
     if (!frame) {
@@ -56,13 +56,13 @@ export function readJournal(file: Buffer): JournalContent | undefined {
   };
 }
 
-/** Reads the former format, which has no header and no end mark, frames from the first byte on, and a salt per use. */
+/** Reads files of the former format, which had no header and no end mark. Each use of a file had its own salt. */
 function readFirstFormat(file: Buffer): JournalContent | undefined {
   const salt = saltOf(file);
   const frames: Frame[] = [];
-  // A power cut can leave zeroed blocks.
+  // A power cut can leave blocks of zeros.
   const isBlank = salt.every((byte) => byte === 0);
-  const next = (at: number) => frameAt(file, at, salt) ?? newerBehind(file, at, 0, salt).frame;
+  const next = (at: number) => frameAt(file, at, salt) ?? findNewerFrame(file, at, 0, salt).frame;
   for (let frame = isBlank ? undefined : next(0); frame; frame = next(frame.end)) frames.push(frame);
   const isJournal =
     file.length === 0 || frames.length > 0 || (!isBlank && begunAt(file, 0, salt) !== undefined);

@@ -22,21 +22,20 @@ import {
 import type { Frame } from './frame.ts';
 import { type JournalContent, readJournal } from './read-journal.ts';
 
-/** The database whose journal is recovered. */
 export interface JournalOwner {
-  /** Id of the database; null for a database that was just created or migrated. */
+  /** Id of the database, or null if the database was just created or migrated. */
   id: Buffer | null;
   /** Sequence of the last applied frame. */
   readonly applied: number;
-  /** Applies frames and stops at the first frame out of sequence. */
+  /** Applies frames until one is out of sequence. `hasHole` is true when such a frame was found. */
   apply(frames: Iterable<Frame>): { units: number; hasHole: boolean };
   /** Assigns a new id, which is on disk when the call returns. */
   renew(): void;
 }
 
 /**
- * Applies the journal of an earlier process and removes its files. Safe to repeat after a crash at any step;
- * a database gets its id last. Throws SQLite and system errors, and removes nothing then.
+ * Applies the journal of an earlier process and removes its files. A crash at any step is harmless, because the next
+ * start repeats the recovery. Throws SQLite and system errors; files are kept then.
  */
 export function recoverJournal(folder: string, owner: JournalOwner): Recovered {
   for (const file of unusedFiles(folder)) rmSync(file);
@@ -47,7 +46,7 @@ export function recoverJournal(folder: string, owner: JournalOwner): Recovered {
   const recovered: Recovered = { units: 0, quarantine: undefined, damagedHeaders: [] };
   let isDamaged = false;
   for (const { file } of own) {
-    // Only one file at a time is held in memory.
+    // Only one file at a time is held in memory, because files can be large.
     const content = readJournal(readWhole(file));
     if (content?.hasDamagedHeader) recovered.damagedHeaders.push(file);
     const { units, isMissing } = content ? applyReading(owner, content) : { units: 0, isMissing: true };
@@ -57,12 +56,12 @@ export function recoverJournal(folder: string, owner: JournalOwner): Recovered {
   if (isDamaged) recovered.quarantine = quarantineDamaged(folder);
   else for (const { file } of own) rmSync(file);
   removeIfEmpty(folder);
-  // Sequences start over, so frames in the quarantined files must not match this database any more.
+  // Sequences start over with a new id, so the quarantined files must not belong to this database any more.
   if (owner.id === null || isDamaged) owner.renew();
   return recovered;
 }
 
-/** Neither files nor databases of the version before ids have one, so they belong together. */
+/** Files and databases of the version before ids both have none, so they belong together. */
 function isForeign({ database, first }: JournalFile, id: Buffer | null): boolean {
   if (database) return id === null || !database.equals(id);
   return database === null && id !== null && first !== undefined;
@@ -74,9 +73,9 @@ function applyReading(
 ): { units: number; isMissing: boolean } {
   const { applied } = owner;
   const { units, hasHole } = owner.apply(frames);
-  // Data lost before unapplied frames shows as a gap in their sequences.
+  // If frames were applied, no frame before them was lost: a lost frame would have left a gap in the sequences.
   const isUnknown = isStartLost && owner.applied === applied;
-  // Every file of a database with an id has had a header since its creation.
+  // A database with an id creates only files with headers, so a file without one has lost its start.
   const hasLostAll = database === null && owner.id !== null;
   return { units, isMissing: hasHole || isUnknown || hasLostAll || writtenUntil > owner.applied };
 }
@@ -94,7 +93,7 @@ function quarantineDamaged(folder: string): string {
   return quarantine;
 }
 
-/** Returns an unused name, so that files of an earlier quarantine are never overwritten. */
+/** Returns a name that is not in use, so that files of an earlier quarantine are never overwritten. */
 function freeName(name: string): string {
   let free = name;
   for (let n = 2; existsSync(free); n++) free = `${name}-${n}`;
@@ -110,7 +109,7 @@ function syncFolder(folder: string): void {
   }
 }
 
-/** Removes the folder unless it holds other files. */
+/** Removes the folder if it is empty. */
 function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder);

@@ -4,7 +4,7 @@ import type { Diagnostic, Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Recovered } from '../committer/protocol.ts';
 import { foreignFiles } from './files.ts';
 
-/** Journal diagnostics. Reason codes: docs/observability.md. */
+/** A diagnostic about the journal. docs/observability.md lists the reason codes. */
 type Report = Pick<Diagnostic, 'event' | 'level' | 'reasonCode' | 'message' | 'outcome'> &
   Partial<Pick<Diagnostic, 'error' | 'evidence'>>;
 
@@ -41,10 +41,7 @@ export function reportRecovery(
     });
 }
 
-/**
- * Reports files of another database. The report is repeated at each start, because an earlier process may have died
- * before it reported.
- */
+/** Reports files of another database at each start, because an operator must handle them. */
 export function reportForeign(file: string, id: string, folder: string, logger: Logger): void {
   const files = foreignFiles(folder).map((each) => basename(each));
   if (files.length === 0) return;

@@ -5,13 +5,13 @@ import { createSynced, journalFile, spareFile, unfinishedFile, writeSynced } fro
 import { FRAMES_AT, headerBytes, type JournalHeader, newHeader } from './header.ts';
 
 /**
- * A journal file. It is written from the end of its header up to `size`, and reused once all of it is
- * applied.
+ * A journal file that this process has open. Once all of its frames are applied, the file is overwritten from its
+ * start.
  */
 export interface Segment {
   file: string;
   fd: number;
-  /** Inode of the open file. The file's name may already refer to another file. */
+  /** Inode of the open file. It reveals that another file has taken over the name. */
   inode: bigint;
   /** Offset of the next frame. */
   size: number;
@@ -21,26 +21,24 @@ export interface Segment {
 }
 
 export interface SegmentOptions {
-  /** Frame bytes after which a segment is full. */
+  /** Size of the frames at which a segment counts as full. */
   segmentBytes: number;
   maxSegments: number;
-  /** Number of segments kept for the next burst, besides the current one. */
+  /** Number of applied segments that are kept for the next burst, besides the current one. */
   spareSegments: number;
 }
 
 export interface SegmentsDeps extends SegmentOptions {
   /** Id of the database that owns the journal. */
   database: Buffer;
-  /**
-   * Called when a file's name no longer points to it. Its content is applied, and it is not written again.
-   */
+  /** Called when another process has removed or replaced a file. The content of the file is already in the database. */
   gone(file: string): void;
 }
 
 const [openFile, closeFile, syncFile] = [promisify(open), promisify(close), promisify(fsync)];
 const renameFile = promisify(rename);
 
-/** Journal files of one process and database. They are created at the first write. */
+/** Journal files of one process. They are created at the first write. */
 export class Segments {
   readonly folder: string;
   readonly #deps: SegmentsDeps;
@@ -48,7 +46,8 @@ export class Segments {
   #full: Segment[] = [];
   readonly #free: Segment[] = [];
   /**
-   * Applied segments kept for reuse. Their files have another name, so that neither a start nor a backup reads them.
+   * Applied segments that are kept for reuse. Their files are renamed, so that neither a recovery nor a backup reads
+   * them.
    */
   readonly #spare: Segment[] = [];
   #created = 0;
@@ -60,7 +59,7 @@ export class Segments {
   }
 
   /**
-   * Returns the segment to write to; undefined while all segments are full and not applied. Throws system
+   * Returns the segment for the next frame, or undefined while all segments are full of unapplied frames. Throws system
    * errors.
    */
   writable(applied: number): Segment | Promise<Segment | undefined> {
@@ -75,7 +74,7 @@ export class Segments {
   }
 
   /**
-   * Frees disk space after a burst. Some segments are kept for the next burst, because syncing allocated blocks takes
+   * Frees disk space after a burst. Some segments are kept, because syncing blocks that are already allocated takes
    * half the time.
    */
   trim(applied: number): void {
@@ -85,7 +84,7 @@ export class Segments {
   }
 
   /**
-   * Closes all files and removes the spare ones; with `remove`, also the others, and the folder if it is
+   * Closes all files and removes the spare ones. With `remove`, all files are removed, and the folder too if it is then
    * empty.
    */
   async close({ remove }: { remove: boolean }): Promise<void> {
@@ -96,7 +95,7 @@ export class Segments {
     if (remove) await promisify(rmdir)(this.folder).catch(() => {});
   }
 
-  /** Frees applied segments, which may then be overwritten. */
+  /** Moves applied segments to the free ones, which may be overwritten. */
   #release(applied: number): void {
     this.#free.push(...this.#full.filter(({ sequence }) => sequence <= applied));
     this.#full = this.#full.filter(({ sequence }) => sequence > applied);
@@ -109,8 +108,7 @@ export class Segments {
   }
 
   /**
-   * Returns the last segment whose name still refers to it. Writes to any other would be lost when its descriptor
-   * closes.
+   * Takes the last segment whose file is still in place. Frames written to a removed or replaced file would be lost.
    */
   async #pick(segments: Segment[]): Promise<Segment | undefined> {
     for (let segment = segments.pop(); segment; segment = segments.pop()) {
@@ -129,7 +127,7 @@ export class Segments {
     return { file, fd, inode: ino, size: FRAMES_AT, salt: header.salt, sequence: 0 };
   }
 
-  /** Returns the next unused file name. Existing names are skipped because such files belong to others. */
+  /** Returns the next unused file name. Existing files may belong to another database, so their names are skipped. */
   #nextFile(): string {
     while (existsSync(journalFile(this.folder, this.#created))) this.#created++;
     return journalFile(this.folder, this.#created++);
@@ -144,7 +142,7 @@ export class Segments {
       await syncFolder(this.folder);
       return segment;
     } catch (error) {
-      // The segment may already be renamed. The next attempt starts from its current name.
+      // If only the sync failed, the file already has its new name, from which the next attempt continues.
       this.#spare.push(segment);
       throw error;
     }
@@ -162,7 +160,7 @@ export class Segments {
     this.#spare.push(segment);
   }
 
-  /** Closes and removes an applied segment. If the removal fails, the next start removes the file. */
+  /** Closes and removes an applied segment. If removing the file fails, the next start removes it. */
   async #discard(segment: Segment): Promise<void> {
     const { fd, file } = segment;
     if (isInPlace(segment)) await promisify(rm)(file, { force: true }).catch(() => {});
@@ -182,7 +180,7 @@ async function moveTo(segment: Segment, file: string): Promise<void> {
 }
 
 /**
- * Returns false when the file was removed or replaced: its descriptor still works, but the next start would not find
+ * Returns false when the file was removed or replaced. Its descriptor still works, but the next start would not find
  * the data.
  */
 function isInPlace({ file, inode }: Segment): boolean {
@@ -194,8 +192,8 @@ function isInPlace({ file, inode }: Segment): boolean {
 }
 
 /**
- * Creates a file, and gives it its final name only after its header is synced. The name and the header both survive a
- * power cut.
+ * Creates a file. It gets its final name only once its header is synced, so that a power cut cannot leave a file
+ * without a header.
  */
 async function openWithHeader(file: string, header: JournalHeader): Promise<number> {
   const unfinished = unfinishedFile(file);
@@ -209,7 +207,7 @@ async function openWithHeader(file: string, header: JournalHeader): Promise<numb
     return fd;
   } catch (error) {
     await closeFile(fd);
-    // Both files are removed; otherwise each delivery would leave a file behind on a full disk.
+    // Both files are removed, because on a full disk each attempt would otherwise leave a file.
     for (const each of [unfinished, file]) await promisify(rm)(each, { force: true });
     throw error;
   }

@@ -1,9 +1,8 @@
-/** Minimum number of units per interval that counts as a burst. During a burst, applying is postponed. */
+/** Minimum number of units per interval that counts as a burst. Applying is postponed during a burst. */
 const BURST_UNITS = 40;
 
 /**
- * Tells a burst from low load. Units in flight count too: a large frame takes longer to write than an interval,
- * so that written units alone would show a pause in the midst of a burst.
+ * Detects bursts of writes. Units in flight count too, because a large frame takes longer to write than an interval.
  */
 export class WriteLoad {
   #inFlight = 0;
@@ -18,7 +17,7 @@ export class WriteLoad {
     this.#ended += units;
   }
 
-  /** Returns true when there has been a burst since the last call. */
+  /** Returns whether there has been a burst since the last call. */
   isBurst(): boolean {
     const units = this.#inFlight + this.#ended;
     this.#ended = 0;

@@ -18,20 +18,20 @@ export interface JournalWriterDeps {
 const MAX_UNITS = 512;
 const MAX_BYTES = 4 * 1024 * 1024;
 /**
- * Minimum number of units per frame under load. Writing a frame takes 0.2 ms; without gathering, frames had three
- * units each, and system calls took a sixth of the CPU time.
+ * Number of units below which a frame waits for more units under load. Without the wait, system calls took a sixth of
+ * the CPU time.
  */
 const SMALL_FRAME = 30;
 const BUFFER_BYTES = 1024 * 1024;
 
-/** Writes units to disk, frame by frame. */
+/** Appends units to the journal in frames. */
 export class JournalWriter {
   readonly #segments: Segments;
   readonly #checkpointer: Checkpointer;
   readonly #load: WriteLoad;
   readonly #sharedBuffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   readonly #batches: Batches<Unit, number>;
-  /** Sequence of the last frame ever written. */
+  /** Sequence of the last written frame. */
   #sequence: number;
 
   constructor({ segments, checkpointer, load }: JournalWriterDeps) {
@@ -48,7 +48,7 @@ export class JournalWriter {
   }
 
   /**
-   * Settles with the frame's sequence once `unit` is on disk; concurrent units share a frame. Throws
+   * Resolves with the sequence of the frame once the unit is on disk. Concurrent units share a frame. Throws
    * STORE_ERROR.
    */
   append(unit: Unit): Promise<number> {
@@ -66,7 +66,7 @@ export class JournalWriter {
       const written = await this.#writeFrame(batch.map(({ item }) => item));
       for (const { resolve } of batch) resolve(written);
     } catch (error) {
-      // The next frame overwrites a partly written one.
+      // A partly written frame needs no cleanup, because the next frame overwrites it.
       throw storeError(this.#segments.folder, error);
     } finally {
       this.#load.end(batch.length);

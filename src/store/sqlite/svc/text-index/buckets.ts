@@ -1,18 +1,18 @@
 import { Buffer } from 'node:buffer';
 
-/** Deliveries per segment. */
+/** Number of deliveries per segment. */
 export const SEGMENT_DOCS = 2048;
 const TEXT_BITS = 18;
 const TEXT_BUCKETS = 1 << TEXT_BITS;
-/** Number of buckets: one range for trigrams of texts, one for field values, and the open bucket. */
+/** Number of buckets: a range for trigrams of texts, an equal range for field values, and OPEN_BUCKET. */
 export const BUCKETS = 2 * TEXT_BUCKETS + 1;
-/** Bucket of deliveries that had not ended when they were indexed, so that their outcome is not indexed. */
+/** Bucket of deliveries that had not ended when they were indexed. Their outcome is not indexed yet. */
 export const OPEN_BUCKET = BUCKETS - 1;
 const GRAM_BYTES = 3;
-/** Fibonacci hashing multiplier (Knuth): adjacent keys spread widely. */
+/** Multiplier of Fibonacci hashing, which distributes adjacent keys evenly (Knuth). */
 const HASH_MULTIPLIER = 0x9e3779b1;
 
-/** Calls `take` with the bucket of each byte trigram, repeats included. Trigrams may share a bucket. */
+/** Calls `take` with the bucket of each sequence of three bytes. Several trigrams may share a bucket. */
 export function eachTrigram(bytes: Uint8Array, take: (bucket: number) => void): void {
   let gram = ((bytes[0] ?? 0) << 8) | (bytes[1] ?? 0);
   for (let at = GRAM_BYTES - 1; at < bytes.length; at++) {
@@ -36,7 +36,7 @@ export function factBucket(fact: 'namespace' | 'plugin' | 'event' | 'status', va
 
 const BITMAP_BYTES = SEGMENT_DOCS / 8;
 
-/** Encodes as a list if that is shorter, otherwise as a bitmap. */
+/** Encodes numbers of deliveries as a list or as a bitmap, whichever is shorter. */
 export function encodeDocs(docs: Uint32Array): Buffer {
   if (docs.length * 2 < BITMAP_BYTES) {
     const list = Buffer.allocUnsafe(docs.length * 2);
@@ -48,7 +48,7 @@ export function encodeDocs(docs: Uint32Array): Buffer {
   return bitmap;
 }
 
-/** Decodes a list or bitmap of deliveries to a bitmap. */
+/** Decodes either form to a bitmap. */
 export function decodeDocs(bytes: Buffer | undefined): Uint8Array {
   if (bytes?.length === BITMAP_BYTES) return bytes;
   const bitmap = new Uint8Array(BITMAP_BYTES);

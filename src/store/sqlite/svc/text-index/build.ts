@@ -2,7 +2,6 @@ import type Sqlite from 'better-sqlite3';
 import { IS_OPEN } from '../deliveries/statements.ts';
 import { BUCKETS, eachTrigram, encodeDocs, factBucket, OPEN_BUCKET, SEGMENT_DOCS } from './buckets.ts';
 
-/** A segment to be written. */
 export interface BuiltSegment {
   first: number;
   last: number;
@@ -11,7 +10,7 @@ export interface BuiltSegment {
   places: Buffer;
   hasOpen: 0 | 1;
   hasBodies: 0 | 1;
-  /** Yields the postings in bucket order. */
+  /** Yields, in order of buckets, the deliveries of each bucket. */
   postings(): Generator<readonly [bucket: number, docs: Buffer]>;
 }
 
@@ -27,11 +26,14 @@ interface Row {
   body: Buffer | null;
 }
 
-/** Maximum postings per segment, which take 16 MB. Large bodies therefore make a segment cover fewer deliveries. */
+/**
+ * Maximum postings per segment, which take 16 MB of memory. A segment with large bodies therefore covers fewer
+ * deliveries.
+ */
 const MAX_POSTINGS = 4 * 1024 * 1024;
 const DOC_BITS = Math.log2(SEGMENT_DOCS);
 
-/** Builds segments from an open `svc.db`; reuses its working memory. */
+/** Builds segments from an open `svc.db`. The working memory is reused for all segments. */
 export function segmentBuilder(inbox: Sqlite.Database, isStopped: () => boolean) {
   const rows = inbox.prepare<[number, number, number], Row>(`
     select d.position, received_at as receivedAt, namespace_id as namespaceId, plugin_id as pluginId, event, status,
@@ -40,13 +42,13 @@ export function segmentBuilder(inbox: Sqlite.Database, isStopped: () => boolean)
     from delivery d left join delivery_body b using (position)
     where d.position > ? and d.position <= ? order by d.position limit ?`);
   const pairs = new Uint32Array(MAX_POSTINGS + BUCKETS);
-  /** Last delivery added to each bucket. */
+  /** Number of the last delivery that was added to each bucket. */
   const lastDoc = new Int32Array(BUCKETS);
 
   return {
     /**
-     * Builds from deliveries after `after` up to `until`; undefined when there are none or the builder is
-     * stopped.
+     * Builds a segment from the deliveries after `after`, up to `until`. Returns undefined if there are none, or if the
+     * worker was stopped.
      */
     build(after: number, until: number): BuiltSegment | undefined {
       let count = 0;
@@ -89,14 +91,14 @@ export function segmentBuilder(inbox: Sqlite.Database, isStopped: () => boolean)
   };
 }
 
-/** Counting sort; deliveries within a bucket are already in order. */
+/** Sorts postings by bucket with a counting sort. Deliveries within a bucket are already in order. */
 function* postingsOf(pairs: Uint32Array): Generator<readonly [number, Buffer]> {
   const ends = new Uint32Array(BUCKETS + 1);
   for (const pair of pairs) ends[(pair >>> DOC_BITS) + 1]!++;
   for (let bucket = 0; bucket < BUCKETS; bucket++) ends[bucket + 1]! += ends[bucket]!;
   const docs = new Uint32Array(pairs.length);
   for (const pair of pairs) docs[ends[pair >>> DOC_BITS]!++] = pair & (SEGMENT_DOCS - 1);
-  // The sort advanced each end to the start of the next bucket.
+  // The sort has moved each end to the start of the next bucket.
   for (let bucket = 0, start = 0; bucket < BUCKETS; bucket++) {
     const end = ends[bucket]!;
     if (end > start) yield [bucket, encodeDocs(docs.subarray(start, end))];

@@ -1,6 +1,6 @@
 /** Start parameters of the text index worker. */
 export interface TextIndexStart {
   dataDir: string;
-  /** Set to another value than 0 to stop the worker. */
+  /** A value other than 0 stops the worker. */
   stop: Int32Array;
 }

@@ -1,11 +1,11 @@
 import type { Migrations } from '../../migrate.ts';
 
-/** Name of the index file in the data folder. Backups omit this file, since it can be rebuilt from `svc.db`. */
+/** Name of the index file in the data folder. Backups omit it, because it can be rebuilt from `svc.db`. */
 export const TEXT_INDEX_FILE = 'search.db';
 
 /**
- * A segment covers consecutive deliveries; `places` holds their positions, then their receive times.
- * `posting` lists the deliveries that contain a bucket. A rebuilt segment gets a new id.
+ * A segment indexes a range of deliveries. `places` contains their positions followed by their receive times. A
+ * `posting` lists the deliveries of one bucket, as encoded in `buckets.ts`.
  */
 const TEXT_INDEX = `
   create table segment (
@@ -30,7 +30,7 @@ const TEXT_INDEX = `
   ) strict;
   insert into progress (indexed_until) values (0);`;
 
-/** Adds the size of each segment; segments of the previous version are rebuilt. */
+/** Adds the size of each segment. Segments of the previous version are deleted and built again. */
 const SEGMENT_BYTES = `
   delete from posting;
   delete from segment;

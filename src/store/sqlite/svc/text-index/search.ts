@@ -10,12 +10,12 @@ export interface SegmentRange {
   oldestAt: number;
 }
 
-/** Maximum number of candidates for which verifying rows is cheaper than reading more buckets. */
+/** Below this number of candidates, verifying their rows is cheaper than reading more buckets. */
 const FEW = 4;
 
-/** Deliveries of a namespace that may contain a text; the caller verifies the rows. */
+/** Deliveries of a namespace that may contain a text. The caller must verify the rows. */
 export class TextCandidates {
-  /** Segments of the index, newest first. */
+  /** All segments of the index, newest first. */
   readonly segments: readonly SegmentRange[];
   readonly #sql: ReturnType<typeof statements>;
   readonly #facts: readonly number[];
@@ -34,17 +34,14 @@ export class TextCandidates {
     this.segments = this.#sql.segments.all();
   }
 
-  /**
-   * Returns the candidates of one segment, newest first, or none once the segment is deleted. Must run inside
-   * `db.read`.
-   */
+  /** Returns the candidates of a segment, newest first. A deleted segment has none. Must run inside `db.read`. */
   of({ first }: SegmentRange): DeliveryCursor[] {
     this.#sql.begin.run();
     try {
       const segment = this.#sql.segment.get(first);
       if (!segment) return [];
       const docs = this.#candidates(segment.id);
-      // Most segments have no candidates, and `places` is most of the data to read.
+      // Most segments have no candidates, so their large `places` column is not read.
       if (isEmpty(docs)) return [];
       const places = new Float64Array(new Uint8Array(this.#sql.places.get(segment.id)!.places).buffer);
       const count = places.length / 2;
@@ -76,7 +73,10 @@ export class TextCandidates {
     return found;
   }
 
-  /** Sorts trigrams by their frequency in one segment: most segments then need only one lookup. */
+  /**
+   * Sorts trigrams so that the rarest one of this segment comes first. In most segments it alone excludes all
+   * deliveries.
+   */
   #rank(segment: number): void {
     const sizes = new Map(this.#trigrams.map((bucket) => [bucket, countOf(this.#docsOf(segment, bucket))]));
     this.#trigrams = this.#trigrams.toSorted((a, b) => sizes.get(a)! - sizes.get(b)!);

@@ -13,11 +13,11 @@ import { TextCandidates } from './search.ts';
 
 const POLL_MS = 2000;
 const REFRESH_POLLS = 30;
-/** Shortest searchable text, in bytes: one trigram. */
+/** Minimum length of a search text in bytes, which is the length of a trigram. */
 const MIN_BYTES = 3;
 const HEAP_MB = 128;
 
-/** Full-text index of deliveries. A worker indexes new ones whenever they fill a segment. */
+/** Text index of deliveries. A worker indexes new deliveries as soon as they fill a segment. */
 export class TextIndex {
   readonly #inbox: Database;
   readonly #logger: Logger;
@@ -39,7 +39,7 @@ export class TextIndex {
     this.#latest = () => latest.get() ?? 0;
   }
 
-  /** Opens the index. With `owns`, this process also starts the worker. */
+  /** Opens the index. With `owns`, this process also runs the worker. */
   static async open(
     inbox: Database,
     { logger, owns }: { logger: Logger; owns: boolean },
@@ -52,7 +52,10 @@ export class TextIndex {
     return index;
   }
 
-  /** Returns candidates, or undefined when nothing is indexed or the text is too short; the caller then scans rows. */
+  /**
+   * Returns candidates for a search. Returns undefined if there is no index or the text is too short, so that the
+   * caller must scan rows.
+   */
   async search(
     namespaceId: string,
     filter: DeliveryFilter & { search: string },
@@ -63,8 +66,8 @@ export class TextIndex {
   }
 
   /**
-   * Size of the file, excluding segments whose bodies up to `bodilessUntil` were deleted: their rebuild will
-   * be much smaller.
+   * Returns the size of the index. Segments whose bodies were deleted (up to `bodilessUntil`) do not count, because
+   * they are rebuilt much smaller.
    */
   async bytes(bodilessUntil: number): Promise<number> {
     const db = await this.#openReader();
@@ -81,7 +84,7 @@ export class TextIndex {
 
   async #openReader(): Promise<Database | undefined> {
     if (this.#reader || this.#isClosed || !existsSync(this.#file)) return this.#reader;
-    // The file is just being created, or has another schema: search works without it.
+    // The file is being created or has another schema. Searches scan rows until it can be opened.
     this.#reader = await openDatabase({
       file: this.#file,
       migrations: TEXT_INDEX_MIGRATIONS,
@@ -97,8 +100,8 @@ export class TextIndex {
   }
 
   /**
-   * Removes segments of another `svc.db`: one restored from an older copy reuses positions that the index already
-   * has.
+   * Removes the index if it belongs to another `svc.db`. After a restore, `svc.db` assigns positions again that are
+   * already indexed.
    */
   async #removeForeign(): Promise<void> {
     const given = this.#inbox
@@ -135,7 +138,7 @@ export class TextIndex {
   }
 }
 
-/** Returns the size of the index without outdated segments. Must run inside `db.read`. */
+/** Returns the part of the file's size that belongs to up-to-date segments. Must run inside `db.read`. */
 function bytesOf(db: Database, bodilessUntil: number): number {
   const sums = db
     .prepare<[number], { whole: number; kept: number }>(
@@ -147,7 +150,7 @@ function bytesOf(db: Database, bodilessUntil: number): number {
 
 interface Indexer {
   stop(): void;
-  /** Rejects with the error that ended it. */
+  /** Resolves when the worker ends. Rejects with the error that ended it. */
   ended: Promise<void>;
 }
 
@@ -162,7 +165,7 @@ function startIndexer(dataDir: string): Indexer {
   worker.unref();
   return {
     stop() {
-      // Unreferenced while it works, but `close` waits for its end.
+      // `close` waits for the end of the worker, so the worker must keep the process alive.
       worker.ref();
       Atomics.store(stop, 0, 1);
     },

@@ -11,9 +11,9 @@ import { type BuiltSegment, segmentBuilder } from './build.ts';
 import type { TextIndexStart } from './protocol.ts';
 import { TEXT_INDEX_FILE, TEXT_INDEX_MIGRATIONS } from './schema.ts';
 
-/** Worker that indexes deliveries; it ends when no work is left. */
+/** This file is a worker that indexes deliveries. It ends when no work is left. */
 
-/** Bytes that a posting takes in addition to its list: its key and the page overhead. */
+/** Estimated bytes that a posting takes besides its list, for its key and its share of the page. */
 const POSTING_BYTES = 12;
 const { dataDir, stop } = workerData as TextIndexStart;
 const isStopped = (): boolean => Atomics.load(stop, 0) !== 0;
@@ -24,7 +24,7 @@ async function openIndex(): Promise<Database> {
   try {
     return await open();
   } catch {
-    // Damaged, or of another version: it can be rebuilt from svc.db.
+    // The file is damaged or has a newer schema. It can be rebuilt from `svc.db`.
     for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
     return open();
   }
