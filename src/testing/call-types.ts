@@ -1,8 +1,8 @@
-/** Tenant and user on whose behalf the test makes a call. */
+/** Tenant and user of a call. */
 export interface CallerOptions {
-  /** Default: `default`. */
+  /** `default` if omitted. */
   tenantId?: string;
-  /** Host id of the caller; null: unauthenticated. Default: `tester`. */
+  /** Host id of the caller, `tester` if omitted. Null makes an unauthenticated call. */
   user?: string | null;
 }
 
@@ -10,9 +10,9 @@ export interface CommandOptions extends CallerOptions {
   host?: 'cli' | 'workflow';
 }
 
-/** Decision on an approval, and its author. */
+/** Decision on an approval, and the user who takes it. */
 export interface Decision extends CallerOptions {
-  /** Whether the step is approved. Default: true. */
+  /** Whether the step is approved, true if omitted. */
   approved?: boolean;
   comment?: string;
 }
@@ -23,28 +23,29 @@ export interface RouteOptions extends CallerOptions {
   headers?: Record<string, string>;
 }
 
-/** Computes headers of a delivery for the plugin's own validator, from the secret and the body. */
+/** Computes the headers that a validator of the plugin checks, from the webhook's secret and the body. */
 export type SignDelivery = (signed: { secret: string; rawBody: string }) => Record<string, string>;
 
 export interface DeliveryOptions {
-  /** Default: `default`. */
+  /** `default` if omitted. */
   namespaceId?: string;
   instanceId?: string;
-  /** Additional headers, such as `x-github-event`. Webhooks with a validator of the plugin need a function. */
+  /**
+   * Additional headers, such as `x-github-event`. If a validator of the plugin authenticates the webhook, a function
+   * must sign the body.
+   */
   headers?: Record<string, string> | SignDelivery;
 }
 
-/** Response to the sender of a delivery. */
+/** Response that the sender of a delivery gets. */
 export interface DeliveryAnswer {
   status: number;
   webhookId: string;
   body: unknown;
 }
 
-/** Input of a validator. */
 export interface ValidatorRequest {
   headers: Record<string, string>;
-  /** The body as text. */
   rawBody: string;
   secret: string;
 }
@@ -57,11 +58,11 @@ export interface RouteAnswer<Body = unknown> {
 }
 
 export interface WebhookOptions {
-  /** Default: `default`. */
+  /** `default` if omitted. */
   namespaceId?: string;
   instanceId?: string;
   webhookId?: string;
-  /** Request headers in lower case: `ctx.hostContext.headers`. */
+  /** Request headers with names in lower case, for `ctx.hostContext.headers`. */
   headers?: Record<string, string>;
   source?: string;
 }

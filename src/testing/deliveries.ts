@@ -10,7 +10,10 @@ import { PlatformError } from '../kit/errors/errors.ts';
 import type { DeliveryAnswer, DeliveryOptions } from './call-types.ts';
 import type { TestServices } from './services.ts';
 
-/** Delivers webhooks through the real gateway like a sender: provisioned, signed, deduplicated, dispatched. */
+/**
+ * Sends deliveries to a real gateway, as an external sender would. The webhook is provisioned first, and the deliveries
+ * are signed.
+ */
 export function createDeliveries(services: TestServices) {
   const client = createClient({ url: () => services.urlOf('gateway'), peer: 'gateway' });
   const secrets = new Map<string, Promise<string>>();

@@ -17,7 +17,7 @@ const SENDER_ADDRESS = '192.0.2.1';
 
 type Declared = Pick<PluginCall, 'handler' | 'schemas' | 'timeoutMs' | 'permissions'>;
 
-/** Runs handlers of the plugin under test under the same host kinds as in production. */
+/** Runs handlers of the plugin under test, with the same execution code as in production. */
 export class HandlerCalls {
   readonly #plugin: LoadedPlugin;
   readonly #services: TestServices;
@@ -99,7 +99,7 @@ export class HandlerCalls {
     return this.#services.rest.services.plugins.registry;
   }
 
-  /** Returns the request fields of the host context of handlers and validators. */
+  /** Returns the fields of `ctx.hostContext` that describe the request. */
   #request(event: string, headers: Record<string, string>, instanceId = '') {
     const path = deliveryPath({ pluginId: this.#plugin.id, event, instanceId });
     return { method: 'POST', query: {}, headers, path };
@@ -125,7 +125,7 @@ export class HandlerCalls {
       requestId,
       traceId: requestId.replaceAll('-', ''),
     });
-    // The caller chooses the result type.
+    // The test chooses the result type, which is not checked at run time.
     return result as Promise<CommandResult<Result>>;
   }
 }

@@ -26,34 +26,37 @@ import type {
 } from './result-types.ts';
 
 export interface TestHostOptions<Plugin extends PluginTypes = UntypedPlugin> {
-  /** Folder of the plugin; default: the working directory. */
+  /** Folder of the plugin, by default the working directory. */
   plugin?: string;
-  /** The plugin as a typed module. Used only to infer result types. */
+  /** The plugin as a typed module. Only its type is used, to infer the types of results. */
   types?: Plugin;
   /** Folders of other plugins, for `ctx.invoke` and dependencies. */
   plugins?: string[];
   /** Value of `ctx.config`. */
   config?: Record<string, unknown>;
   /**
-   * `adapters` of the config: a model endpoint, a bucket. By default, objects and vectors are stored in a temporary folder,
-   * and there is no model.
+   * The `adapters` section of the config, for example a model endpoint. By default, objects and vectors are in a
+   * temporary folder, and there is no model.
    */
   adapters?: Record<string, unknown>;
   /**
-   * Replaces the network for `ctx.fetch` calls to hosts allowed by the manifest; other hosts are still refused. Return
-   * undefined to use the network.
+   * Replaces the network for `ctx.fetch`. Hosts that the manifest does not allow are still refused. If the function
+   * returns undefined, the call uses the network.
    */
   fetch?: StubFetch;
-  /** Initial time of the clock in epoch milliseconds. Default: 2030-01-01. */
+  /** Initial time of the clock in epoch ms, by default the start of 2030. */
   startAt?: number;
 }
 
-/** Results have the types declared by `Plugin`. A type argument, as in `command<Total>('total')`, overrides them. */
+/**
+ * Test host of a plugin. Results have the types that `Plugin` declares, unless a type argument overrides them, as in
+ * `command<Total>('total')`.
+ */
 export interface TestHost<Plugin extends PluginTypes = UntypedPlugin> extends AsyncDisposable {
   readonly manifest: ManifestV3;
-  /** All log lines so far, of the plugin and of the services. */
+  /** All log lines of the plugin and of the services so far. */
   readonly logs: readonly TestLog[];
-  /** Runs a command like `svc run`, or under another host kind. Rejects with the platform's error if the platform fails it. */
+  /** Runs a command as `svc run` does, or as a workflow step does. Errors of the platform reject the promise. */
   command<Id extends CommandId<Plugin>>(
     id: Id,
     input?: unknown,
@@ -70,14 +73,17 @@ export interface TestHost<Plugin extends PluginTypes = UntypedPlugin> extends As
     options?: CallerOptions,
   ): Promise<CommandResult<JobResultOf<Plugin, Id>>>;
   job<Result = unknown>(id: string, input?: unknown, options?: CallerOptions): Promise<CommandResult<Result>>;
-  /** Calls a route over HTTP; `path` is relative to the base path. The body has the type of a successful result. */
+  /**
+   * Calls a route of the plugin over HTTP. `path` is relative to the base path. The type of `body` is that of a
+   * successful result.
+   */
   route<Method extends RouteMethod<Plugin>, Path extends string>(
     method: Method,
     path: Path,
     options?: RouteOptions,
   ): Promise<RouteAnswer<RouteBodyOf<Plugin, Method, Path>>>;
   route<Body = unknown>(method: string, path: string, options?: RouteOptions): Promise<RouteAnswer<Body>>;
-  /** Runs a webhook handler with an authenticated delivery. */
+  /** Runs the handler of a webhook directly, without the gateway. */
   webhook<Event extends WebhookEvent<Plugin>>(
     event: Event,
     payload: unknown,
@@ -89,23 +95,24 @@ export interface TestHost<Plugin extends PluginTypes = UntypedPlugin> extends As
     options?: WebhookOptions,
   ): Promise<CommandResult<Result>>;
   /**
-   * Sends a signed event to the real gateway and resolves with the response to the sender. Covers authentication,
-   * duplicates, limits and the handler.
+   * Sends a signed event through a real gateway and resolves with the response that the sender gets. Authentication,
+   * duplicates and limits are included.
    */
   deliver(event: string, payload: unknown, options?: DeliveryOptions): Promise<DeliveryAnswer>;
-  /** Calls the plugin's validator of a webhook. Resolves with whether the delivery is authentic. */
+  /** Calls a validator of the plugin. Resolves with true if it accepts the delivery. */
   validator(event: string, request: ValidatorRequest): Promise<boolean>;
-  /** Starts a registered workflow. The run proceeds in the background, on the clock of the test. */
+  /** Starts a registered workflow. The run continues in the background, and its timers use the clock of the test. */
   workflow(id: string, input?: unknown, options?: CallerOptions): Promise<PluginRun>;
-  /** Sends a signal for `ctx.waitForSignal` or a `signal` step, which may wait for it later. */
+  /** Sends a signal for `ctx.waitForSignal` or a `signal` step. The step may start to wait later. */
   signal(id: string, name: string, payload?: unknown, options?: CallerOptions): Promise<void>;
-  /** Decides an approval; `step` is the step id: `main.ship`. Default: approved. */
+  /** Approves a step, or rejects it with `approved: false`. `step` is the id of the step, such as `main.ship`. */
   approve(id: string, step: string, decision?: Decision): Promise<void>;
   /**
-   * Resolves when a run has ended, or waits (children included) for an event or a later time. A job resolves when it has ended.
+   * Resolves when a run has ended, or when it and its children wait for events or for a later time. A job resolves when
+   * it has ended.
    */
   settled(id: string, options?: CallerOptions): Promise<PluginRun | PluginJob>;
-  /** Moves the platform's clock: TTLs expire, calls time out. */
+  /** Moves the clock of the platform forward, so that TTLs and timeouts expire. */
   advance(ms: number): void;
   close(): Promise<void>;
 }

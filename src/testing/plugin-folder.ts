@@ -3,10 +3,12 @@ import { resolve } from 'node:path';
 import { PlatformError } from '../kit/errors/errors.ts';
 import type { LoadedPlugin, PluginRegistry } from '../plugins/index.ts';
 
-/** Folder of the plugin under test, and its id as read from its files. */
 export interface PluginFolder {
   folder: string;
-  /** Undefined if the manifest is a module, which must be executed to get the id. */
+  /**
+   * Id in the manifest or package file. Undefined if the manifest is a module, because only running it would reveal the
+   * id.
+   */
   id: string | undefined;
 }
 
@@ -15,7 +17,7 @@ export async function pluginFolder(path: string): Promise<PluginFolder> {
   return { folder, id: await idOf(folder) };
 }
 
-/** Finds the plugin among the loaded ones. Throws the first fault of a broken plugin. */
+/** Returns the plugin if it was loaded. Otherwise throws the first fault of the broken plugins. */
 export function requireLoaded({ folder, id }: PluginFolder, registry: PluginRegistry): LoadedPlugin {
   const plugin = registry.plugins.find(({ root }) => root === folder);
   const found = plugin ?? (id === undefined ? undefined : registry.find(id));
@@ -28,13 +30,15 @@ export function requireLoaded({ folder, id }: PluginFolder, registry: PluginRegi
   );
 }
 
-/** Resolves links as the registry does. A missing folder is returned as is; loading it reports the error. */
+/**
+ * Resolves links, because the registry does so too. A missing folder is returned unchanged; loading it reports the
+ * error.
+ */
 async function realFolder(path: string): Promise<string> {
   const folder = resolve(path);
   return realpath(folder).catch(() => folder);
 }
 
-/** Reads the id from the manifest or package file. */
 async function idOf(folder: string): Promise<string | undefined> {
   for (const file of ['svc.plugin.json', 'package.json']) {
     try {

@@ -12,7 +12,7 @@ interface RouteHandler {
   readonly handler: string;
 }
 
-/** A plugin as types: its manifest with literal names, as kept by `defineManifest`, and its modules. */
+/** The types of a plugin: its manifest with literal names, as `defineManifest` returns it, and its modules. */
 export interface PluginTypes {
   manifest: {
     readonly commands?: readonly NamedHandler[] | undefined;
@@ -20,11 +20,11 @@ export interface PluginTypes {
     readonly webhooks?: ReadonlyArray<{ readonly event: string; readonly handler: string }> | undefined;
     readonly rest?: { readonly routes: readonly RouteHandler[] } | undefined;
   };
-  /** Modules by their paths in the manifest: `{'./orders.js': typeof orders}`. */
+  /** Modules by their paths in the manifest, such as `{'./orders.js': typeof orders}`. */
   modules: Readonly<Record<string, object>>;
 }
 
-/** A plugin without types: tests state the result types. */
+/** A plugin without types. Its tests state the types of results themselves. */
 export interface UntypedPlugin {
   manifest: { commands: []; jobs: []; webhooks: []; rest: { routes: [] } };
   modules: Record<never, object>;
@@ -62,13 +62,13 @@ export type WebhookResultOf<Plugin extends PluginTypes, Event> = ResultOf<
   RefOf<Extract<Webhooks<Plugin>, { event: Event }>>
 >;
 
-/** Body of a successful response; a stream is read to its end as text. */
+/** Type of the body of a successful response. A stream is received as text. */
 export type RouteBodyOf<Plugin extends PluginTypes, Method, Path extends string> = ResultOf<
   Plugin,
   RefOf<RouteAt<Extract<Routes<Plugin>, { method: Method }>, Path>>
 >;
 
-/** Finds the route of a path. As in the router, a path without parameters takes precedence. */
+/** Selects the route of a path. As in the router, a declared path without parameters takes precedence. */
 type RouteAt<Route extends RouteHandler, Path extends string> = [ExactRoute<Route, Path>] extends [never]
   ? FittingRoute<Route, Path>
   : ExactRoute<Route, Path>;
@@ -85,7 +85,7 @@ type FittingRoute<Route extends RouteHandler, Path extends string> = Route exten
 
 type Trimmed<Path extends string> = Path extends `/${infer Rest}` ? Rest : Path;
 
-/** Whether a path matches a declared one, segment by segment. `:name` matches any segment. */
+/** Compares a declared path with a requested one, segment by segment. The segment `:name` matches any text. */
 type Fits<Declared extends string, Path extends string> = Declared extends `${infer First}/${infer Rest}`
   ? Path extends `${infer Segment}/${infer Tail}`
     ? FitsSegment<First, Segment> extends true
@@ -107,7 +107,7 @@ type ResultOf<Plugin extends PluginTypes, Ref> = [Ref] extends [never]
     ? HandlerResult<Export<ModuleAt<Plugin['modules'], File>, Name>>
     : unknown;
 
-/** Finds a module by file. `./orders.js` and `orders.js` are the same file. */
+/** Selects a module by its file. `./orders.js` and `orders.js` are the same file. */
 type ModuleAt<Modules, File extends string> = File extends keyof Modules
   ? Modules[File]
   : `./${File}` extends keyof Modules
@@ -119,7 +119,7 @@ type ModuleAt<Modules, File extends string> = File extends keyof Modules
       : unknown;
 type Export<Module, Name> = Name extends keyof Module ? Module[Name] : unknown;
 
-/** Result type of a handler: from the schema or return type of a definition, or the return type of a function. */
+/** Result type of a handler, which is a function or a definition with a schema or an `execute` function. */
 type HandlerResult<Handler> = Handler extends (...args: never[]) => infer Returned
   ? AsReceived<ReturnedResult<Awaited<Returned>>>
   : Handler extends { readonly kind: string; readonly '~result'?: infer Result }
@@ -130,7 +130,7 @@ type HandlerResult<Handler> = Handler extends (...args: never[]) => infer Return
 
 type AsReceived<Result> = Result extends StreamResult ? string : Json<Result>;
 
-/** The type of a value after a JSON round trip. */
+/** Type of a value after conversion to JSON and back. */
 type Json<Value> = Value extends { toJSON(): infer Written }
   ? Written
   : Value extends object

@@ -18,10 +18,9 @@ const ADMIN = 'test-host';
 type RestDaemon = RunningDaemon<Awaited<ReturnType<typeof rest.services>>>;
 
 export interface TestServicesOptions {
-  /** Absolute plugin folders. */
+  /** Absolute paths of the plugins' folders. */
   plugins: string[];
   pluginConfig: Record<string, Record<string, unknown>>;
-  /** The `adapters` section of the config. */
   adapters: Record<string, unknown>;
   clock: ManualClock;
   write(line: TestLog): void;
@@ -30,8 +29,8 @@ export interface TestServicesOptions {
 }
 
 /**
- * Starts state and REST service in this process, on free ports and a temporary folder. The workflow service and the gateway
- * start only if the manifest requires them.
+ * Starts the state and REST services in this process, on free ports and with a temporary folder. The workflow service
+ * and the gateway start when they are needed.
  */
 export async function startTestServices(options: TestServicesOptions): Promise<TestServices> {
   const daemons = new TestDaemons(options, await mkdtemp(join(tmpdir(), 'svc-plugin-test-')));
@@ -50,7 +49,7 @@ export class TestServices {
   readonly rest: RestDaemon;
   readonly keys: KeyMaterial;
   readonly random: Random;
-  /** Administrator token for the gateway. */
+  /** Token of an administrator for the gateway. */
   readonly token: string;
   readonly #daemons: TestDaemons;
   #engine: { tick(): Promise<void> } | undefined;
@@ -69,7 +68,7 @@ export class TestServices {
     return this.#daemons.peers.urlOf(service);
   }
 
-  /** Starts the additional services required by the manifest. */
+  /** Starts the further services that the manifest requires. */
   async startFor(manifest: ManifestV3): Promise<void> {
     const usesService = (service: 'workflows' | 'jobs' | 'webhooks') =>
       permissionSets(manifest).some(({ platform }) => platform?.[service]);
@@ -91,7 +90,7 @@ export class TestServices {
     return this.#gatewayStart;
   }
 
-  /** Makes the workflow service process timers after the clock was moved. */
+  /** Makes the workflow service process its timers after the clock was moved. */
   async tick(): Promise<void> {
     await this.#engine?.tick();
   }
@@ -102,7 +101,7 @@ export class TestServices {
   }
 }
 
-/** Starts daemons in this process that share a config, keys and a temporary folder. */
+/** Runs services in this process, with a common config, common keys and a temporary folder. */
 class TestDaemons {
   readonly random: Random = systemRandom();
   readonly peers: Peers = createPeers();
@@ -147,7 +146,7 @@ class TestDaemons {
     return daemon;
   }
 
-  /** Stops the daemons in reverse order and deletes their data. */
+  /** Stops the services in reverse order and deletes their data. */
   async close(): Promise<void> {
     try {
       for (const daemon of this.#running.splice(0).reverse()) await daemon.close();

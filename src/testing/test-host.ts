@@ -12,7 +12,10 @@ import { callRoute } from './route-call.ts';
 import { startTestServices } from './services.ts';
 import { workflowCalls } from './workflow-calls.ts';
 
-/** Starts the services for a plugin under test. Throws INVALID_MANIFEST, INVALID_HANDLER etc. if it cannot be loaded. */
+/**
+ * Starts the services for a plugin under test. Throws the plugin's fault, such as INVALID_MANIFEST, if it cannot be
+ * loaded.
+ */
 export async function createTestHost<Plugin extends PluginTypes = UntypedPlugin>(
   options: TestHostOptions<Plugin> = {},
 ): Promise<TestHost<Plugin>> {

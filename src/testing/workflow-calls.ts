@@ -19,17 +19,19 @@ import type { CallerOptions } from './call-types.ts';
 import type { TestHost } from './host-types.ts';
 import type { TestServices } from './services.ts';
 
-/** Poll interval in real time, because the engine works in real time between waits on the test's clock. */
+/**
+ * Interval of reading the run's status, in real time. Between waits on the test's clock, the engine works in real time
+ * too.
+ */
 const POLL_MS = 10;
 const TIMEOUT_MS = 15_000;
 
-/** Statuses in which a run may wait. The clean-up of a `cancelling` run may wait too. */
+/** Statuses in which a run may wait. A `cancelling` run waits while its clean-up does. */
 const WAITING = new Set<RunStatus>(['waiting', 'cancelling']);
 const ENDED = new Set<RunStatus>(['succeeded', 'failed', 'timed_out', 'cancelled']);
 
 type Client = ReturnType<typeof createClient>;
 
-/** Calls of a test host to the workflow service. */
 export function workflowCalls(
   services: TestServices,
   clock: Clock,
@@ -86,7 +88,7 @@ class RunReader {
     this.#clock = clock;
   }
 
-  /** Returns call options that authenticate as this caller. */
+  /** Returns call options that authenticate as the caller. */
   as({ tenantId = 'default', user = 'tester' }: CallerOptions = {}) {
     return {
       headers: serviceHeaders(this.#services.keys.internalSecret, {
@@ -96,7 +98,7 @@ class RunReader {
     };
   }
 
-  /** Reads a run or job. A job is also a run, but its job record has more fields. */
+  /** Reads a job or run. Jobs are also runs, but the job endpoint returns more fields. */
   async find(id: string, caller: CallerOptions | undefined) {
     try {
       return await this.#client.call(getJob, { params: { jobId: id as JobId } }, this.as(caller));
@@ -106,7 +108,7 @@ class RunReader {
     }
   }
 
-  /** Whether a waiting run and its waiting children have processed all events and due timers. */
+  /** Returns true when a waiting run and its children have processed all events and due timers. */
   async isSettled(runId: RunId, caller: CallerOptions | undefined): Promise<boolean> {
     if ((await this.#lastEvent(runId, caller)) !== 'run.waiting') return false;
     const { items } = await this.#client.call(listRunSteps, { params: { runId } }, this.as(caller));
