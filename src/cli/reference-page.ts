@@ -42,7 +42,7 @@ Variables may be in a \`.env\` beside the config; real ones win.
 - \`SVC_GATEWAY_URL\`: as \`--url\`.
 - \`SVC_HOME\`: the data folder; default \`.svc\` beside the config.
 - \`SVC_<SERVICE>_PORT\`, \`SVC_<SERVICE>_HOST\`: where a service listens, such as \`SVC_GATEWAY_PORT\`.
-- \`SVC_MASTER_KEY\`, \`GATEWAY_JWT_SECRET\`, \`GATEWAY_JWT_SECRET_PREVIOUS\`, \`GATEWAY_INTERNAL_SECRET\`:
+- \`SVC_MASTER_KEY\`, \`SVC_MASTER_KEY_PREVIOUS\`, \`GATEWAY_JWT_SECRET\`, \`GATEWAY_JWT_SECRET_PREVIOUS\`, \`GATEWAY_INTERNAL_SECRET\`:
   [secrets](operations.md#change-secrets) that replace those in \`keys.json\`.
 - \`GATEWAY_PUBLIC_URL\`: the public URL of the gateway, the base of webhook URLs.
 - \`SVC_AGENT_HOME\`: the folder of this machine's registration as a host.

@@ -44,12 +44,13 @@ export interface StartOptions
 
 /** Registers secrets for redaction that it cannot recognise by their form. */
 export function keepSecrets({ config, keys, operator, env = {} }: StartOptions): void {
-  const { jwtSecret, previousJwtSecret, internalSecret, masterKey } = keys;
+  const { jwtSecret, previousJwtSecret, internalSecret, masterKey, previousMasterKeys = [] } = keys;
   keepSecret([
     jwtSecret,
     previousJwtSecret,
     internalSecret,
     masterKey,
+    ...previousMasterKeys,
     serviceKey(internalSecret),
     operator?.clientSecret,
     ...Object.keys(config.gateway.staticTokens),

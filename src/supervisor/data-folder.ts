@@ -9,7 +9,7 @@ import {
   statSync,
   writeSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { messageOf, PlatformError } from '../kit/errors/errors.ts';
 import { draftPathOf } from '../kit/files/draft-path.ts';
 
@@ -77,11 +77,23 @@ export function writeWholeFile(file: string, text: string, mode: number): void {
       closeSync(fd);
     }
     renameSync(draft, file);
+    syncFolder(dirname(file));
   } catch (error) {
     rmSync(draft, { force: true });
     throw new PlatformError('STORE_ERROR', `Cannot write ${file}: ${messageOf(error)}.`, {
       details: { file },
       cause: error,
     });
+  }
+}
+
+/** Makes a rename survive a power cut. Windows cannot open folders. */
+function syncFolder(folder: string): void {
+  if (process.platform === 'win32') return;
+  const fd = openSync(folder, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
   }
 }

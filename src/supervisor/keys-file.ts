@@ -3,14 +3,23 @@ import { z } from 'zod';
 import type { OperatorCredentials } from '../daemons/process-protocol.ts';
 import type { Environment } from '../kit/config/config.ts';
 import { codeOf, messageOf, PlatformError } from '../kit/errors/errors.ts';
-import type { KeyMaterial } from '../kit/security/keys.ts';
+import { isMasterKey, type KeyMaterial } from '../kit/security/keys.ts';
 import type { Random } from '../kit/security/random.ts';
 import { type DataFolder, writePrivateFile } from './data-folder.ts';
 
 const SECRET_BYTES = 32;
 
 const Secret = z.string().min(1);
-const KeysFile = z.object({ jwtSecret: Secret, internalSecret: Secret, masterKey: Secret });
+const KeysFile = z.object({
+  jwtSecret: Secret,
+  internalSecret: Secret,
+  masterKey: Secret,
+  /** Present while a rotation of the master key is unfinished. */
+  previousMasterKey: Secret.optional(),
+  /** Epoch ms of the last rotation. */
+  masterKeySince: z.number().optional(),
+});
+export type KeysFile = z.infer<typeof KeysFile>;
 const CredentialsFile = z.object({
   clientId: Secret,
   clientSecret: Secret,
@@ -31,7 +40,7 @@ export interface Secrets {
  * secrets, and VALIDATION_ERROR for an invalid master key.
  */
 export function loadSecrets(folder: DataFolder, env: Environment, random: Random): Secrets {
-  const stored = readOrCreate(folder.keys, KeysFile, () => ({
+  const stored = readOrCreate<KeysFile>(folder.keys, KeysFile, () => ({
     jwtSecret: random.secret(SECRET_BYTES),
     internalSecret: random.secret(SECRET_BYTES),
     masterKey: random.secret(SECRET_BYTES),
@@ -43,19 +52,12 @@ export function loadSecrets(folder: DataFolder, env: Environment, random: Random
     namespaceId: 'default',
   }));
   const masterKey = env.SVC_MASTER_KEY || stored.value.masterKey;
-  if (Buffer.from(masterKey, 'base64url').length !== SECRET_BYTES) {
-    throw new PlatformError(
-      'VALIDATION_ERROR',
-      `The master key must be ${SECRET_BYTES} bytes in base64url.`,
-      {
-        details: {
-          hint: env.SVC_MASTER_KEY
-            ? 'Unset SVC_MASTER_KEY to use the one in keys.json.'
-            : `Restore ${folder.keys} from a backup: its master key is required to decrypt stored secrets.`,
-        },
-      },
-    );
-  }
+  const previous = [env.SVC_MASTER_KEY_PREVIOUS, stored.value.previousMasterKey].filter(
+    (key): key is string => !!key,
+  );
+  requireMasterKey(masterKey, env.SVC_MASTER_KEY ? 'SVC_MASTER_KEY' : null, folder);
+  for (const key of previous)
+    requireMasterKey(key, key === env.SVC_MASTER_KEY_PREVIOUS ? 'SVC_MASTER_KEY_PREVIOUS' : null, folder);
   return {
     keys: {
       jwtSecret: env.GATEWAY_JWT_SECRET || stored.value.jwtSecret,
@@ -63,10 +65,41 @@ export function loadSecrets(folder: DataFolder, env: Environment, random: Random
       previousJwtSecret: env.GATEWAY_JWT_SECRET_PREVIOUS || null,
       internalSecret: env.GATEWAY_INTERNAL_SECRET || stored.value.internalSecret,
       masterKey,
+      ...(previous.length > 0 ? { previousMasterKeys: previous } : {}),
     },
     operator: operator.value,
     created: stored.created || operator.created,
   };
+}
+
+function requireMasterKey(key: string, variable: string | null, folder: DataFolder): void {
+  if (isMasterKey(key)) return;
+  const unset =
+    variable === 'SVC_MASTER_KEY'
+      ? 'Unset SVC_MASTER_KEY to use the one in keys.json.'
+      : `Unset ${variable}.`;
+  throw new PlatformError(
+    'VALIDATION_ERROR',
+    `The ${variable === 'SVC_MASTER_KEY_PREVIOUS' ? 'previous master key' : 'master key'} must be ${SECRET_BYTES} bytes in base64url.`,
+    {
+      details: {
+        hint: variable
+          ? unset
+          : `Restore ${folder.keys} from a backup: its master key is required to decrypt stored secrets.`,
+      },
+    },
+  );
+}
+
+/** Starts a rotation: from this write on, the new key encrypts and the former one only decrypts. */
+export function startKeyRotation(folder: DataFolder, keys: KeysFile, masterKey: string, now: number): void {
+  const next = { ...keys, masterKey, previousMasterKey: keys.masterKey, masterKeySince: now };
+  writePrivateFile(folder.keys, `${JSON.stringify(next, null, 2)}\n`);
+}
+
+/** Ends a rotation by removing the former key. */
+export function endKeyRotation(folder: DataFolder, { previousMasterKey: _former, ...keys }: KeysFile): void {
+  writePrivateFile(folder.keys, `${JSON.stringify(keys, null, 2)}\n`);
 }
 
 /** Reloads secrets of a running platform. Throws STORE_ERROR if `keys.json` is missing, instead of creating a new one. */
@@ -81,7 +114,7 @@ export function reloadSecrets(folder: DataFolder, env: Environment, random: Rand
 }
 
 /** Returns the stored secrets, or null before the first start. */
-export function readKeys(folder: DataFolder): z.infer<typeof KeysFile> | null {
+export function readKeys(folder: DataFolder): KeysFile | null {
   return readJson(folder.keys, KeysFile);
 }
 

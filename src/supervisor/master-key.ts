@@ -3,12 +3,29 @@ import { masterKeyId } from '../kit/security/keys.ts';
 import type { DataFolder } from './data-folder.ts';
 import { readKeys } from './keys-file.ts';
 
-/** Returns the id and source of the current master key, or null before the first start. */
-export function currentMasterKey(
-  folder: DataFolder,
-  env: Environment,
-): { id: string; from: 'environment' | 'keys.json' } | null {
-  if (env.SVC_MASTER_KEY) return { id: masterKeyId(env.SVC_MASTER_KEY), from: 'environment' };
+export interface CurrentMasterKey {
+  id: string;
+  from: 'environment' | 'keys.json';
+  /** Ids of the earlier keys that still decrypt. */
+  previous: string[];
+  /** Epoch ms of the rotation that created it; null for the first one, and for one of the environment. */
+  since: number | null;
+}
+
+/** Returns the master keys in use, or null before the first start. */
+export function currentMasterKey(folder: DataFolder, env: Environment): CurrentMasterKey | null {
   const stored = readKeys(folder);
-  return stored && { id: masterKeyId(stored.masterKey), from: 'keys.json' };
+  const given = env.SVC_MASTER_KEY;
+  const current = given || stored?.masterKey;
+  if (!current) return null;
+  const id = masterKeyId(current);
+  const previous = [env.SVC_MASTER_KEY_PREVIOUS, stored?.previousMasterKey].flatMap((key) =>
+    key ? [masterKeyId(key)] : [],
+  );
+  return {
+    id,
+    from: given ? 'environment' : 'keys.json',
+    previous: [...new Set(previous)].filter((known) => known !== id),
+    since: given ? null : (stored?.masterKeySince ?? null),
+  };
 }

@@ -6,6 +6,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   events: 'Show analytics events',
   hosts: 'Manage machines that run plugin code',
   jobs: 'Manage background jobs of plugins',
+  keys: 'Rotate the master key that encrypts secrets',
   plugins: 'Install, develop and manage plugins',
   schedules: 'Manage schedules of workflows',
   service: 'Run the platform as a system service',

@@ -1,7 +1,7 @@
 /** Groups of `svc --help` with their commands and nouns, in the order shown. */
 export const GROUPS = {
   Platform: ['up', 'down', 'restart', 'status', 'logs', 'supervise', 'events'],
-  Setup: ['init', 'doctor', 'config', 'backup', 'restore', 'report', 'reset', 'service'],
+  Setup: ['init', 'doctor', 'config', 'backup', 'restore', 'keys', 'report', 'reset', 'service'],
   Webhooks: ['webhooks'],
   Workflows: ['workflows', 'schedules', 'jobs'],
   Plugins: ['run', 'plugins'],
@@ -19,6 +19,7 @@ export const VERBS: Readonly<Record<string, readonly string[]>> = {
   events: ['list', 'stats', 'tail'],
   hosts: ['invite', 'list', 'show', 'revoke'],
   jobs: ['submit', 'show', 'list', 'cancel'],
+  keys: ['rotate', 'status'],
   plugins: [
     ...['list', 'show', 'install', 'update', 'uninstall', 'enable', 'disable'],
     ...['link', 'unlink', 'dev', 'create', 'validate', 'test', 'repair'],

@@ -27,7 +27,7 @@ export async function openWebhookState(
   const backlog = new BacklogSignal();
   const secrets = new WebhookSecrets({
     store: store.secrets,
-    seal: createSeal(keys.masterKey),
+    seal: createSeal(keys.masterKey, keys.previousMasterKeys),
     clock,
     logger,
     shared: group.role !== 'alone',

@@ -18,6 +18,8 @@ export interface KeyMaterial {
   internalSecret: string;
   /** Key for encryption at rest: 32 bytes as base64url. */
   masterKey: string;
+  /** Earlier master keys: they decrypt, but encrypt nothing. */
+  previousMasterKeys?: readonly string[];
 }
 
 /** Encrypts small values at rest. `context` is authenticated, so that sealed values cannot be swapped between rows. */
@@ -29,13 +31,10 @@ export interface Seal {
 const SEAL_VERSION = 'v1';
 
 /** AES-256-GCM as `v1.<key id>.<iv><tag><text>`. The key id distinguishes a wrong key from corrupted data. */
-export function createSeal(masterKey: string): Seal {
-  const key = Buffer.from(masterKey, 'base64url');
-  if (key.length !== 32)
-    throw new Error(
-      'The master key must be 32 bytes in base64url. Unset SVC_MASTER_KEY to use the one in keys.json.',
-    );
+export function createSeal(masterKey: string, previous: readonly string[] = []): Seal {
+  const keys = new Map([...previous, masterKey].map((text) => [masterKeyId(text), keyBytes(text)]));
   const keyId = masterKeyId(masterKey);
+  const key = keyBytes(masterKey);
   return {
     seal(plain, context) {
       const iv = randomBytes(12);
@@ -46,16 +45,29 @@ export function createSeal(masterKey: string): Seal {
     },
     open(sealed, context) {
       const [version, id, packed] = sealed.split('.');
-      if (version !== SEAL_VERSION || id !== keyId || !packed)
+      if (version !== SEAL_VERSION || !id || !packed) throw new Error('The value is not a sealed one.');
+      const opening = keys.get(id);
+      if (!opening)
         throw new Error(
-          `No master key with id ${id}. Restore the keys.json or SVC_MASTER_KEY that encrypted this value.`,
+          `No master key with id ${id}; known: ${[...keys.keys()].join(', ')}. Restore its keys.json, or set SVC_MASTER_KEY_PREVIOUS to that key and run svc keys rotate.`,
         );
       const bytes = Buffer.from(packed, 'base64url');
-      const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12));
+      const decipher = createDecipheriv('aes-256-gcm', opening, bytes.subarray(0, 12));
       decipher.setAAD(Buffer.from(context)).setAuthTag(bytes.subarray(12, 28));
       return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString('utf8');
     },
   };
+}
+
+function keyBytes(masterKey: string): Buffer {
+  if (isMasterKey(masterKey)) return Buffer.from(masterKey, 'base64url');
+  throw new Error(
+    'The master key must be 32 bytes in base64url. Unset SVC_MASTER_KEY to use the one in keys.json.',
+  );
+}
+
+export function isMasterKey(text: string): boolean {
+  return Buffer.from(text, 'base64url').length === 32;
 }
 
 /** Returns the id of the master key that encrypted a value. */

@@ -17,6 +17,7 @@ export * from './object-keys.ts';
 export * from './objects.ts';
 export * from './refresh-tokens.ts';
 export * from './revocations.ts';
+export * from './sealed-secrets.ts';
 export * from './vectors.ts';
 export * from './webhook-inbox.ts';
 export * from './webhook-secrets.ts';

@@ -3,6 +3,7 @@ import Sqlite from 'better-sqlite3';
 import { checkedVersion, type Migrations } from './migrate.ts';
 import { createPrivateFile } from './private-file.ts';
 import { storeError } from './store-error.ts';
+import { COUNT_BY_KEY } from './svc/sealed-secrets.ts';
 
 /** Pages per step of a backup. Each step blocks the event loop for a few milliseconds. */
 const STEP_PAGES = 2000;
@@ -66,11 +67,12 @@ export function inspectDatabase(file: string, migrations: Migrations): Inspectio
   }
 }
 
-/** Returns the encrypted webhook secrets of a `svc.db`. Throws STORE_ERROR. */
-export function sealedSecrets(file: string): string[] {
+/** Counts the encrypted values of a `svc.db` by id of their master key. Throws STORE_ERROR. */
+export function countSealedByKey(file: string): Map<string, number> {
   const sqlite = openForReading(file);
   try {
-    return sqlite.prepare<[], string>('select current from webhook_secret').pluck().all();
+    const rows = sqlite.prepare<[], { id: string; count: number }>(COUNT_BY_KEY).all();
+    return new Map(rows.map(({ id, count }) => [id, count]));
   } catch (error) {
     throw storeError(file, error);
   } finally {

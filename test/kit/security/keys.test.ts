@@ -1,6 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { createSeal, deriveKey, safeEqual, serviceKey } from '../../../src/kit/security/keys.ts';
+import {
+  createSeal,
+  deriveKey,
+  masterKeyId,
+  safeEqual,
+  sealingKeyId,
+  serviceKey,
+} from '../../../src/kit/security/keys.ts';
 
 const key = (): string => randomBytes(32).toString('base64url');
 
@@ -18,6 +25,16 @@ test('a sealed value opens with its key and its context alone', () => {
 
 test('a master key of another length is refused with its remedy', () => {
   expect(() => createSeal('short')).toThrow(/SVC_MASTER_KEY/);
+});
+
+test('a previous key opens and seals nothing; an unknown one is named by its fingerprint', () => {
+  const [old, current, lost] = [key(), key(), key()];
+  const seal = createSeal(current, [old]);
+  expect(seal.open(createSeal(old).seal('whsec', 'row'), 'row')).toBe('whsec');
+  expect(sealingKeyId(seal.seal('whsec', 'row'))).toBe(masterKeyId(current));
+  const unknown = createSeal(lost).seal('whsec', 'row');
+  expect(() => seal.open(unknown, 'row')).toThrow(`No master key with id ${masterKeyId(lost)}`);
+  expect(() => seal.open('plain', 'row')).toThrow();
 });
 
 test('derived keys differ by purpose and secret, and the service key is not the internal secret', () => {

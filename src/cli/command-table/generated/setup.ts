@@ -59,6 +59,20 @@ export const SETUP_COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('../../commands/restore/restore.ts')).restore,
   },
   {
+    name: 'keys rotate',
+    summary: 'Replace the master key and encrypt all secrets anew (platform stopped)',
+    group: 'Setup',
+    example: 'svc keys rotate --yes',
+    load: async () => (await import('../../commands/keys/rotate.ts')).rotate,
+  },
+  {
+    name: 'keys status',
+    summary: 'Show the master key in use by its fingerprint, and values under old ones',
+    group: 'Setup',
+    example: 'svc keys status',
+    load: async () => (await import('../../commands/keys/status.ts')).status,
+  },
+  {
     name: 'report',
     summary: 'Collect versions, config, status, checks and recent logs for a bug report, without secrets',
     group: 'Setup',

@@ -2,8 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SERVICE_NAMES } from '../../../contracts/index.ts';
-import { sealingKeyId } from '../../../kit/security/keys.ts';
-import { sealedSecrets } from '../../../store/sqlite/snapshot.ts';
+import { countSealedByKey } from '../../../store/sqlite/snapshot.ts';
 import { currentMasterKey } from '../../../supervisor/master-key.ts';
 import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts';
 
@@ -95,14 +94,20 @@ function secretsOfOtherKeys({ folder, env }: CheckTarget): Fact[] {
   const file = join(folder.root, 'svc.db');
   const current = currentMasterKey(folder, env);
   if (!current || !existsSync(file)) return [];
-  const unreadable = sealedSecrets(file).filter((sealed) => sealingKeyId(sealed) !== current.id);
-  if (unreadable.length === 0) return [];
-  return [
-    failure(
-      `${unreadable.length === 1 ? '1 webhook secret was' : `${unreadable.length} webhook secrets were`} encrypted with another master key than the one in ${current.from === 'environment' ? 'SVC_MASTER_KEY' : 'keys.json'}, and cannot be decrypted.`,
-      'Restore that key, or provision these webhooks again.',
-    ),
-  ];
+  const counts = [...countSealedByKey(file)].filter(([id]) => id !== current.id);
+  const source = current.from === 'environment' ? 'SVC_MASTER_KEY' : 'keys.json';
+  return counts.map(([id, count]) => {
+    const secrets = count === 1 ? '1 webhook secret was' : `${count} webhook secrets were`;
+    return current.previous.includes(id)
+      ? warning(
+          `${secrets} encrypted with the previous master key (${id}), and not yet with ${current.id}.`,
+          'Stop the platform with svc down, and run svc keys rotate.',
+        )
+      : failure(
+          `${secrets} encrypted with another master key than the one in ${source} (${id} instead of ${current.id}), and cannot be decrypted.`,
+          'Set SVC_MASTER_KEY_PREVIOUS to that key and run svc keys rotate, or provision these webhooks again.',
+        );
+  });
 }
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127\./.test(host);

@@ -96,10 +96,11 @@ function opensSecrets(
   next: string,
   { platform, ui }: CommandContext,
 ): boolean {
-  const current = currentMasterKey(dataFolder(next), platform().env)?.id ?? null;
-  if (masterKeyId === null || current === masterKeyId) return true;
+  const current = currentMasterKey(dataFolder(next), platform().env);
+  if (masterKeyId === null || current?.id === masterKeyId || current?.previous.includes(masterKeyId))
+    return true;
   ui.warn(
-    `The backup's secrets are encrypted with master key ${masterKeyId}, but the current one is ${current ?? 'none'}. Set SVC_MASTER_KEY or restore the matching keys.json; until then, webhooks cannot be authenticated.`,
+    `The backup's secrets are encrypted with master key ${masterKeyId}, but the current one is ${current?.id ?? 'none'}. Restore the matching keys.json, or set SVC_MASTER_KEY_PREVIOUS to that key and run svc keys rotate; until then, webhooks cannot be authenticated.`,
   );
   return false;
 }

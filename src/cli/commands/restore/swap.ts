@@ -26,12 +26,16 @@ export function requireStopped(folder: DataFolder, operation: string): void {
 }
 
 /** Runs `work` while no platform can start on this folder. Throws CONFLICT if one is running. */
-export async function whileStopped<T>(folder: DataFolder, operation: string, work: () => T): Promise<T> {
+export async function whileStopped<T>(
+  folder: DataFolder,
+  operation: string,
+  work: () => T | Promise<T>,
+): Promise<T> {
   requireStopped(folder, operation);
   ensureDataFolder(folder);
   const lock = await acquireOwnerLock({ file: folder.ownerLock, waitMs: 0, label: operation });
   try {
-    return work();
+    return await work();
   } finally {
     lock.release();
   }

@@ -105,6 +105,6 @@ export class WebhookSecrets {
 }
 
 /** Returns the context that binds an encrypted secret to its row: it cannot be decrypted in another row. */
-function sealContext({ namespaceId, pluginId, event, instanceId }: SecretKey): string {
+export function sealContext({ namespaceId, pluginId, event, instanceId }: SecretKey): string {
   return JSON.stringify(['webhook', namespaceId, pluginId, event, instanceId]);
 }

@@ -1,0 +1,127 @@
+import { z } from 'zod';
+import { resealSecrets } from '../../../daemons/gateway/domain/webhooks/verify/reseal.ts';
+import type { Environment } from '../../../kit/config/config.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
+import { createSeal, masterKeyId } from '../../../kit/security/keys.ts';
+import { systemRandom } from '../../../kit/security/random.ts';
+import { silentLogger } from '../../../kit/telemetry/logger.ts';
+import type { SealedSecretStore } from '../../../store/ports/index.ts';
+import { sqliteSealedSecrets } from '../../../store/sqlite/svc/sealed-secrets.ts';
+import type { DataFolder } from '../../../supervisor/data-folder.ts';
+import { endKeyRotation, loadSecrets, readKeys, startKeyRotation } from '../../../supervisor/keys-file.ts';
+import type { CurrentMasterKey } from '../../../supervisor/master-key.ts';
+import { CancelledError, confirm } from '../../confirm.ts';
+import type { CommandContext } from '../../context.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { requireStopped, whileStopped } from '../restore/swap.ts';
+import { requireMasterKeys } from './master-keys.ts';
+
+const PROGRESS_VALUES = 1000;
+
+interface Rotated {
+  /** Fingerprint of the key that encrypts everything now. */
+  keyId: string;
+  source: 'environment' | 'keys.json';
+  /** Fingerprints of the keys that no value needs any more. */
+  replacedKeyIds: string[];
+  /** Values encrypted anew by this command. */
+  values: number;
+  /** Whether it continued an interrupted rotation. */
+  resumed: boolean;
+  /** Values of unknown keys, left as they are. */
+  unreadable: Array<{ keyId: string; values: number }>;
+}
+
+/** @spec docs/operations.md "Change secrets" */
+export const rotate = defineCommand({
+  name: 'keys rotate',
+  summary: 'Replace the master key and encrypt all secrets anew (platform stopped)',
+  example: 'svc keys rotate --yes',
+  args: z.object({}),
+  async run(_args, context) {
+    const folder = context.folder();
+    const { env } = context.platform();
+    const before = requireMasterKeys(folder, env);
+    requireStopped(folder, 'key rotation');
+    requireNewKey(before);
+    const question = `Encrypt all secrets in ${folder.root} with a new master key? Earlier backups keep needing the old one.`;
+    if (!(await confirm(context, question))) throw new CancelledError();
+    return ok<Rotated>(
+      await whileStopped(folder, 'key rotation', async () => {
+        const store = await sqliteSealedSecrets(folder.root, silentLogger);
+        try {
+          return await rotateKeys(folder, env, store, context);
+        } finally {
+          await store.close();
+        }
+      }),
+    );
+  },
+  text: ({ keyId, source, replacedKeyIds, values, resumed, unreadable }: Rotated, style) =>
+    [
+      `${style.green('✓')} ${values} values encrypted with master key ${keyId}${resumed ? ' (continued an interrupted rotation)' : ''}.`,
+      ...(source === 'environment'
+        ? ['Unset SVC_MASTER_KEY_PREVIOUS, and keep that key for earlier backups.']
+        : replacedKeyIds.map((id) => `Key ${id} is removed. Backups made before contain it.`)),
+      ...unreadable.map(
+        (left) =>
+          `${style.yellow('!')} ${left.values} values use the unknown key ${left.keyId}. Set SVC_MASTER_KEY_PREVIOUS to it and repeat, or provision these webhooks again.`,
+      ),
+    ].join('\n'),
+});
+
+/** A key of the environment is changed there, so that every later start has it. */
+function requireNewKey({ from, id, previous }: CurrentMasterKey): void {
+  if (from === 'keys.json' || previous.length > 0) return;
+  throw new PlatformError('CONFLICT', `SVC_MASTER_KEY gives the master key (${id}); svc cannot change it.`, {
+    details: {
+      keyId: id,
+      hint: 'Rename it to SVC_MASTER_KEY_PREVIOUS, set SVC_MASTER_KEY to 32 new bytes in base64url, and run svc keys rotate again.',
+    },
+  });
+}
+
+async function rotateKeys(
+  folder: DataFolder,
+  env: Environment,
+  store: SealedSecretStore,
+  { clock, ui }: CommandContext,
+): Promise<Rotated> {
+  const random = systemRandom();
+  const counts = await store.countByKey();
+  const before = requireMasterKeys(folder, env);
+  const stored = readKeys(folder);
+  const resumed = stored?.previousMasterKey !== undefined || before.previous.some((id) => counts.has(id));
+  if (!resumed && before.from === 'keys.json' && stored)
+    startKeyRotation(folder, stored, random.secret(32), clock.now());
+  const { keys } = loadSecrets(folder, env, random);
+  const keyId = masterKeyId(keys.masterKey);
+  const known = keys.previousMasterKeys ?? [];
+  const replaced = new Set(known.map(masterKeyId).filter((id) => id !== keyId));
+  let noted = 0;
+  const values = await resealSecrets({
+    store,
+    seal: createSeal(keys.masterKey, known),
+    replaced,
+    onProgress(done) {
+      if (done - noted < PROGRESS_VALUES) return;
+      noted = done;
+      ui.note(`${done} values encrypted.`);
+    },
+  });
+  const left = await store.countByKey();
+  requireNoneLeft(left, replaced);
+  const now = readKeys(folder);
+  if (now?.previousMasterKey !== undefined) endKeyRotation(folder, now);
+  const unreadable = [...left].flatMap(([id, count]) => (id === keyId ? [] : [{ keyId: id, values: count }]));
+  return { keyId, source: before.from, replacedKeyIds: [...replaced], values, resumed, unreadable };
+}
+
+function requireNoneLeft(left: ReadonlyMap<string, number>, replaced: ReadonlySet<string>): void {
+  const still = [...left].filter(([id]) => replaced.has(id));
+  if (still.length === 0) return;
+  const count = still.reduce((sum, [, values]) => sum + values, 0);
+  throw new PlatformError('CONFLICT', `${count} values were written with an old key during the rotation.`, {
+    details: { hint: 'Stop every process of this platform, and run svc keys rotate again.' },
+  });
+}
