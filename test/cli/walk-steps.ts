@@ -50,6 +50,7 @@ export const STEPS: Record<string, Step[]> = {
   'config validate': [step('config', 'validate')],
   'config schema': [step('config', 'schema')],
   backup: [step('backup', 'b.tar.gz'), fails(1, 'backup', 'b.tar.gz')],
+  'keys status': [step('keys', 'status')],
   report: [step('report', 'r.tar.gz')],
   'service install': [step('service', 'install', '--user')],
   'service status': [step('service', 'status', '--user')],
@@ -178,6 +179,7 @@ export const STEPS: Record<string, Step[]> = {
   completion: [step('completion', 'bash'), fails(2, 'completion', 'tcsh')],
   restart: [step('restart', 'rest')],
   down: [step('down')],
+  'keys rotate': [fails(3, 'keys', 'rotate'), step('keys', 'rotate', '--yes')],
   restore: [fails(3, 'restore', 'b.tar.gz'), step('restore', 'b.tar.gz', '--yes')],
   reset: [fails(3, 'reset'), step('reset', '--yes')],
 };

@@ -60,14 +60,14 @@ export const SETUP_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'keys rotate',
-    summary: 'Replace the master key and encrypt all secrets anew (platform stopped)',
+    summary: 'Replace the master key of a stopped platform and re-encrypt all secrets',
     group: 'Setup',
     example: 'svc keys rotate --yes',
     load: async () => (await import('../../commands/keys/rotate.ts')).rotate,
   },
   {
     name: 'keys status',
-    summary: 'Show the master key in use by its fingerprint, and values under old ones',
+    summary: 'Show fingerprints of master keys and the number of values of each',
     group: 'Setup',
     example: 'svc keys status',
     load: async () => (await import('../../commands/keys/status.ts')).status,

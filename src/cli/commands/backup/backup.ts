@@ -45,15 +45,16 @@ export const backup = defineCommand({
     requireData(folder);
     requireTarget(file, folder, force);
     requireRoom(folder);
-    const masterKey = currentMasterKey(folder, context.platform().env);
+    const { env } = context.platform();
     const stage = makeStage(folder);
     try {
       const createdAt = context.clock.now();
-      const { files, schemas, skipped } = await stageData({
+      const { files, schemas, masterKey, skipped } = await stageData({
         dataDir: folder.root,
         stage,
         withKeys: !withoutKeys,
         withTelemetry: !withoutTelemetry,
+        masterKey: () => currentMasterKey(folder, env),
       });
       const manifest: BackupManifest = {
         format: FORMAT,

@@ -14,7 +14,8 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { codeOf } from '../../../kit/errors/errors.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { codeOf, PlatformError } from '../../../kit/errors/errors.ts';
 import { DATA_FILES } from '../../../store/sqlite/data-files.ts';
 import { openSnapshot, type Snapshot } from '../../../store/sqlite/snapshot.ts';
 import {
@@ -23,6 +24,7 @@ import {
   journalInOrder,
   readWhileWritten,
 } from '../../../store/sqlite/svc/journal/files.ts';
+import type { CurrentMasterKey } from '../../../supervisor/master-key.ts';
 import { type BackupFile, KEY_FILES } from './manifest.ts';
 
 export interface StageOptions {
@@ -31,14 +33,26 @@ export interface StageOptions {
   stage: string;
   withKeys: boolean;
   withTelemetry: boolean;
+  /** Reads the current master keys. */
+  masterKey: () => CurrentMasterKey | null;
 }
 
 export interface Staged {
   files: BackupFile[];
   schemas: Record<string, number>;
+  /** The master keys that decrypt the copied `svc.db`. */
+  masterKey: CurrentMasterKey | null;
   /** Links and devices, which are not backed up. */
   skipped: string[];
 }
+
+interface DatabaseSnapshot {
+  name: string;
+  snapshot: Snapshot;
+}
+
+/** A rotation of the master key changes `keys.json` twice: when it starts and when it ends. */
+const MAX_KEY_CHANGES = 5;
 
 /** Folders of the data folder that belong to a single run of the platform. */
 const TRANSIENT_FOLDERS = ['run', 'logs'];
@@ -50,24 +64,63 @@ const TRANSIENT_FILES = /(?:\.lock|\.owner|\.new|\.spare|-wal|-shm|-journal)$/;
  * Files are immutable, written before and deleted after their row, so linking them before and after the snapshot suffices.
  */
 export async function stageData(options: StageOptions): Promise<Staged> {
-  const { dataDir, stage, withTelemetry } = options;
   const skipped = new Set<string>();
   copyJournal(options);
   linkFiles(options, skipped);
-  const snapshots: Array<{ name: string; snapshot: Snapshot }> = [];
+  const { snapshots, masterKey } = snapshotWithKeys(options, skipped);
+  try {
+    for (const { name, snapshot } of snapshots) await snapshot.copyTo(join(options.stage, name));
+  } finally {
+    closeAll(snapshots);
+  }
+  const schemas = Object.fromEntries(snapshots.map(({ name, snapshot }) => [name, snapshot.schema]));
+  return { files: await describeFiles(options.stage), schemas, masterKey, skipped: [...skipped] };
+}
+
+/**
+ * Takes the snapshot and links the files. Repeats both if `svc keys rotate` changed the master key meanwhile, because the
+ * linked `keys.json` might not decrypt the snapshot. Throws CONFLICT if the key never stays the same.
+ */
+function snapshotWithKeys(
+  options: StageOptions,
+  skipped: Set<string>,
+): { snapshots: DatabaseSnapshot[]; masterKey: CurrentMasterKey | null } {
+  for (let attempt = 1; attempt <= MAX_KEY_CHANGES; attempt++) {
+    const masterKey = options.masterKey();
+    const snapshots = openSnapshots(options);
+    try {
+      linkFiles(options, skipped);
+      if (isDeepStrictEqual(options.masterKey(), masterKey)) return { snapshots, masterKey };
+    } catch (error) {
+      closeAll(snapshots);
+      throw error;
+    }
+    closeAll(snapshots);
+  }
+  throw new PlatformError(
+    'CONFLICT',
+    `The master key changed ${MAX_KEY_CHANGES} times during the backup. No archive was written.`,
+    { details: { hint: 'Wait until svc keys rotate has ended, and run svc backup again.' } },
+  );
+}
+
+function openSnapshots({ dataDir, withTelemetry }: StageOptions): DatabaseSnapshot[] {
+  const snapshots: DatabaseSnapshot[] = [];
   try {
     for (const { name, migrations } of DATA_FILES) {
       if (name === 'telemetry.db' && !withTelemetry) continue;
       const file = join(dataDir, name);
       if (existsSync(file)) snapshots.push({ name, snapshot: openSnapshot(file, migrations) });
     }
-    linkFiles(options, skipped);
-    for (const { name, snapshot } of snapshots) await snapshot.copyTo(join(stage, name));
-  } finally {
-    for (const { snapshot } of snapshots) snapshot.close();
+    return snapshots;
+  } catch (error) {
+    closeAll(snapshots);
+    throw error;
   }
-  const schemas = Object.fromEntries(snapshots.map(({ name, snapshot }) => [name, snapshot.schema]));
-  return { files: await describeFiles(stage), schemas, skipped: [...skipped] };
+}
+
+function closeAll(snapshots: readonly DatabaseSnapshot[]): void {
+  for (const { snapshot } of snapshots) snapshot.close();
 }
 
 /**

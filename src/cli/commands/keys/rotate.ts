@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { z } from 'zod';
 import { resealSecrets } from '../../../daemons/gateway/domain/webhooks/verify/reseal.ts';
 import type { Environment } from '../../../kit/config/config.ts';
@@ -6,6 +7,7 @@ import { createSeal, masterKeyId } from '../../../kit/security/keys.ts';
 import { systemRandom } from '../../../kit/security/random.ts';
 import { silentLogger } from '../../../kit/telemetry/logger.ts';
 import type { SealedSecretStore } from '../../../store/ports/index.ts';
+import { acquireOwnerLock } from '../../../store/sqlite/owner-lock.ts';
 import { sqliteSealedSecrets } from '../../../store/sqlite/svc/sealed-secrets.ts';
 import type { DataFolder } from '../../../supervisor/data-folder.ts';
 import { endKeyRotation, loadSecrets, readKeys, startKeyRotation } from '../../../supervisor/keys-file.ts';
@@ -16,6 +18,7 @@ import { defineCommand, ok } from '../../define-command.ts';
 import { requireStopped, whileStopped } from '../restore/swap.ts';
 import { requireMasterKeys } from './master-keys.ts';
 
+const OPERATION = 'key rotation';
 const PROGRESS_VALUES = 1000;
 
 interface Rotated {
@@ -26,49 +29,53 @@ interface Rotated {
   replacedKeyIds: string[];
   /** Values encrypted anew by this command. */
   values: number;
-  /** Whether it continued an interrupted rotation. */
+  /** Whether it continued an interrupted rotation of the key in `keys.json`. */
   resumed: boolean;
   /** Values of unknown keys, left as they are. */
   unreadable: Array<{ keyId: string; values: number }>;
 }
 
-/** @spec docs/operations.md "Change secrets" */
+/** Defines `svc keys rotate`. @spec docs/operations.md "Change secrets" */
 export const rotate = defineCommand({
   name: 'keys rotate',
-  summary: 'Replace the master key and encrypt all secrets anew (platform stopped)',
+  summary: 'Replace the master key of a stopped platform and re-encrypt all secrets',
   example: 'svc keys rotate --yes',
   args: z.object({}),
   async run(_args, context) {
     const folder = context.folder();
     const { env } = context.platform();
     const before = requireMasterKeys(folder, env);
-    requireStopped(folder, 'key rotation');
+    requireStopped(folder, OPERATION);
     requireNewKey(before);
     const question = `Encrypt all secrets in ${folder.root} with a new master key? Earlier backups keep needing the old one.`;
     if (!(await confirm(context, question))) throw new CancelledError();
     return ok<Rotated>(
-      await whileStopped(folder, 'key rotation', async () => {
+      await whileStopped(folder, OPERATION, async () => {
+        await using stack = new AsyncDisposableStack();
+        // A gateway that runs without a supervisor holds this lock only.
+        const lock = { file: join(folder.root, 'svc.db'), waitMs: 0, label: OPERATION };
+        stack.adopt(await acquireOwnerLock(lock), (held) => held.release());
         const store = await sqliteSealedSecrets(folder.root, silentLogger);
-        try {
-          return await rotateKeys(folder, env, store, context);
-        } finally {
-          await store.close();
-        }
+        stack.defer(() => store.close());
+        return await rotateKeys(folder, env, store, context);
       }),
     );
   },
   text: ({ keyId, source, replacedKeyIds, values, resumed, unreadable }: Rotated, style) =>
     [
-      `${style.green('✓')} ${values} values encrypted with master key ${keyId}${resumed ? ' (continued an interrupted rotation)' : ''}.`,
+      `${style.green('✓')} ${countedValues(values)} encrypted with master key ${keyId}.`,
+      ...(resumed ? ['An interrupted rotation was completed.'] : []),
       ...(source === 'environment'
         ? ['Unset SVC_MASTER_KEY_PREVIOUS, and keep that key for earlier backups.']
         : replacedKeyIds.map((id) => `Key ${id} is removed. Backups made before contain it.`)),
-      ...unreadable.map(
-        (left) =>
-          `${style.yellow('!')} ${left.values} values use the unknown key ${left.keyId}. Set SVC_MASTER_KEY_PREVIOUS to it and repeat, or provision these webhooks again.`,
-      ),
+      ...unreadable.flatMap((left) => [
+        `${style.yellow('!')} ${countedValues(left.values)} of the unknown key ${left.keyId} left unchanged.`,
+        '  Set SVC_MASTER_KEY_PREVIOUS to it and repeat, or provision those webhooks.',
+      ]),
     ].join('\n'),
 });
+
+const countedValues = (values: number): string => (values === 1 ? '1 value' : `${values} values`);
 
 /** A key of the environment is changed there, so that every later start has it. */
 function requireNewKey({ from, id, previous }: CurrentMasterKey): void {
@@ -91,8 +98,9 @@ async function rotateKeys(
   const counts = await store.countByKey();
   const before = requireMasterKeys(folder, env);
   const stored = readKeys(folder);
-  const resumed = stored?.previousMasterKey !== undefined || before.previous.some((id) => counts.has(id));
-  if (!resumed && before.from === 'keys.json' && stored)
+  const resumed = before.from === 'keys.json' && stored?.previousMasterKey !== undefined;
+  const hasOldValues = before.previous.some((id) => counts.has(id));
+  if (!resumed && !hasOldValues && before.from === 'keys.json' && stored)
     startKeyRotation(folder, stored, random.secret(32), clock.now());
   const { keys } = loadSecrets(folder, env, random);
   const keyId = masterKeyId(keys.masterKey);

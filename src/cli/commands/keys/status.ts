@@ -20,10 +20,10 @@ interface KeyStatus {
   previousKeyIds: string[];
 }
 
-/** @spec docs/operations.md "Change secrets" */
+/** Defines `svc keys status`. @spec docs/operations.md "Change secrets" */
 export const status = defineCommand({
   name: 'keys status',
-  summary: 'Show the master key in use by its fingerprint, and values under old ones',
+  summary: 'Show fingerprints of master keys and the number of values of each',
   example: 'svc keys status',
   args: z.object({}),
   async run(_args, context) {
@@ -39,12 +39,19 @@ export const status = defineCommand({
   },
   text: ({ keyId, source, since, current, old, previousKeyIds }: KeyStatus, style) =>
     [
-      `master key ${keyId} from ${source === 'environment' ? 'SVC_MASTER_KEY' : source}, ${since === null ? 'never rotated by svc' : `since ${timeText(since)}`}`,
-      `${current} encrypted values use it.`,
-      ...old.map(({ keyId: other, values, readable }) =>
+      `Master key ${keyId} from ${source === 'environment' ? 'SVC_MASTER_KEY' : source}, ${since === null ? 'never rotated by svc' : `since ${timeText(since)}`}.`,
+      `Encrypted values with this key: ${current}.`,
+      ...old.flatMap(({ keyId: other, values, readable }) =>
         readable
-          ? `${style.yellow('!')} ${values} still use ${other}. Run svc down, then svc keys rotate.`
-          : `${style.red('✗')} ${values} use ${other}, which is unknown. Set SVC_MASTER_KEY_PREVIOUS to it, then svc keys rotate.`,
+          ? [
+              `${style.yellow('!')} With the previous key ${other}: ${values}.`,
+              '  Run svc down, then svc keys rotate.',
+            ]
+          : [
+              `${style.red('✗')} With the unknown key ${other}: ${values}.`,
+              '  Set SVC_MASTER_KEY_PREVIOUS to it and run svc keys rotate, or provision',
+              '  those webhooks again.',
+            ],
       ),
       ...(old.length === 0 && previousKeyIds.length > 0
         ? [`No value needs the previous key ${previousKeyIds.join(', ')}.`]

@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, rmSync, statfsSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { formatBytes } from '../../../kit/data/bytes.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
+import { countSealedByKey } from '../../../store/sqlite/snapshot.ts';
 import { dataFolder } from '../../../supervisor/data-folder.ts';
 import { currentMasterKey } from '../../../supervisor/master-key.ts';
 import { CancelledError, confirm } from '../../confirm.ts';
@@ -22,7 +23,7 @@ interface Restored {
   /** Version of the platform that created the backup. */
   version: string;
   files: number;
-  /** Whether the current master key can decrypt the backup's secrets. */
+  /** Whether the known master keys can decrypt all secrets of the backup. */
   secretsOpen: boolean;
 }
 
@@ -90,17 +91,29 @@ function requireRoom({ files }: BackupManifest, parent: string): void {
   );
 }
 
-/** Warns if the current master key cannot decrypt the backup's secrets. */
+/** Warns if the known master keys cannot decrypt all secrets of the backup. */
 function opensSecrets(
   { masterKeyId }: BackupManifest,
   next: string,
   { platform, ui }: CommandContext,
 ): boolean {
-  const current = currentMasterKey(dataFolder(next), platform().env);
-  if (masterKeyId === null || current?.id === masterKeyId || current?.previous.includes(masterKeyId))
-    return true;
+  const keys = currentMasterKey(dataFolder(next), platform().env);
+  const known = keys ? [keys.id, ...keys.previous] : [];
+  // A backup made during a rotation contains values of several keys.
+  const file = join(next, 'svc.db');
+  const used = existsSync(file) ? [...countSealedByKey(file).keys()] : [];
+  const needed = new Set(masterKeyId === null ? used : [masterKeyId, ...used]);
+  const missing = [...needed].filter((id) => !known.includes(id));
+  if (missing.length === 0) return true;
+  const [noun, these] = missing.length === 1 ? ['key', 'that key'] : ['keys', 'these keys'];
+  const remedy =
+    missing.length > 1
+      ? `set SVC_MASTER_KEY and SVC_MASTER_KEY_PREVIOUS to ${these}`
+      : keys
+        ? `set SVC_MASTER_KEY_PREVIOUS to ${these} and run svc keys rotate`
+        : `set SVC_MASTER_KEY to ${these}`;
   ui.warn(
-    `The backup's secrets are encrypted with master key ${masterKeyId}, but the current one is ${current?.id ?? 'none'}. Restore the matching keys.json, or set SVC_MASTER_KEY_PREVIOUS to that key and run svc keys rotate; until then, webhooks cannot be authenticated.`,
+    `The backup's secrets are encrypted with master ${noun} ${missing.join(', ')}, but the current one is ${keys?.id ?? 'none'}. Restore the matching keys.json, or ${remedy}; until then, webhooks cannot be authenticated.`,
   );
   return false;
 }

@@ -27,7 +27,7 @@ test('a backup of a platform that was killed holds what the journal holds, and s
   const before: Acknowledged = { accepted: new Map(), ended: new Set() };
   readLines(writer.lines, before);
   const stages = [await tempDir(), await tempDir()] as const;
-  const options = { dataDir, withKeys: true, withTelemetry: true };
+  const options = { dataDir, withKeys: true, withTelemetry: true, masterKey: () => null };
   await stageData({ ...options, stage: stages[0] });
   await writer.kill();
   const whole: Acknowledged = { accepted: new Map(), ended: new Set() };
@@ -93,7 +93,7 @@ test('what is kept for the next burst goes with the next start, and into no back
   await expect.poll(() => readdirSync(journalOf(dataDir)), { timeout: 5000 }).toContain('0.log.spare');
   const [killed, stage] = [await tempDir(), await tempDir()];
   cpSync(dataDir, killed, { recursive: true });
-  await stageData({ dataDir, stage, withKeys: true, withTelemetry: true });
+  await stageData({ dataDir, stage, withKeys: true, withTelemetry: true, masterKey: () => null });
   expect(readdirSync(journalOf(stage)).filter((name) => name.endsWith('.spare'))).toEqual([]);
   const told: string[] = [];
   const next = await openStore(killed, errorsInto(told));
