@@ -5,9 +5,10 @@ import { LongestFirst } from './test/support/longest-first.ts';
 // What Node compiled is kept: programs run from the sources start in half the time, all others a sixth sooner.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/compiled');
 
-/** What they find depends on what their process was told before: secrets to mask, programs that are there, metrics, children. */
+/** Their results depend on state of their process: secrets to mask, programs present, metrics, children, replaced modules. */
 const ALONE = [
   'test/agent/gateway-crash.test.ts',
+  'test/cli/backup-keys.test.ts',
   'test/daemons/metrics.test.ts',
   'test/daemons/redaction.test.ts',
   'test/daemons/rest/analytics.test.ts',

@@ -66,6 +66,7 @@ function keyBytes(masterKey: string): Buffer {
   );
 }
 
+/** Whether the text is 32 bytes in base64url. */
 export function isMasterKey(text: string): boolean {
   return Buffer.from(text, 'base64url').length === 32;
 }

@@ -4,7 +4,7 @@ import { isMasterKey } from '../../../kit/security/keys.ts';
 import type { DataFolder } from '../../../supervisor/data-folder.ts';
 import { type CurrentMasterKey, currentMasterKey } from '../../../supervisor/master-key.ts';
 
-/** The master keys in use. Throws NOT_FOUND before the first start, VALIDATION_ERROR for a malformed variable. */
+/** Returns the master keys in use. Throws NOT_FOUND before the first start, VALIDATION_ERROR for a malformed variable. */
 export function requireMasterKeys(folder: DataFolder, env: Environment): CurrentMasterKey {
   for (const name of ['SVC_MASTER_KEY', 'SVC_MASTER_KEY_PREVIOUS'] as const) {
     const value = env[name];
