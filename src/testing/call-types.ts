@@ -37,7 +37,6 @@ export interface DeliveryOptions {
   headers?: Record<string, string> | SignDelivery;
 }
 
-/** Response that the sender of a delivery gets. */
 export interface DeliveryAnswer {
   status: number;
   webhookId: string;
@@ -67,7 +66,6 @@ export interface WebhookOptions {
   source?: string;
 }
 
-/** A log line of the plugin or of a service. */
 export interface TestLog {
   level: string;
   message: string;

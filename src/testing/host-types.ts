@@ -32,7 +32,6 @@ export interface TestHostOptions<Plugin extends PluginTypes = UntypedPlugin> {
   types?: Plugin;
   /** Folders of other plugins, for `ctx.invoke` and dependencies. */
   plugins?: string[];
-  /** Value of `ctx.config`. */
   config?: Record<string, unknown>;
   /**
    * The `adapters` section of the config, for example a model endpoint. By default, objects and vectors are in a

@@ -1,7 +1,6 @@
 import { serviceHeaders } from '../http/index.ts';
 import type { RouteAnswer, RouteOptions } from './call-types.ts';
 
-/** Calls a route of the REST service over HTTP. */
 export async function callRoute<Body>(
   url: string,
   method: string,

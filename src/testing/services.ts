@@ -44,7 +44,6 @@ export async function startTestServices(options: TestServicesOptions): Promise<T
   }
 }
 
-/** Services that run a plugin under test. */
 export class TestServices {
   readonly rest: RestDaemon;
   readonly keys: KeyMaterial;
@@ -81,7 +80,6 @@ export class TestServices {
     if (usesService('webhooks')) await this.startGateway();
   }
 
-  /** Starts the gateway unless it is running. */
   startGateway(): Promise<void> {
     this.#gatewayStart ??= import('../daemons/gateway/index.ts').then(async ({ gateway }) => {
       const { url } = await this.#daemons.start(gateway);

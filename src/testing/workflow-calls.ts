@@ -76,7 +76,6 @@ export function workflowCalls(
   };
 }
 
-/** Reads runs and jobs of the workflow service. */
 class RunReader {
   readonly #client: Client;
   readonly #services: TestServices;

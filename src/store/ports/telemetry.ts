@@ -129,7 +129,6 @@ export interface TelemetryLimits {
  * second.
  */
 export interface TelemetryStore extends TelemetryQueries {
-  /** Writes a batch in one transaction. */
   append(batch: {
     logs: KeptLog[];
     events: KeptEvent[];

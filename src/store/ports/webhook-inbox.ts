@@ -21,7 +21,6 @@ export interface NewDelivery {
   mode: 'sync' | 'async';
   /** What created the delivery: the request of a sender, a sample sent by an operator, or a replay. */
   origin: 'sender' | 'sample' | 'replay';
-  /** Id of the earlier delivery that this one replays. */
   replayOf: string | null;
   /** Deliveries of one endpoint with the same order key run one after another. */
   orderKey: string | null;
@@ -40,7 +39,6 @@ export interface DeliveryRecord extends NewDelivery {
   attempts: number;
   /** When a delivery with the status `retrying` runs again. */
   nextAttemptAt: number | null;
-  /** Id of the latest delivery that replays this one. */
   replayedBy: string | null;
   /** Digest of the idempotency marker that this delivery claimed. A successful replay sets that marker to `done`. */
   marker: Uint8Array | null;
@@ -89,7 +87,6 @@ export type DeliveryCursor = Pick<DeliveryRecord, 'receivedAt' | 'position'>;
 
 export interface DeliveryPage {
   items: DeliveryRecord[];
-  /** Cursor of the next page, or null on the last page. */
   next: DeliveryCursor | null;
 }
 
@@ -129,7 +126,6 @@ export interface WebhookInbox {
    * duplicate.
    */
   settleMarker(marker: Uint8Array, expiresAt: number): Promise<void>;
-  /** Returns true when the marker with this digest is `done`. */
   isSettled(marker: Uint8Array, now: number): Promise<boolean>;
   /**
    * Records a delivery that was answered without a handler: a refused one, a challenge or a duplicate. Never throws or

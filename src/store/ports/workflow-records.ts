@@ -3,12 +3,10 @@ import type { PartStatus, RunEnding, RunStatus, RunTrigger, WaitReason } from '.
 /** Why a queued run does not start yet: no free capacity, a later start time, or an occupied concurrency key. */
 export type QueuedReason = 'capacity' | 'scheduled' | 'concurrency';
 
-/** Fields of a run that change after its start. */
 export interface RunProgress {
   status: RunStatus;
   /** True when the run may be claimed. From then until its end, the run occupies its concurrency key. */
   ready: boolean;
-  /** Why the run is queued or waits. */
   reason: QueuedReason | WaitReason | null;
   /**
    * Position in the queue, where the highest rank comes first. It is the run's priority; interrupted runs rank above
@@ -33,15 +31,13 @@ export interface RunProgress {
   endingAt: number | null;
   /** When the time limit of the clean-up was paused, or null while it runs. */
   endingHeldAt: number | null;
-  /** Output of the run as JSON. */
   output: string | null;
-  /** Error of the run, a `RunError` as JSON. */
   error: string | null;
   startedAt: number | null;
   finishedAt: number | null;
 }
 
-/** A run of a workflow. A background job is stored as a run with one step. */
+/** A run of a workflow. A background job is stored as a run with one step. Input, output and error are JSON. */
 export interface RunRecord extends RunProgress {
   /** Row number of the run, which increases with each new run. */
   seq: number;
@@ -65,9 +61,7 @@ export interface RunRecord extends RunProgress {
   hostId: string;
   requestId: string;
   traceId: string;
-  /** Id of the trace span that started the run. */
   parentSpanId: string | null;
-  /** Input of the run as JSON. */
   input: string;
   createdAt: number;
 }
@@ -97,13 +91,11 @@ export interface JobRecord {
 
 export interface StepRecord {
   jobKey: string;
-  /** Position of the step in its job. */
   index: number;
   /** Definition of the step as JSON, if workflow code created the step. Null for steps of a workflow definition. */
   found: string | null;
   status: PartStatus;
   attempts: number;
-  /** Number of failed attempts. */
   failures: number;
   output: string | null;
   error: string | null;
@@ -143,7 +135,6 @@ export interface AttemptRecord {
   finishedAt: number;
 }
 
-/** An event of a run, with the field names of the API. */
 export interface EventRecord {
   at: number;
   type: string;
@@ -166,7 +157,6 @@ export interface InboxRecord {
   kind: 'signal' | 'approval' | 'decision';
   /** Name of the signal or step that the input is for. */
   name: string;
-  /** Content of the input as JSON. */
   payload: string;
   at: number;
   /** Id of the step that consumed the input, or null while the input is unused. */
@@ -188,7 +178,6 @@ export interface ScheduleRecord {
   timezone: string;
   overlap: 'skip' | 'queue' | 'allow';
   catchUp: 'none' | 'latest' | 'all';
-  /** Input of the scheduled runs as JSON. */
   input: string;
   paused: boolean;
   nextAt: number | null;

@@ -11,7 +11,6 @@ import type {
   StepRecord,
 } from './workflow-records.ts';
 
-/** A run to be started, without the fields that the store sets. */
 export type NewRun = Omit<RunRecord, 'seq' | keyof RunProgress> & { deadlineAt: number | null };
 
 /** Handling of a run whose concurrency key is occupied. By default, the run waits until the key is free. */
@@ -95,13 +94,11 @@ export interface LoadedRun {
 }
 
 export interface RunFilter {
-  /** When undefined, runs of both kinds match. */
   kind?: 'workflow' | 'job' | undefined;
   status?: RunStatus | undefined;
   /** Matches waiting and `cancelling` runs with this wait reason. */
   waitingReason?: WaitReason | undefined;
   workflowId?: string | undefined;
-  /** Matches runs with a lower `seq`. */
   before?: number | undefined;
   limit: number;
 }
@@ -131,7 +128,6 @@ export interface RunStore {
    */
   list(tenantId: string, filter: RunFilter): Promise<{ runs: RunRecord[]; next: number | null }>;
   attempts(seq: number): Promise<AttemptRecord[]>;
-  /** Returns at most `limit` events with numbers above `after`, oldest first. */
   events(seq: number, after: number, limit: number): Promise<Array<Numbered<EventRecord>>>;
   logs(seq: number, after: number, limit: number, step?: string): Promise<Array<Numbered<LogLineRecord>>>;
   /** Returns the ids of child runs that have not ended. */
@@ -152,7 +148,6 @@ export interface RunStore {
   ): Promise<
     { outcome: 'delivered'; n: number } | { outcome: 'ended' | 'taken' | 'full' | 'repeated' | 'different' }
   >;
-  /** Returns true when the run's inbox has an entry with this idempotency key. */
   wasDelivered(seq: number, key: string): Promise<boolean>;
   /**
    * Starts the clean-up of a run that is to be cancelled and has no owner. Returns false when the run has an owner or

@@ -115,7 +115,6 @@ export interface ScheduleStore {
   list(tenantId: string): Promise<ScheduleRecord[]>;
   find(tenantId: string, id: string): Promise<ScheduleRecord | undefined>;
   due(now: number): Promise<ScheduleRecord[]>;
-  /** Returns the first due time later than `now`. */
   nextAt(now: number): Promise<number | null>;
   /** Records that all due times up to `lastAt` have been handled. */
   served(

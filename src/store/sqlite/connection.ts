@@ -3,7 +3,6 @@ import type Sqlite from 'better-sqlite3';
 /** Size to which SQLite truncates the write-ahead log after a burst of writes. */
 const LOG_SIZE_BYTES = 64 * 1024 * 1024;
 
-/** Applies the settings of all writing connections. */
 export function configureConnection(sqlite: Sqlite.Database): void {
   sqlite.pragma('journal_mode = wal');
   sqlite.pragma('synchronous = full');

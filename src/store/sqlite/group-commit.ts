@@ -10,7 +10,6 @@ export interface GroupCommit {
   write<T>(work: () => T): Promise<T>;
   /** Resolves once all commits so far are on disk. Queries await it, because they may have read unsynced data. */
   synced(): Promise<void>;
-  /** Resolves when no writes are queued. */
   idle(): Promise<void>;
 }
 
@@ -97,7 +96,6 @@ function settle(write: Write, outcome: Outcome): void {
   else write.resolve(outcome.value);
 }
 
-/** A synchronous write to the database. */
 interface Work {
   work: () => unknown;
 }

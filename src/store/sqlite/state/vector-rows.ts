@@ -13,7 +13,6 @@ export interface VectorRows {
   find(scope: string, name: string): Collection | undefined;
   /** Returns the collection. A missing collection is created with the given dimensions. */
   collection(scope: string, name: string, dimensions: number): Collection;
-  /** Returns the number of vectors in all collections of the scope. */
   count(scope: string): number;
   /** Inserts or replaces a vector. Returns true when the vector is new. */
   put(collection: Collection, item: VectorRecord): boolean;

@@ -22,32 +22,32 @@ import { JournalWriter } from './journal/writer.ts';
 /** Write path of the webhook inbox. Writes are durable once they settle. All methods throw STORE_ERROR. */
 export interface InboxLog {
   /**
-   * Writes units in the order of the calls. Resolves with the sequence number of the unit once it is on disk. It is in
-   * the database once `applied` reaches that number.
+   * Appends a write to the journal, in the order of the calls. Resolves with its sequence number once it is on disk. It
+   * is in the database once `applied` reaches that number.
    */
   append(unit: Unit): Promise<number>;
   /**
-   * Commits `unit` to the database directly, possibly before earlier appended units. Resolves with the result of its
+   * Commits a write to the database directly, possibly before earlier appended ones. Resolves with the result of its
    * first step.
    */
   commit: Committer['write'];
   /** Reads stored markers on the committer thread. */
   markers: CommitterThread['markers'];
-  /** Resolves when all acknowledged units are in the database. */
+  /** Resolves when all acknowledged writes are in the database. */
   settled(): Promise<void>;
-  /** Resolves when at least one unit with a sequence above `applied` is in the database. */
+  /** Resolves when a write with a sequence number above `applied` is in the database. */
   progress(applied: number): Promise<void>;
   readonly applied: number;
-  /** Sequence of the last acknowledged unit. */
+  /** Sequence number of the last acknowledged write. */
   readonly added: number;
   /** Bytes that are acknowledged but not in the database yet. */
   readonly waitingBytes: number;
-  /** The error that prevents acknowledged units from being moved into the database, if there is one. */
+  /** The error that prevents acknowledged writes from reaching the database, if there is one. */
   readonly failure: unknown;
   close(): Promise<void>;
 }
 
-/** Time limit for applying the journal at shutdown. The next start applies the remaining units. */
+/** Time limit for applying the journal at shutdown. The next start applies the rest. */
 const SHUTDOWN_APPLY_MS = 1500;
 /**
  * Journal limits: 256 MB in total, which hold some 90,000 deliveries of 2 KB. After a burst, 128 MB are kept for reuse.
@@ -60,7 +60,6 @@ export interface InboxLogOptions {
   shared?: boolean;
   /** Whether to recover the journal of an earlier process, true by default. */
   recovers?: boolean;
-  /** Size limits of the journal, 256 MB by default. */
   segments?: SegmentOptions;
 }
 
@@ -105,9 +104,7 @@ function idOf(db: Database): Buffer {
   return id;
 }
 
-/**
- * Log of a process that writes alone. Appended units go to a journal first, which costs a fraction of inserting rows.
- */
+/** Log of a process that writes alone. Its writes go to a journal first, which costs a fraction of inserting rows. */
 function journalledLog(thread: CommitterThread, db: Database, segments: Segments, logger: Logger): InboxLog {
   const { file } = db;
   const { folder } = segments;
@@ -148,7 +145,7 @@ function journalledLog(thread: CommitterThread, db: Database, segments: Segments
         thread.stopWaiting();
       }, SHUTDOWN_APPLY_MS);
       await writer.close();
-      // The next start applies units that cannot be applied now.
+      // The next start applies what cannot be applied now.
       await checkpointer.all().catch(() => thread.stopWaiting());
       checkpointer.close();
       await committer.close();

@@ -156,7 +156,7 @@ export function eventQueries(db: Database): EventQueries {
         const { conditions, values } = eventConditions(filter, EVENT_COLUMNS);
         const items = db
           .prepare<unknown[], EventRow>(
-            // `select event.*` is not needed for skipped rows, so a deep offset reads only the index where possible.
+            // If an index covers the conditions, SQLite skips the offset in that index and reads no rows for it.
             `select event.* from event where ${['true', ...conditions].join(' and ')} order by ts desc, id desc limit ? offset ?`,
           )
           .all(...values, limit, offset);

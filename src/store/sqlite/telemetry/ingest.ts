@@ -55,7 +55,6 @@ export class Ingest {
     this.#takeShared = tokenBucket(now, sharedRates);
   }
 
-  /** Number of records that wait for the next batch. */
   get waiting(): number {
     return this.#logs.length + this.#events.length;
   }

@@ -24,7 +24,6 @@ export class TelemetryWriter {
   #worker: Worker | undefined;
   #hasEnded = false;
   #inFlightBytes = 0;
-  /** Numbers of dropped lines by service. */
   #overflow = new Map<string, number>();
   #pending: ToWriter[] = [];
   #flushed: Array<() => void> = [];

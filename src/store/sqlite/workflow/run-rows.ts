@@ -13,7 +13,6 @@ export const RUN_COLUMNS = `seq, id, kind, tenant_id as tenantId, workflow_id as
   host_id as hostId, request_id as requestId, trace_id as traceId, parent_span as parentSpanId, created_at as createdAt, started_at as startedAt,
   finished_at as finishedAt, ending, ending_at as endingAt, ending_held_at as endingHeldAt, input, output, error`;
 
-/** Rows of the table `run`. */
 export function runRows(db: Database, values: LargeValues) {
   const sql = statements(db);
   return {

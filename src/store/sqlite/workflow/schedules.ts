@@ -9,7 +9,7 @@ const MAX_ABSENT_MS = days(30);
 
 type Plan = Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>;
 
-/** Schedules of registered workflows, and inactive ones of absent owners. */
+/** Store of schedules. Schedules whose workflow or plugin is not loaded are kept, but inactive. */
 export function sqliteSchedules(db: Database): ScheduleStore {
   const sql = statements(db);
   return {
@@ -60,15 +60,18 @@ function syncSchedules(
   sql.prune.run({ before: now - MAX_ABSENT_MS });
 }
 
-/** Whether two ids mean the same schedule: an id may be explicit or derived from the position. */
+/**
+ * Returns true when two ids denote the same schedule. The end of an id is either a declared name or the position of the
+ * schedule.
+ */
 function isSamePlan(a: PlanKey, b: PlanKey): boolean {
   const isOwn = ownerOf(a.id) === ownerOf(b.id) && a.workflowId === b.workflowId;
   return isOwn && a.cron === b.cron && a.timezone === b.timezone;
 }
 
 /**
- * The id of a workflow's own schedule starts with the workflow's id; other schedules belong to a plugin's
- * manifest.
+ * Returns true when the owner of a schedule is loaded. The owner is the workflow if the schedule's id starts with the
+ * workflow's id, otherwise a plugin.
  */
 function isLoaded({ id, workflowId }: PlanKey, { workflows, plugins }: ScheduleOwners): boolean {
   const owner = ownerOf(id);
@@ -90,8 +93,8 @@ function statements(db: Database) {
       'update schedule set next_at = null, absent_since = coalesce(absent_since, :now) where id = :id',
     ),
     prune: db.prepare<[{ before: number }]>('delete from schedule where absent_since < :before'),
-    // A changed or returning schedule is planned again; an unchanged one keeps its next time, even if past. A
-    // stored time after the new one stems from a clock that was set back, so it is replaced.
+    // Keeps the next time of an unchanged schedule, even if it is past. Changed and returning schedules get the new
+    // time, as do those with a later stored time, which means that the clock was set back.
     put: db.prepare<[Plan]>(`
     insert into schedule (id, tenant_id, workflow_id, cron, timezone, overlap, catch_up, input, paused, next_at)
     values (:id, :tenantId, :workflowId, :cron, :timezone, :overlap, :catchUp, :input, 0, :nextAt)

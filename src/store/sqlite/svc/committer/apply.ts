@@ -10,7 +10,7 @@ interface Applied {
   hasHole: boolean;
 }
 
-/** Maximum units per transaction. Other writers wait for the lock for at most some ten milliseconds. */
+/** Maximum writes per transaction. Other processes wait for the lock for at most some ten milliseconds. */
 const MAX_BATCH = 512;
 
 /**

@@ -1,4 +1,3 @@
-/** A queued item and the functions that settle its promise. */
 export interface Pending<Item, Result> {
   item: Item;
   resolve(result: Result): void;
@@ -12,7 +11,6 @@ export interface BatchesOptions<Item, Result> {
   cut(queue: readonly Pending<Item, Result>[]): number;
   /** Batch size below which the next batch waits a millisecond for more items, if there is load. */
   small: number;
-  /** Returns the error that rejects items added after `close`. */
   closedError(): Error;
 }
 

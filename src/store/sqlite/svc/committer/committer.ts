@@ -6,15 +6,14 @@ import { type CommitterThread, endedError, errorOf } from './thread.ts';
 
 export interface Committer {
   /**
-   * Commits a unit and settles once it is on disk. Concurrent units share a transaction. Throws STORE_ERROR or the
-   * SQLite error of the unit.
+   * Commits a write and settles once it is on disk. Concurrent writes share a transaction. Throws STORE_ERROR or the
+   * SQLite error of this write.
    */
   write(unit: Unit): Promise<Written>;
-  /** Resolves when no units are queued. Later units are rejected. */
   close(): Promise<void>;
 }
 
-/** Number of rows that the first step of a unit changed, and the rowid that the step inserted. */
+/** Number of rows that the first step of a write changed, and the rowid that the step inserted. */
 interface Written {
   changes: number;
   rowid: number;
@@ -22,8 +21,8 @@ interface Written {
 
 const MAX_BATCH = 512;
 /**
- * Batch size below which the committer waits for more units under load. Without the wait, small commits took a sixth of
- * the time per delivery.
+ * Batch size below which the committer waits for more writes under load. Without the wait, small commits took a sixth
+ * of the time per delivery.
  */
 const SMALL_BATCH = 8;
 
@@ -50,7 +49,7 @@ function settle(
   file: string,
 ): void {
   for (const [place, failure] of failures) batch[place]!.reject(storeError(file, errorOf(failure)));
-  // Failed units were rejected above. Resolving them again has no effect.
+  // Failed writes were rejected above. Resolving them again has no effect.
   for (const [i, { resolve }] of batch.entries())
     resolve({ changes: results[2 * i]!, rowid: results[2 * i + 1]! });
 }

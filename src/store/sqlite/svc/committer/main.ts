@@ -34,12 +34,12 @@ const LOCK_TRY_MS = 200;
 /** WAL pages per checkpoint. SQLite's default is 1000; fewer checkpoints save fsyncs. */
 const CHECKPOINT_PAGES = 4000;
 
-/** Number of rows that the first step of a unit changed, and the rowid that the step inserted. */
+/** Number of rows that the first step of a write changed, and the rowid that the step inserted. */
 type Result = readonly [changes: number, rowid: number];
 type Outcome = { value: unknown } | { error: unknown };
 
 /**
- * This file is the committer thread. It commits the units of each request in one transaction, and applies the journal.
+ * This file is the committer thread. It commits the writes of each request in one transaction, and applies the journal.
  */
 const { file, statements, recover, stopWaiting } = workerData as CommitterStart;
 const sqlite = new Sqlite(file, { timeout: LOCK_WAIT_MS });
@@ -95,11 +95,11 @@ function commit(units: readonly PackedUnit[], bytes: Uint8Array): Outcome[] {
     try {
       return retryBusy(() => attempt(writes));
     } catch (error) {
-      // A lock would also block each unit separately, so the units are not retried.
+      // A lock would also block each write separately, so the writes are not retried.
       if (units.length === 1 || isBusy(error)) return units.map(() => ({ error }));
     }
   }
-  // The whole transaction failed, for example because the disk is full. Small units may still succeed when committed
+  // The whole transaction failed, for example because the disk is full. Small writes may still succeed when committed
   // separately.
   return units.flatMap((unit) => commit([unit], bytes));
 }

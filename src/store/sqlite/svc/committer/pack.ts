@@ -1,6 +1,6 @@
 import type { PackedUnit, PackedValue, SqlValue, Unit } from './protocol.ts';
 
-/** Units in the form that is sent to the thread or written to the journal. */
+/** Writes in the form that is sent to the thread or appended to the journal. */
 export interface Packed {
   /** JSON of an array of PackedUnit. */
   units: string;

@@ -4,7 +4,7 @@ export type SqlValue = string | number | null | Uint8Array;
 export type Step = readonly [statement: string, values: readonly SqlValue[]];
 
 /**
- * Steps that are written atomically. If `guarded` is set and the first step changes no row, the other steps are
+ * An atomic write, as a list of steps. If `guarded` is set and the first step changes no row, the other steps are
  * skipped.
  */
 export interface Unit {
@@ -24,7 +24,7 @@ export interface CommitterStart {
 /** A value as sent to the thread. Byte values are put into one buffer and replaced by their offset and length in it. */
 export type PackedValue = string | number | null | readonly [offset: number, length: number];
 
-/** A unit as a flat list: `guarded` as 1 or 0, followed by pairs of a statement name and its values. */
+/** A write as a flat list: `guarded` as 1 or 0, followed by pairs of a statement name and its values. */
 export type PackedUnit = readonly [guarded: 0 | 1, ...rest: Array<string | readonly PackedValue[]>];
 
 /** A range of a journal file that starts and ends between two frames. */
@@ -69,23 +69,21 @@ export interface Failure {
 }
 
 /**
- * Two numbers per unit in request order: the rows that its first step changed, and the rowid that the step inserted.
+ * Two numbers per write in request order: the rows that its first step changed, and the rowid that the step inserted.
  */
 export interface BatchReply {
   results: number[];
-  /** Errors of failed units by the unit's index. The two result numbers of failed units have no meaning. */
+  /** Errors of failed writes by their index. The two result numbers of failed writes have no meaning. */
   failures: Array<[place: number, failure: Failure]>;
 }
 
 /** Progress of applying a journal range. After a failure, only part of the range may be applied. */
 export interface ApplyReply {
-  /** Sequence number of the last applied frame. */
   applied: number;
   failure?: Failure;
 }
 
 export interface Recovered {
-  /** Number of applied units. */
   units: number;
   /**
    * Folder to which all files were moved, if data is missing or unreadable. An interrupted last write does not count,

@@ -63,18 +63,16 @@ export class CommitterThread {
     return this.#began.promise;
   }
 
-  /** Commits a batch. Throws STORE_ERROR when the thread has ended. */
+  /** Commits a batch. Like all requests to the thread, it throws STORE_ERROR when the thread has ended. */
   commit(batch: { units: string; bytes: ArrayBuffer }): Promise<BatchReply> {
     return this.#request({ ...batch }, [batch.bytes]);
   }
 
-  /** Applies a range of the journal to the database. Throws STORE_ERROR when the thread has ended. */
   async apply(range: JournalRange): Promise<Applied> {
     const { applied, failure } = await this.#request<ApplyReply>({ apply: range });
     return { applied, failure: failure && this.#errorIn(range.file, failure) };
   }
 
-  /** Reads markers for the in-memory index. Throws STORE_ERROR when the thread has ended. */
   async markers(range: MarkerRange): Promise<MarkersReply> {
     const reply = await this.#request<MarkersReply>({ markers: range });
     if (reply.failure) throw storeError(this.#start.file, errorOf(reply.failure));

@@ -26,7 +26,6 @@ export interface DeliveryPruning {
 
 type Verdict = 'goes' | 'stays' | 'ends the search';
 
-/** Progress of one kind of sweep. */
 interface Sweep {
   /** Every row up to this position was retained when it was scanned. */
   until: number;

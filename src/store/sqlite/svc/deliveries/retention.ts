@@ -29,7 +29,6 @@ export interface DeliveryRetentionDeps {
   clock: Clock;
 }
 
-/** Deletes deliveries that are too old, and those that exceed the size limit. */
 export class DeliveryRetention {
   readonly #deps: DeliveryRetentionDeps;
   readonly #bodies: BodyRetention;

@@ -52,7 +52,6 @@ const STATEMENTS = {
        and webhook_id in (select unhex(value, '-') from json_each(?)))`,
   interrupt: `update delivery set status = 'interrupted' where ${IS_OPEN} and status = 'running' and received_at <= ?
      and webhook_id not in (select unhex(value, '-') from json_each(?))`,
-  /** Deletes deliveries except those that wait for their handler. */
   prune: `delete from delivery where status not in ('accepted', 'retrying')
      and position in (select value from json_each(?))`,
   /**
@@ -82,7 +81,6 @@ const STATEMENTS = {
      select position from delivery where position >= ? and position < ? and status in ('refused', 'challenge', 'duplicate')`,
   noteListed: `update delivery_progress set listed_from = ?`,
   dropLargeBodies: `delete from delivery_body where position in (select value from json_each(?))`,
-  /** Deletes the oldest deliveries that no handler processed. */
   pruneUnhandled: `delete from delivery where position in (
      select position from delivery_unhandled order by position limit ?)`,
 };

@@ -36,7 +36,6 @@ export class UnfinishedDeliveries {
     if (status === 'retrying') this.#retriedAt = sequence;
   }
 
-  /** Returns at most `limit` unfinished deliveries after a position, in order. */
   async list(limit: number, after: number): Promise<DeliveryRecord[]> {
     const found: DeliveryRecord[] = [];
     for (let from = after; found.length < limit; ) {

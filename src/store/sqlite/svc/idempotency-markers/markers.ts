@@ -21,7 +21,6 @@ const LOADED_AT_START = 1000;
 
 export interface MarkerOptions {
   logger: Logger;
-  /** Maximum number of markers in memory, 500,000 by default. */
   maxIndexed?: number;
   /**
    * Whether other processes claim markers in the same file, true by default. Each claim then checks for newer claims of
@@ -194,7 +193,6 @@ export class Markers {
     this.#pendingRelease.start(range);
   }
 
-  /** Resolves when no background work is left. */
   async close(): Promise<void> {
     this.#load.close();
     await this.#pendingRelease.close();

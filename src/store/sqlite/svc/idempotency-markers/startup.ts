@@ -62,7 +62,6 @@ export function startMarkerLoad(
 
 export interface PendingRelease {
   start(range: { from: number; until: number }): void;
-  /** Resolves when no release is in progress. */
   close(): Promise<void>;
 }
 

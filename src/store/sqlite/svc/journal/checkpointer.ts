@@ -19,9 +19,7 @@ export interface CheckpointerDeps {
   load: WriteLoad;
   /** Called when applying starts to fail. Applying is retried until it succeeds. */
   failed(error: unknown): void;
-  /** Called when applying succeeds again. */
   recovered(): void;
-  /** Returns the error that rejects pending waiters on close. */
   closedError(): Error;
   /** Called when all frames are applied, with the sequence of the last one. */
   emptied(applied: number): void;
@@ -56,7 +54,6 @@ export class Checkpointer {
   #waiters: Waiter[] = [];
   #isRunning = false;
   #failure: { error: unknown } | undefined;
-  /** True between a failure and its retry. */
   #isBackingOff = false;
   #isClosed = false;
   #isBurst = false;

@@ -42,7 +42,6 @@ export function foreignFile(file: string, database: Buffer | null): string {
   return `${file}.of-${database ? `database-${shortId(database)}` : 'unknown-database'}`;
 }
 
-/** Shortened database id for messages and file names. */
 export function shortId(database: Uint8Array): string {
   return Buffer.from(database).toString('hex', 0, 4);
 }
@@ -75,7 +74,6 @@ export interface JournalFile {
    * Id of the owning database. Null if the header has none, undefined if the file is not recognised as a journal file.
    */
   database: Buffer | null | undefined;
-  /** Sequence of the first frame in the file. */
   first: number | undefined;
 }
 
@@ -139,7 +137,6 @@ const FLAGS =
 
 const [openFile, writeSome, syncData] = [promisify(open), promisify(write), promisify(fdatasync)];
 
-/** Creates a file for `writeSynced`. */
 export function createSynced(file: string): Promise<number> {
   return openFile(file, FLAGS, 0o600);
 }

@@ -16,19 +16,17 @@ export const SALT_BYTES = 8;
  */
 const END_BYTES = SALT_BYTES + 8;
 
-/** One write to the journal, with all units of a batch. */
 export interface Frame {
   /** Number of the frame, which increases by one over all files. */
   sequence: number;
   /** JSON of an array of PackedUnit, in UTF-8. */
   units: Buffer;
-  /** Byte values that the units reference. */
+  /** Byte values that `units` references by offset and length. */
   bytes: Uint8Array;
   /** Offset of the next frame. */
   end: number;
 }
 
-/** Maximum size of a frame and its end mark. */
 export function maxFrameBytes({ units, length }: Packed): number {
   return HEAD_BYTES + 3 * units.length + length + END_BYTES;
 }
@@ -67,7 +65,6 @@ export function* readFrames(bytes: Buffer): Generator<Frame> {
   }
 }
 
-/** Returns the salt of the frame at the start of `bytes`. */
 export function saltOf(bytes: Buffer): Buffer {
   return bytes.subarray(SALT_AT, SALT_AT + SALT_BYTES);
 }

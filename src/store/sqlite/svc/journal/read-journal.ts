@@ -1,7 +1,6 @@
 import { begunAt, type Frame, findNewerFrame, frameAt, HEAD_BYTES, isEndOf, saltOf } from './frame.ts';
 import { FRAMES_AT, hasDamagedHeaderCopy, readHeader } from './header.ts';
 
-/** Readable content of a journal file. */
 export interface JournalContent {
   /** Id of the owning database. Null for files that were written with schema 6 of `svc.db`, which had no ids. */
   database: Buffer | null;
@@ -11,7 +10,6 @@ export interface JournalContent {
   isStartLost: boolean;
   /** Highest sequence that was certainly written, even if the last frames are unreadable. 0 when none is known. */
   writtenUntil: number;
-  /** True when one of the two copies of the header is damaged. */
   hasDamagedHeader: boolean;
 }
 

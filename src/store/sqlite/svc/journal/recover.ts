@@ -109,7 +109,6 @@ function syncFolder(folder: string): void {
   }
 }
 
-/** Removes the folder if it is empty. */
 function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder);

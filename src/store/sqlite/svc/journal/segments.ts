@@ -16,7 +16,6 @@ export interface Segment {
   /** Offset of the next frame. */
   size: number;
   salt: Buffer;
-  /** Sequence of the last frame in the segment. */
   sequence: number;
 }
 
@@ -29,7 +28,6 @@ export interface SegmentOptions {
 }
 
 export interface SegmentsDeps extends SegmentOptions {
-  /** Id of the database that owns the journal. */
   database: Buffer;
   /** Called when another process has removed or replaced a file. The content of the file is already in the database. */
   gone(file: string): void;

@@ -1,8 +1,8 @@
-/** Minimum number of units per interval that counts as a burst. Applying is postponed during a burst. */
+/** Minimum number of writes per interval that counts as a burst. Applying is postponed during a burst. */
 const BURST_UNITS = 40;
 
 /**
- * Detects bursts of writes. Units in flight count too, because a large frame takes longer to write than an interval.
+ * Detects bursts of writes. Writes in flight count too, because a large frame takes longer to write than an interval.
  */
 export class WriteLoad {
   #inFlight = 0;

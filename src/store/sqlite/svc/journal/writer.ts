@@ -18,13 +18,12 @@ export interface JournalWriterDeps {
 const MAX_UNITS = 512;
 const MAX_BYTES = 4 * 1024 * 1024;
 /**
- * Number of units below which a frame waits for more units under load. Without the wait, system calls took a sixth of
- * the CPU time.
+ * Number of writes below which a frame waits for more of them under load. Without the wait, system calls took a sixth
+ * of the CPU time.
  */
 const SMALL_FRAME = 30;
 const BUFFER_BYTES = 1024 * 1024;
 
-/** Appends units to the journal in frames. */
 export class JournalWriter {
   readonly #segments: Segments;
   readonly #checkpointer: Checkpointer;
@@ -48,7 +47,7 @@ export class JournalWriter {
   }
 
   /**
-   * Resolves with the sequence of the frame once the unit is on disk. Concurrent units share a frame. Throws
+   * Resolves with the sequence number of the frame once the write is on disk. Concurrent writes share a frame. Throws
    * STORE_ERROR.
    */
   append(unit: Unit): Promise<number> {
@@ -56,7 +55,6 @@ export class JournalWriter {
     return this.#batches.add(unit);
   }
 
-  /** Resolves when no units are queued. Later units are rejected. */
   close(): Promise<void> {
     return this.#batches.close();
   }

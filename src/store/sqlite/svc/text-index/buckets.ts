@@ -1,6 +1,5 @@
 import { Buffer } from 'node:buffer';
 
-/** Number of deliveries per segment. */
 export const SEGMENT_DOCS = 2048;
 const TEXT_BITS = 18;
 const TEXT_BUCKETS = 1 << TEXT_BITS;

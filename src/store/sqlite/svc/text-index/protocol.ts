@@ -1,4 +1,3 @@
-/** Start parameters of the text index worker. */
 export interface TextIndexStart {
   dataDir: string;
   /** A value other than 0 stops the worker. */

@@ -15,7 +15,6 @@ const FEW = 4;
 
 /** Deliveries of a namespace that may contain a text. The caller must verify the rows. */
 export class TextCandidates {
-  /** All segments of the index, newest first. */
   readonly segments: readonly SegmentRange[];
   readonly #sql: ReturnType<typeof statements>;
   readonly #facts: readonly number[];
