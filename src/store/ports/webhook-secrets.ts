@@ -13,7 +13,7 @@ export interface SecretRecord extends SecretKey {
   /** When the previous secret stops being accepted, in epoch ms. */
   previousExpiresAt: number | null;
   rotatedAt: number;
-  /** When a sender last used the previous secret, in epoch ms. The time stays after that secret has expired. */
+  /** When a sender last used the previous secret, in epoch ms. The time is kept after that secret has expired. */
   previousUsedAt: number | null;
   /**
    * The previous secret after its expiry. It lets the gateway explain to the operator why a sender's signatures fail.

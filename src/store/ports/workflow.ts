@@ -17,8 +17,8 @@ export interface RunQueue {
   /** Returns the tenant's ready runs in queue order. */
   ready(tenantId: string, limit: number, suspects?: SuspectLimit): Promise<RunRecord[]>;
   /**
-   * Returns runs whose `wakeAt` has passed, most overdue first. With tenants in `except`, runs of the other tenants are
-   * returned in no particular order.
+   * Returns runs whose `wakeAt` has passed, most overdue first. If `except` names tenants, their runs are skipped, and
+   * the others are in no particular order.
    */
   due(now: number, limit: number, except?: readonly string[], suspects?: SuspectLimit): Promise<RunRecord[]>;
   /** Returns the first `wakeAt` later than `after`. Suspects count only if their `wakeAt` is later than `now`. */
@@ -30,8 +30,8 @@ export interface RunQueue {
     except?: readonly string[],
   ): Promise<RunRecord | undefined>;
   /**
-   * Makes a scheduled run ready at its time. If its concurrency key is occupied, `strategy` applies, and `reject` ends
-   * the run as `refused` says. Returns undefined when the run is no longer scheduled.
+   * Makes a scheduled run ready at its time. If its concurrency key is occupied, `strategy` applies; `reject` ends the
+   * run with the status and error of `refused`. Returns undefined when the run is no longer scheduled.
    */
   release(
     seq: number,

@@ -13,8 +13,8 @@ export const BUSY_TIMEOUT_MS = 10_000;
 const MAX_PAUSE_MS = 100;
 
 /**
- * Retries while another process holds the lock. The pauses use real time even under a test clock, because the other
- * process does.
+ * Retries while another process holds the lock. The pauses use real time, because the other process does not run on a
+ * test's clock.
  */
 export async function retryWhileBusy<T>(run: () => T, timeoutMs: number): Promise<T> {
   for (let waited = 0, pause = 1; ; waited += pause, pause = Math.min(pause * 2, MAX_PAUSE_MS)) {

@@ -43,8 +43,8 @@ export function migrate(sqlite: Sqlite.Database, migrations: Migrations): number
       const version = checkedVersion(sqlite, migrations);
       const sql = migrations[version];
       if (sql !== undefined) sqlite.exec(sql);
-      // Writing the version reveals a read-only file now instead of at its first write, even if no migration is
-      // pending.
+      // The version is written even if no migration is pending, and rolled back then, so that a read-only file fails
+      // here.
       sqlite.pragma(`user_version = ${version + 1}`);
       sqlite.exec(sql === undefined ? 'rollback' : 'commit');
       if (sql === undefined) return applied;

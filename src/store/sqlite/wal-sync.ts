@@ -9,8 +9,8 @@ export interface WalSync {
 }
 
 /**
- * Opens the write-ahead log of a database with `synchronous=NORMAL`, where SQLite does not sync commits.
- * `synchronous=FULL` blocked the event loop for 40 % of the time.
+ * Opens the write-ahead log of a database with `synchronous=NORMAL`, whose commits SQLite does not sync itself. With
+ * `FULL`, syncs blocked the event loop for 40 % of the time.
  */
 export function openWalSync(file: string): WalSync {
   const name = `${file}-wal`;

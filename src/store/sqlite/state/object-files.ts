@@ -5,7 +5,7 @@ import type { Random } from '../../../kit/security/random.ts';
 export interface ObjectFiles {
   /** Writes a new file and returns its generated name once the file is synced. Throws system errors. */
   write(data: Uint8Array): Promise<string>;
-  /** Must be called once the row of a written file is committed or has failed. Until then, `sweep` keeps the file. */
+  /** Must be called when writing the file's row has succeeded or failed. Until then, `sweep` keeps the file. */
   settled(file: string): void;
   read(file: string): Promise<Uint8Array>;
   remove(file: string): Promise<void>;
@@ -48,7 +48,8 @@ export function objectFiles(folder: string, random: Random): ObjectFiles {
     async sweep(isKnown) {
       for (const part of await namesIn(folder)) {
         for (const file of await namesIn(join(folder, part))) {
-          // The order of the checks matters: if a file settles between them, the second one already knows its row.
+          // The order of the checks matters: the row of a file that settles between them is visible to the second
+          // check.
           if (unsettled.has(file) || (await isKnown(file))) continue;
           await rm(join(folder, part, file), { force: true });
         }

@@ -42,7 +42,7 @@ export function sqliteWebhookSecrets(db: Database, clock: Clock): WebhookSecretS
   };
 }
 
-/** Callers may pass objects with more fields than SQLite accepts as parameters. */
+/** Returns the key without further fields that callers may pass. */
 function keyOf({ namespaceId, pluginId, event, instanceId }: SecretKey): SecretKey {
   return { namespaceId, pluginId, event, instanceId };
 }

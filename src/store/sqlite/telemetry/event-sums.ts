@@ -29,7 +29,7 @@ interface Section {
   to: number;
 }
 
-/** Splits a time range into whole days, whole hours around them, and the remaining ends without stored counts. */
+/** Splits a time range into whole days, whole hours, and the rest at both ends. */
 export function sections(from: number, to: number): Section[] {
   return split({ span: 0, from, to }, SPANS).filter((section) => section.from < section.to);
 }

@@ -11,10 +11,11 @@ export interface IngestRates {
   atOnce: number;
 }
 
-/** Rate that each service has for itself. */
+/** Ingest rate that is reserved for each service. */
 const SERVICE_RATE: IngestRates = { perSecond: 300, atOnce: 5000 };
 /**
- * Rate that all services share in addition. One core can write this many records, at a measured 58 µs of CPU time each.
+ * Ingest rate that all services share in addition. One core can write this many records, at a measured 58 µs of CPU
+ * time each.
  */
 const SHARED_RATE: IngestRates = { perSecond: 15_000, atOnce: 30_000 };
 /** Maximum combinations of tenant and service in a batch whose dropped records are counted separately. */
@@ -28,8 +29,8 @@ export interface Batch {
 }
 
 /**
- * Parses lines into records. A service that exceeds its own and the shared rate loses records, but log files still have
- * them. Warnings and errors have their own budget; excess events are counted.
+ * Parses lines into records. Records above the service's own and the shared rate are dropped, but log files still have
+ * them. Warnings and errors have a separate budget. Events above the rate are only counted.
  */
 export class Ingest {
   readonly #now: () => number;

@@ -7,7 +7,10 @@ import type { WorkflowTables } from './tables.ts';
 
 /** Limit that treats no run as a suspect. */
 const NO_SUSPECTS: SuspectLimit = { crashes: Number.MAX_SAFE_INTEGER, killsPerCrash: 1 };
-/** Number of crashes of a run, where several kills count as one crash. SQLite divides integers without remainder. */
+/**
+ * Number of crashes of a run. Every `killsPerCrash` kills count as one crash: SQLite's division of integers drops the
+ * remainder.
+ */
 const CRASH_COUNT = 'crashes + kills / :killsPerCrash';
 
 /** Queue of runs to claim next. All queries use partial indexes of unfinished runs. */

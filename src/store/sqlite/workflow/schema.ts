@@ -3,8 +3,8 @@ import { BLAMED, LIVE, STUCK } from './conditions.ts';
 import { ATTEMPT_COLUMNS, FIRST_SCHEMA } from './first-schema.ts';
 
 /**
- * Gives events and log lines a common row number per table. Computing a number per run made each insert five times as
- * slow.
+ * Gives events and log lines a common row number per table. Computing a number per run took four times as long as the
+ * insert.
  */
 const ROWIDS_OF_HISTORY = ['run_event', 'run_log']
   .map(
@@ -53,8 +53,8 @@ const LIVE_OF_CALLERS = `
   create index run_live on run (tenant_id, seq, parent_id) where ${LIVE};`;
 
 /**
- * Adds what blames a boot for an interrupted run: work in flight and orderly shutdowns. Also adds the times of
- * attempts; an attempt that never started has no start time.
+ * Adds the facts that decide whether an interruption counts as a crash: work in flight and orderly shutdowns. Also adds
+ * the times of attempts. An attempt that never started has no start time.
  */
 const IN_FLIGHT_AND_TIMES = `
   alter table run add column in_flight integer not null default 0;

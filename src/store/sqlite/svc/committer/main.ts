@@ -95,7 +95,7 @@ function commit(units: readonly PackedUnit[], bytes: Uint8Array): Outcome[] {
     try {
       return retryBusy(() => attempt(writes));
     } catch (error) {
-      // A lock would also block each write separately, so the writes are not retried.
+      // The lock would also block the writes if they were committed one by one, so they fail at once.
       if (units.length === 1 || isBusy(error)) return units.map(() => ({ error }));
     }
   }

@@ -16,8 +16,8 @@ export interface ListOptions extends DeliveryFilter {
 const LISTING_POLL_MS = 50;
 
 /**
- * Reads pages of deliveries in time order. For some minutes after an upgrade, the list tables lack older rows, which
- * are scanned instead.
+ * Reads pages of deliveries in time order. For some minutes after an upgrade, older deliveries are not in the list
+ * tables yet and are found by scanning.
  */
 export class DeliveryPages {
   readonly #db: Database;

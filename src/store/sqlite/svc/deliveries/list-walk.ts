@@ -29,8 +29,8 @@ export function compareNewest(a: DeliveryCursor, b: DeliveryCursor): number {
 }
 
 /**
- * Returns walks over a namespace, or over the merged endpoints and statuses that a filter selects. Each of these is one
- * range of a primary key, so the cost of a page does not depend on the number of rows.
+ * Returns walks over all deliveries of a namespace, or over those of some endpoints and statuses. A walk merges ranges
+ * of primary keys, so the cost of a page does not depend on the number of rows.
  */
 export function deliveryWalks(db: Database) {
   const sql = statements(db);

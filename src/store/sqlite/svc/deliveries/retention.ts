@@ -60,7 +60,10 @@ export class DeliveryRetention {
     return (await this.#bodies.drop(bytes, limit)) || (await this.#pruning.ended(limit));
   }
 
-  /** Returns how many deliveries that no handler processed exceed their share of the store. They are deleted first. */
+  /**
+   * Deliveries that no handler processed have a share of the store. Returns how many exceed the share; these are
+   * deleted first.
+   */
   async #unhandledSurplus(maxBytes: number, isFull: boolean): Promise<number> {
     const share = Math.floor((maxBytes * UNHANDLED_SHARE) / MAX_UNHANDLED_BYTES);
     const kept = isFull ? Math.floor(share / 4) : share;

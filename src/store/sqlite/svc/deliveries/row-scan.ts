@@ -18,7 +18,7 @@ export interface ScanOptions {
   search?: string | undefined;
 }
 
-/** Scans rows that are not in an index yet, in bounded batches. The result is as exact as that of the index. */
+/** Scans rows that are not in an index yet, in bounded batches. */
 export class RowScan {
   readonly #db: Database;
   readonly #rows: DeliveryRows;
@@ -74,8 +74,8 @@ export class RowScan {
   }
 
   /**
-   * Binary search for the first row that was written after all deliveries received by `time`. Rows are in order of
-   * insertion.
+   * Finds the first row that was written after all deliveries received by `time`, by binary search. Rows are in order
+   * of insertion.
    */
   #firstWrittenAfter(time: number, end: number): number {
     let [low, high] = [0, end];

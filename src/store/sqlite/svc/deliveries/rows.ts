@@ -4,7 +4,7 @@ import type { Step } from '../committer/protocol.ts';
 import { INLINE_BODY_BYTES } from '../schema.ts';
 import { IS_OPEN, SQL } from './statements.ts';
 
-/** Columns of a row besides those of the received delivery. */
+/** Columns that describe the progress of a delivery. */
 export type RowState = Pick<DeliveryRecord, 'status' | 'steps' | 'httpStatus' | 'outcome' | 'durationMs'>;
 
 /** Returns the steps that insert a delivery. `marker` is the digest of its idempotency marker. */

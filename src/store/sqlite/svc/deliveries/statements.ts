@@ -15,7 +15,7 @@ const COLUMNS = `webhook_id, namespace_id, plugin_id, event, instance_id, receiv
  */
 const STATEMENTS = {
   /**
-   * Claims a marker if no other process writes; the in-memory index has already checked that it is free. SQLite
+   * Claims a marker if no other process writes. The in-memory index has already checked that the marker is free. SQLite
    * replaces a null id by the next one.
    */
   claim: `insert into delivery_marker (id, digest, state, expires_at) values (?, ?, ?, ?)`,

@@ -16,7 +16,10 @@ import { createPendingRelease, type MarkerLoad, type PendingRelease, startMarker
 const MAX_INDEXED = 500_000;
 /** Lookups read the claims of other processes at most this often. Claims themselves always check for them. */
 const CATCH_UP_MS = 250;
-/** If there are fewer markers, all are indexed before the store opens. Otherwise they are indexed in the background. */
+/**
+ * Up to this number of markers are indexed before the store opens. If there are more, all are indexed in the
+ * background.
+ */
 const LOADED_AT_START = 1000;
 
 export interface MarkerOptions {

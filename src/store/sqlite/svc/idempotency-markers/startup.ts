@@ -12,8 +12,8 @@ const RELEASED_IDS = 20_000;
 
 export interface MarkerLoad {
   /**
-   * Returns undefined once all markers are indexed, otherwise a promise of that moment. If it rejects with STORE_ERROR,
-   * the next call tries again.
+   * Returns undefined once all markers are indexed. Before, returns a promise that resolves then. If it rejects with
+   * STORE_ERROR, the next call tries again.
    */
   ready(): Promise<void> | undefined;
   close(): void;

@@ -38,13 +38,13 @@ const POLL_MS = 20;
  * full.
  */
 const MAX_WAITING_BYTES = 192 * 1024 * 1024;
-/** Maximum size of a range per request to the thread, so that other requests do not wait long. */
+/** Maximum bytes of the journal that one request to the committer thread applies. Other requests can run in between. */
 const MAX_RANGE_BYTES = 2 * 1024 * 1024;
 const RETRY_MS = 1000;
 
 /**
- * Moves journal frames into the database. At low load they are moved soon, for a waiter at once. During a burst they
- * are postponed, because no response waits for the insertion.
+ * Moves journal frames into the database: at once if a caller waits for them, within POLL_MS at low load. During a
+ * burst they are postponed, because no response waits for them.
  */
 export class Checkpointer {
   readonly #deps: CheckpointerDeps;

@@ -4,8 +4,8 @@ import { layOut, type Packed } from '../committer/pack.ts';
 /** The text "svcj" as a number. */
 const MAGIC = 0x6a637673;
 /**
- * Size of the head: magic number, checksum of all that follows it, sequence, salt, length of the text, length of the
- * byte values.
+ * Size of the head, which contains a magic number, a checksum of all that follows, the sequence, the salt, and the
+ * lengths of the text and of the byte values.
  */
 export const HEAD_BYTES = 32;
 const SALT_AT = 16;

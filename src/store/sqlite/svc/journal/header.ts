@@ -27,7 +27,7 @@ export function newHeader(database: Buffer): JournalHeader {
   return { database, salt: randomBytes(SALT_BYTES) };
 }
 
-/** Returns all bytes that precede the frames. */
+/** Encodes the header with both copies and the padding before the first frame. */
 export function headerBytes({ database, salt }: JournalHeader): Buffer {
   const bytes = Buffer.alloc(FRAMES_AT);
   for (const at of COPIES_AT) {

@@ -11,7 +11,7 @@ import { FRAMES_AT, headerBytes, type JournalHeader, newHeader } from './header.
 export interface Segment {
   file: string;
   fd: number;
-  /** Inode of the open file. It reveals that another file has taken over the name. */
+  /** Inode of the open file. Another inode at the file's path means that the file was replaced. */
   inode: bigint;
   /** Offset of the next frame. */
   size: number;
