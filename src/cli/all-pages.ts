@@ -3,7 +3,6 @@ interface Page<Item> {
   nextCursor: string | null;
 }
 
-/** Fetches all pages of a list. */
 export async function allPages<Item>(
   fetchPage: (cursor: string | undefined) => Promise<Page<Item>>,
 ): Promise<Item[]> {
@@ -16,7 +15,7 @@ export async function allPages<Item>(
   }
 }
 
-/** Returns the query of one page, restricted to a namespace if one is given. */
+/** Returns the query parameters of one page of a list, restricted to a namespace if one is given. */
 export function pageQueryOf<Namespace>(namespaceId: Namespace | undefined, cursor: string | undefined) {
   return {
     limit: 500,

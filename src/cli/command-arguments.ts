@@ -36,7 +36,7 @@ export function kebab(key: string): string {
   return key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-/** Returns whether help shows the default. Switches default to off and lists to empty, which help need not show. */
+/** Returns true if help shows the default. Help omits the defaults of switches (off) and lists (empty). */
 function hasDefault(value: unknown): boolean {
   return value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
 }

@@ -1,8 +1,7 @@
-import type { Group } from './command-table/order.ts';
+import type { Group } from './command-table/help-order.ts';
 
 /** An argument of a command, derived from its schema for parsing, help, completion and `svc commands`. */
 export interface Argument {
-  /** Key of the argument in the schema. */
   key: string;
   /** Name on the command line without dashes, such as `max-processes`. */
   name: string;
@@ -25,14 +24,14 @@ export type DescribedArgument = Omit<Argument, 'key' | 'kind' | 'placeholder'>;
 
 export type Streams = 'always' | `with --${string}` | `without --${string}`;
 
-/** The description of a command as data for programs. */
+/** Description of a command for programs, in the output of `svc commands --json`. */
 export interface CommandDescription {
   name: string;
   summary: string;
   group: Group;
   example: string;
   usage: string;
-  /** Tells when `--json` prints one document per line instead of one envelope. */
+  /** When `--json` prints one JSON document per line instead of a single envelope. */
   streams: Streams | 'never';
   arguments: DescribedArgument[];
   flags: DescribedArgument[];

@@ -18,7 +18,7 @@ export class CancelledError extends PlatformError {
   }
 }
 
-/** Asks before an irreversible action. Throws InputNeededError without a terminal. */
+/** Prompts for confirmation before an irreversible action. Throws InputNeededError without a terminal. */
 export async function confirm(context: CommandContext, question: string): Promise<boolean> {
   if (context.globals.yes) return true;
   requireTerminal(context, question, 'Use --yes to confirm.');
@@ -32,7 +32,7 @@ export async function confirm(context: CommandContext, question: string): Promis
   );
 }
 
-/** Asks to type a word before a destructive action. Throws InputNeededError without a terminal. */
+/** Prompts the user to type a word before a destructive action. Throws InputNeededError without a terminal. */
 export async function confirmByTyping(
   context: CommandContext,
   question: string,
@@ -52,7 +52,10 @@ export interface Choice<Value extends string> {
   hint: string;
 }
 
-/** Asks for one of several choices. Throws CancelledError, or InputNeededError that names the flag to use instead. */
+/**
+ * Prompts for one of several choices. Throws CancelledError on Ctrl-C. Without a terminal, throws InputNeededError,
+ * which names the flag to use instead.
+ */
 export async function choose<Value extends string>(
   context: CommandContext,
   question: string,

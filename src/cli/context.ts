@@ -6,7 +6,6 @@ import type { CommandDescription } from './command-description.ts';
 import type { GlobalFlags } from './globals.ts';
 import type { Ui } from './ui.ts';
 
-/** The environment in which a command runs. */
 export interface CommandContext {
   cwd: string;
   env: Environment;
@@ -18,6 +17,6 @@ export interface CommandContext {
   folder(): DataFolder;
   /** Calls the gateway with the identity from flags, environment or this machine's credentials. */
   client: Client;
-  /** Describes all commands. Passed here because commands cannot import the table that lists them. */
+  /** Describes all commands. Commands use this function because importing the command table would create a cycle. */
   describeCommands(): Promise<CommandDescription[]>;
 }

@@ -5,7 +5,7 @@ import { isRecord } from '../kit/data/is-record.ts';
 import { userConfigFolder } from '../kit/files/user-folder.ts';
 import { writePrivateFile } from '../supervisor/data-folder.ts';
 
-/** The gateway that `svc login` selected, per project, or per user outside of projects. */
+/** Stores the gateway that `svc login` selected: one per project, and one for commands outside of projects. */
 export interface CurrentGateway {
   find(): string | undefined;
   save(url: string): void;
@@ -13,10 +13,10 @@ export interface CurrentGateway {
   remove(url: string): void;
 }
 
-/** Key for commands outside of projects. It cannot be the path of a folder. */
+/** Key of the gateway for commands outside of projects. No path of a project equals it. */
 const USER_KEY = '*';
 
-/** `projectDir`: folder of the config file; null outside of a project. */
+/** `projectDir` is the folder of the config file, or null outside of a project. */
 export function currentGateway(env: Environment, projectDir: string | null): CurrentGateway {
   const folder = join(userConfigFolder(env), 'svc');
   const file = join(folder, 'gateways.json');

@@ -6,8 +6,8 @@ import type { RecordShape } from './json-records.ts';
 import type { Style } from './style.ts';
 
 /**
- * A command as data plus a function. Required keys of `args` are positional, in order; others are flags (`instanceId` is
- * `--instance-id`) unless `positionals` lists them. `run` returns its result; only streams write output, with `ui.line`.
+ * Definition of a command. Required keys of `args` are positional, in order. Other keys are flags (`instanceId` is
+ * `--instance-id`) unless `positionals` lists them. Only streaming commands write output themselves.
  */
 export interface Command<Args extends z.ZodObject = z.ZodObject, Result = unknown> extends RecordShape {
   /** Full name of the command, such as `webhooks provision`. */
@@ -23,9 +23,9 @@ export interface Command<Args extends z.ZodObject = z.ZodObject, Result = unknow
   /** When the command streams its output (with `--json`, one document per line). The default is never. */
   readonly streams?: Streams;
   run(args: z.output<Args>, context: CommandContext): Promise<CommandResult<Result>>;
-  /** Resolves commands whose arguments are known only at run time. Undefined: this command. */
+  /** Returns the command to run instead, for arguments known only at run time. If undefined, this command runs. */
   expand?(argv: readonly string[], context: CommandContext): Promise<Expanded | undefined>;
-  /** Formats the result for people; default: a generic view. */
+  /** Formats the result for the terminal. Without this function, the CLI prints a generic view. */
   text?(result: Result, style: Style): string;
 }
 
@@ -34,7 +34,7 @@ export interface Expanded {
   argv: readonly string[];
 }
 
-// A command with its argument and result types erased; arguments are validated by its schema.
+/** A command whose argument and result types are erased. Its schema still validates the arguments. */
 export type AnyCommand = Omit<Command, 'short' | 'positionals'> & {
   readonly positionals?: readonly string[];
   readonly short?: Readonly<Record<string, string | undefined>>;

@@ -11,24 +11,27 @@ import { PlatformError } from '../kit/errors/errors.ts';
 export interface DefinitionFile {
   /** The parsed definition. It may be any JSON value: the service rejects definitions that are not objects. */
   definition: Record<string, unknown>;
-  /** Adds file positions to a rejection by the service; returns other errors unchanged. */
-  placed(error: unknown): unknown;
+  /** Adds line and column numbers to a validation error of the service. Returns other errors unchanged. */
+  withPositions(error: unknown): unknown;
 }
 
-/** Reads a definition. Throws VALIDATION_ERROR with all syntax errors; `name` is the path as typed. */
+/**
+ * Reads a workflow definition. Throws VALIDATION_ERROR with all syntax errors. `name` is the path as typed, for
+ * messages.
+ */
 export async function readDefinitionFile(file: string, name: string): Promise<DefinitionFile> {
   const { definition, faults, locate } = readDefinition(await readFile(file, 'utf8'));
   if (faults.length > 0) throw refusal(name, faults);
   return {
     definition: definition as Record<string, unknown>,
-    placed: (error) => placed(error, name, locate),
+    withPositions: (error) => withPositions(error, name, locate),
   };
 }
 
-function placed(error: unknown, name: string, locate: DefinitionText['locate']): unknown {
+function withPositions(error: unknown, name: string, locate: DefinitionText['locate']): unknown {
   if (!(error instanceof PlatformError) || error.code !== 'VALIDATION_ERROR') return error;
   const issues = error.details.issues as ReportedIssue[] | undefined;
-  // Errors in the input have paths unrelated to the definition.
+  // Errors in the input of a run have paths that do not refer to the definition.
   if (!issues || !error.message.startsWith('The workflow definition')) return error;
   return refusal(name, inOrder(issues.map(locate)));
 }
@@ -42,9 +45,9 @@ function refusal(name: string, faults: readonly TextFault[]): PlatformError {
   );
 }
 
-/** Formats a problem as `ship.yaml:9:15 jobs.build.steps[0].uses: nothing runs "htp"`, with the line below. */
+/** Formats a problem as `ship.yaml:9:15 jobs.build.steps[0].uses: nothing runs "htp"`, with the source line below. */
 export function faultText(source: string, { path, message, line, column, text }: TextFault): string {
-  const place = line === undefined ? source : `${source}:${line}:${column}`;
-  const headline = `${place}${path === '' ? '' : ` ${path}`}: ${message}`;
+  const position = line === undefined ? source : `${source}:${line}:${column}`;
+  const headline = `${position}${path === '' ? '' : ` ${path}`}: ${message}`;
   return text ? `${headline}\n    | ${text}` : headline;
 }

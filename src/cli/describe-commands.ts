@@ -1,10 +1,10 @@
 import { argumentsOf } from './command-arguments.ts';
 import type { Argument, CommandDescription, DescribedArgument } from './command-description.ts';
 import { usageOf } from './command-help.ts';
-import type { CommandEntry } from './command-table/entry.ts';
+import type { CommandEntry } from './command-table/command-entry.ts';
 import { GLOBAL_FLAGS } from './globals.ts';
 
-/** Describes all commands that are not hidden. Loads them, which is slow. */
+/** Describes all commands that are not hidden. Loads every command module, which is slow. */
 export async function describeCommands(entries: readonly CommandEntry[]): Promise<CommandDescription[]> {
   const shown = entries.filter(({ hidden }) => !hidden);
   return Promise.all(
@@ -26,7 +26,6 @@ export async function describeCommands(entries: readonly CommandEntry[]): Promis
   );
 }
 
-/** Describes the global flags. */
 export function describeGlobals(): DescribedArgument[] {
   return GLOBAL_FLAGS.map(({ name, value, summary }) => ({
     name,

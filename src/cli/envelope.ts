@@ -1,7 +1,7 @@
 import type { CommandResult, Envelope } from '../contracts/index.ts';
 import { toPlatformError } from '../kit/errors/errors.ts';
 
-// The JSON document that `--json` prints. @spec Errors: Shapes
+/** Returns the JSON document that `--json` prints after a success. @spec Errors: Shapes */
 
 export function successEnvelope({ result, meta }: CommandResult): Envelope {
   return { ok: true, ...(result === undefined ? {} : { result }), ...(meta ? { meta } : {}) };
@@ -12,7 +12,7 @@ export function failureEnvelope(thrown: unknown): Envelope {
   return { ok: false, error: { code, message, details }, result: null, meta: {} };
 }
 
-/** Returns the envelope of a failure that a plugin's command or an exit code reports as a result. */
+/** Returns the envelope of a command that reported a failure in its result instead of throwing an error. */
 export function declaredFailure({ exitCode, error, result, meta }: CommandResult): Envelope {
   const {
     code = 'EXECUTION_ERROR',

@@ -15,28 +15,28 @@ export interface FollowOptions {
   path: string;
   /** Query parameters. Undefined values are omitted. */
   query?: Record<string, unknown>;
-  /** Id of the last received event. If it is undefined, the endpoint's default applies. */
+  /** Id of the last event that was already received. If undefined, the stream starts where the endpoint decides. */
   after?: string | undefined;
   signal?: AbortSignal;
-  /** Handles events in order; returns `stop` after the last one. */
+  /** Handles one event; events arrive in order. Returning `stop` ends the stream. */
   take(event: StreamEvent): TakeResult | Promise<TakeResult>;
-  /** Called once for each lost connection. */
+  /** Called once when the connection is lost, not for each failed attempt to reconnect. */
   lost?(reason: string): void;
-  /** Called when the stream resumes. */
+  /** Called when events arrive again after a lost connection. */
   back?(): void;
 }
 
 // biome-ignore lint/suspicious/noConfusingVoidType: most handlers return nothing
 type TakeResult = void | 'stop';
 
-/** Maximum time without data. The server sends at least a heartbeat every 10 s; connections may die in system sleep. */
+/** Maximum time without data. The server sends a heartbeat every 10 s, so a longer silence means a dead connection. */
 const MAX_SILENCE_MS = 25_000;
 const FIRST_RETRY_MS = 500;
 const MAX_RETRY_MS = 10_000;
 
 /**
- * Delivers events until `signal` aborts or `take` returns `stop`, reconnecting after the last handled event. Resolves with
- * its id. Throws only if the first connection fails.
+ * Delivers events until `signal` aborts or `take` returns `stop`. Reconnects after a failure, but throws if the first
+ * connection fails. Resolves with the id of the last handled event.
  */
 export async function followEvents(
   context: CommandContext,

@@ -7,13 +7,15 @@ const MAX_EARLIER = 1000;
 export interface StoredStream {
   path: string;
   query: Record<string, unknown>;
-  /** Number of earlier records to print. */
+  /** Number of stored records to print first. */
   count: number;
   /** Receives each record as JSON. */
   take(line: string): void;
 }
 
-/** Delivers the latest `count` records, then each new one, until the process ends. Throws like `followEvents`. */
+/**
+ * Delivers the latest `count` stored records, then each new one, until the process ends. Throws like `followEvents`.
+ */
 export async function followStored(
   context: CommandContext,
   { path, query, count, take }: StoredStream,
@@ -22,7 +24,7 @@ export async function followStored(
   await followEvents(context, {
     path,
     query: { follow: '1', limit: Math.min(count, MAX_EARLIER), ...query },
-    // The first event and heartbeats have no data.
+    // The first event and the heartbeats carry no record.
     take({ data }) {
       if (data !== '') take(data);
     },

@@ -14,7 +14,7 @@ import { isProject, notRunning, startHint } from './not-running.ts';
 import { type SavedLogin, savedLogins } from './saved-logins.ts';
 import { isLoopback, selectedGateway } from './selected-gateway.ts';
 
-/** Time before expiry at which cached tokens are renewed. */
+/** Cached tokens are renewed this long before they expire. */
 const RENEW_EARLY_MS = minutes(1);
 
 interface CachedToken {
@@ -25,7 +25,7 @@ interface CachedToken {
   expiresAt: number;
 }
 
-/** Creates a client that logs in automatically, and once more if its cached token is rejected. */
+/** Creates a client that logs in when needed, and logs in again once if the gateway rejects its cached token. */
 export async function createGatewayClient(context: CommandContext): Promise<Client> {
   const { globals } = context;
   const url = await gatewayUrl(context);
@@ -49,7 +49,7 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
       try {
         return await client.call(endpoint, input, options);
       } catch (error) {
-        // For server errors the log has more details; for rejections the message suffices.
+        // Only server errors get a request id: the log explains them, while the message of a rejection suffices.
         const isServerError =
           error instanceof PlatformError && (error.status === 500 || error.code === 'STORE_ERROR');
         if (requestId !== null && isServerError) error.details.requestId ??= requestId;
@@ -67,7 +67,7 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
       try {
         return await withToken(cached ?? (await freshToken())).call(endpoint, input, options);
       } catch (error) {
-        // The platform may have new keys. A new token needs no retry.
+        // New keys of the platform invalidate cached tokens. A rejected new token would be rejected again.
         if (!cached || !(error instanceof PlatformError && error.code === 'UNAUTHORIZED'))
           throw withStartHint(error, context);
         return withToken(await freshToken()).call(endpoint, input, options);
@@ -76,7 +76,10 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
   };
 }
 
-/** Opens a stream with the same login as `createGatewayClient`. Throws the gateway's error or UPSTREAM_UNAVAILABLE. */
+/**
+ * Opens a stream with the same login as `createGatewayClient`. Throws the error of the gateway, or
+ * UPSTREAM_UNAVAILABLE.
+ */
 export async function openGatewayStream(
   context: CommandContext,
   path: string,
@@ -96,7 +99,10 @@ export async function openGatewayStream(
   }
 }
 
-/** Token from `--token` or SVC_TOKEN, or of the login to the selected gateway. Undefined: use the operator's credentials. */
+/**
+ * Returns the token from `--token` or SVC_TOKEN, or else of the login to the selected gateway. If undefined, the
+ * command uses the operator's credentials.
+ */
 async function givenToken(context: CommandContext, url: string): Promise<string | undefined> {
   const { globals } = context;
   const { env } = context.platform();
@@ -107,7 +113,7 @@ async function givenToken(context: CommandContext, url: string): Promise<string 
   return login && (await currentToken(context, url, login));
 }
 
-/** Returns the URL from `--url`, SVC_GATEWAY_URL or the running platform, or else the configured address. */
+/** Returns the URL from `--url`, SVC_GATEWAY_URL or `svc login`, or else the URL of the local platform. */
 async function gatewayUrl(context: CommandContext): Promise<string> {
   const { platform, folder } = context;
   const given = selectedGateway(context);
@@ -115,7 +121,7 @@ async function gatewayUrl(context: CommandContext): Promise<string> {
   const { config } = platform();
   const running = runningUrl(folder(), 'gateway');
   if (running) return running;
-  // The port is chosen at each start, so there is no address to try.
+  // With port 0, each start chooses another port, so a stopped platform has no address.
   if (config.gateway.port === 0)
     throw notRunning(
       context,
@@ -126,7 +132,7 @@ async function gatewayUrl(context: CommandContext): Promise<string> {
   return `http://127.0.0.1:${config.gateway.port}`;
 }
 
-/** Adds a hint to start the platform if nothing is running and no gateway was selected. */
+/** Replaces the error of an unreachable local platform with an error that tells how to start the platform. */
 function withStartHint(error: unknown, context: CommandContext): unknown {
   const isUnreachable = error instanceof PlatformError && error.code === 'UPSTREAM_UNAVAILABLE';
   return isUnreachable && !selectedGateway(context) && !findSupervisor(context.folder())
@@ -134,7 +140,7 @@ function withStartHint(error: unknown, context: CommandContext): unknown {
     : error;
 }
 
-/** Gets an access token for this machine's operator and caches it. Throws UNAUTHORIZED without credentials. */
+/** Exchanges the operator's credentials for an access token and caches it. Throws UNAUTHORIZED without credentials. */
 export async function operatorToken(context: CommandContext, url: string): Promise<string> {
   const operator = requireCredentials(context, url);
   const { clientId, clientSecret } = operator;
@@ -150,7 +156,9 @@ export async function operatorToken(context: CommandContext, url: string): Promi
   return reply.accessToken;
 }
 
-/** Access token of a login, renewed before it expires. Throws UNAUTHORIZED when the login has expired. */
+/**
+ * Returns the access token of a login and renews it before it expires. Throws UNAUTHORIZED if the login has expired.
+ */
 async function currentToken(context: CommandContext, url: string, login: SavedLogin): Promise<string> {
   if (login.expiresAt - RENEW_EARLY_MS > context.clock.now()) return login.accessToken;
   const gateway = createClient({ url, peer: 'gateway', send: lightFetch });
@@ -171,7 +179,7 @@ function cachedToken(context: CommandContext, url: string): string | null {
   }
 }
 
-/** Returns the operator's credentials. They are sent only to this machine's gateway, whatever `--url` says. */
+/** Returns the operator's credentials. Throws UNAUTHORIZED for a remote gateway, which must never receive them. */
 function requireCredentials(context: CommandContext, url: string): OperatorCredentials {
   if (!isOwn(context, url)) {
     throw new PlatformError('UNAUTHORIZED', `You are not logged in to ${url}.`, {
@@ -191,7 +199,7 @@ function requireCredentials(context: CommandContext, url: string): OperatorCrede
   });
 }
 
-/** Whether the URL is on this machine, at the configured host, or the configured public URL. */
+/** Returns true if the URL points to this machine, to the configured host or to the configured public URL. */
 function isOwn({ platform }: CommandContext, url: string): boolean {
   const { host, publicUrl } = platform().config.gateway;
   const { hostname, origin } = new URL(url);

@@ -1,9 +1,9 @@
-/** Flags of every command, before or after its name. */
+/** Flags that every command accepts, before or after its name. */
 export interface GlobalFlags {
   json: boolean;
   quiet: boolean;
   debug: boolean;
-  /** Whether prompts are allowed. `--no-input` disables them. */
+  /** False after `--no-input`, which disables prompts. */
   input: boolean;
   yes: boolean;
   namespace?: string;
@@ -15,7 +15,7 @@ export interface GlobalFlags {
 
 export interface GlobalFlag {
   name: string;
-  /** Placeholder of the value. It is absent for switches. */
+  /** Placeholder of the flag's value in help. It is absent for switches. */
   value?: string;
   summary: string;
 }
@@ -37,13 +37,15 @@ export const GLOBAL_FLAGS: readonly GlobalFlag[] = [
   { name: 'debug', summary: 'print stack traces' },
 ];
 
-/** The words that name the command, and all other arguments. */
+/** The words that name the command, and the remaining arguments. */
 export interface SplitArgs {
   words: string[];
   rest: string[];
 }
 
-/** Separates the words of the command from other arguments; `count` returns the number of words it may have. */
+/**
+ * Separates the words of a command from its arguments. `count` returns the maximum number of words for a first word.
+ */
 export function splitWords(argv: readonly string[], count: (first: string) => number): SplitArgs {
   const words: string[] = [];
   const rest: string[] = [];
@@ -62,7 +64,7 @@ export function splitWords(argv: readonly string[], count: (first: string) => nu
   return { words, rest };
 }
 
-/** Whether a global flag takes the next argument as its value. */
+/** Returns true if the next argument is the value of this global flag. */
 function takesValue(token: string): boolean {
   return GLOBAL_FLAGS.some(({ name, value }) => value !== undefined && token === `--${name}`);
 }

@@ -1,7 +1,7 @@
 import { version } from '../kit/files/paths.ts';
+import type { CommandEntry } from './command-table/command-entry.ts';
+import { described } from './command-table/command-entry-text.ts';
 import { COMMANDS, verbsOf } from './command-table/command-table.ts';
-import { described } from './command-table/described.ts';
-import type { CommandEntry } from './command-table/entry.ts';
 import { NOUNS } from './command-table/nouns.ts';
 import { GLOBAL_FLAGS } from './globals.ts';
 import { definitions } from './wrap.ts';
@@ -45,7 +45,7 @@ export function nounHelp(noun: string, width: number): string {
   ].join('\n');
 }
 
-/** Returns one line per single-word command and per noun, in the order of the table. */
+/** Returns one row per single-word command and per noun, in the order of the command table. */
 function groupRows(entries: readonly CommandEntry[]): Array<[string, string]> {
   const firsts = [...new Set(entries.map(({ name }) => name.split(' ')[0]!))];
   return firsts.map((first) => {

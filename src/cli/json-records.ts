@@ -1,14 +1,14 @@
 import { isRecord } from '../kit/data/is-record.ts';
 
-/** How records are completed for programs. */
+/** How `--json` completes the records of a command. */
 export interface RecordShape {
-  /** Name of the field that identifies records. `--json` also prints its value as `id`. */
+  /** Name of the field that identifies a record, such as `webhookId`. `--json` prints its value as `id` too. */
   readonly idField?: string;
-  /** Set if the result is an external document, which `--json` prints unchanged. */
+  /** True if the result is an external document, which `--json` prints unchanged. */
   readonly verbatim?: true;
 }
 
-/** Fields with data of users, plugins and senders, printed unchanged. */
+/** Fields with data of users, plugins or senders. `--json` prints their values unchanged. */
 const USER_DATA_FIELDS = new Set([
   'body',
   'claims',
@@ -29,8 +29,8 @@ const USER_DATA_FIELDS = new Set([
 ]);
 
 /**
- * Completes records for `--json`: adds `id` beside the command's id field, and `<field>Iso` beside each time. Existing fields
- * are kept. @spec docs/cli.md "Output"
+ * Completes records for `--json`: adds `id` next to the id field of the command, and `<field>Iso` next to each time.
+ * Existing fields are kept. @spec docs/cli.md "Output"
  */
 export function completeRecords(data: unknown, { idField, verbatim }: RecordShape): unknown {
   if (verbatim) return data;

@@ -3,8 +3,8 @@ import type { Send } from '../http/client.ts';
 import { nodeHttp } from '../supervisor/node-http.ts';
 
 /**
- * Sends a request with `node:http`, which is loaded anyway: Node's fetch would take a quarter of a command's run time.
- * Redirects are not followed, because they could leak the token.
+ * Sends a request with `node:http`, because loading Node's fetch takes a quarter of a command's run time. Redirects are
+ * not followed, because they could leak the token.
  */
 export const lightFetch: Send = (target, { method, headers, body, signal }) =>
   new Promise((resolve, reject) => {

@@ -25,7 +25,10 @@ export interface ListPage<Item> {
   nextCursor: string | null;
 }
 
-/** Returns a page of a complete list. The cursor is the id of the last item before the page. Throws UsageError. */
+/**
+ * Returns one page of a complete list. The cursor is the id of the last item on the previous page. Throws UsageError if
+ * the list does not contain that id.
+ */
 export function pageOf<Item>(
   all: readonly Item[],
   { limit = all.length, cursor }: PageFlags,
@@ -42,7 +45,7 @@ export function pageOf<Item>(
   return { items, nextCursor: isMore ? idOf(last) : null };
 }
 
-/** Returns the line that is printed below every page except the last one. */
+/** Returns the line with the next cursor, which is printed below every page except the last one. */
 export function moreLine(nextCursor: string | null, style: Style): string {
   return nextCursor === null ? '' : `\n${style.dim(`more: --cursor ${nextCursor}`)}`;
 }

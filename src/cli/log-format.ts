@@ -3,7 +3,7 @@ import { escapeAllControls } from '../kit/security/escape-controls.ts';
 import { LOG_LEVELS, type LogLevel } from '../kit/telemetry/logger.ts';
 import type { Style } from './style.ts';
 
-/** Fields shown elsewhere in the line, or not useful to people. */
+/** Fields that the formatted line shows in another way, or that are of no use to readers. */
 const OMITTED_FIELDS = new Set([
   'level',
   'time',
@@ -18,23 +18,23 @@ const OMITTED_FIELDS = new Set([
   'error',
 ]);
 
-/** Fields already part of the message of an access log line. */
+/** Fields of an access log record that its message already contains. */
 const REQUEST_FIELDS = new Set(['method', 'route', 'status']);
 const NO_FIELDS = new Set<string>();
 
 /**
- * Returns a formatter of log records: `[12:03:04.123] INFO (gateway): message  key=value`. Lines that are not records are only
- * escaped. All texts are escaped because plugins write logs, and pino-pretty keeps line ends and control characters.
+ * Returns a formatter of log records: `[12:03:04.123] INFO (gateway): message  key=value`. All texts are escaped,
+ * because plugins write logs and pino-pretty keeps control characters.
  */
 export async function loadRecordFormat(style: Style): Promise<(line: string) => string> {
   const { prettyFactory } = await import('pino-pretty');
   const pretty = prettyFactory({
     colorize: style.level > 0,
-    // The default has a background colour, which `escapeControls` removes.
+    // The default colour of `fatal` includes a background colour, which `escapeControls` would remove.
     customColors: 'fatal:red',
     useOnlyCustomProps: false,
     messageKey: 'message',
-    // With a template string the fields would lose their colours.
+    // A template string instead of a function would remove the colours of the fields.
     messageFormat: ({ message }) => String(message),
     translateTime: 'SYS:HH:MM:ss.l',
     hideObject: true,
@@ -51,7 +51,7 @@ export async function loadRecordFormat(style: Style): Promise<(line: string) => 
       time: typeof time === 'number' && Number.isFinite(new Date(time).getTime()) ? time : 0,
       name: escapeAllControls(String(serviceId ?? '')),
       message: escapeAllControls(String(message ?? '')) + style.dim(fieldsOf(record, plain)),
-      // pino-pretty prints the stack of records of type `Error` below the line.
+      // pino-pretty prints a stack below the line only for records of type `Error`.
       ...(stack === undefined ? {} : { type: 'Error', stack }),
     });
     return shown.trimEnd();

@@ -4,19 +4,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const CHUNK_BYTES = 64 * 1024;
 const POLL_MS = 150;
 
-/** Position up to which a log file was read. `inode` detects rotation. */
+/** Position up to which a log file was read. The inode changes when the file is rotated. */
 export interface LogPosition {
   file: string;
   inode: number;
   offset: number;
 }
 
-/** Returns the last `count` records of all files, ordered by time, and the positions to continue from. */
+/** Returns the last `count` records of all files, ordered by time, and the positions where `followLogs` continues. */
 export function lastRecords(files: string[], count: number): { records: string[]; ends: LogPosition[] } {
   const ends: LogPosition[] = [];
   const records: string[] = [];
   for (const file of files) {
-    // After a rotation, the latest lines may still be in the previous file.
+    // After a rotation, some of the last lines may be in the previous file.
     const current = tailOf(file, count);
     ends.push(current.end);
     const missing = count - current.lines.length;
@@ -28,7 +28,10 @@ export function lastRecords(files: string[], count: number): { records: string[]
   return { records: count === 0 ? [] : timed.slice(-count).map(({ record }) => record), ends };
 }
 
-/** Delivers new records forever. Polls, because file watching misses appends on network and container file systems. */
+/**
+ * Delivers new records until the process ends. Polls the files, because network and container file systems do not
+ * report appends reliably.
+ */
 export async function followLogs(from: LogPosition[], take: (record: string) => void): Promise<never> {
   const positions = from.map((position) => ({ ...position, rest: '' }));
   for (;;) {
@@ -41,7 +44,7 @@ function readNew(position: LogPosition & { rest: string }, take: (record: string
   const found = statSync(position.file, { throwIfNoEntry: false });
   if (!found) return;
   if (found.ino !== position.inode) {
-    // Lines written between the last read and the rotation are at the end of the rotated file.
+    // Lines that were written between the last read and the rotation are at the end of the rotated file.
     const moved = `${position.file}.1`;
     if (statSync(moved, { throwIfNoEntry: false })?.ino === position.inode)
       readFrom({ ...position, file: moved }, position, take);
@@ -70,7 +73,7 @@ function readFrom(
   }
 }
 
-/** Reads the last lines of a file, starting from its end. */
+/** Reads the last lines of a file from its end, without reading the whole file. */
 function tailOf(file: string, count: number): { lines: string[]; end: LogPosition } {
   let fd: number;
   try {

@@ -6,10 +6,10 @@ import { escapeControls } from '../kit/security/escape-controls.ts';
 import { COMMANDS, findCommand, isNoun, nounOf, verbsOf } from './command-table/command-table.ts';
 import { splitWords } from './globals.ts';
 
-/** Entry point of `svc`. Loads only what help and version need; commands load the rest. */
+/** Entry point of `svc`. Help and version load few modules; commands load the others. */
 
 process.stdout.on('error', onOutputError);
-// A closed stderr is ignored: `svc up -d 2>&1 | head -1` still starts the platform.
+// A closed stderr must not end the command: `svc up -d 2>&1 | head -1` still starts the platform.
 process.stderr.on('error', () => {});
 await end(await main(process.argv.slice(2)));
 
@@ -34,10 +34,7 @@ async function main(argv: string[]): Promise<number> {
   return reportUsage(describeUnknown(words, COMMANDS, verbsOf(noun)), rest);
 }
 
-/**
- * Caches compiled code, which takes a third less time to load. Node works without the cache if the folder cannot be
- * used.
- */
+/** Enables Node's compile cache, which saves a third of the load time. Node ignores an unusable cache folder. */
 function keepCompiledCode(): void {
   if (process.env.HOME) enableCompileCache(join(userCacheFolder(process.env), 'svc', 'compiled'));
 }
@@ -59,13 +56,15 @@ function printVersion(rest: string[]): number {
   return 0;
 }
 
-/** Exits once stdout is flushed; open connections would delay it for seconds. */
+/** Exits once stdout is flushed. Without the explicit exit, open connections would delay the end by seconds. */
 async function end(code: number): Promise<never> {
   await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
   process.exit(code);
 }
 
-/** On EPIPE (`svc logs | head`) the work is done; on other errors, such as a full disk, the output is incomplete. */
+/**
+ * EPIPE means that the reader needs no more output (`svc logs | head`). Any other error leaves the output incomplete.
+ */
 function onOutputError(error: NodeJS.ErrnoException): never {
   if (error.code === 'EPIPE') process.exit(0);
   process.stderr.write(`${escapeControls(`error Cannot write the output: ${error.message}.`)}\n`);

@@ -14,7 +14,7 @@ import { shellWord } from './shell-word.ts';
 import { pairs, type Style, table } from './style.ts';
 import { lineWidth, wrap } from './wrap.ts';
 
-/** Renders a result for stdout; null for a command that has streamed its output. */
+/** Renders a result for stdout. Returns null if nothing is left to print, as after a stream. */
 export function renderResult(
   command: AnyCommand,
   outcome: CommandResult,
@@ -28,20 +28,20 @@ export function renderResult(
     return jsonText(failed ? declaredFailure(completed) : successEnvelope(completed));
   }
   if (outcome.result === undefined) return null;
-  // Results of failed commands are printed only if the command formats them (`svc doctor`).
+  // Without a formatter of its own, a failed command prints only its error.
   if (outcome.error && !command.text) return null;
   const result = escapeControlsIn(outcome.result);
   const text = command.text ? command.text(result, style) : renderValue(result, style);
-  // Single lines are wrapped; multi-line text keeps its layout.
+  // Only single lines are wrapped, because multi-line text has its own layout.
   return escapeControls(text.includes('\n') ? text : wrap(text, lineWidth(process.stdout)).join('\n'));
 }
 
-/** Renders help, which may contain untrusted text of a plugin's command. */
+/** Renders help. The help of a plugin's command may contain untrusted text. */
 export function renderHelp(help: string, json: boolean): string {
   return json ? jsonText({ ok: true, result: { help } }) : escapeControlsIn(help);
 }
 
-/** Renders a failure declared by a command result as readable text. */
+/** Renders the failure of a command that reported it in its result instead of throwing an error. */
 export function renderDeclaredFailure(outcome: CommandResult, style: Style, width: number): string {
   const { message, code = 'EXECUTION_ERROR' } = outcome.error ?? {};
   return escapeControls(
@@ -55,11 +55,11 @@ export function renderDeclaredFailure(outcome: CommandResult, style: Style, widt
 export interface ErrorView {
   style: Style;
   debug: boolean;
-  /** Width of the terminal. It is infinite for pipes, so that lines are not wrapped. */
+  /** Width of the terminal. It is infinite for pipes, whose lines are not wrapped. */
   width: number;
 }
 
-/** Renders an error: what happened, details, and what to do. */
+/** Renders an error: its message, details, and a hint how to solve the problem. */
 export function renderError(thrown: unknown, { style, debug, width }: ErrorView): string {
   const error = thrown instanceof PlatformError ? thrown : unexpected(thrown);
   const message = escapeControlsIn(error.message);
@@ -91,7 +91,7 @@ interface ErrorTexts {
   lastLines: string[];
 }
 
-/** Extracts printable details. A remote gateway may send anything. */
+/** Extracts the printable details. Their types are checked, because a remote gateway may send anything. */
 function textsIn({ hint, lastLines, at, requestId }: Record<string, unknown>): ErrorTexts {
   const isText = (value: unknown): value is string => typeof value === 'string';
   const line = (value: unknown) => (isText(value) ? escapeToSingleLines(value) : undefined);
@@ -106,8 +106,8 @@ function textsIn({ hint, lastLines, at, requestId }: Record<string, unknown>): E
 const MARGIN = 6;
 
 /**
- * Wraps text after a head. Lines other than list items are indented by the width of the head, so that untrusted text
- * cannot imitate the `hint` and `error` lines of the CLI.
+ * Wraps text after a head such as `error`. Lines other than list items are indented by the width of the head, so that
+ * untrusted text cannot imitate the `hint` and `error` lines of the CLI.
  */
 function indented(head: string, text: string, width: number): string {
   const margin = ' '.repeat(MARGIN);
@@ -118,7 +118,7 @@ function indented(head: string, text: string, width: number): string {
   return head + text.split('\n').map(fitting).join('\n');
 }
 
-/** Converts an unexpected error. Its text is shown, because the CLI runs on the operator's machine. */
+/** Converts an unexpected error. Unlike in a service, its message is shown: the CLI runs on the user's own machine. */
 function unexpected(thrown: unknown): PlatformError {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   return new PlatformError('INTERNAL_ERROR', message, {

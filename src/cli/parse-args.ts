@@ -8,7 +8,7 @@ import { GLOBAL_FLAGS, type GlobalFlags } from './globals.ts';
 import { problemText } from './problem-text.ts';
 import { helpWidth } from './wrap.ts';
 
-/** Thrown for invalid usage. The exit code is 2. */
+/** Thrown for invalid arguments. The exit code is 2. */
 export class UsageError extends PlatformError {
   constructor(message: string, details: Record<string, unknown> = {}) {
     super('VALIDATION_ERROR', message, { details });
@@ -24,7 +24,7 @@ export interface ParsedArgs {
 /** The parsed arguments, or the help text if help was requested. */
 export type ParseOutcome = ParsedArgs | { help: string };
 
-/** Parses arguments with the command's schema. Throws UsageError that names the invalid argument. */
+/** Parses and validates the arguments of a command. Throws UsageError with the name of each invalid argument. */
 export function parseArgs(command: AnyCommand, argv: readonly string[]): ParseOutcome {
   const { parser, keys, positionals } = createParser(command);
   parser.configureOutput({ writeOut: () => {}, writeErr: () => {} });
@@ -45,7 +45,7 @@ export function parseArgs(command: AnyCommand, argv: readonly string[]): ParseOu
   return { args: validate(command, own, new Set(positionals)), globals: globalsOf(parser.opts()) };
 }
 
-/** Parses only the global flags; for errors before a command is known. */
+/** Parses only the global flags, so that errors are printed correctly before the command is known. */
 export function parseGlobals(argv: readonly string[]): GlobalFlags {
   const parser = new Commander().allowUnknownOption().allowExcessArguments().helpOption(false).exitOverride();
   addGlobals(parser);
@@ -99,7 +99,7 @@ function validate(
   throw new UsageError(message, { problems, hint: `Run svc ${command.name} --help for usage.` });
 }
 
-/** Formats a problem: `--text is missing`, `--limit: must be a number`. */
+/** Formats a problem with an argument, such as `--text is missing.` or `--limit: must be a number`. */
 export function argumentProblem({ path, message }: { path: string; message: string }): string {
   return message.startsWith('is missing') ? `${path} ${message}.` : `${path}: ${message}`;
 }
@@ -123,7 +123,7 @@ function globalsOf(opts: Record<string, unknown>): GlobalFlags {
 const byName = (names: string[], values: unknown[]) =>
   Object.fromEntries(names.map((name, index) => [name, values[index]]));
 
-/** Returns a message about a missing argument. */
+/** Describes a missing argument, or returns undefined for any other error. */
 function missingArgument(command: AnyCommand, { code, message }: CommanderError): string | undefined {
   if (code !== 'commander.missingArgument') return undefined;
   const name = /'(.*)'/.exec(message)?.[1];

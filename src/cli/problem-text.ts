@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import * as kit from '../kit/data/schema-problems.ts';
 
-/** Describes the fault of an argument and its valid values. */
+/** Describes why the value of an argument is invalid. */
 export function problemText(issue: z.core.$ZodIssue): string {
-  // All arguments are strings, so "not a string" would be misleading.
+  // Every argument arrives as a string, so the default text "not a string" would be misleading.
   if (issue.code === 'invalid_type' && issue.input !== undefined)
     return `must be ${kit.withArticle(issue.expected)}`;
   return kit.problemText(issue, issue.input);

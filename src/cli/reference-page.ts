@@ -1,8 +1,8 @@
 import { argumentsOf } from './command-arguments.ts';
 import type { Argument } from './command-description.ts';
 import { explain, flagForm } from './command-help.ts';
+import type { CommandEntry } from './command-table/command-entry.ts';
 import { COMMANDS } from './command-table/command-table.ts';
-import type { CommandEntry } from './command-table/entry.ts';
 import type { AnyCommand } from './define-command.ts';
 import { GLOBAL_FLAGS } from './globals.ts';
 
@@ -90,12 +90,14 @@ function commandSection({ name, summary, example }: CommandEntry, command: AnyCo
   ].join('\n');
 }
 
-/** Whether the name says all, such as that of `<plugin>`: "plugin id". */
+/** Returns true if the description only repeats the name, such as "plugin id" for `<plugin>`. The page omits it. */
 function isPlain({ kind, required, description }: Argument): boolean {
   return kind === 'argument' && required && /^[a-z]+( [a-z]+)?$/.test(description);
 }
 
-/** Whether the command needs quotes or standard input. `--help` shows such examples too. */
+/**
+ * Returns true if the example needs quotes or standard input. The page shows only such examples; `--help` shows all.
+ */
 function needsQuotes(example: string): boolean {
   return /['"]| < /.test(example);
 }
@@ -105,7 +107,9 @@ function streams({ streams: when }: AnyCommand): string {
   return when === 'always' ? ' Streams.' : ` Streams ${when}.`;
 }
 
-/** Returns the argument descriptions shared by several commands: for each argument, the most frequent one. */
+/**
+ * Returns the lines of arguments that several commands share. If descriptions differ, the most frequent line is shared.
+ */
 function sharedLines(commands: readonly AnyCommand[]): Set<string> {
   const described = commands.flatMap(argumentsOf).filter((argument) => !isPlain(argument));
   const byName = Map.groupBy(described, ({ kind, name }) => `${kind} ${name}`);
@@ -147,5 +151,5 @@ function formOf(argument: Argument): string {
 }
 
 const code = (form: string): string => `\`${form}\``;
-/** Escapes angle brackets, which Markdown takes for HTML. */
+/** Escapes angle brackets, which Markdown would render as HTML. */
 const text = (words: string): string => words.replaceAll('<', '&lt;');

@@ -15,7 +15,7 @@ import { createStyle } from './style.ts';
 import { createUi, type OutputStream } from './ui.ts';
 import { lineWidth } from './wrap.ts';
 
-/** The part of `process` that commands use, besides stdin. */
+/** The members of `process` that the CLI uses, except stdin. */
 export interface Terminal {
   cwd(): string;
   env: Environment;
@@ -23,7 +23,7 @@ export interface Terminal {
   stderr: OutputStream;
 }
 
-/** Parses, runs and prints a command; resolves with the exit code. */
+/** Parses the arguments, runs the command and prints its result. Resolves with the exit code. */
 export async function runCommand(
   command: AnyCommand,
   argv: readonly string[],
@@ -62,7 +62,7 @@ function contextFor(terminal: Terminal, globals: GlobalFlags, shape: RecordShape
   });
 }
 
-/** Reports an unknown command. */
+/** Prints the error of an unknown command. Returns the exit code. */
 export function reportUsage(error: unknown, argv: readonly string[]): number {
   return reportFailure(process, error, parseGlobals(argv));
 }

@@ -4,12 +4,12 @@ import type { Environment } from '../kit/config/config.ts';
 import { userConfigFolder } from '../kit/files/user-folder.ts';
 import { writePrivateFile } from '../supervisor/data-folder.ts';
 
-/** A login to one gateway. It contains tokens but not the client secret. */
+/** A login to a gateway. The client secret is not stored. */
 export interface SavedLogin {
   clientId: string;
   accessToken: string;
   refreshToken: string;
-  /** Expiry of the access token in epoch milliseconds. */
+  /** Expiry of the access token, in epoch milliseconds. */
   expiresAt: number;
 }
 
@@ -20,7 +20,7 @@ export interface SavedLogins {
   remove(url: string): boolean;
 }
 
-/** Logins to remote gateways by URL, stored in the user's config folder (0600). */
+/** Stores logins to remote gateways in the user's config folder, with access for the user only (0600). */
 export function savedLogins(env: Environment): SavedLogins {
   const folder = join(userConfigFolder(env), 'svc');
   const file = join(folder, 'logins.json');

@@ -1,5 +1,5 @@
 import { config } from 'zod';
 
-// A command parses only once or twice, so compiled parsers cost more than they save. zod reads this setting when a schema is
-// created, so this module must be imported first.
+// Compiling a schema costs more than it saves, because a command parses only once or twice. zod reads this setting when
+// a schema is created, so this module must be imported before any schema.
 config({ jitless: true });

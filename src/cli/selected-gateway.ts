@@ -5,14 +5,14 @@ import { UsageError } from './parse-args.ts';
 type Named = Pick<CommandContext, 'globals' | 'platform' | 'env'>;
 
 /**
- * The gateway selected by `--url`, SVC_GATEWAY_URL or `svc login`. Undefined: the local gateway. Throws UsageError for an
- * invalid URL.
+ * Returns the gateway selected by `--url`, SVC_GATEWAY_URL or `svc login`, or undefined for the local gateway. Throws
+ * UsageError for an invalid URL.
  */
 export function selectedGateway(context: Named): string | undefined {
   return givenGateway(context) ?? gatewayHere(context).find();
 }
 
-/** Returns the gateway that `--url` or SVC_GATEWAY_URL selects. Throws UsageError for an invalid URL. */
+/** Returns the gateway that `--url` or SVC_GATEWAY_URL selects, if any. Throws UsageError for an invalid URL. */
 export function givenGateway({ globals, platform }: Named): string | undefined {
   const url = globals.url ?? (platform().env.SVC_GATEWAY_URL || undefined);
   if (url === undefined || (/^https?:\/\//.test(url) && URL.canParse(url))) return url;
@@ -22,7 +22,7 @@ export function givenGateway({ globals, platform }: Named): string | undefined {
   );
 }
 
-/** Returns the gateway that `svc login` selected in this folder. */
+/** Returns the store of the gateway that `svc login` selected for the current project. */
 export function gatewayHere({ platform, env }: Named) {
   const { configFile, projectDir } = platform();
   return currentGateway(env, configFile === null ? null : projectDir);
@@ -31,7 +31,9 @@ export function gatewayHere({ platform, env }: Named) {
 export const isLoopback = (hostname: string): boolean =>
   /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
 
-/** Whether `url` and `own` are the same gateway: both on this machine, or `url` is its public URL. */
+/**
+ * Returns true if both URLs reach the same gateway: same port on this machine, same origin, or `url` is the public URL.
+ */
 export function isSameGateway({ platform }: Named, url: string, own: string): boolean {
   const { publicUrl } = platform().config.gateway;
   if (publicUrl !== null && new URL(publicUrl).origin === new URL(url).origin) return true;

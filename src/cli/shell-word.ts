@@ -1,4 +1,4 @@
-/** Quotes a path for a shell command, if needed. */
+/** Quotes an argument for a shell command if it contains special characters. */
 export function shellWord(path: string): string {
   return /^[\w./@%+=:,-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }

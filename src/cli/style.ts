@@ -5,7 +5,7 @@ import { columnsOf, widthOf, wrap } from './wrap.ts';
 
 export type Style = ChalkInstance;
 
-/** Colours for one stream: FORCE_COLOR and NO_COLOR take precedence over terminal detection. */
+/** Creates the colours of one stream. NO_COLOR and FORCE_COLOR take precedence over terminal detection. */
 export function createStyle(stream: { isTTY?: boolean }, env: Environment): Style {
   return new Chalk({ level: wantsColour(stream, env) ? 1 : 0 });
 }
@@ -17,8 +17,8 @@ function wantsColour(stream: { isTTY?: boolean }, env: Environment): boolean {
 }
 
 /**
- * Renders a table with two spaces between columns; widths count visible characters. On a narrow terminal, columns that do
- * not fit are printed in full below their row, so that they can be copied.
+ * Renders a table. On a narrow terminal, columns that do not fit are printed in full below their row, so that long
+ * values can be copied.
  */
 export function table(
   headings: string[],
@@ -58,7 +58,7 @@ export function table(
   ].join('\n');
 }
 
-/** Returns the offset at which a column starts. */
+/** Returns the horizontal offset at which a column starts. */
 function startOf(columns: number[], index: number, widths: number[]): number {
   return columns.slice(0, index).reduce((sum, column) => sum + widths[column]! + 2, 0);
 }
@@ -82,12 +82,12 @@ function fits(columns: number[], widths: number[], width: number): boolean {
 
 const isBlank = (cell: string | undefined): boolean => cell === undefined || cell === '' || cell === '-';
 
-/** Returns the width of the terminal; infinite for pipes, so that programs get each row on one line. */
+/** Returns the width of the terminal. It is infinite for pipes, so that programs get each row on one line. */
 function terminalWidth(): number {
   return process.stdout.isTTY ? columnsOf(process.stdout) : Number.POSITIVE_INFINITY;
 }
 
-/** Formats aligned lines of name and value. Long values wrap within their column. */
+/** Formats names and values in two aligned columns. Long values wrap within their column. */
 export function pairs(
   entries: Array<[string, string]>,
   style: Style,

@@ -9,7 +9,7 @@ import { completeRecords, type RecordShape } from './json-records.ts';
 import type { Style } from './style.ts';
 import { lineWidth, wrapProse } from './wrap.ts';
 
-/** Output of a command besides its result. Everything goes to stderr except the lines and records of a stream. */
+/** Prints everything except the result of a command: notes and warnings to stderr, streams to stdout. */
 export interface Ui {
   /** Prints a note in plain text. `--quiet` suppresses it. */
   note(text: string): void;
@@ -25,7 +25,6 @@ export interface Ui {
   record<Record extends object>(record: Record, text: (record: Record) => string): void;
   /** Prints a block of stream lines to stdout. Buffers contain whole NDJSON lines, which are printed unchanged. */
   raw(lines: string | Buffer): void;
-  /** Whether stdout is a terminal. */
   readonly interactive: boolean;
   readonly out: Style;
   readonly err: Style;
@@ -42,11 +41,10 @@ export interface UiOptions {
   stdout: OutputStream;
   stderr: OutputStream;
   quiet: boolean;
-  /** True when lines are JSON documents, whose values must not change. */
+  /** True if lines are JSON documents. Their control characters become JSON escapes, which keep the values. */
   json: boolean;
   out: Style;
   err: Style;
-  /** Shape of the command's records. */
   shape?: RecordShape;
 }
 
@@ -56,7 +54,7 @@ export function createUi({ stdout, stderr, quiet, json, out, err, shape = {} }: 
   const note = (text: string): void => {
     if (!quiet) print(text);
   };
-  // Later lines are indented, so that none looks like a separate message.
+  // Further lines are indented, so that none looks like a separate message.
   const warn = (text: string): void => print(`${err.yellow('!')} ${text.replaceAll('\n', '\n  ')}`);
   return {
     note: (text) => note(escapeControlsIn(text)),
@@ -78,7 +76,7 @@ export function createUi({ stdout, stderr, quiet, json, out, err, shape = {} }: 
   };
 }
 
-/** Logs are almost always plain ASCII, so only other lines are decoded. */
+/** Decoding is slow and log lines are almost always plain ASCII, so only other lines are decoded and escaped. */
 function escapedBytes(lines: Buffer): string | Buffer {
   return lines.every((byte) => byte < 0x7f) ? lines : escapeControlsInJson(lines.toString());
 }

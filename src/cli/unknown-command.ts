@@ -1,8 +1,8 @@
 import { nearest } from '../kit/data/nearest.ts';
-import type { CommandEntry } from './command-table/entry.ts';
+import type { CommandEntry } from './command-table/command-entry.ts';
 import { UsageError } from './parse-args.ts';
 
-/** Words of other CLIs and their equivalents; the first one that exists is suggested. */
+/** Words that users know from other CLIs, with our equivalents. The first equivalent that exists is suggested. */
 const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   add: ['install', 'create', 'register', 'link'],
   delete: ['revoke', 'uninstall', 'cancel'],
@@ -25,7 +25,7 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   watch: ['tail', 'logs'],
 };
 
-/** Describes an unknown command, with a suggestion. */
+/** Returns the error of an unknown command, with a suggestion. */
 export function describeUnknown(
   words: readonly string[],
   commands: readonly CommandEntry[],
@@ -48,7 +48,7 @@ export function describeUnknown(
   );
 }
 
-/** Describes a missing or unknown verb of a known noun. */
+/** Returns the error of a noun without a verb or with an unknown verb. */
 function describeVerb([noun, verb]: readonly string[], verbs: readonly CommandEntry[]): UsageError {
   const names = verbs.map(({ name }) => name.split(' ')[1]!);
   const known = verbs.map(({ name }) => name);

@@ -1,4 +1,4 @@
-/** Returns the width of a terminal, or 80 if it is unknown (0, as with `docker run -t` in a script). */
+/** Returns the width of a terminal, or 80 if the width is unknown. It is 0 with `docker run -t` in a script. */
 export function columnsOf({ columns }: { columns?: number }): number {
   return columns || 80;
 }
@@ -13,7 +13,7 @@ export function lineWidth(stream: { isTTY?: boolean; columns?: number }): number
   return stream.isTTY ? helpWidth(stream) : Number.POSITIVE_INFINITY;
 }
 
-/** Wraps at spaces to `width` visible characters, keeping the indentation; longer words are not broken. */
+/** Wraps a line at spaces and keeps its indentation. Words longer than `width` are not broken. */
 export function wrap(text: string, width: number): string[] {
   if (text.length <= width) return [text];
   const indent = /^ */.exec(text)![0];
@@ -28,7 +28,7 @@ export function wrap(text: string, width: number): string[] {
   return [...lines, indent + line];
 }
 
-/** Wraps prose. Indented lines are kept whole, so that they can be copied. */
+/** Wraps all lines except indented ones, which contain commands or paths to copy. */
 export function wrapProse(text: string, width: number): string {
   return text
     .split('\n')
@@ -36,26 +36,26 @@ export function wrapProse(text: string, width: number): string {
     .join('\n');
 }
 
-/** Returns the number of visible characters. */
+/** Returns the number of characters without colour codes. */
 export function widthOf(text: string): number {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: an escape character starts a colour
   return text.replace(/\u001b\[[\d;]*m/g, '').length;
 }
 
-/** Formats two columns: names, and descriptions that wrap within their column. */
+/** Formats names and descriptions in two columns. Long descriptions wrap within their column. */
 export function definitions(rows: ReadonlyArray<readonly [string, string]>, width: number): string[] {
   const left = Math.min(Math.max(0, ...rows.map(([name]) => name.length)), 26);
   return rows.flatMap(([name, text]) => {
     const [first = '', ...others] = text.split('\n').flatMap((line) => wrap(line, width - left - 4));
     const indented = others.map((line) => `${' '.repeat(left + 4)}${line}`);
-    // A name wider than its column gets its own line.
+    // A name that is wider than its column gets a separate line.
     return name.length > left
       ? [`  ${name}`, `${' '.repeat(left + 4)}${first}`, ...indented]
       : [`  ${name.padEnd(left)}  ${first}`.trimEnd(), ...indented];
   });
 }
 
-/** Wraps a command line with backslashes, so that it can be copied. */
+/** Wraps a command line with backslashes, so that the wrapped text can be copied. */
 export function shellExample(example: string, width: number, indent = '  '): string[] {
   const lines = [`${indent}$`];
   for (const part of partsOf(example)) {
@@ -68,7 +68,7 @@ export function shellExample(example: string, width: number, indent = '  '): str
   return lines;
 }
 
-/** Splits into units that stay on one line: quoted words, placeholders, a flag with its value. */
+/** Splits a command line into parts that must stay on one line: quoted words, placeholders, a flag with its value. */
 function partsOf(example: string): string[] {
   const words = example.match(/(?:[^\s'"<]|'[^']*'|"[^"]*"|<[^>]*>|<)+/g) ?? [];
   const parts: string[] = [];

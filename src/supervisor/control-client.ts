@@ -9,10 +9,10 @@ import { isRunning } from './process-identity.ts';
 import { readRunFile } from './run-file.ts';
 
 const POLL_MS = 20;
-/** Time limit of a status request. It is answered immediately unless the supervisor hangs or was paused. */
+/** The supervisor answers status requests immediately unless it hangs or is paused. */
 const STATUS_TIMEOUT_MS = 5000;
 
-/** Client for the supervisor of a data folder. */
+/** Sends requests to a running supervisor over its control socket. */
 export interface ControlClient {
   readonly pid: number;
   status(): Promise<SupervisorStatus>;
@@ -21,7 +21,7 @@ export interface ControlClient {
   stop(): Promise<SupervisorStatus>;
 }
 
-/** Returns a client for the supervisor of this data folder; null if none is running. */
+/** Returns a client for the supervisor that runs on this data folder, or null if none is running. */
 export function findSupervisor(folder: DataFolder): ControlClient | null {
   const run = readRunFile(folder);
   if (!run || !isRunning(run.supervisor)) return null;
@@ -38,7 +38,7 @@ export function findSupervisor(folder: DataFolder): ControlClient | null {
   };
 }
 
-/** Sets an IP address as the host, which avoids a pattern in Node that takes 6 ms to compile. */
+/** With an IP address as host, Node skips a regular expression that takes 6 ms to compile. */
 const HEADERS = { host: '127.0.0.1' };
 
 function call(socketPath: string, method: string, path: string, timeout?: number): Promise<SupervisorStatus> {

@@ -6,9 +6,9 @@ export type { SandboxStatus } from '../plugins/index.ts';
 
 export type ServiceState = 'stopped' | 'starting' | 'ready' | 'restarting' | 'stopping' | 'failed';
 
-/** How the service's process last ended. It is null if no process has ended. */
+/** How the last process of a service ended. */
 export interface LastExit {
-  /** Time of the exit in epoch milliseconds. */
+  /** Time of the exit, in epoch milliseconds. */
   at: number;
   code: number | null;
   signal: string | null;
@@ -25,10 +25,10 @@ export interface ServiceStatus {
   uptimeMs: number | null;
   /** Restarts after crashes since the supervisor started. */
   restarts: number;
-  /** Time of the next restart in epoch milliseconds. It is null if no restart is scheduled. */
+  /** Time of the scheduled restart, in epoch milliseconds. Null if no restart is scheduled. */
   nextStartAt: number | null;
   lastExit: LastExit | null;
-  /** The sandbox that the process reported when it last started a plugin. It is null if it has started none. */
+  /** The sandbox of the plugin that the process started last. Null if the process has started no plugin. */
   sandbox: SandboxStatus | null;
 }
 
@@ -40,7 +40,7 @@ export interface SupervisorStatus {
   dataDir: string;
   configFile: string | null;
   uptimeMs: number;
-  /** The weakest sandbox of all services, from their processes or config; null if none is running. */
+  /** The weakest sandbox among the running services. Null if no service is running. */
   sandbox: SandboxStatus | null;
   services: ServiceStatus[];
 }
@@ -51,7 +51,6 @@ export interface BrokenPlugin {
   message: string;
 }
 
-/** Events of services, for display and log. */
 export type SupervisorEvent =
   | { type: 'waiting'; reason: string }
   | { type: 'ready'; service: ServiceName; url: string; pid: number; tookMs: number }
@@ -72,7 +71,7 @@ export type SupervisorReport =
   | { type: 'ready'; status: SupervisorStatus; firstStart: boolean; brokenPlugins: BrokenPlugin[] }
   | { type: 'failed'; error: ErrorMessage };
 
-/** Paths of the HTTP interface on the unix socket in `run/`. */
+/** Request paths that the supervisor serves on its control socket. */
 export const CONTROL = {
   status: '/status',
   stop: '/stop',

@@ -8,14 +8,14 @@ import { CONTROL, type SupervisorStatus } from './control-protocol.ts';
 import type { DataFolder } from './data-folder.ts';
 import { nodeHttp } from './node-http.ts';
 
-/** Maximum length of a unix socket path with its terminating zero. Linux allows 108 bytes, and macOS 104. */
+/** Maximum length of a unix socket path, including its final zero byte. Linux allows 108 bytes, macOS 104. */
 const MAX_SOCKET_PATH_BYTES = 104;
 
 export interface ControlActions {
   status(): Promise<SupervisorStatus>;
   /** Resolves when all services have stopped. */
   stop(): Promise<void>;
-  /** Restarts one service, or all. Resolves when they are ready. */
+  /** Restarts one service, or all services if the name is null. Resolves when they are ready. */
   restart(name: ServiceName | null): Promise<void>;
 }
 
@@ -25,7 +25,10 @@ export interface ControlServer {
   close(): Promise<void>;
 }
 
-/** Serves commands of this user. Access is protected by the mode of the folder (0700) and the socket. */
+/**
+ * Serves control requests on a unix socket. The file modes of the folder (0700) and the socket (0600) admit only this
+ * user.
+ */
 export async function startControlServer(
   folder: DataFolder,
   actions: ControlActions,
@@ -51,7 +54,8 @@ export async function startControlServer(
 }
 
 /**
- * Returns a path in `run/` if it is short enough, else in a private temporary folder. The run file contains the path.
+ * Returns a path in `run/`, or in a private temporary folder if that path is too long for a socket. Clients read the
+ * path from the run file.
  */
 function socketPath(folder: DataFolder): string {
   const preferred = join(folder.run, 'control.sock');

@@ -13,18 +13,18 @@ import { dirname, join } from 'node:path';
 import { messageOf, PlatformError } from '../kit/errors/errors.ts';
 import { draftPathOf } from '../kit/files/draft-path.ts';
 
-/** Paths in `.svc/`. @spec docs/architecture.md "What is on disk" */
+/** Paths of the files and folders in `.svc/`. @spec docs/architecture.md "What is on disk" */
 export interface DataFolder {
   root: string;
   keys: string;
   credentials: string;
   run: string;
   logs: string;
-  /** File with the state of the running supervisor. */
+  /** The run file: ids of the running processes, and the path of the control socket. */
   runFile: string;
   /** File that the supervisor locks while it runs. */
   ownerLock: string;
-  /** Folder of the services' V8 compile cache, which saves a fifth of the CPU time of a start. */
+  /** The V8 compile cache of the services, which saves a fifth of the CPU time of a start. */
   compileCache: string;
   /** File that caches the operator's access token between commands. */
   tokenCache: string;
@@ -45,7 +45,7 @@ export function dataFolder(root: string): DataFolder {
   };
 }
 
-/** Creates the folders so that only their owner can access them. Throws STORE_ERROR. */
+/** Creates the folders with access for their owner only. Throws STORE_ERROR if a folder is not usable. */
 export function ensureDataFolder({ root, run, logs, compileCache }: DataFolder): void {
   for (const folder of [root, run, logs, compileCache]) {
     try {
@@ -60,7 +60,7 @@ export function ensureDataFolder({ root, run, logs, compileCache }: DataFolder):
   }
 }
 
-/** Replaces a file like `writeWholeFile`, readable by its owner only. */
+/** Replaces a file atomically, like `writeWholeFile`, with access for its owner only. */
 export function writePrivateFile(file: string, text: string): void {
   writeWholeFile(file, text, 0o600);
 }
@@ -87,7 +87,7 @@ export function writeWholeFile(file: string, text: string, mode: number): void {
   }
 }
 
-/** Makes a rename survive a power cut. Windows cannot open folders. */
+/** Makes a renamed file survive a power failure. Windows cannot open folders, so this step is skipped there. */
 function syncFolder(folder: string): void {
   if (process.platform === 'win32') return;
   const fd = openSync(folder, 'r');

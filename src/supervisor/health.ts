@@ -4,12 +4,12 @@ import { nodeHttp } from './node-http.ts';
 
 const POLL_MS = 25;
 
-/** Returns the health path of a service. The REST API has no `/health`. @spec Health, metrics, specification */
+/** The REST service has no `/health`, unlike the other services. @spec Health, metrics, specification */
 function healthPath(name: ServiceName): string {
   return name === 'rest' ? '/api/v1/health' : '/health';
 }
 
-/** Resolves when the health path answers 200; rejects with the reason of the signal. */
+/** Polls the health endpoint until it answers 200. Rejects with the reason of `signal` when the signal aborts. */
 export async function waitHealthy(name: ServiceName, url: string, signal: AbortSignal): Promise<void> {
   for (;;) {
     if (await isHealthy(`${url}${healthPath(name)}`, signal)) return;

@@ -14,9 +14,9 @@ const KeysFile = z.object({
   jwtSecret: Secret,
   internalSecret: Secret,
   masterKey: Secret,
-  /** Present while a rotation of the master key is unfinished. */
+  /** The former master key, present while a rotation of the master key is unfinished. */
   previousMasterKey: Secret.optional(),
-  /** Epoch ms of the last rotation. */
+  /** Time of the last rotation, in epoch milliseconds. */
   masterKeySince: z.number().optional(),
 });
 export type KeysFile = z.infer<typeof KeysFile>;
@@ -30,14 +30,13 @@ const CredentialsFile = z.object({
 export interface Secrets {
   keys: KeyMaterial;
   operator: OperatorCredentials;
-  /** True when a file was created, which marks the first start in this folder. */
+  /** True if a file was created, which happens only on the first start in a data folder. */
   created: boolean;
 }
 
 /**
- * Reads `keys.json` and `credentials.json`, and creates them on first start; the caller must hold the owner lock. The
- * environment takes precedence. Throws STORE_ERROR for a damaged file, because a new master key could not decrypt existing
- * secrets, and VALIDATION_ERROR for an invalid master key.
+ * Reads `keys.json` and `credentials.json`, or creates them on first start. Environment variables take precedence. The
+ * caller must hold the owner lock. Throws STORE_ERROR for a damaged file: a new key could not decrypt stored secrets.
  */
 export function loadSecrets(folder: DataFolder, env: Environment, random: Random): Secrets {
   const stored = readOrCreate<KeysFile>(folder.keys, KeysFile, () => ({
@@ -91,18 +90,21 @@ function requireMasterKey(key: string, variable: string | null, folder: DataFold
   );
 }
 
-/** Starts a rotation: from this write on, the new key encrypts and the former one only decrypts. */
+/** Starts a rotation of the master key. The new key encrypts from now on; the former key is kept only to decrypt. */
 export function startKeyRotation(folder: DataFolder, keys: KeysFile, masterKey: string, now: number): void {
   const next = { ...keys, masterKey, previousMasterKey: keys.masterKey, masterKeySince: now };
   writePrivateFile(folder.keys, `${JSON.stringify(next, null, 2)}\n`);
 }
 
-/** Ends a rotation by removing the former key. */
+/** Ends a rotation by removing the former master key. */
 export function endKeyRotation(folder: DataFolder, { previousMasterKey: _former, ...keys }: KeysFile): void {
   writePrivateFile(folder.keys, `${JSON.stringify(keys, null, 2)}\n`);
 }
 
-/** Reloads secrets of a running platform. Throws STORE_ERROR if `keys.json` is missing, instead of creating a new one. */
+/**
+ * Reads the secrets again for a restart of services. Throws STORE_ERROR if `keys.json` is missing, because a new master
+ * key could not decrypt stored secrets.
+ */
 export function reloadSecrets(folder: DataFolder, env: Environment, random: Random): Secrets {
   if (readKeys(folder)) return loadSecrets(folder, env, random);
   throw new PlatformError('STORE_ERROR', `${folder.keys} is missing.`, {

@@ -2,7 +2,6 @@ import type { Diagnostic, Logger } from '../kit/telemetry/logger.ts';
 import { formatDuration } from '../kit/time/duration.ts';
 import type { SupervisorEvent } from './control-protocol.ts';
 
-/** Logs a supervisor event, such as the start or exit of a service. */
 export function logEvent(logger: Logger, event: SupervisorEvent): void {
   const diagnose = (diagnostic: Omit<Diagnostic, 'domain' | 'event'>): void =>
     logger.diagnostic({ domain: 'supervisor', event: `supervisor.${event.type}`, ...diagnostic });

@@ -5,7 +5,9 @@ import { escapeControls } from '../kit/security/escape-controls.ts';
 const MAX_BYTES = 10 * 1024 * 1024;
 const MAX_FILES = 3;
 
-/** Appends lines to `<file>`. At 10 MiB it is rotated to `<file>.1`, then `<file>.2`, which is the last. */
+/**
+ * A log file that is rotated at 10 MiB: `<file>` becomes `<file>.1`, which becomes `<file>.2`. Older logs are deleted.
+ */
 export interface LogFile {
   write(lines: string | Buffer): void;
   close(): void;
@@ -16,7 +18,10 @@ export interface LogFileOptions {
   files?: number;
 }
 
-/** Logs may be lost: a full disk must not stop the platform. It is reported once on stderr and retried with the next lines. */
+/**
+ * Opens a log file for appending. Write errors are reported once on stderr and do not throw: a full disk may cost log
+ * lines, but must not stop the platform.
+ */
 export function openLogFile(
   file: string,
   { maxBytes = MAX_BYTES, files = MAX_FILES }: LogFileOptions = {},
@@ -42,7 +47,7 @@ export function openLogFile(
       try {
         renameSync(from, `${file}.${n + 1}`);
       } catch {
-        // The file does not exist yet.
+        // This rotated file does not exist yet.
       }
     }
   }

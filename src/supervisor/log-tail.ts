@@ -3,11 +3,11 @@ import { EVENT_LINE } from '../kit/telemetry/analytics.ts';
 const MAX_LINES = 20;
 const MAX_BYTES = 64 * 1024;
 
-/** The last lines of a log. They are kept unparsed, because they are needed only after a crash. */
+/** Keeps the last lines of a log. The lines stay unparsed, because only a crash needs their content. */
 export interface LogTail {
   push(lines: Buffer): void;
   lines(): string[];
-  /** Returns the message of the last fatal or error record, if any. */
+  /** Returns the message of the last fatal record, or else of the last error record. */
   lastErrorMessage(): string | undefined;
   clear(): void;
 }
@@ -31,7 +31,7 @@ export function createLogTail(): LogTail {
     },
     lines,
     lastErrorMessage() {
-      // A failed request is not the cause of a crash.
+      // Access log records are skipped, because a failed request does not crash the service.
       const records = lines()
         .map(parseRecord)
         .filter(({ layer }) => layer !== 'http');

@@ -29,9 +29,9 @@ export interface ManagedServiceOptions {
   random: Random;
   spawn: (options: SpawnOptions) => ServiceProcess;
   waitHealthy: typeof waitHealthy;
-  /** Returns the start message and environment of the next process. It is called at each start. */
+  /** Returns the start message and the environment of the next process. Called before each start. */
   describe: () => { start: DaemonStart; env: Environment };
-  /** Whether a single process owns the port and can pass it to its successor. */
+  /** Returns true if the service has a single process, which can pass its listening socket to the next process. */
   keepsPort: () => boolean;
   onLines: (lines: Buffer) => void;
   onEvent: (event: SupervisorEvent) => void;
@@ -47,16 +47,16 @@ interface Running {
   readonly host: string;
   readonly drainMs: number;
   readonly sandboxPreference: SandboxPreference;
-  /** Monotonic time in ms at which the process became ready. It is null before. */
+  /** Monotonic time in ms at which the process became ready, or null before that. */
   readyAt: number | null;
 }
 
-/** Address on which the service listens, with the configured address it resulted from. */
+/** The address in use, and the listening socket that is kept for the next process. */
 interface Bound extends Listening {
   readonly configured: string;
 }
 
-/** A service and its successive processes: restarts crashed ones after a backoff. */
+/** Runs one service: starts its process, and restarts the process with a backoff after a crash. */
 export class ManagedService {
   readonly name: ServiceName;
   readonly #options: ManagedServiceOptions;
@@ -67,10 +67,11 @@ export class ManagedService {
   #bound: Bound | null = null;
   #restarts = 0;
   #lastExit: LastExit | null = null;
-  /** True when a process has crashed by its own fault since the last one was ready. */
+  /**
+   * True if a process crashed by its own fault and no later process has become ready. A kill from outside is no fault.
+   */
   #hadFault = false;
-  /** The process was killed: it did not drain in time, or a kill was requested. */
-  #isForced = false;
+  #wasKilled = false;
   #nextStartAt: number | null = null;
   #cancelRestart = (): void => {};
 
@@ -80,7 +81,7 @@ export class ManagedService {
     this.#crashes = createCrashPolicy(options);
   }
 
-  /** Resolves when ready. Throws without retrying, so that the first start reports the cause. */
+  /** Resolves when the service is ready. A failed start is not retried, so that the caller can report its cause. */
   async start(): Promise<void> {
     this.#crashes.reset();
     try {
@@ -92,19 +93,22 @@ export class ManagedService {
     }
   }
 
-  /** Drains the process, then kills it. With `comesBack`, new connections wait for the next one; else they are refused. */
-  async stop(comesBack = false): Promise<void> {
+  /**
+   * Drains the process, and kills it after a deadline. With `willRestart`, the port stays open and new connections wait
+   * for the next process. Otherwise they are refused.
+   */
+  async stop(willRestart = false): Promise<void> {
     this.#cancelRestart();
     this.#nextStartAt = null;
-    if (!comesBack) this.#releasePort();
+    if (!willRestart) this.#releasePort();
     if (!this.#running) {
-      // A failed service stays failed in the status.
+      // A service that failed before the stop is still shown as failed.
       if (this.#state !== 'failed') this.#state = 'stopped';
       return;
     }
     const { child, drainMs } = this.#running;
     this.#state = 'stopping';
-    this.#isForced = false;
+    this.#wasKilled = false;
     child.stop();
     const cancelKill = this.#options.clock.after(drainMs + STOP_DEADLINES.forceMs, () => this.kill());
     await child.exited;
@@ -112,7 +116,7 @@ export class ManagedService {
   }
 
   kill(): void {
-    this.#isForced = true;
+    this.#wasKilled = true;
     this.#running?.child.kill();
   }
 
@@ -141,7 +145,7 @@ export class ManagedService {
     return this.#running?.sandboxPreference ?? null;
   }
 
-  /** Starts a process and waits until it is ready. If this throws, the process has exited. */
+  /** Starts a process and waits until it is ready. The process has exited when this method throws. */
   async #launch(): Promise<void> {
     const { clock } = this.#options;
     const startedAt = clock.monotonic();
@@ -158,7 +162,7 @@ export class ManagedService {
       throw startFailure(error, this.name, this.#tail.lines());
     }
     if (this.#isStopping()) {
-      // The process was stopped at the moment it became ready, so its exit is not a crash.
+      // `stop` was called while the process started, so the exit of the process is not a crash.
       await child.exited;
       throw new PlatformError('SERVICE_UNAVAILABLE', `${this.name} was stopped while starting.`);
     }
@@ -174,7 +178,7 @@ export class ManagedService {
   #spawn(): Running {
     const { start, env } = this.#options.describe();
     const bound = this.#bound;
-    // A restarted service keeps its port, even if it was chosen by the system.
+    // A restarted service keeps its port, even if the system chose the port because 0 is configured.
     const listen = start.listen.port === 0 && bound ? { ...start.listen, port: bound.port } : start.listen;
     if (!this.#options.keepsPort() || bound?.configured !== addressOf(listen)) this.#releasePort();
     const child = this.#options.spawn({
@@ -215,7 +219,7 @@ export class ManagedService {
       await Promise.race([waitHealthy(this.name, listening.url, deadline.signal), failed]);
     } finally {
       cancelDeadline();
-      // A process that hangs during startup counts as crashed.
+      // A process that hangs while it starts counts as crashed.
       this.#hadFault ||= deadline.signal.aborted;
     }
   }
@@ -250,7 +254,7 @@ export class ManagedService {
     onProcess();
     if (before === 'stopping') {
       this.#state = 'stopped';
-      onEvent({ type: 'stopped', service: this.name, reason: description, killed: this.#isForced });
+      onEvent({ type: 'stopped', service: this.name, reason: description, killed: this.#wasKilled });
     } else if (before === 'ready') this.#scheduleRestart(reason, uptimeMs);
     // #launch handles the exit of a process that is not ready yet.
   }
@@ -261,7 +265,7 @@ export class ManagedService {
     this.#restartIn(retryInMs);
     if (verdict.loop) {
       this.#state = 'failed';
-      // Refuses connections immediately instead of letting them wait for minutes.
+      // With an open port, new connections would wait for the next start, which may be minutes away.
       this.#releasePort();
       this.#options.onEvent({
         ...{ type: 'crash-loop', service: this.name, reason, retryInMs },
@@ -289,7 +293,7 @@ export class ManagedService {
     return this.#state === 'stopping' || this.#state === 'stopped';
   }
 
-  /** Closes the retained listener, so that connections are refused. */
+  /** Closes the listening socket that is kept for the next process, so that new connections are refused. */
   #releasePort(): void {
     this.#bound?.listener?.close();
     if (this.#bound) this.#bound = { ...this.#bound, listener: undefined };

@@ -6,9 +6,12 @@ import { readKeys } from './keys-file.ts';
 export interface CurrentMasterKey {
   id: string;
   from: 'environment' | 'keys.json';
-  /** Ids of the earlier keys that still decrypt. */
+  /** Ids of the former master keys, which only decrypt. */
   previous: string[];
-  /** Epoch ms of the rotation that created it; null for the first one, and for one of the environment. */
+  /**
+   * Time at which a rotation created the key, in epoch milliseconds. Null for the first key, and for a key from the
+   * environment.
+   */
   since: number | null;
 }
 

@@ -7,7 +7,10 @@ import { readRunFile } from './run-file.ts';
 
 const POLL_MS = 25;
 
-/** Waits for services of a killed supervisor, and kills them after a deadline: two sets must not share a folder. */
+/**
+ * Waits until the services of a killed supervisor have exited, and kills them after a deadline. Two sets of services
+ * must never use the same data folder.
+ */
 export async function awaitOrphans(
   folder: DataFolder,
   config: PlatformConfig,

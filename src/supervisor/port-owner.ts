@@ -6,10 +6,7 @@ export interface PortOwner {
   command: string;
 }
 
-/**
- * Returns the process that listens on a TCP port of this machine; null if unknown, for example another user's
- * process.
- */
+/** Returns the process that listens on a TCP port, or null if unknown, for example for a process of another user. */
 export function findPortOwner(port: number): PortOwner | null {
   return (process.platform === 'linux' ? fromProc(port) : null) ?? fromLsof(port);
 }
@@ -17,7 +14,9 @@ export function findPortOwner(port: number): PortOwner | null {
 const TCP_LISTEN = '0A';
 
 function fromProc(port: number): PortOwner | null {
-  const inodes = new Set(['/proc/net/tcp', '/proc/net/tcp6'].flatMap((table) => listeners(table, port)));
+  const inodes = new Set(
+    ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((table) => listeningInodes(table, port)),
+  );
   if (inodes.size === 0) return null;
   for (const entry of readdirSync('/proc')) {
     if (/^\d+$/.test(entry) && holdsSocket(entry, inodes))
@@ -26,8 +25,7 @@ function fromProc(port: number): PortOwner | null {
   return null;
 }
 
-/** Inodes of sockets that listen on the port, from the kernel's table. */
-function listeners(table: string, port: number): string[] {
+function listeningInodes(table: string, port: number): string[] {
   const hexPort = port.toString(16).toUpperCase().padStart(4, '0');
   const rows = readText(table).split('\n').slice(1);
   return rows.flatMap((row) => {
@@ -51,7 +49,7 @@ function holdsSocket(pid: string, inodes: Set<string>): boolean {
 function commandOf(pid: string): string {
   const line = readText(`/proc/${pid}/cmdline`).split('\0').join(' ').trim();
   const command = line || readText(`/proc/${pid}/comm`).trim();
-  // A supervisor's title does not name its project, so its folder is added.
+  // The process title of a supervisor does not name its project, so the folder is added.
   return command === 'svc supervisor' ? `${command}, started in ${folderOf(pid)}` : command;
 }
 

@@ -4,7 +4,7 @@ import { codeOf } from '../kit/errors/errors.ts';
 /** Identifies a process by pid and start time, because pids are reused. */
 export interface ProcessIdentity {
   pid: number;
-  /** Clock ticks since boot on Linux, a date elsewhere; null if the process had already ended. */
+  /** Start time: clock ticks since boot on Linux, a date on other systems. Null if the process has already exited. */
   startedAt: string | null;
 }
 
@@ -16,13 +16,13 @@ export function isRunning({ pid, startedAt }: ProcessIdentity): boolean {
   return startedAt !== null && startTimeOf(pid) === startedAt;
 }
 
-/** Kills the process, unless its pid now belongs to another one. */
+/** Kills the process, unless its pid now belongs to another process. */
 export function killProcess(identity: ProcessIdentity): void {
   if (!isRunning(identity)) return;
   try {
     process.kill(identity.pid, 'SIGKILL');
   } catch (error) {
-    // The process has ended meanwhile.
+    // ESRCH means that the process has exited in the meantime.
     if (codeOf(error) !== 'ESRCH') throw error;
   }
 }
@@ -31,12 +31,12 @@ function startTimeOf(pid: number): string | null {
   try {
     if (process.platform === 'linux') {
       const [state, ...fields] = afterName(readFileSync(`/proc/${pid}/stat`, 'utf8'));
-      // A zombie has ended but was not reaped yet.
+      // State Z is a zombie: the process has exited, but its parent has not collected the exit code yet.
       return state === 'Z' ? null : (fields[18] ?? null);
     }
-    // Loaded on demand, because Linux reads /proc instead.
+    // Loaded on demand, because Linux needs no child process for the start time.
     const { execFileSync } = process.getBuiltinModule('node:child_process');
-    // Fixed locale and time zone make the date comparable.
+    // A fixed locale and time zone make the dates of two calls comparable.
     const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' };
     const output = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8', env });
     return output.trim() || null;
@@ -45,7 +45,7 @@ function startTimeOf(pid: number): string | null {
   }
 }
 
-/** Fields of /proc/<pid>/stat after the process name, which may contain spaces and parentheses. */
+/** Returns the fields of /proc/<pid>/stat after the process name, which may contain spaces and parentheses. */
 function afterName(stat: string): string[] {
   return stat.slice(stat.lastIndexOf(') ') + 2).split(' ');
 }

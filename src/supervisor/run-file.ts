@@ -3,7 +3,10 @@ import type { ServiceName } from '../contracts/index.ts';
 import { type DataFolder, writePrivateFile } from './data-folder.ts';
 import { isRunning, type ProcessIdentity } from './process-identity.ts';
 
-/** Written by the supervisor: its control socket, and the children to wait for if it is killed. */
+/**
+ * Content of `run/supervisor.json`. Commands read the control socket from it, and the next supervisor reads which
+ * services a killed supervisor left running.
+ */
 export interface RunFile {
   supervisor: ProcessIdentity;
   /** Path of the control socket. */
@@ -15,7 +18,7 @@ export function writeRunFile(folder: DataFolder, content: RunFile): void {
   writePrivateFile(folder.runFile, `${JSON.stringify(content)}\n`);
 }
 
-/** Returns null if the file does not exist or is unreadable. */
+/** Returns the run file, or null if the file is missing or not valid JSON. */
 export function readRunFile(folder: DataFolder): RunFile | null {
   try {
     return JSON.parse(readFileSync(folder.runFile, 'utf8')) as RunFile;

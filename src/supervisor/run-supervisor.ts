@@ -24,30 +24,28 @@ export interface RunOptions {
   random: Random;
   logLevel?: LogLevel;
   onEvent: (event: SupervisorEvent) => void;
-  /** Receives log lines as they are written to the files, for display on a terminal. */
+  /** Receives the lines that are written to the log files, for display on a terminal. */
   onLines?: (source: LogSource, lines: Buffer) => void;
 }
 
 export interface RunningSupervisor {
-  /** True when this start created the keys. */
   firstStart: boolean;
-  /** Resolves when all services are ready. On failure, stops the others and throws the cause. */
+  /** Resolves when all services are ready. If one fails to start, stops all services and rejects with the cause. */
   ready: Promise<void>;
   /** Resolves when everything has stopped and the data folder is unlocked. */
   ended: Promise<void>;
   status(): Promise<SupervisorStatus>;
-  /** Plugins that failed to load; call it when all services are ready. */
+  /** Returns the plugins that failed to load. The result is complete only after `ready`. */
   brokenPlugins(): Promise<BrokenPlugin[]>;
-  /** Stops the services in reverse order after they drained. Further calls have no effect. */
+  /** Drains and stops the services in reverse order. Further calls have no effect. */
   stop(): void;
-  /** Kills all services. */
   kill(): void;
 }
 
-/** Time to wait for a stopping predecessor to release the folder. */
+/** A supervisor that is stopping still holds the lock for a moment, so a start waits this long for the lock. */
 const LOCK_WAIT_MS = 1000;
 
-/** Locks the data folder and runs the platform in it. Throws CONFLICT if another supervisor holds it. */
+/** Locks the data folder and runs the platform in it. Throws CONFLICT if another supervisor holds the lock. */
 export async function runSupervisor(options: RunOptions): Promise<RunningSupervisor> {
   const { clock, random, onLines, onEvent } = options;
   const loaded = options.loadConfig();
@@ -88,7 +86,7 @@ interface PlatformOptions extends Omit<RunOptions, 'onLines'> {
   resources: AsyncDisposableStack;
 }
 
-/** The services of a locked data folder, with the run file that describes them. */
+/** Runs the services of a locked data folder and keeps the run file up to date. */
 class Platform implements ControlActions {
   readonly #options: PlatformOptions;
   readonly #supervisor: Supervisor;
@@ -110,7 +108,7 @@ class Platform implements ControlActions {
     });
   }
 
-  /** Starts the services, now that the control socket is open. */
+  /** Starts the services. Requires the open control socket, because the run file contains its path. */
   begin(socket: string): RunningSupervisor {
     this.#socket = socket;
     this.#writeRunFile();
@@ -161,7 +159,7 @@ class Platform implements ControlActions {
       throw error;
     }
     this.#options.logs.startTelemetry();
-    // Starts a process to detect the sandbox, so only after the services have started.
+    // Detecting the sandbox starts a process, which would slow down the start of the services.
     void this.#supervisor.sandbox();
   }
 
@@ -175,8 +173,8 @@ class Platform implements ControlActions {
   }
 
   /**
-   * Writes the run file without failing: a full disk must not stop the platform. The file is then outdated until the
-   * next change.
+   * Writes the run file, or logs an error: a full disk must not stop the platform. The file is then outdated until the
+   * next write.
    */
   #tryWriteRunFile(): void {
     try {

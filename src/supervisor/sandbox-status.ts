@@ -1,7 +1,7 @@
 import { type SandboxPreference, type SandboxStatus, sandboxStatus } from '../plugins/index.ts';
 
 export interface SandboxOfService {
-  /** Sandbox status as reported by the process of the service. */
+  /** The sandbox that the process of the service reported. Null if the process has started no plugin. */
   used: SandboxStatus | null;
   /** Sandbox setting of the running process; null if the service is not running. */
   preference: SandboxPreference | null;
@@ -11,8 +11,8 @@ export interface SandboxOfService {
 const BY_STRENGTH: SandboxStatus['mode'][] = ['unavailable', 'permission', 'bwrap'];
 
 /**
- * Returns the weakest sandbox. A service that has started no plugin counts with the sandbox that its setting yields
- * on this machine.
+ * Returns the weakest sandbox of the running services. A service that has started no plugin counts with the sandbox
+ * that its setting selects on this machine.
  */
 export async function weakestSandbox(services: readonly SandboxOfService[]): Promise<SandboxStatus | null> {
   const running = services.flatMap(({ used, preference }) => (preference ? [{ used, preference }] : []));

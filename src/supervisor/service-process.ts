@@ -29,7 +29,8 @@ const EXTERNAL_SIGNALS = new Set<NodeJS.Signals | null>([
 ]);
 
 /**
- * Returns true when the process crashed rather than being killed from outside. Out-of-memory kills count as external.
+ * Returns true if the process crashed by itself. Kills from outside do not count, including those by the out-of-memory
+ * killer.
  */
 export function isFault({ code, signal, reportedFailure }: ExitInfo): boolean {
   return !EXTERNAL_SIGNALS.has(signal) || (code !== null && code !== 0 && !reportedFailure);
@@ -38,7 +39,7 @@ export function isFault({ code, signal, reportedFailure }: ExitInfo): boolean {
 export interface Listening {
   url: string;
   port: number;
-  /** The listener for the next process. It is undefined if several processes share the port. */
+  /** The listening socket, kept open for the next process. It is undefined if several processes share the port. */
   listener: Listener | undefined;
 }
 
@@ -50,7 +51,7 @@ export interface ServiceProcess {
   /** Returns the sandbox that the service last reported. */
   sandbox(): SandboxStatus | null;
   sendPeers(urls: PeerUrls): void;
-  /** Requests the process to drain and exit. */
+  /** Sends the process a request to drain and exit. */
   stop(): void;
   kill(): void;
 }
@@ -58,7 +59,7 @@ export interface ServiceProcess {
 export interface SpawnOptions {
   name: ServiceName;
   start: DaemonStart;
-  /** The listener that the previous process used. */
+  /** The listening socket of the previous process, which the new process reuses. */
   listener?: Listener | undefined;
   env: Environment;
   /** Receives whole log lines; stderr output is converted to log records. */
@@ -66,7 +67,9 @@ export interface SpawnOptions {
   now: () => number;
 }
 
-/** Secrets that are sent over the IPC channel instead, because processes of the same user can read the environment. */
+/**
+ * Secrets that services receive over the IPC channel. Other processes of the same user can read environment variables.
+ */
 const SECRET_VARIABLES = [
   'GATEWAY_JWT_SECRET',
   'GATEWAY_JWT_SECRET_PREVIOUS',
@@ -76,7 +79,6 @@ const SECRET_VARIABLES = [
   'SVC_TOKEN',
 ];
 
-/** Starts a service as a child process. */
 export function spawnService(options: SpawnOptions): ServiceProcess {
   const { name, start, listener, env, onLines, now } = options;
   const child = fork(entryFile('daemon'), [name], {
@@ -91,7 +93,7 @@ export function spawnService(options: SpawnOptions): ServiceProcess {
   let reportedFailure = false;
   let sandbox: SandboxStatus | null = null;
   const exited = new Promise<ExitInfo>((resolve) => {
-    // `close` comes after the last output, so the log already contains the reason of a crash.
+    // `close` is emitted after the last output, so the log already contains the reason of a crash.
     child.once('close', (code, signal) => resolve({ code, signal, reportedFailure }));
     child.once(
       'error',
@@ -111,7 +113,8 @@ export function spawnService(options: SpawnOptions): ServiceProcess {
   child.stderr?.once('end', stderrLines.end);
 
   const send = (message: ToDaemon, handle?: Listener): void => {
-    // An exiting child has disconnected; its exit is handled elsewhere. The cast is needed for Node's own handle type.
+    // An exiting child has already disconnected, and `exited` reports its end. The cast satisfies Node's type of
+    // handles.
     if (child.connected) child.send(message, handle as Socket | undefined, () => {});
   };
   send({ type: 'start', start }, listener);
@@ -127,8 +130,8 @@ export function spawnService(options: SpawnOptions): ServiceProcess {
 }
 
 /**
- * glibc thresholds in bytes. Hashing a client secret briefly takes 16 MiB in up to four threads; by default, glibc adapts to
- * such blocks and keeps one per thread.
+ * glibc thresholds in bytes. Hashing a client secret briefly allocates 16 MiB in up to four threads. By default, glibc
+ * adapts its thresholds to such blocks and keeps one block per thread.
  */
 const MALLOC_THRESHOLD = String(8 * 1024 * 1024);
 

@@ -2,7 +2,7 @@ import type { ServiceName } from '../contracts/index.ts';
 import { messageOf, PlatformError } from '../kit/errors/errors.ts';
 import { findPortOwner } from './port-owner.ts';
 
-/** Describes why a service did not start, with the owner of a port in use or the last log lines. */
+/** Adds details to the error of a failed start: the process that uses the port, or the last log lines. */
 export function startFailure(thrown: unknown, name: ServiceName, lastLines: string[]): PlatformError {
   const error =
     thrown instanceof PlatformError

@@ -1,6 +1,6 @@
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** The launcher forwards a Ctrl-C that the terminal also sends to this process; both count as one. */
+/** On Ctrl-C, this process receives two signals: one from the terminal and one from the launcher. Both count as one. */
 const DUPLICATE_WINDOW_MS = 250;
 
 export interface StopHandlers {

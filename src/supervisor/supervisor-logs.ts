@@ -7,20 +7,18 @@ import { TelemetryWriter } from '../store/sqlite/telemetry/writer.ts';
 import type { DataFolder } from './data-folder.ts';
 import { type LogFile, openLogFile } from './log-file.ts';
 
-/** Origin of log lines: a service, or the supervisor. */
 export type LogSource = ServiceName | 'supervisor';
 
 export interface SupervisorLogsOptions {
   folder: DataFolder;
   retention: PlatformConfig['retention'];
   clock: Clock;
-  /** Receives log lines as they are written to the files. */
+  /** Receives the lines that are written to the log files. */
   onLines?: ((source: LogSource, lines: Buffer) => void) | undefined;
 }
 
-/** Stores the output of all services in `telemetry.db`, and log records also in the log files. */
+/** Stores the output of all services in `telemetry.db`. Log records are written to the log files too. */
 export class SupervisorLogs {
-  /** Logger of the supervisor itself. */
   readonly logger: Logger;
   readonly #options: SupervisorLogsOptions;
   readonly #telemetry: TelemetryWriter;
@@ -38,7 +36,7 @@ export class SupervisorLogs {
     this.logger = createLogger({ serviceId: 'supervisor', output, clock });
   }
 
-  /** Starts the thread that stores telemetry, including earlier lines. */
+  /** Starts the thread that stores telemetry. Lines that were written before are stored too. */
   startTelemetry(): void {
     this.#telemetry.start();
   }

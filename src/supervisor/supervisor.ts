@@ -13,17 +13,17 @@ import { weakestSandbox } from './sandbox-status.ts';
 import { spawnService } from './service-process.ts';
 
 export interface SupervisorOptions {
-  /** Loads the config before each requested restart, so that its changes take effect. */
+  /** Loads the config at startup and before each requested restart, so that changes take effect. */
   loadConfig: () => LoadedConfig;
   secrets: Secrets;
-  /** Reloads the secrets at each requested restart, with the environment of the config and its `.env`. */
+  /** Reads the secrets again before each requested restart. The environment includes the `.env` file. */
   reloadSecrets: (env: Environment) => Secrets;
   clock: Clock;
   random: Random;
   logLevel?: LogLevel;
   onLines: (service: ServiceName, lines: Buffer) => void;
   onEvent: (event: SupervisorEvent) => void;
-  /** Called when processes or their addresses change. */
+  /** Called when a process starts or exits, or when its address changes. */
   onProcesses: () => void;
 }
 
@@ -35,7 +35,7 @@ export class Supervisor {
   #loaded: LoadedConfig;
   #secrets: Secrets;
   #stopping: Promise<void> | undefined;
-  /** Serializes restarts, so that a service is not started twice. */
+  /** Restarts run one after the other, so that no service is started twice. */
   #lastRestart: Promise<unknown> = Promise.resolve();
 
   constructor(options: SupervisorOptions) {
@@ -45,7 +45,7 @@ export class Supervisor {
     this.#services = SERVICE_NAMES.map((name) => this.#manage(name));
   }
 
-  /** Throws the first failure, after stopping the started services. */
+  /** Starts all services. If one fails, stops all of them and throws the first failure. */
   start(): Promise<void> {
     return startAll(this.#services);
   }
@@ -55,12 +55,13 @@ export class Supervisor {
     return this.#stopping;
   }
 
-  /** Kills all services. */
   kill(): void {
     for (const service of this.#services) service.kill();
   }
 
-  /** Restarts one service, or all. Throws before stopping anything if the config is invalid. */
+  /**
+   * Restarts one service, or all services if `name` is null. An invalid config is rejected before a service is stopped.
+   */
   restart(name: ServiceName | null): Promise<void> {
     const restarted = this.#lastRestart.then(() => this.#restart(name));
     this.#lastRestart = restarted.catch(() => {});
@@ -71,7 +72,6 @@ export class Supervisor {
     return this.#services.map((service) => service.status());
   }
 
-  /** The weakest sandbox of all services, from their processes or config. */
   sandbox(): Promise<SandboxStatus | null> {
     return weakestSandbox(
       this.#services.map((service) => ({
@@ -114,7 +114,6 @@ export class Supervisor {
 
   async #restart(name: ServiceName | null): Promise<void> {
     this.#refuseWhileStopping();
-    // An invalid config is reported before anything is stopped.
     const next = this.#options.loadConfig();
     if (next.dataDir !== this.#loaded.dataDir) {
       throw new PlatformError(
@@ -143,8 +142,8 @@ export class Supervisor {
 }
 
 /** Drains in reverse order of SERVICE_NAMES, so the gateway is drained first. */
-async function drain(services: readonly ManagedService[], comesBack = false): Promise<void> {
-  for (const service of services.toReversed()) await service.stop(comesBack);
+async function drain(services: readonly ManagedService[], willRestart = false): Promise<void> {
+  for (const service of services.toReversed()) await service.stop(willRestart);
 }
 
 async function startAll(services: readonly ManagedService[]): Promise<void> {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { readExplanations } from '../../src/cli/code-pages.ts';
+import { readExplanations } from '../../src/cli/documented-codes.ts';
 import { referencePage } from '../../src/cli/reference-page.ts';
 import { PLATFORM_CODES } from '../../src/contracts/index.ts';
 import { packageRoot } from '../../src/kit/files/paths.ts';

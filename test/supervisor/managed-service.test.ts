@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
-import { statusText } from '../../src/cli/commands/status/view.ts';
+import { statusText } from '../../src/cli/commands/status/service-table.ts';
 import { createStyle } from '../../src/cli/style.ts';
 import { PlatformConfig, type ServiceName } from '../../src/contracts/index.ts';
 import { systemRandom } from '../../src/kit/security/random.ts';

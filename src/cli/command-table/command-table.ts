@@ -1,4 +1,4 @@
-import type { CommandEntry } from './entry.ts';
+import type { CommandEntry } from './command-entry.ts';
 import { ACCESS_COMMANDS } from './generated/access.ts';
 import { HELP_COMMANDS } from './generated/help.ts';
 import { PLATFORM_COMMANDS } from './generated/platform.ts';
@@ -31,7 +31,7 @@ export function nounOf(word: string): string {
   return !isNoun(word) && isNoun(singular) ? singular : word;
 }
 
-/** Whether the word is a noun that requires a verb. */
+/** Returns true if the word is a noun, such as `webhooks`, which requires a verb. */
 export function isNoun(word: string): boolean {
   return COMMANDS.some((entry) => entry.name.startsWith(`${word} `));
 }

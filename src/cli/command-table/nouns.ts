@@ -1,4 +1,3 @@
-/** Descriptions of nouns in `svc --help`. */
 export const NOUNS: Readonly<Record<string, string>> = {
   agent: 'Run plugin code on this machine for a gateway',
   clients: 'Client credentials for programs',

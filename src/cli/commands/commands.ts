@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { CommandDescription } from '../command-description.ts';
-import { described } from '../command-table/described.ts';
+import { described } from '../command-table/command-entry-text.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import { describeGlobals } from '../describe-commands.ts';
 import { helpWidth } from '../wrap.ts';

@@ -3,12 +3,12 @@ import { findSupervisor } from '../../supervisor/control-client.ts';
 import { defineCommand, ok } from '../define-command.ts';
 
 export interface DownResult {
-  /** Whether the platform was running and has been stopped. */
+  /** True if the platform was running and has been stopped. */
   stopped: boolean;
   pid: number | null;
 }
 
-/** Resolves when every process has ended and the data folder is free. @spec docs/operations.md "svc down" */
+/** Resolves when every process has exited and the data folder is unlocked. @spec docs/operations.md "svc down" */
 export const down = defineCommand({
   name: 'down',
   summary: 'Drain and stop the platform',

@@ -1,12 +1,11 @@
 import { z } from 'zod';
 import { nearest } from '../../kit/data/nearest.ts';
-import { type Explanation, readExplanations } from '../code-pages.ts';
 import { defineCommand, ok } from '../define-command.ts';
+import { type Explanation, readExplanations } from '../documented-codes.ts';
 import { UsageError } from '../parse-args.ts';
 import { pairs, type Style } from '../style.ts';
 import { definitions, lineWidth } from '../wrap.ts';
 
-/** Display labels for the kinds of codes. */
 const KINDS: Record<Explanation['kind'], string> = {
   error: 'error code',
   reason: 'reason code of a diagnostic',
@@ -39,8 +38,8 @@ export const explain = defineCommand({
 });
 
 /**
- * Finds a code: first an exact match, then ignoring case. `unprovisioned` (refusal) and `UNPROVISIONED` (diagnostic)
- * differ.
+ * Finds a code by an exact match, or else without regard to case. `unprovisioned` (refusal) and `UNPROVISIONED`
+ * (diagnostic) are different codes.
  */
 function find(code: string, known: readonly Explanation[]): Explanation {
   const same = (one: string): boolean => one.toLowerCase() === code.toLowerCase();

@@ -4,7 +4,9 @@ import { UsageError } from '../parse-args.ts';
 import { savedLogins } from '../saved-logins.ts';
 import { gatewayHere, selectedGateway } from '../selected-gateway.ts';
 
-/** Removes the local login only. Copied tokens stay valid until `svc clients revoke`. */
+/**
+ * Defines `svc logout`, which removes the login on this machine only. Tokens remain valid until `svc clients revoke`.
+ */
 export const logout = defineCommand({
   name: 'logout',
   summary: 'Remove the login to a remote gateway',

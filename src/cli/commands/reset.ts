@@ -4,11 +4,11 @@ import { z } from 'zod';
 import { storeError } from '../../store/sqlite/store-error.ts';
 import { CancelledError, confirmByTyping } from '../confirm.ts';
 import { defineCommand, ok } from '../define-command.ts';
-import { requireStopped, whileStopped } from './restore/swap.ts';
+import { requireStopped, whileStopped } from './restore/replace-data.ts';
 
 interface Reset {
   dataDir: string;
-  /** Whether there was data, which has been removed. */
+  /** True if there was data, which has been removed. */
   removed: boolean;
 }
 
@@ -26,7 +26,7 @@ export const reset = defineCommand({
       return ok<Reset>({ dataDir: root, removed: false });
     const question = `Delete ${root} with its keys and all data? This can only be undone with a backup.`;
     if (!(await confirmByTyping(context, question, basename(root)))) throw new CancelledError();
-    // The folder is renamed first, so that a partly deleted folder is not taken for data.
+    // The folder is renamed first, so that an interrupted reset leaves no half-deleted data folder.
     const removed = `${root}.removing-${process.pid}`;
     await whileStopped(folder, 'reset', () => renameSync(root, removed)).catch((error: unknown) => {
       throw storeError(root, error);

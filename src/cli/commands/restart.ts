@@ -7,7 +7,7 @@ import type { SupervisorStatus } from '../../supervisor/control-protocol.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import { notRunning } from '../not-running.ts';
 import { UsageError } from '../parse-args.ts';
-import { statusText } from './status/view.ts';
+import { statusText } from './status/service-table.ts';
 
 /** Defines `svc restart`. @spec docs/operations.md "svc restart" */
 export const restart = defineCommand({

@@ -9,7 +9,10 @@ import { onStopSignals } from '../../supervisor/stop-signals.ts';
 import { defineCommand, streamed } from '../define-command.ts';
 import { parsePortFlags } from './up/ports.ts';
 
-/** The process behind `svc up -d`. Reports to its parent until all services are ready, then runs detached. */
+/**
+ * Runs the platform that `svc up -d` starts. Reports to that command until all services are ready, then continues
+ * without it.
+ */
 export const supervise = defineCommand({
   name: 'supervise',
   summary: 'Run the platform for the `svc up -d` that started this process',
@@ -24,7 +27,7 @@ export const supervise = defineCommand({
     const ports = parsePortFlags(port);
     try {
       let supervisor: RunningSupervisor | undefined;
-      // The handlers are installed before anything starts, so that a half-started platform is stopped too.
+      // The handlers are installed before the services start, so that a half-started platform is stopped too.
       onStopSignals({
         first: () => (supervisor ? supervisor.stop() : process.exit(1)),
         again: () => supervisor?.kill(),
@@ -51,7 +54,7 @@ export const supervise = defineCommand({
   },
 });
 
-/** Resolves when the message is sent. Does nothing after the parent has exited. */
+/** Sends a message to `svc up -d`. Does nothing if that command has already exited. */
 function report(message: SupervisorReport): Promise<void> {
   return new Promise((resolve) => {
     if (process.connected) process.send?.(message, undefined, undefined, () => resolve());

@@ -5,7 +5,7 @@ import { GLOBAL_FLAGS } from '../globals.ts';
 import { type Candidate, FILES, globalFlags } from './candidate.ts';
 import { liveValues, type ValueRequest } from './live-values.ts';
 
-/** Arguments that are paths. */
+/** Names of arguments that are completed with file names. */
 const FILE_ARGUMENTS = new Set([
   'archive',
   'config',
@@ -18,7 +18,7 @@ const FILE_ARGUMENTS = new Set([
   'source',
 ]);
 
-/** Completes `typed` after a command and its arguments `rest`. */
+/** Returns candidates for the argument that is being typed. `rest` contains the arguments before it. */
 export async function argumentCandidates(
   command: AnyCommand,
   rest: readonly string[],
@@ -65,7 +65,7 @@ function isForm({ name, short }: Argument, token: string | undefined): boolean {
   return token === `--${name}` || (short !== undefined && token === `-${short}`);
 }
 
-/** Positional values so far, without flags and their values. */
+/** Returns the positional values in `rest`, without flags and their values. */
 function positionalValues(rest: readonly string[], flags: readonly Argument[]): string[] {
   const found: string[] = [];
   for (let i = 0; i < rest.length; i++) {

@@ -1,12 +1,11 @@
 import { GLOBAL_FLAGS } from '../globals.ts';
 
-/** A completion candidate. */
 export interface Candidate {
   value: string;
   description?: string;
 }
 
-/** Requests file name completion by the shell. */
+/** Makes the shell complete file names. */
 export const FILES: Candidate = { value: ':files' };
 
 export function globalFlags(): Candidate[] {

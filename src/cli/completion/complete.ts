@@ -4,20 +4,20 @@ import { GLOBAL_FLAGS, splitWords } from '../globals.ts';
 import { type Candidate, FILES, globalFlags } from './candidate.ts';
 
 /**
- * Prints candidates for the last word, one per line with a tab and description. Called on each Tab, so commands are loaded
- * only when needed, and errors are silent.
+ * Prints the candidates for the last word, one per line: value, tab, description. Called on each Tab key, so commands
+ * are loaded only when needed, and errors are silent.
  */
 export async function complete(argv: readonly string[]): Promise<number> {
   try {
     const lines = await completionLines(argv[0] === '--' ? argv.slice(1) : argv);
     process.stdout.write(lines.map((line) => `${line}\n`).join(''));
   } catch {
-    // No candidates.
+    // An error message would garble the line that the user is typing.
   }
   return 0;
 }
 
-/** Candidates for the last word. Errors of fetching values propagate. */
+/** Returns the candidates for the last word. Throws if their values cannot be fetched. */
 export async function completionLines(words: readonly string[]): Promise<string[]> {
   const typed = words.at(-1) ?? '';
   const candidates = await candidatesFor(words.slice(0, -1), typed);
@@ -26,7 +26,7 @@ export async function completionLines(words: readonly string[]): Promise<string[
     .map(lineOf);
 }
 
-/** Values are untrusted and end up on a command line, so words with shell syntax are excluded. */
+/** Values are untrusted and become part of a command line, so values with shell syntax are excluded. */
 const SHELL_SAFE = /^[\w@%+=:,./-]+$/;
 
 function lineOf({ value, description }: Candidate): string {
@@ -65,7 +65,7 @@ function firstWords(): Candidate[] {
   }));
 }
 
-/** The global flag whose value is being typed. */
+/** Returns the global flag whose value is being typed, if any. */
 function globalValue(before: readonly string[]): string | undefined {
   const last = before.at(-1);
   return GLOBAL_FLAGS.find(({ name, value }) => value !== undefined && last === `--${name}`)?.name;

@@ -8,11 +8,11 @@ import type { GlobalFlags } from '../globals.ts';
 import { createStyle } from '../style.ts';
 import { createUi } from '../ui.ts';
 import type { Candidate } from './candidate.ts';
-import { LISTS } from './lists.ts';
+import { LISTS } from './value-lists.ts';
 
-/** Cache TTL of completion values. Completions come in bursts, while the lists change slowly. */
+/** Cache TTL of completion values. Users press Tab several times in a row, while the lists change slowly. */
 const CACHE_TTL_MS = 10_000;
-/** Time limit of a request, because users do not wait longer for a completion. */
+/** Time limit of a request. A longer wait would make the Tab key unusable. */
 const FETCH_TIMEOUT_MS = 600;
 
 interface CachedValues {
@@ -20,7 +20,7 @@ interface CachedValues {
   values: Candidate[];
 }
 
-/** Fetches values from the gateway as the operator, with a short cache. Throws if the gateway does not answer. */
+/** Fetches values from the gateway and caches them briefly. Throws if the gateway does not answer. */
 export async function fetchedValues(
   source: string,
   given: readonly string[],
@@ -31,7 +31,7 @@ export async function fetchedValues(
   const context = contextOf({ ...globals, json: false, quiet: true, input: false });
   const key = JSON.stringify([source, list.needs(given), globals.url, globals.namespace]);
   const file = join(context.folder().run, 'completion.json');
-  // Results of an explicit token are not cached, because another token may see less.
+  // Values fetched with an explicit token are not cached, because the next token may have fewer permissions.
   const cache = globals.token === undefined ? readCache(file) : {};
   const now = context.clock.now();
   const fresh = cache[key];
@@ -42,7 +42,7 @@ export async function fetchedValues(
   try {
     writePrivateFile(file, JSON.stringify({ ...Object.fromEntries(recent), [key]: { at: now, values } }));
   } catch {
-    // There is no local platform folder to cache in.
+    // Without a local data folder, the values are not cached.
   }
   return values;
 }

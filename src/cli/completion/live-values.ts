@@ -7,13 +7,13 @@ export interface ValueRequest {
   command: string;
   /** Key of the argument, such as `event`. */
   argument: string;
-  /** Positional values that precede the argument. */
+  /** Positional values before the argument. */
   given: readonly string[];
-  /** All preceding words. They include the flags that select the gateway. */
+  /** All words before the argument, including the flags that select the gateway. */
   before: readonly string[];
 }
 
-/** List by command and argument; `*` matches every command. An exact entry takes precedence. */
+/** Maps command and argument to a key of `LISTS`. `*` stands for any command; an exact match takes precedence. */
 const SOURCES: Readonly<Record<string, string>> = {
   '* plugin': 'plugins',
   '* event': 'webhookEvents',
@@ -32,17 +32,17 @@ const SOURCES: Readonly<Record<string, string>> = {
   'webhooks replay id': 'deliveries',
 };
 
-/** Values that can be completed without a request. */
+/** Values of arguments that are known without a request to the gateway. */
 const FIXED: Readonly<Record<string, () => Candidate[] | Promise<Candidate[]>>> = {
   'restart service': () => SERVICE_NAMES.map((value) => ({ value })),
   'logs service': () => [...SERVICE_NAMES, 'supervisor'].map((value) => ({ value })),
   'explain code': async () =>
-    (await import('../code-pages.ts'))
+    (await import('../documented-codes.ts'))
       .readExplanations()
       .map(({ code, meaning }) => ({ value: code, description: meaning })),
 };
 
-/** Returns the possible values of an argument, or undefined if no list has them. */
+/** Returns the possible values of an argument, or undefined if the argument has no list of values. */
 export async function liveValues(request: ValueRequest): Promise<Candidate[] | undefined> {
   const { command, argument, given, before } = request;
   const fixed = FIXED[`${command} ${argument}`];

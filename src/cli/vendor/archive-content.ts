@@ -5,10 +5,10 @@ import { readTarGz, textOf } from '../../kit/files/tar/read.ts';
 const MANIFEST = 'package/package.json';
 const MAX_MANIFEST_BYTES = 1024 * 1024;
 
-/** Name and version of an npm archive; `fault` if it is unreadable. */
+/** Name and version of the package in an npm archive, or the reason why the archive is unreadable. */
 export type ArchiveContent = { name: unknown; version: unknown } | { fault: string };
 
-/** Reads the whole archive, so that truncation and changes are detected by its checksums. */
+/** Reads the whole archive, so that its checksums reveal truncated or modified files. */
 export async function archiveContent(path: string): Promise<ArchiveContent> {
   try {
     let manifest: Record<string, unknown> | undefined;

@@ -2,17 +2,20 @@ import { lstat, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { publicParts } from '../../kit/files/paths.ts';
 
-/** Path of the Node binary, read by bin/svc if the Node on PATH is too old. `npm install` keeps this folder. */
+/**
+ * File with the path of a suitable Node binary. bin/svc uses that binary if the Node on PATH is too old. `npm install`
+ * does not delete the file.
+ */
 const NODE_PATH_FILE = join('.cache', 'svc-node');
 
 /**
- * Links this platform into a plugin, so that tests and editors work before `npm install`. Links single parts, because the
- * package folder of a checkout may contain a data folder that plugins must not see.
+ * Links this platform into the `node_modules` of a plugin, so that tests and editors work before `npm install`. Only
+ * public parts are linked, because the package folder may contain platform data.
  */
 export async function linkPlatform(folder: string): Promise<void> {
   const modules = join(folder, 'node_modules');
   const target = join(modules, 'svc-platform');
-  // A platform running from that folder cannot replace itself.
+  // If the platform runs from the target folder, replacing that folder would delete the running platform.
   if (!publicParts.some((part) => dirname(part) === target)) {
     await rm(target, { recursive: true, force: true });
     await mkdir(target, { recursive: true });
@@ -24,7 +27,7 @@ export async function linkPlatform(folder: string): Promise<void> {
   await writeFile(nodePathFile, `${process.execPath}\n`);
 }
 
-/** Links the program for `npm test` and `npm run validate`. */
+/** Links the `svc` program, which `npm test` and `npm run validate` of the plugin call. */
 async function linkProgram(programs: string): Promise<void> {
   await mkdir(programs, { recursive: true });
   const path = join(programs, 'svc');

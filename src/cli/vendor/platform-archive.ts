@@ -23,17 +23,19 @@ interface PackageJson extends Record<string, unknown> {
   dependencies?: Record<string, string>;
 }
 
-/** Prefix that npm requires for every entry. */
+/** Folder in which npm expects every entry of an archive. */
 const ENTRY_PREFIX = 'package/';
-/** Fixed modification time, for reproducible archives. */
+/** Modification time of all entries, in epoch seconds. A fixed time makes archives reproducible. */
 const MODIFIED_AT = 499_162_500;
-/** Prebuilt platforms to include besides this machine's own. Each takes a megabyte. */
+/**
+ * Platforms whose prebuilt binaries are included, in addition to the platform of this machine. Each adds one megabyte.
+ */
 const COMMON_PLATFORMS = ['linux-x64', 'linux-arm64', 'darwin-arm64'];
 const CACHE_NAME = 'svc-platform.tgz';
 
 /**
- * Packs the running version as an npm archive that installs without a registry: build, types, schemas and bundled
- * dependencies. @spec docs/decisions/0051
+ * Packs the running version of svc as an npm archive that installs without a registry: build, types, schemas and
+ * bundled dependencies. @spec docs/decisions/0051
  */
 export async function platformArchive(): Promise<Buffer> {
   const dist = join(packageRoot, 'dist');
@@ -41,7 +43,7 @@ export async function platformArchive(): Promise<Buffer> {
     throw new PlatformError('STORE_ERROR', `${packageRoot} has not been built.`, {
       details: { hint: `Build it first: (cd ${packageRoot} && npm run build)` },
     });
-  // A new build replaces the folder, including the cached archive.
+  // The cached archive is never outdated, because a new build replaces the whole folder.
   const cached = join(dist, CACHE_NAME);
   if (existsSync(cached)) return readFile(cached);
   const draft = `${cached}.${process.pid}`;
@@ -82,12 +84,15 @@ async function sources(): Promise<TarSource[]> {
   ];
 }
 
-/** node-addon-api is needed only to compile better-sqlite3; the packages contain binaries. */
+/** better-sqlite3 needs node-addon-api only to compile, and its package contains prebuilt binaries. */
 function isNeededAtRuntime(path: string): boolean {
   return !path.endsWith('node-addon-api');
 }
 
-/** Files of the current build. A checkout also keeps chunks of older builds for running programs. */
+/**
+ * Returns the files of the current build. In a checkout, `dist` may also contain chunks of older builds, for programs
+ * that still run.
+ */
 function programs(): string[] {
   const dist = join(packageRoot, 'dist');
   const reached = new Set<string>();
@@ -119,7 +124,10 @@ function bundledFiles(folder: string): TarSource[] {
   ];
 }
 
-/** Includes code, types, licences and prebuilt binaries; excludes sources to compile and CommonJS duplicates. */
+/**
+ * Returns true for code, types, licences and prebuilt binaries, and false for sources to compile and CommonJS
+ * duplicates.
+ */
 function isUsed(folder: string, path: string): boolean {
   if (/(?:^|\/)(?:src|deps|test)\//.test(path) || path === 'package.json') return false;
   const prebuilt = /^prebuilds\/(.+)\.node$/.exec(path)?.[1];

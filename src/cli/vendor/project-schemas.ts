@@ -3,31 +3,32 @@ import { dirname, join, relative, sep } from 'node:path';
 import { packageRoot } from '../../kit/files/paths.ts';
 import { writeWholeFile } from '../../supervisor/data-folder.ts';
 
-/** JSON schemas used by editors for the files of a project. */
+/** JSON schemas that editors use for the files of a project. */
 export const PROJECT_SCHEMAS = ['svc.schema.json', 'workflow.schema.json'] as const;
 export type ProjectSchema = (typeof PROJECT_SCHEMAS)[number];
 
-/** Schema of the configuration. */
 export const CONFIG_SCHEMA: ProjectSchema = 'svc.schema.json';
 
-/** Path of a schema copy, relative to the project. A copy exists in every clone, unlike the installation. */
+/**
+ * Returns the path of a schema copy, relative to the project. The copy is committed, so editors find it in every clone.
+ */
 export function schemaCopy(name: ProjectSchema): string {
   return `vendor/${name}`;
 }
 
-/** Relative path from a project file to a schema, with `/` on all systems. */
+/** Returns the relative path from a project file to a schema copy, with `/` on all systems. */
 export function schemaPath(projectDir: string, name: ProjectSchema, file: string): string {
   const path = relative(dirname(file), join(projectDir, schemaCopy(name)));
   const url = path.split(sep).join('/');
   return url.startsWith('../') ? url : `./${url}`;
 }
 
-/** Schema of this platform version. */
+/** Returns the schema that belongs to this version of svc. */
 export function schemaText(name: ProjectSchema): string {
   return readFileSync(join(packageRoot, 'config', name), 'utf8');
 }
 
-/** Whether the project's copy matches this platform version. */
+/** Compares the project's copy with the schema that belongs to this version of svc. */
 export function schemaState(projectDir: string, name: ProjectSchema): 'current' | 'stale' | 'missing' {
   const file = join(projectDir, schemaCopy(name));
   if (!existsSync(file)) return 'missing';
@@ -43,13 +44,13 @@ export function writeSchema(projectDir: string, name: ProjectSchema): void {
 
 const DECLARED = /("\$schema"\s*:\s*)("(?:[^"\\]|\\.)*")/;
 
-/** `$schema` of a configuration file, if any. */
+/** Returns the `$schema` of a configuration file, if any. */
 export function declaredSchema(configFile: string): string | undefined {
   const found = DECLARED.exec(readFileSync(configFile, 'utf8'))?.[2];
   return found === undefined ? undefined : JSON.parse(found);
 }
 
-/** Sets `$schema` to the project's copy, without changing other text. Throws STORE_ERROR. */
+/** Sets `$schema` to the project's copy and leaves all other text unchanged. Throws STORE_ERROR. */
 export function declareSchema(configFile: string, projectDir: string): void {
   const text = readFileSync(configFile, 'utf8');
   const path = JSON.stringify(schemaPath(projectDir, CONFIG_SCHEMA, configFile));

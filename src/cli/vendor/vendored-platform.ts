@@ -13,7 +13,9 @@ import { platformArchive } from './platform-archive.ts';
 const PACKAGE = 'svc-platform';
 const ARCHIVE = `${PACKAGE}-${version}.tgz`;
 
-/** Folder of the platform archive: shared by the plugins of a project, else in the plugin itself. */
+/**
+ * Returns the folder of the platform archive: `vendor` of the project, or of the plugin itself outside of a project.
+ */
 export function vendorFolderOf(plugin: string): string {
   for (let folder = dirname(plugin); ; folder = dirname(folder)) {
     if (existsSync(join(folder, CONFIG_FILE))) return join(folder, 'vendor');
@@ -21,12 +23,12 @@ export function vendorFolderOf(plugin: string): string {
   }
 }
 
-/** Dependency entry for `package.json`, so that `npm install` needs no registry. */
+/** Returns the dependency entry for `package.json`. It refers to the archive, so `npm install` needs no registry. */
 export function vendoredDependency(plugin: string, vendor: string): Record<string, string> {
   return { [PACKAGE]: `file:${relative(plugin, join(vendor, ARCHIVE)).split(sep).join('/')}` };
 }
 
-/** Writes the platform archive; an existing one is kept unless `replace` is set. Returns its path. */
+/** Writes the platform archive and returns its path. An existing archive is kept unless `replace` is set. */
 export async function vendorPlatform(vendor: string, { replace = false } = {}): Promise<string> {
   const path = join(vendor, ARCHIVE);
   if (existsSync(path) && !replace) return path;
@@ -44,9 +46,9 @@ export async function vendorPlatform(vendor: string, { replace = false } = {}): 
 }
 
 export interface VendoredState {
-  /** Dependency in `package.json`; null if there is none. */
+  /** Dependency on svc-platform in `package.json`, such as `file:../vendor/…`. Null if there is none. */
   spec: string | null;
-  /** Why `npm install` and tests fail; null if they work. */
+  /** Reason why `npm install` and the tests of the plugin fail. Null if they work. */
   fault: string | null;
 }
 
@@ -62,7 +64,7 @@ export async function vendoredState(plugin: string): Promise<VendoredState> {
 
 async function archiveFault(plugin: string, path: string): Promise<string | null> {
   if (!existsSync(path)) return `${path} is missing`;
-  // A folder dependency is linked by npm.
+  // npm links a folder instead of unpacking an archive.
   if (!statSync(path).isFile()) return null;
   const named = new RegExp(`${PACKAGE}-(.+)\\.tgz$`).exec(path)?.[1];
   if (named !== undefined && named !== version)
@@ -77,7 +79,7 @@ async function archiveFault(plugin: string, path: string): Promise<string | null
   return null;
 }
 
-/** Digest of the archive in the lock file, if any. */
+/** Returns the digest of the archive in `package-lock.json`, if any. */
 async function lockedIntegrity(plugin: string): Promise<string | undefined> {
   const lock = await readFile(join(plugin, 'package-lock.json'), 'utf8')
     .then(JSON.parse)
@@ -93,13 +95,16 @@ async function sha512Of(path: string): Promise<string> {
     .digest('base64')}`;
 }
 
-/** Points `package.json` to the platform archive and removes the lock entry. Formatting and other entries are kept. */
+/**
+ * Points `package.json` to the platform archive and removes the old archive from `package-lock.json`. Other entries and
+ * the indentation of both files are kept.
+ */
 export async function pointAtArchive(plugin: string, vendor: string): Promise<void> {
   await editJson(join(plugin, 'package.json'), (value) => {
     const before = isRecord(value.devDependencies) ? value.devDependencies : {};
     value.devDependencies = { ...before, ...vendoredDependency(plugin, vendor) };
   });
-  // The digest of the old archive would make npm reject the new one.
+  // npm would compare the new archive with the digest of the old archive and reject it.
   await editJson(join(plugin, 'package-lock.json'), (value) => {
     const packages = isRecord(value.packages) ? value.packages : {};
     for (const path of Object.keys(packages))

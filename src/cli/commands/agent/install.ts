@@ -4,9 +4,9 @@ import { z } from 'zod';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { packageRoot } from '../../../kit/files/paths.ts';
 import { defineCommand, ok } from '../../define-command.ts';
-import { placeOf, writePlace } from '../service/place.ts';
+import { serviceManagerOf, writeServiceFile } from '../service/service-manager.ts';
 import { quote } from '../service/unit.ts';
-import { homeFlag, registeredAgent } from './flags.ts';
+import { homeFlag, registeredAgent } from './registration.ts';
 
 const UNIT_NAME = 'svc-agent.service';
 
@@ -22,17 +22,17 @@ export const install = defineCommand({
   }),
   async run({ write, user, home }, { cwd, env, ui }) {
     const { folder } = await registeredAgent(home, { cwd, env });
-    // systemd starts the unit in another working directory.
+    // The path is absolute, because systemd starts the unit in another working directory.
     const unit = unitText(folder, user);
     if (!write) return ok({ unit, file: null });
-    const { manager, file: platformFile } = placeOf(user, env);
+    const { manager, file: platformFile } = serviceManagerOf(user, env);
     if (manager !== 'systemd')
       throw new PlatformError(
         'NOT_IMPLEMENTED',
         'This machine has no systemd. Start `svc agent run` with its own service manager.',
       );
     const file = join(dirname(platformFile), UNIT_NAME);
-    writePlace({ file }, unit);
+    writeServiceFile({ file }, unit);
     const scope = user ? ' --user' : '';
     ui.note(`Start it:\n  systemctl${scope} daemon-reload && systemctl${scope} enable --now ${UNIT_NAME}`);
     return ok({ unit, file });
@@ -40,10 +40,7 @@ export const install = defineCommand({
   text: ({ unit, file }: { unit: string; file: string | null }) => file ?? unit.trimEnd(),
 });
 
-/**
- * Returns the text of the systemd unit. systemd does not restart the agent on exit code 4, which means that the gateway refuses the
- * host.
- */
+/** Returns the text of the systemd unit. Exit code 4 prevents a restart, because the gateway has refused the host. */
 function unitText(home: string, user: boolean): string {
   const program = [process.execPath, join(packageRoot, 'bin', 'svc'), 'agent', 'run', '--home', home];
   const who = user ? '' : `User=${userInfo().username}\n`;

@@ -8,7 +8,7 @@ import { UsageError } from '../../parse-args.ts';
 import { givenGateway } from '../../selected-gateway.ts';
 import { shellWord } from '../../shell-word.ts';
 import { pairs } from '../../style.ts';
-import { homeFlag } from './flags.ts';
+import { homeFlag } from './registration.ts';
 
 /** Defines `svc agent register`. @spec Authentication 9 */
 export const register = defineCommand({

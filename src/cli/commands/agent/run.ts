@@ -9,9 +9,9 @@ import { minutes, seconds } from '../../../kit/time/duration.ts';
 import { onStopSignals } from '../../../supervisor/stop-signals.ts';
 import { defineCommand, streamed } from '../../define-command.ts';
 import { loadRecordFormat } from '../../log-format.ts';
-import { homeFlag, registeredAgent } from './flags.ts';
+import { homeFlag, registeredAgent } from './registration.ts';
 
-/** Runs until SIGTERM or SIGINT, then finishes running executions. @spec Gateway: host agents */
+/** Runs the agent until SIGTERM or SIGINT, then finishes running executions. @spec Gateway: host agents */
 export const run = defineCommand({
   name: 'agent run',
   summary: 'Connect this machine to its gateway and run plugin code for it',
@@ -52,7 +52,7 @@ export const run = defineCommand({
       ...(globals.debug ? { level: 'debug' } : {}),
     });
     process.title = `svc agent ${identity.name}`;
-    // Keeps the process alive between two connection attempts; clock timers do not.
+    // Keeps the process alive between two connection attempts, because the timers of `systemClock` do not.
     const alive = setInterval(() => {}, minutes(1));
     try {
       const agent = await startAgent({

@@ -18,13 +18,13 @@ import { makeStage } from './stage-folder.ts';
 interface BackedUp {
   file: string;
   bytes: number;
-  /** Time of the backup in epoch milliseconds. The backup contains everything that was acknowledged before. */
+  /** Time of the backup, in epoch milliseconds. All data acknowledged before this time is in the backup. */
   createdAt: number;
   files: number;
   databases: string[];
-  /** Whether the backup includes keys.json and credentials.json. */
+  /** True if the backup includes keys.json and credentials.json. */
   withKeys: boolean;
-  /** Links and devices, which are not included. */
+  /** Paths of links and devices, which a backup does not include. */
   skipped: string[];
 }
 
@@ -112,7 +112,7 @@ function requireTarget(file: string, { root }: DataFolder, force: boolean): void
   throw new PlatformError('STORE_ERROR', `Folder ${dirname(file)} does not exist.`, { details: { file } });
 }
 
-/** Throws unless the disk has room: the database copies temporarily need as much space as the databases. */
+/** Throws STORE_ERROR if the disk has too little space for temporary copies of all databases. */
 function requireRoom({ root }: DataFolder): void {
   const sizes = DATA_FILES.map(
     ({ name }) => statSync(join(root, name), { throwIfNoEntry: false })?.size ?? 0,

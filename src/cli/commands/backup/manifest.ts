@@ -1,6 +1,9 @@
 import { z } from 'zod';
 
-// The archive contains this manifest, then the data folder under `data/`. @spec docs/operations.md "Backup and restore"
+/**
+ * A backup archive contains the manifest, then the data folder under `data/`. @spec docs/operations.md "Backup and
+ * restore"
+ */
 export const MANIFEST_NAME = 'manifest.json';
 export const DATA_PREFIX = 'data/';
 export const FORMAT = 1;
@@ -21,10 +24,10 @@ export type BackupFile = z.infer<typeof BackupFile>;
 export const BackupManifest = z.object({
   /** Format version of the archive. Archives of newer formats are rejected. */
   format: z.number().int(),
-  /** Time of the backup in epoch milliseconds. The backup contains everything that was acknowledged before. */
+  /** Time of the backup, in epoch milliseconds. All data acknowledged before this time is in the backup. */
   createdAt: z.number(),
   version: z.string(),
-  /** Number of applied migrations by database. */
+  /** Number of applied migrations of each database. */
   schemas: z.record(z.string(), z.number().int()),
   /** Id of the master key that encrypted the secrets. It is null if there was no master key. */
   masterKeyId: z.string().nullable(),

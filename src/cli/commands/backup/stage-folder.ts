@@ -5,7 +5,7 @@ import { identify } from '../../../supervisor/process-identity.ts';
 
 const STAGE_PREFIX = 'backup-';
 
-/** Creates a folder for one backup on the data folder's file system, and removes those of killed backups. */
+/** Creates a temporary folder for a backup in `run/`, and removes the temporary folders of killed backups. */
 export function makeStage({ run }: DataFolder): string {
   mkdirSync(run, { recursive: true, mode: 0o700 });
   for (const name of readdirSync(run).filter(isOrphanedStage))
@@ -13,7 +13,7 @@ export function makeStage({ run }: DataFolder): string {
   return mkdtempSync(join(run, `${STAGE_PREFIX}${process.pid}-`));
 }
 
-/** Whether a folder in `run/` belongs to a backup whose process has ended. */
+/** Returns true if a folder in `run/` belongs to a backup whose process has ended. */
 export function isOrphanedStage(name: string): boolean {
   const pid = Number(/^backup-(\d+)-/.exec(name)?.[1]);
   return pid > 0 && identify(pid).startedAt === null;

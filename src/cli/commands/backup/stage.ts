@@ -29,7 +29,7 @@ import { type BackupFile, KEY_FILES } from './manifest.ts';
 
 export interface StageOptions {
   dataDir: string;
-  /** Empty folder on the same file system. */
+  /** Empty folder on the file system of the data folder, as hard links require. */
   stage: string;
   withKeys: boolean;
   withTelemetry: boolean;
@@ -40,9 +40,9 @@ export interface StageOptions {
 export interface Staged {
   files: BackupFile[];
   schemas: Record<string, number>;
-  /** The master keys that decrypt the copied `svc.db`. */
+  /** The master keys that decrypt the secrets in the copy of `svc.db`. */
   masterKey: CurrentMasterKey | null;
-  /** Links and devices, which are not backed up. */
+  /** Paths of links and devices, which a backup does not include. */
   skipped: string[];
 }
 
@@ -51,17 +51,23 @@ interface DatabaseSnapshot {
   snapshot: Snapshot;
 }
 
-/** A rotation of the master key changes `keys.json` twice: when it starts and when it ends. */
+/**
+ * Limit for repeated snapshots. A rotation of the master key changes `keys.json` twice: when it starts and when it
+ * ends.
+ */
 const MAX_KEY_CHANGES = 5;
 
-/** Folders of the data folder that belong to a single run of the platform. */
+/** Subfolders of the data folder that a restored platform does not need. */
 const TRANSIENT_FOLDERS = ['run', 'logs'];
-/** Applies to the data folder and its journal only; elsewhere such names may belong to plugins (`yarn.lock`). */
+/**
+ * Temporary files at the top of the data folder and in its journal. In other folders, such names may belong to plugins
+ * (`yarn.lock`).
+ */
 const TRANSIENT_FILES = /(?:\.lock|\.owner|\.new|\.spare|-wal|-shm|-journal)$/;
 
 /**
- * Creates a consistent copy of the data folder: one snapshot of all databases, and every file their rows may reference.
- * Files are immutable, written before and deleted after their row, so linking them before and after the snapshot suffices.
+ * Creates a consistent copy of the data folder. A file is written before its database row and deleted after it. Links
+ * made before and after the snapshot of the databases thus include every referenced file.
  */
 export async function stageData(options: StageOptions): Promise<Staged> {
   const skipped = new Set<string>();
@@ -78,8 +84,8 @@ export async function stageData(options: StageOptions): Promise<Staged> {
 }
 
 /**
- * Takes the snapshot and links the files. Repeats both if `svc keys rotate` changed the master key meanwhile, because the
- * linked `keys.json` might not decrypt the snapshot. Throws CONFLICT if the key never stays the same.
+ * Takes the snapshot and links the files. Repeats both if `svc keys rotate` has changed the master key meanwhile,
+ * because the linked `keys.json` might not decrypt the snapshot. Throws CONFLICT if this never succeeds.
  */
 function snapshotWithKeys(
   options: StageOptions,
@@ -124,8 +130,8 @@ function closeAll(snapshots: readonly DatabaseSnapshot[]): void {
 }
 
 /**
- * Copies acknowledged deliveries not yet in a database, while they are being written. Runs before the database snapshot, so
- * that entries moved meanwhile are in the databases; oldest file first, so that no gap can arise.
+ * Copies deliveries that are acknowledged but not yet in a database, before the snapshot of the databases, so that each
+ * is in one of both. The oldest file is copied first, so that no gap can arise.
  */
 function copyJournal({ dataDir, stage }: StageOptions): void {
   const target = join(stage, JOURNAL_FOLDER);
@@ -145,7 +151,9 @@ function linkFiles({ dataDir, stage, withKeys }: StageOptions, skipped: Set<stri
   }
 }
 
-/** Yields files before subfolders, so that a list of plugins is read before the plugins it references. */
+/**
+ * Yields the files of a folder before its subfolders, so that the list of plugins is copied before the plugins in it.
+ */
 function* walk(root: string, below = ''): Generator<{ name: string; entry: Dirent }> {
   const entries = readdirSync(join(root, below), { withFileTypes: true });
   for (const entry of entries.filter((one) => !one.isDirectory())) {
@@ -162,7 +170,8 @@ function* walk(root: string, below = ''): Generator<{ name: string; entry: Diren
 }
 
 /**
- * Creates a hard link, which survives the removal of the original. Copies if the file system does not support links.
+ * Creates a hard link, which keeps the content if the original is deleted. Copies the file if the file system supports
+ * no hard links.
  */
 function linkOrCopy(from: string, to: string): void {
   mkdirSync(dirname(to), { recursive: true, mode: 0o700 });

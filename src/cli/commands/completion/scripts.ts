@@ -3,18 +3,18 @@ export type Shell = (typeof SHELLS)[number];
 
 export interface CompletionScript {
   script: string;
-  /** Instructions to make it permanent. */
+  /** Instruction how to load the script in every new shell. */
   install: string;
 }
 
 /**
- * Each script passes the words up to the cursor to `svc complete`, which prints one candidate per line, a tab and its
- * description; `:files` requests file names. The program is called as typed, so that `./bin/svc` completes itself.
+ * Each script calls `svc complete` with the words up to the cursor, and with the program path as typed. The output has
+ * one candidate per line (value, tab, description); `:files` stands for file names.
  */
 export const SCRIPTS: Readonly<Record<Shell, CompletionScript>> = {
   bash: {
     install: "# To make it permanent: echo 'source <(svc completion bash)' >> ~/.bashrc",
-    // Bash also splits words at : = @ and replaces only the part after the last of them.
+    // Bash also splits words at `:`, `=` and `@`, and replaces only the text after the last of these characters.
     script: `# Completion of svc for bash: source <(svc completion bash)
 _svc() {
   local line=\${COMP_LINE:0:COMP_POINT} current kept candidate
@@ -80,8 +80,8 @@ complete -c svc -f -k -a '(__svc_complete)'
   },
   powershell: {
     install: '# To make it permanent: svc completion powershell >> $PROFILE',
-    // PowerShell interprets unquoted arguments with a leading @ or a comma. Versions before 7.3 drop an empty last
-    // argument.
+    // PowerShell treats `@` and `,` in unquoted arguments as syntax, so such values are quoted. Versions before 7.3
+    // drop an empty last argument.
     script: `# Completion of svc for PowerShell 7.3 and newer: svc completion powershell | Out-String | Invoke-Expression
 Register-ArgumentCompleter -Native -CommandName svc -ScriptBlock {
     param($wordToComplete, $commandAst, $cursorPosition)

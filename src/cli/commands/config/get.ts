@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { configOrigins } from '../../../kit/config/origin.ts';
 import { formatPath } from '../../../kit/config/problems.ts';
 import { defineCommand, ok } from '../../define-command.ts';
-import { maskConfig } from './masked.ts';
-import { parsePath, valueAt } from './values.ts';
+import { parsePath, valueAt } from './config-path.ts';
+import { maskConfig } from './mask-config.ts';
 
 interface ConfigValue {
   path: string;

@@ -4,17 +4,17 @@ import { configOrigins } from '../../../kit/config/origin.ts';
 import { formatPath } from '../../../kit/config/problems.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { table } from '../../style.ts';
-import { maskConfig } from './masked.ts';
-import { leavesOf } from './values.ts';
+import { leavesOf } from './config-path.ts';
+import { maskConfig } from './mask-config.ts';
 
 interface Shown {
   configFile: string | null;
   profile: string;
   projectDir: string;
   dataDir: string;
-  /** Config after applying the profile and the environment, with secrets masked. */
+  /** The effective config after profile and environment are applied, with secrets masked. */
   config: PlatformConfig;
-  /** Origin of each value by path; only with `--origin`. */
+  /** Origin of each value by path. Present only with `--origin`. */
   origins?: Record<string, string>;
 }
 

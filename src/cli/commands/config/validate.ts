@@ -3,13 +3,15 @@ import { loadConfig } from '../../../kit/config/config.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 
 interface Validated {
-  /** Null if there is no file and the defaults apply. */
+  /** Null if no config file exists and the defaults apply. */
   configFile: string | null;
   profile: string;
   problems: [];
 }
 
-/** Throws one error with all problems and their paths, for all profiles. @spec docs/operations.md "Configuration" */
+/**
+ * Checks all profiles and throws one error with all problems and their paths. @spec docs/operations.md "Configuration"
+ */
 export const validate = defineCommand({
   name: 'config validate',
   summary: 'Check the configuration in all profiles and list all problems',

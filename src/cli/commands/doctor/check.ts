@@ -3,19 +3,22 @@ import type { SupervisorStatus } from '../../../supervisor/control-protocol.ts';
 import type { DataFolder } from '../../../supervisor/data-folder.ts';
 import type { CommandContext } from '../../context.ts';
 
-/** Result of a check. */
+/** A result of a check, as printed by `svc doctor`. */
 export interface Finding {
-  /** Name of the check: `ports`, `stores`. */
+  /** Name of the check, such as `ports`. */
   name: string;
   status: 'ok' | 'warn' | 'fail';
   message: string;
-  /** What to do; null if nothing is needed. */
+  /** How to solve the problem. Null if there is no problem. */
   remedy: string | null;
-  /** Whether `--fix` fixed it. */
+  /** True if `--fix` solved the problem. */
   fixed: boolean;
 }
 
-/** One fact found by a check. `fix` fixes it without data loss and returns what it did. */
+/**
+ * A result of a check before `--fix` is applied. `fix` solves the problem without data loss and returns a description
+ * of the change.
+ */
 export interface Fact {
   status: Finding['status'];
   message: string;
@@ -23,13 +26,13 @@ export interface Fact {
   fix?: () => string;
 }
 
-/** The platform being checked. */
+/** The platform to check: its configuration, its data folder and its state. */
 export interface CheckTarget {
   context: CommandContext;
   loaded: LoadedConfig;
   env: Environment;
   folder: DataFolder;
-  /** Null if no supervisor runs on this data folder, or it does not answer. */
+  /** Null if no supervisor runs on this data folder, or if the supervisor does not answer. */
   running: SupervisorStatus | null;
   now: number;
 }

@@ -23,10 +23,10 @@ export interface Diagnosis {
   fixed: number;
 }
 
-/** Width of mark, name and spaces. */
+/** Width of the columns before the message: mark, name of the check and spaces. */
 const MARGIN = 14;
 
-/** Checks in the order in which problems should be fixed. All but the first require a valid configuration. */
+/** Checks in the order in which problems should be fixed. All of them require a valid configuration. */
 const CHECKS: ReadonlyArray<[name: string, check: Check]> = [
   ['disk', checkDisk],
   ['clock', checkClock],
@@ -103,7 +103,7 @@ async function inspectTarget(context: CommandContext): Promise<CheckTarget> {
   return { context, loaded, env: loaded.env, folder, running, now: context.clock.now() };
 }
 
-/** Returns one fact per config error. The other checks need a valid configuration. */
+/** Returns one failure per problem of the configuration. Rethrows errors of any other kind. */
 function configFaults(error: unknown): Fact[] {
   if (!(error instanceof PlatformError)) throw error;
   const { problems, hint } = error.details as {
@@ -147,7 +147,7 @@ function diagnosisText({ checks, failed, warned, fixed }: Diagnosis, style: Styl
     if (isFixed || status === 'ok') return style.green('✓');
     return status === 'warn' ? style.yellow('!') : style.red('✗');
   };
-  // Terminals would break lines within words and below the marks; pipes get each finding on one line.
+  // A terminal would break long lines within words and below the marks. Pipes get each finding on one line.
   const width = process.stdout.isTTY ? helpWidth(process.stdout) - MARGIN : Number.POSITIVE_INFINITY;
   const column = (head: string, text: string): string[] =>
     wrap(text, width).map((line, index) => `${index === 0 ? head : ' '.repeat(MARGIN)}${line}`);

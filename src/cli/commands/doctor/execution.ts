@@ -9,7 +9,6 @@ import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts'
 
 const CONNECT_TIMEOUT_MS = 3000;
 
-/** Checks the sandbox of plugin code. */
 export async function checkSandbox({ loaded, running }: CheckTarget): Promise<Fact[]> {
   const sandbox = running?.sandbox ?? (await sandboxStatus(loaded.config.execution.worker.sandbox));
   const why = sandbox.reason ? ` (${sandbox.reason})` : '';
@@ -30,7 +29,7 @@ export async function checkSandbox({ loaded, running }: CheckTarget): Promise<Fa
   ];
 }
 
-/** Checks the container engine if the config uses it. */
+/** Checks the container engine if the configuration uses containers. */
 export async function checkEngine({ loaded: { config } }: CheckTarget): Promise<Fact[]> {
   const { execution } = config;
   const backends = [execution.default, ...Object.values(execution.plugins).map(({ backend }) => backend)];
@@ -59,7 +58,7 @@ export async function checkEngine({ loaded: { config } }: CheckTarget): Promise<
   ];
 }
 
-/** Checks external upstreams of the gateway. Any response is sufficient. */
+/** Checks that external upstreams of the gateway are reachable. Any HTTP status is sufficient. */
 export async function checkUpstreams({ loaded: { config } }: CheckTarget): Promise<Fact[]> {
   const named = Object.entries(config.gateway.upstreams).flatMap(([name, { url }]) =>
     url ? [{ name, url }] : [],
@@ -85,7 +84,10 @@ export async function checkUpstreams({ loaded: { config } }: CheckTarget): Promi
   );
 }
 
-/** Reports broken plugins of the running platform, or loads them. */
+/**
+ * Reports broken plugins of the running platform. If the platform is stopped, loads the plugins of the project to find
+ * them.
+ */
 export async function checkPlugins(target: CheckTarget): Promise<Fact[]> {
   const { running, context } = target;
   const remedyOf = (id: string) =>
@@ -114,7 +116,7 @@ export async function checkPlugins(target: CheckTarget): Promise<Fact[]> {
 const summary = (plugins: number): string =>
   `${plugins} ${plugins === 1 ? 'plugin' : 'plugins'}, none broken`;
 
-/** Requests a path over a unix socket. Returns the status or the error code. */
+/** Requests a path over a unix socket. Returns the HTTP status, or the code of a connection error. */
 function statusOf(address: { socketPath: string; path: string }): Promise<number | string> {
   return new Promise((resolve) => {
     const request = nodeHttp().get({ ...address, agent: false, timeout: CONNECT_TIMEOUT_MS }, (response) => {

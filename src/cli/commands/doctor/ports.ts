@@ -4,7 +4,7 @@ import { codeOf } from '../../../kit/errors/errors.ts';
 import { findPortOwner } from '../../../supervisor/port-owner.ts';
 import { type CheckTarget, type Fact, failure, fine } from './check.ts';
 
-/** Checks the configured ports. The services of a running platform may hold their own ports. */
+/** Checks that each configured port is free, or in use by the running service that it belongs to. */
 export async function checkPorts({ loaded, running }: CheckTarget): Promise<Fact[]> {
   const held = new Map(running?.services.map(({ name, port }) => [name, port]));
   const facts = await Promise.all(
@@ -38,7 +38,7 @@ function describe(name: ServiceName, host: string, port: number, code: string): 
   );
 }
 
-/** Returns the error code, or null if the address is free. */
+/** Tries to listen on an address. Returns the error code, or null if the address is free. */
 function tryListen(host: string, port: number): Promise<string | null> {
   return new Promise((resolve) => {
     const probe = createServer();

@@ -10,11 +10,11 @@ const MIN_SECRET_BYTES = 32;
 const MIN_TOKEN_CHARS = 20;
 const MASTER_KEY_BYTES = 32;
 const NEW_SECRET = 'Generate one with openssl rand -base64 48.';
-/** Values from examples, which attackers try first. */
+/** Matches secrets as found in examples, which attackers try first. */
 const COMMON_SECRET =
   /^(?:\$\{|change-?me|secret|password|test|dev(?:elopment)?|token|default|svc)\b|insecure|example|(.)\1{7}/i;
 
-/** Checks for guessable secrets, and for secrets readable by others. */
+/** Checks for secrets that are guessable or that other users can read. */
 export function checkSecrets(target: CheckTarget): Fact[] {
   const facts = [
     ...environmentSecrets(target),
@@ -76,7 +76,7 @@ function staticTokens({ loaded }: CheckTarget): Fact[] {
   );
 }
 
-/** Reports services without authentication behind the gateway: they answer every client that can reach them. */
+/** Reports services that accept anonymous calls from other machines without passing the gateway. */
 function unauthenticatedServices({ loaded }: CheckTarget): Fact[] {
   const { config } = loaded;
   if (config.auth.mode === 'required') return [];
@@ -89,7 +89,10 @@ function unauthenticatedServices({ loaded }: CheckTarget): Fact[] {
   );
 }
 
-/** Reports webhook secrets of another master key. After a restore without its keys, their deliveries fail with 500. */
+/**
+ * Reports webhook secrets that were encrypted with another master key, as after a restore without keys. Deliveries of
+ * these webhooks fail with status 500.
+ */
 function secretsOfOtherKeys({ folder, env }: CheckTarget): Fact[] {
   const file = join(folder.root, 'svc.db');
   const current = currentMasterKey(folder, env);

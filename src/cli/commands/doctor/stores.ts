@@ -6,7 +6,7 @@ import { inspectDatabase } from '../../../store/sqlite/snapshot.ts';
 import { readCredentials } from '../../../supervisor/keys-file.ts';
 import { type CheckTarget, type Fact, failure, fine } from './check.ts';
 
-/** Checks every page of every database, even while in use. */
+/** Checks every page of every database, even if the platform is running. */
 export function checkStores({ folder }: CheckTarget): Fact[] {
   const found = DATA_FILES.filter(({ name }) => existsSync(join(folder.root, name)));
   const facts = found.flatMap(({ name, migrations }) => {
@@ -26,7 +26,6 @@ export function checkStores({ folder }: CheckTarget): Fact[] {
   ];
 }
 
-/** Checks the operator's credentials. */
 export function checkCredentials({ folder }: CheckTarget): Fact[] {
   try {
     return [fine(readCredentials(folder) ? 'present' : 'created on first start')];

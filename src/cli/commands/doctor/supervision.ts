@@ -5,10 +5,10 @@ import { findSupervisor } from '../../../supervisor/control-client.ts';
 import { identify, isRunning } from '../../../supervisor/process-identity.ts';
 import { readRunFile, removeRunFile } from '../../../supervisor/run-file.ts';
 import { isOrphanedStage } from '../backup/stage-folder.ts';
-import { nextStartOf } from '../status/view.ts';
+import { nextStartOf } from '../status/service-table.ts';
 import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts';
 
-/** Checks running services, and files left by killed processes. */
+/** Checks the running services, and reports files that killed processes left. */
 export function checkSupervision(target: CheckTarget): Fact[] {
   const facts = [...(target.running ? ofRunning(target) : ofStopped(target)), ...orphanedFiles(target)];
   return facts.length > 0
@@ -65,7 +65,7 @@ function ofStopped({ folder }: CheckTarget): Fact[] {
   ];
 }
 
-/** Finds temporary folders of killed backups, restores and resets, beside the data folder or in `run/`. */
+/** Reports temporary folders that killed backups, restores and resets left next to the data folder or in `run/`. */
 function orphanedFiles({ folder }: CheckTarget): Fact[] {
   const [parent, own] = [dirname(folder.root), basename(folder.root)];
   const isOrphanedSibling = (name: string): boolean => {

@@ -9,7 +9,6 @@ import { withDescriber } from '../plugins/local-describer.ts';
 import { loadProjectPlugins } from '../plugins/project-plugins.ts';
 import { type CheckTarget, type Fact, failure, fine } from './check.ts';
 
-/** Reports invalid workflow definitions. */
 export async function checkWorkflows(target: CheckTarget): Promise<Fact[]> {
   const faults = target.running
     ? (await target.context.client.call(listWorkflows)).faults
@@ -23,7 +22,7 @@ export async function checkWorkflows(target: CheckTarget): Promise<Fact[]> {
   );
 }
 
-/** Loads definitions like the workflow service. */
+/** Validates the definitions on disk in the same way as the workflow service. */
 async function faultsOnDisk({ loaded, context }: CheckTarget): Promise<WorkflowFault[]> {
   const { projectDir, config } = loaded;
   const { plugins } = await withDescriber(context, (describer) => loadProjectPlugins(context, describer));
@@ -42,7 +41,7 @@ async function faultsOnDisk({ loaded, context }: CheckTarget): Promise<WorkflowF
   return [...definitions.faults, ...ofPlugins];
 }
 
-/** Reports secrets of adapters that the config references but the environment does not set. */
+/** Reports environment variables that the config uses for secrets of adapters but that are not set. */
 export function checkAdapters({ loaded: { config }, env }: CheckTarget): Fact[] {
   const unset = Object.entries(config.adapters).flatMap(([name, adapter]) =>
     unsetSecrets(adapter, env, `adapters.${name}`),
@@ -56,7 +55,7 @@ export function checkAdapters({ loaded: { config }, env }: CheckTarget): Fact[] 
   );
 }
 
-/** Reports plugins that run only on hosts while no matching host is connected. */
+/** Reports plugins that must run on a host while no matching host is connected. */
 export async function checkHosts({ loaded: { config }, running, context }: CheckTarget): Promise<Fact[]> {
   const onHosts = Object.entries(config.execution.plugins).filter(([, { backend }]) => backend === 'host');
   if (onHosts.length === 0) return [fine('no plugin runs on a host')];

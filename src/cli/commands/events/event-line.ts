@@ -2,7 +2,7 @@ import type { AnalyticsEvent } from '../../../contracts/index.ts';
 import { oneLine } from '../../../kit/security/escape-controls.ts';
 import type { Style } from '../../style.ts';
 
-/** Formats an event for people: `2030-01-31 12:03:04Z  plugin.command.completed  svc  pluginId=github …`. */
+/** Formats an event as `2030-01-31 12:03:04Z  plugin.command.completed  svc  pluginId=github …`. */
 export function eventLine({ ts, type, source, payload }: AnalyticsEvent, style: Style): string {
   const at = `${ts.slice(0, 19).replace('T', ' ')}Z`;
   const details = style.dim(oneLine(payloadText(payload)));

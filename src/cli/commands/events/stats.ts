@@ -45,7 +45,7 @@ function largest(sums: Record<string, number>): Array<[string, number]> {
     .slice(0, MAX_ROWS);
 }
 
-/** Bar chart, scaled to the largest value. */
+/** Formats a bar chart. The longest bar stands for the largest value. */
 function chart(heading: string, rows: Array<[string, number]>, style: Style): string {
   if (rows.length === 0) return '';
   const max = Math.max(...rows.map(([, count]) => count));

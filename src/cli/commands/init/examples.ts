@@ -4,7 +4,7 @@ import { packageRoot } from '../../../kit/files/paths.ts';
 import { writePlugin } from '../plugins/create.ts';
 import { workflowText } from '../workflows/template.ts';
 
-/** Example projects; the first is the default. */
+/** Examples that `svc init` offers. The first one is the default. */
 export const EXAMPLES = [
   {
     value: 'github',
@@ -18,20 +18,22 @@ export const EXAMPLES = [
 ] as const;
 export type ExampleName = (typeof EXAMPLES)[number]['value'];
 
-/** Name of the example's plugin and folder; null for none. */
+/** Returns the id of the example's plugin, which is also the name of its folder. Null if the example has no plugin. */
 export function pluginOf(example: ExampleName): string | null {
   if (example === 'none') return null;
   return example === 'github' ? 'github' : `my-${example}`;
 }
 
-/** Workflow file of an example; null if it has none. */
+/** Returns the workflow file of an example, or null if it has none. */
 export function workflowOf(example: ExampleName, folder: string): { path: string; text: string } | null {
   if (example !== 'workflow') return null;
   const path = 'workflows/hello.yaml';
   return { path, text: workflowText('hello', folder, join(folder, path)) };
 }
 
-/** Writes the example's plugin into a new `folder`, and its dependencies into `vendor`. */
+/**
+ * Writes the plugin of an example into a new folder. Plugins from a template also get the platform archive in `vendor`.
+ */
 export async function writeExample(
   example: Exclude<ExampleName, 'none'>,
   folder: string,

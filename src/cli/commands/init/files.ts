@@ -7,13 +7,13 @@ import { schemaPath } from '../../vendor/project-schemas.ts';
 const SECRET_BYTES = 32;
 const IGNORED_PATHS = ['.svc*/', '.env', 'node_modules/'];
 
-/** Secrets of a new `.env`. The master key is stored in `.svc/keys.json` instead, so that backups include it. */
+/** Secrets that a new `.env` contains. The master key is in `.svc/keys.json` instead, so that backups include it. */
 const SECRETS = [
   ['GATEWAY_JWT_SECRET', 'signs access tokens; changing it invalidates all tokens'],
   ['GATEWAY_INTERNAL_SECRET', 'authenticates POST /internal/dispatch'],
 ] as const;
 
-/** Returns a config file with only the settings that users look for first; the schema documents the rest. */
+/** Returns a config file with the most common settings. Its schema documents all others. */
 export function configText(folder: string): string {
   const config = {
     $schema: schemaPath(folder, 'svc.schema.json', join(folder, CONFIG_FILE)),
@@ -24,7 +24,7 @@ export function configText(folder: string): string {
   return `${JSON.stringify(config, null, 2)}\n`;
 }
 
-/** Appends a generated value for each missing secret. */
+/** Returns the text of `.env` with a generated value for each missing secret. */
 export function extendedEnv(before: string, random: Random): string {
   const existing = parseEnv(before);
   const missing = SECRETS.filter(([name]) => !existing[name]);

@@ -13,7 +13,7 @@ const NAMES = EXAMPLES.map(({ value }) => value) as [ExampleName, ...ExampleName
 
 interface Initialized {
   folder: string;
-  /** Null if no example plugin was chosen. */
+  /** Id of the example plugin. Null if none was created. */
   plugin: string | null;
   files: ProjectFile[];
   next: string[];
@@ -46,7 +46,7 @@ export const init = defineCommand({
       const files = addSecrets(folder, systemRandom());
       return ok<Initialized>({ folder, plugin: null, files, next: productionSteps() });
     }
-    // An existing project fails here, before any prompt.
+    // An existing project is rejected before the prompt, because the answer would be useless.
     requireNoProject({ folder, force });
     const chosen =
       wanted ??

@@ -9,7 +9,7 @@ const FIRST_COMMAND: Record<ExampleName, string | null> = {
   none: 'svc plugins create orders            create your own plugin',
 };
 
-/** Commands to run next, with their purpose. */
+/** Returns the commands to run next, each with its purpose. */
 export function nextSteps(folder: string, example: ExampleName): string[] {
   const first = FIRST_COMMAND[example];
   return [

@@ -10,7 +10,7 @@ import { type ExampleName, pluginOf, workflowOf, writeExample } from './examples
 import { configText, extendedEnv, extendedIgnore } from './files.ts';
 
 export interface ProjectFile {
-  /** Path relative to the project folder; folders end with a slash. */
+  /** Path relative to the project folder. Paths of folders end with a slash. */
   path: string;
   action: 'created' | 'extended' | 'replaced' | 'kept';
 }
@@ -22,15 +22,15 @@ export interface ProjectOptions {
   random: Random;
 }
 
-/** A file to write; `text` is null if it is already up to date. */
+/** A file to write. `text` is null if the file is already up to date. */
 interface Draft extends ProjectFile {
   text: string | null;
   mode: number;
 }
 
 /**
- * Writes the files of a project, the config last, because it marks a folder as a project. On failure, created files are
- * removed. Throws CONFLICT for an existing project. Secrets are never replaced.
+ * Writes the files of a project, and removes them on failure. The config is written last, because it marks a folder as
+ * a project. Existing secrets are never replaced. Throws CONFLICT for an existing project.
  */
 export async function createProject(
   options: ProjectOptions,
@@ -45,7 +45,7 @@ export async function createProject(
     makeFolder(join(folder, 'vendor'), created);
     const files = plugin && example !== 'none' ? await addPlugin(folder, example, plugin, created) : [];
     if (example === 'workflow') makeFolder(join(folder, 'workflows'), created);
-    // All existing files are read before the first one is written.
+    // `draftsOf` reads all existing files, so an unreadable file is reported before the first write.
     for (const draft of draftsOf(folder, example, random)) {
       if (draft.text !== null) writeDraft(folder, draft, created);
       files.push({ path: draft.path, action: draft.action });
@@ -65,7 +65,7 @@ export function isProject(folder: string): boolean {
   return existsSync(join(folder, CONFIG_FILE));
 }
 
-/** Adds missing secrets to the `.env` of a project, and excludes it from version control. */
+/** Adds missing secrets to the `.env` of a project, and adds `.env` to `.gitignore`. */
 export function addSecrets(folder: string, random: Random): ProjectFile[] {
   return secretDrafts(folder, random).map((draft) => {
     if (draft.text !== null) writeDraft(folder, draft, []);
@@ -73,7 +73,7 @@ export function addSecrets(folder: string, random: Random): ProjectFile[] {
   });
 }
 
-/** Throws CONFLICT for an existing project. */
+/** Throws CONFLICT if the folder already contains a project, unless `force` is set. */
 export function requireNoProject({ folder, force }: Pick<ProjectOptions, 'folder' | 'force'>): void {
   const file = join(folder, CONFIG_FILE);
   if (force || !isProject(folder)) return;
@@ -82,7 +82,7 @@ export function requireNoProject({ folder, force }: Pick<ProjectOptions, 'folder
   });
 }
 
-/** Creates the plugin's folder atomically. An existing one is kept. */
+/** Creates the folder of the example plugin atomically. An existing folder is kept. */
 async function addPlugin(
   folder: string,
   example: Exclude<ExampleName, 'none'>,
@@ -123,14 +123,14 @@ function draftsOf(folder: string, example: ExampleName, random: Random): Draft[]
   const workflow = workflowOf(example, folder);
   return [
     ...PROJECT_SCHEMAS.map((name) => managedDraft(folder, schemaCopy(name), () => schemaText(name))),
-    // An edited workflow file is kept.
+    // An existing workflow file is kept, because the user may have edited it.
     ...(workflow ? [draftOf(folder, workflow.path, 0o644, (before) => before || workflow.text)] : []),
     ...secretDrafts(folder, random),
     managedDraft(folder, CONFIG_FILE, () => configText(folder)),
   ];
 }
 
-/** Returns a draft of a file that svc manages and therefore overwrites. */
+/** Returns a draft of a file that svc maintains and therefore overwrites. */
 function managedDraft(folder: string, path: string, text: () => string): Draft {
   const draft = draftOf(folder, path, 0o644, text);
   return { ...draft, action: draft.action === 'extended' ? 'replaced' : draft.action };

@@ -23,7 +23,7 @@ export function jobPairs(job: Job, style: Style): string {
   );
 }
 
-/** Describes what a job waits for. A decision is made on the single step of the run behind the job. */
+/** Describes why a job waits. A job is stored as a run with the single step `job.run`, on which decisions are made. */
 function waitRows({ id, waitingFor }: Job): Array<[string, string]> {
   if (!waitingFor) return [];
   const command = waitingFor.for === 'decision' ? ` svc workflows decide ${id} job.run retry` : '';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { submitJob } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
-import { InputFlag, readInput } from '../workflows/arguments.ts';
+import { startFields, startFlags } from '../../start-flags.ts';
 import { jobPairs } from './job-text.ts';
 
 export const submit = defineCommand({
@@ -10,16 +10,7 @@ export const submit = defineCommand({
   example: `svc jobs submit github/sync --input '{"repository": "octo/hello"}'`,
   args: z.object({
     handler: z.string().regex(/.\/./, 'must be <plugin>/<job>').describe('<plugin>/<job>'),
-    input: InputFlag,
-    key: z.string().optional().describe('idempotency key: a repeated key has no second effect'),
-    priority: z.coerce
-      .number()
-      .int()
-      .min(-100)
-      .max(100)
-      .default(0)
-      .describe('-100 to 100; higher goes first'),
-    at: z.iso.datetime({ offset: true }).optional().describe('earliest start (ISO 8601)'),
+    ...startFlags,
     attempts: z.coerce
       .number()
       .int()
@@ -28,13 +19,10 @@ export const submit = defineCommand({
       .optional()
       .describe('maximum attempts on transient failures'),
   }),
-  async run({ handler, input, key, priority, at: time, attempts }, { client, cwd, ui }) {
+  async run({ handler, attempts, ...start }, { client, cwd, ui }) {
     const body = {
       handler,
-      input: await readInput(input, cwd),
-      priority,
-      ...(key === undefined ? {} : { idempotencyKey: key }),
-      ...(time === undefined ? {} : { runAt: Date.parse(time) }),
+      ...(await startFields(start, cwd)),
       ...(attempts === undefined ? {} : { retry: { maxAttempts: attempts } }),
     };
     const { job } = await client.call(submitJob, { body });

@@ -4,7 +4,10 @@ import { isMasterKey } from '../../../kit/security/keys.ts';
 import type { DataFolder } from '../../../supervisor/data-folder.ts';
 import { type CurrentMasterKey, currentMasterKey } from '../../../supervisor/master-key.ts';
 
-/** Returns the master keys in use. Throws NOT_FOUND before the first start, VALIDATION_ERROR for a malformed variable. */
+/**
+ * Returns the master keys in use. Throws NOT_FOUND before the first start, and VALIDATION_ERROR for a malformed
+ * environment variable.
+ */
 export function requireMasterKeys(folder: DataFolder, env: Environment): CurrentMasterKey {
   for (const name of ['SVC_MASTER_KEY', 'SVC_MASTER_KEY_PREVIOUS'] as const) {
     const value = env[name];

@@ -15,23 +15,23 @@ import type { CurrentMasterKey } from '../../../supervisor/master-key.ts';
 import { CancelledError, confirm } from '../../confirm.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, ok } from '../../define-command.ts';
-import { requireStopped, whileStopped } from '../restore/swap.ts';
+import { requireStopped, whileStopped } from '../restore/replace-data.ts';
 import { requireMasterKeys } from './master-keys.ts';
 
 const OPERATION = 'key rotation';
 const PROGRESS_VALUES = 1000;
 
 interface Rotated {
-  /** Fingerprint of the key that encrypts everything now. */
+  /** Fingerprint of the new master key, which now encrypts all secrets. */
   keyId: string;
   source: 'environment' | 'keys.json';
-  /** Fingerprints of the keys that no value needs any more. */
+  /** Fingerprints of the former master keys, which no stored value needs any more. */
   replacedKeyIds: string[];
-  /** Values encrypted anew by this command. */
+  /** Number of values that this command encrypted again. */
   values: number;
-  /** Whether it continued an interrupted rotation of the key in `keys.json`. */
+  /** True if the command completed an interrupted rotation of the key in `keys.json`. */
   resumed: boolean;
-  /** Values of unknown keys, left as they are. */
+  /** Number of values by unknown key. They cannot be decrypted and are left unchanged. */
   unreadable: Array<{ keyId: string; values: number }>;
 }
 
@@ -52,7 +52,7 @@ export const rotate = defineCommand({
     return ok<Rotated>(
       await whileStopped(folder, OPERATION, async () => {
         await using stack = new AsyncDisposableStack();
-        // A gateway that runs without a supervisor holds this lock only.
+        // A gateway that runs without a supervisor holds only this lock.
         const lock = { file: join(folder.root, 'svc.db'), waitMs: 0, label: OPERATION };
         stack.adopt(await acquireOwnerLock(lock), (held) => held.release());
         const store = await sqliteSealedSecrets(folder.root, silentLogger);
@@ -77,7 +77,7 @@ export const rotate = defineCommand({
 
 const countedValues = (values: number): string => (values === 1 ? '1 value' : `${values} values`);
 
-/** A key of the environment is changed there, so that every later start has it. */
+/** Throws CONFLICT if the environment sets the only known key. Only the operator can change it there. */
 function requireNewKey({ from, id, previous }: CurrentMasterKey): void {
   if (from === 'keys.json' || previous.length > 0) return;
   throw new PlatformError('CONFLICT', `SVC_MASTER_KEY gives the master key (${id}); svc cannot change it.`, {

@@ -10,13 +10,13 @@ interface KeyStatus {
   /** Fingerprint of the current master key. */
   keyId: string;
   source: 'environment' | 'keys.json';
-  /** Epoch ms of the last rotation; null if there was none, or the environment gives the key. */
+  /** Time of the last rotation, in epoch milliseconds. Null if there was none, or if the environment sets the key. */
   since: number | null;
-  /** Values encrypted with the current key. */
+  /** Number of values encrypted with the current key. */
   current: number;
-  /** Values encrypted with other keys. `readable`: the key is known. */
+  /** Number of values by former or unknown key. `readable` is true if the key is known. */
   old: Array<{ keyId: string; values: number; readable: boolean }>;
-  /** Ids of the earlier keys that are still known. */
+  /** Fingerprints of the former keys that are still known. */
   previousKeyIds: string[];
 }
 

@@ -2,11 +2,11 @@ import type { CallInput, queryLogs } from '../../../contracts/index.ts';
 import { LOG_LEVELS, type LogLevel } from '../../../kit/telemetry/logger.ts';
 import { UsageError } from '../../parse-args.ts';
 
-/** Filter for log records; absent fields match everything. */
+/** Conditions on log records. An absent condition matches every record. */
 export interface LogChoice {
   services: readonly string[];
   level?: LogLevel | undefined;
-  /** Epoch ms. */
+  /** Earliest time, in epoch milliseconds. */
   since?: number | undefined;
   requestId?: string | undefined;
   traceId?: string | undefined;
@@ -26,7 +26,7 @@ export function toQuery({ services, since, ...fields }: LogChoice): LogQuery {
   };
 }
 
-/** Applies the filter to lines of the log files. */
+/** Returns a function that tests lines of the log files. Stored records are selected by the query instead. */
 export function toFilter(choice: LogChoice): (line: string) => boolean {
   const { services: _, since, level, search, runId, ...ids } = choice;
   const exactFields = Object.entries({ ...ids }).filter(([, value]) => value !== undefined);
@@ -56,7 +56,7 @@ function parse(line: string): Record<string, unknown> | undefined {
 
 const UNITS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** Parses `10m`, `2h`, `1d` ago, or an ISO 8601 time. Throws UsageError naming the flag. */
+/** Parses a duration before `now` (`10m`, `2h`, `1d`) or an ISO 8601 time. Returns epoch milliseconds. */
 export function parseSince(text: string, now: number, flag = '--since'): number {
   const ago = /^(\d+)\s*([smhd])$/.exec(text);
   if (ago) return now - Number(ago[1]) * UNITS[ago[2] as keyof typeof UNITS];

@@ -16,12 +16,12 @@ import { type LogChoice, parseSince, toFilter, toQuery } from './filter.ts';
 import { latestStored } from './latest-stored.ts';
 
 const SOURCES = [...SERVICE_NAMES, 'supervisor'];
-/** Max lines of the log files searched for matches. */
+/** Maximum number of lines of the log files that are searched for matches. */
 const MAX_SEARCHED_LINES = 50_000;
-/** Errors after which the log files are read instead. */
+/** Errors of the stored logs after which the local log files are read instead. */
 const FALLBACK_CODES = ['UPSTREAM_UNAVAILABLE', 'UPSTREAM_TIMEOUT', 'SERVICE_UNAVAILABLE', 'STORE_ERROR'];
 
-/** Prints formatted lines in order of time; `--json` prints the raw records. @spec docs/observability.md "Logs" */
+/** Prints log lines in order of time. `--json` prints the unchanged records. @spec docs/observability.md "Logs" */
 export const logs = defineCommand({
   name: 'logs',
   summary: 'Show the latest log lines of the services, or follow them',
@@ -75,7 +75,7 @@ export const logs = defineCommand({
   },
 });
 
-/** Parses a record; undefined for any other line, such as a crash message of the runtime. */
+/** Parses a log record. Returns undefined for any other line, such as a crash message of the runtime. */
 function parsed(line: string): object | undefined {
   try {
     const record: unknown = JSON.parse(line);
@@ -105,7 +105,7 @@ async function showStored(
   if (records.length === 0) context.ui.note('No matching log lines.');
 }
 
-/** Whether to read the local log files instead: the platform is not running. Not for a remote gateway. */
+/** Returns true if the local log files can be read instead, because the local platform does not answer. */
 function canFallBack(error: unknown, context: CommandContext): boolean {
   const { globals } = context;
   if (selectedGateway(context)) return false;

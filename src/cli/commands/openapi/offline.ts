@@ -8,12 +8,12 @@ import { startByName } from '../../../daemons/start-by-name.ts';
 import { systemRandom } from '../../../kit/security/random.ts';
 import { systemClock } from '../../../kit/time/clock.ts';
 
-/** Services merged by the gateway. */
+/** Services whose descriptions the gateway merges into one. */
 const MERGED: readonly ServiceName[] = ['rest', 'workflow', 'gateway'];
 
 /**
- * Starts the service in this process, on a free port and a temporary folder, and reads its description, so that it always
- * matches this version. Default: the services merged by the gateway.
+ * Starts a service in this process with a temporary data folder, and reads its description, which thus always matches
+ * this version. Without `service`, starts the services whose descriptions the gateway merges.
  */
 export async function describeOffline<Document>(
   service: ServiceName | undefined,

@@ -37,7 +37,7 @@ export const openapi = defineCommand({
   text: (document: OpenApiDocument) => JSON.stringify(document, null, 2),
 });
 
-/** URL of the service: from `--url` and the environment for the gateway, else from the supervisor. */
+/** Returns the URL of a running service. For the gateway, `--url`, SVC_GATEWAY_URL and `svc login` take precedence. */
 function addressOf(service: ServiceName, context: CommandContext): string | null {
   const named = selectedGateway(context);
   if (named && service === 'gateway') return named;

@@ -3,7 +3,10 @@ import type { CommandContext } from '../../context.ts';
 import { guardedBy, withDescriber } from './local-describer.ts';
 import { PluginReferences } from './plugin-references.ts';
 
-/** Reports all problems of a plugin folder: manifest, workflows, schedules, references to other plugins. Works offline. */
+/**
+ * Finds all problems of a plugin folder: in the manifest, workflows, schedules and references to other plugins. No
+ * running platform is needed.
+ */
 export function checkFolder(
   folder: string,
   context: CommandContext,

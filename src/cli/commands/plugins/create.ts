@@ -45,7 +45,10 @@ export const create = defineCommand({
     [`${style.green('created')} ${id} in ${folder}`, ...files.map((file) => `  ${file}`)].join('\n'),
 });
 
-/** Removes partly written files on failure, because half a plugin would break the project. Throws STORE_ERROR. */
+/**
+ * Writes the files of a plugin. On failure, removes them, because an incomplete plugin would break the project, and
+ * throws STORE_ERROR.
+ */
 async function writeOrRemove(folder: string, template: TemplateName, id: string): Promise<string[]> {
   let created: string | undefined;
   try {
@@ -62,7 +65,7 @@ async function writeOrRemove(folder: string, template: TemplateName, id: string)
   }
 }
 
-/** Writes a template's files into a folder, and the platform archive into `vendor`. Returns the file names. */
+/** Writes the files of a template into a folder, and the platform archive into `vendor`. Returns the file names. */
 export async function writePlugin(
   folder: string,
   template: TemplateName,

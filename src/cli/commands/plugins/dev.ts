@@ -22,7 +22,7 @@ import { followFailures } from './plugin-failures.ts';
 
 const KEEP_ALIVE_MS = 60_000;
 
-/** Runs until interrupted. @spec docs/plugins.md "Developing" */
+/** Defines `svc plugins dev`, which runs until it is interrupted. @spec docs/plugins.md "Developing" */
 export const dev = defineCommand({
   name: 'plugins dev',
   summary: 'Link a folder, reload it on changes and show failing calls',
@@ -34,7 +34,7 @@ export const dev = defineCommand({
     const folder = resolve(context.cwd, given);
     const known = await knownAt(folder, context);
     const { id } = known ?? (await context.client.call(linkPlugin, { body: { folder } }));
-    // The services may have loaded an older state of the folder.
+    // A known plugin is reloaded, because the services may have loaded an older state of the folder.
     let manifest = known
       ? await reload(folder, context)
       : (await checkFolder(folder, context)).plugin?.manifest;
@@ -50,7 +50,7 @@ export const dev = defineCommand({
   },
 });
 
-/** Returns the plugin already loaded from this folder: linked, or part of the project. */
+/** Returns the plugin that is already loaded from this folder, because it is linked or part of the project. */
 async function knownAt(folder: string, { client }: CommandContext): Promise<PluginRecord | undefined> {
   const { items } = await client.call(listPlugins);
   return items.find(({ root, origin }) => root === folder && origin !== 'installed');
@@ -62,7 +62,10 @@ async function failureView({ ui, globals, clock }: CommandContext): Promise<(log
   return (log) => ui.line(format(JSON.stringify(log)));
 }
 
-/** Reloads the plugin. A broken folder is reported, and the loaded version keeps running. Returns the manifest if valid. */
+/**
+ * Reloads the plugin and returns its manifest. Problems of the folder are printed, and the loaded version keeps
+ * running.
+ */
 async function reload(folder: string, context: CommandContext): Promise<ManifestV3 | undefined> {
   const output = (fields: object) =>
     JSON.stringify({ at: new Date(context.clock.now()).toISOString(), ...fields });
@@ -81,7 +84,7 @@ async function reload(folder: string, context: CommandContext): Promise<Manifest
     const { plugin, faults } = await checkFolder(folder, context);
     if (!plugin || faults.length > 0) return refused(faults);
     const { revision } = await context.client.call(reloadPlugins);
-    // A valid plugin may still conflict with another one.
+    // A valid plugin may still conflict with another plugin.
     const record = await knownAt(folder, context);
     if (record?.status === 'broken') return refused(record.faults);
     context.ui.line(
@@ -98,8 +101,8 @@ async function reload(folder: string, context: CommandContext): Promise<Manifest
 }
 
 /**
- * Calls `changed` after each burst of changes, never concurrently; resolves when interrupted. Polls the path, so that a
- * folder that is moved away, or replaced by a checkout of another branch, is watched again when it is back.
+ * Calls `changed` after each burst of changes, one call at a time, until `signal` aborts. Polls the path, so that a
+ * folder that is removed and created again (as by `git checkout`) remains watched.
  */
 async function watchFolder(
   folder: string,

@@ -7,7 +7,7 @@ import { confirm } from '../../confirm.ts';
 import type { CommandContext } from '../../context.ts';
 import type { Style } from '../../style.ts';
 
-/** Includes the download and npm install. */
+/** Time limit of an installation, including the download and `npm install`. */
 export const INSTALL_TIMEOUT_MS = 120_000;
 
 export const runManifestFlag = z
@@ -23,7 +23,7 @@ export function absoluteSource(source: string, { cwd }: CommandContext): string 
     : source;
 }
 
-/** Shows the plan and asks for confirmation. Throws CONFLICT if declined. */
+/** Prints the plan and prompts for confirmation. Throws CONFLICT if the user declines. */
 export async function confirmPlan(plan: PluginPlan, context: CommandContext): Promise<void> {
   context.ui.noteOf(plan, planText);
   const what = plan.installed === null ? 'Install' : `Replace ${plan.installed} with`;

@@ -12,14 +12,17 @@ import {
 } from '../../../plugins/index.ts';
 import type { CommandContext } from '../../context.ts';
 
-/** Paths that a local plugin may not be granted; none without a project, which has no data to protect. */
+/** Returns the paths that a manifest must not grant to its plugin. Outside of a project there is no data to protect. */
 export function guardedBy({ platform }: CommandContext, root: string): ValidateOptions['guarded'] {
   const loaded = platform();
   if (loaded.configFile === null) return undefined;
   return { root, dataDir: loaded.dataDir, secrets: projectSecrets(loaded) };
 }
 
-/** Loads plugin code on this machine in the sandbox, without a running platform. Processes end with `use`. */
+/**
+ * Calls `use` with a describer that loads plugin code in a sandbox on this machine, without a running platform. The
+ * processes of the sandbox end after the call.
+ */
 export async function withDescriber<Result>(
   { platform }: CommandContext,
   use: (describer: PluginDescriber) => Promise<Result>,
@@ -32,7 +35,7 @@ export async function withDescriber<Result>(
     logger: silentLogger,
     clock: systemClock,
     secrets: configFile === null ? [] : projectSecrets(loaded),
-    // Without a project there is no data to protect, and the working directory may be the plugin's folder.
+    // Outside of a project there is no data folder, and its default path may be inside the plugin folder.
     dataDir: configFile === null ? join(tmpdir(), 'svc-without-data') : dataDir,
   });
   try {

@@ -4,7 +4,7 @@ import type { CommandContext } from '../../context.ts';
 import { followEvents } from '../../event-stream.ts';
 
 /**
- * Passes on warnings and errors logged by a plugin's code until `signal` aborts. Resolves when the stream is established, so
+ * Delivers warnings and errors that a plugin logs, until `signal` aborts. Resolves once the stream is established, so
  * that no later failure is missed.
  */
 export async function followFailures(
@@ -20,11 +20,11 @@ export async function followFailures(
     query: { follow: '1', limit: 0, pluginId, level: 'warn' },
     signal,
     take({ data }) {
-      // The first event only carries the cursor.
+      // The first event carries only the cursor. It shows that the stream is established.
       listening.resolve();
       if (data === '') return;
       const record = JSON.parse(data) as LogRecord;
-      // Services log the same failure in their own lines.
+      // Services log the same failure in records of their own, which are skipped.
       if (record.logsSource === 'plugin') take(record);
     },
     lost: (why) => ui.note(`Lost the log stream of ${pluginId}: ${why}. Reconnecting.`),

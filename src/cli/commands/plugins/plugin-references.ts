@@ -18,7 +18,7 @@ import { loadProjectPlugins } from './project-plugins.ts';
 
 type Fault = Pick<PluginFault, 'path' | 'message'>;
 
-/** Checks a plugin's references to other plugins: those of the project, and of the gateway in use. */
+/** Checks the references of a plugin to other plugins, which belong to the project or to the selected gateway. */
 export class PluginReferences {
   readonly #context: CommandContext;
   readonly #project: PluginRegistry | undefined;
@@ -36,7 +36,7 @@ export class PluginReferences {
     );
   }
 
-  /** Returns invalid workflows and schedules, and unknown names in them and in `permissions.invoke`. */
+  /** Returns problems of workflows and schedules, and unknown names in them and in `permissions.invoke`. */
   async nameFaults(manifest: ManifestV3): Promise<Fault[]> {
     const referenced = new Set(invoked(manifest).map(({ ref }) => pluginOf(ref)));
     manifestFaults(manifest, (id) => {
@@ -54,7 +54,7 @@ export class PluginReferences {
     ];
   }
 
-  /** Returns schedules of workflows found neither in a plugin nor in a file of the project. */
+  /** Returns schedules of workflows that exist neither in a plugin nor in a file of the project. */
   async #scheduleFaults({ workflows, schedules }: ManifestV3): Promise<Fault[]> {
     const own = new Set(workflows.map(({ id }) => id));
     const foreign = schedules.flatMap(({ workflow: id }, index) =>
@@ -67,7 +67,7 @@ export class PluginReferences {
       .map(({ id, path }) => ({ path, message: `workflow "${id}" does not exist` }));
   }
 
-  /** Returns the ids of all workflows; undefined if not all are known. */
+  /** Returns the ids of all workflows, or undefined if some plugins or workflow files cannot be read. */
   async #workflowIds(): Promise<Set<unknown> | undefined> {
     if (selectedGateway(this.#context) !== undefined || !this.#isComplete()) return undefined;
     const { projectDir, config } = this.#context.platform();
@@ -78,7 +78,7 @@ export class PluginReferences {
     return new Set([...ofPlugins, ...ofFiles].map(({ id }) => id));
   }
 
-  /** Returns missing dependencies, and commands already defined by another plugin of the project. */
+  /** Returns missing dependencies, and commands that another plugin of the project already defines. */
   relationFaults(plugin: LoadedPlugin): PluginFault[] {
     if (!this.#project) return [];
     const others = this.#project.plugins.filter(({ id, root }) => id !== plugin.id && root !== plugin.root);
@@ -87,10 +87,7 @@ export class PluginReferences {
     return this.#isComplete() ? faults : faults.filter(({ code }) => code !== 'MISSING_DEPENDENCY');
   }
 
-  /**
-   * Returns whether all plugins are known. Installed plugins are in the data folder, so a fresh clone does not know
-   * them.
-   */
+  /** Returns true if all plugins are known. A fresh clone lacks the installed plugins, which are in the data folder. */
   #isComplete(): boolean {
     return this.#project !== undefined && existsSync(this.#context.folder().root);
   }
@@ -115,14 +112,17 @@ export class PluginReferences {
         webhooks: new Set(webhooks.map(({ event }) => event)),
       };
     } catch (error) {
-      // An unreachable gateway, or one that denies access, says nothing about the name.
+      // Any other error, such as an unreachable gateway, does not prove that the plugin is missing.
       const isAbsent = error instanceof PlatformError && error.code === 'PLUGIN_NOT_FOUND';
       return isAbsent ? undefined : 'anything';
     }
   }
 }
 
-/** Parses `<plugin>` or `<plugin>/<command or job>`. A scoped plugin id contains a slash: `@scope/name`. */
+/**
+ * Returns the plugin id of a reference such as `orders/sync`. A scoped plugin id contains a slash itself:
+ * `@scope/name`.
+ */
 function pluginOf(ref: string): string {
   const parts = ref.split('/');
   return parts.slice(0, ref.startsWith('@') ? 2 : 1).join('/');
@@ -139,7 +139,7 @@ function invoked({ permissions, commands, rest }: ManifestV3): Array<{ path: str
 }
 
 /**
- * Reports unknown commands and jobs of existing plugins. A missing plugin is not reported, because it may be
+ * Returns references to unknown commands and jobs of known plugins. A missing plugin is no problem, because it may be
  * optional.
  */
 function invokeFaults(manifest: ManifestV3, find: FindPlugin): Fault[] {

@@ -6,7 +6,7 @@ import {
 } from '../../../plugins/index.ts';
 import type { CommandContext } from '../../context.ts';
 
-/** Loads the project's plugins like the services do, without a running platform. */
+/** Loads the plugins of the project in the same way as the services, but without a running platform. */
 export function loadProjectPlugins(
   { platform, folder }: Pick<CommandContext, 'platform' | 'folder'>,
   { manifest }: Pick<PluginDescriber, 'manifest'>,

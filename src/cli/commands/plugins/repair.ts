@@ -16,7 +16,7 @@ interface Repaired {
   folder: string;
   /** Path of the npm archive of the platform. */
   archive: string;
-  /** Dependency in `package.json`. */
+  /** Dependency entry in `package.json`, such as `file:../../vendor/…`. */
   dependency: string;
   version: string;
 }

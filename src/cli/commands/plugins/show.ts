@@ -13,7 +13,6 @@ export const show = defineCommand({
   text: pluginText,
 });
 
-/** Formats a plugin as readable text. */
 export function pluginText(plugin: PluginDetail, style: Style): string {
   const {
     routes,
@@ -73,7 +72,7 @@ export function pluginText(plugin: PluginDetail, style: Style): string {
   );
 }
 
-/** Lists permissions beyond the plugin's own folder. Permission for child processes implies all others. */
+/** Lists permissions beyond the plugin's own folder. The permission to start programs implies all others. */
 function permissionsText(permissions: PluginDetail['permissions']): string {
   const known = Permissions.safeParse(permissions);
   if (!known.success) return JSON.stringify(permissions);

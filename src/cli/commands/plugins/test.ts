@@ -9,7 +9,7 @@ import { vendoredState } from '../../vendor/vendored-platform.ts';
 
 interface Tested {
   folder: string;
-  /** Output of the test runner, as TAP. */
+  /** Output of the test runner in TAP format. */
   output: string;
 }
 
@@ -38,7 +38,7 @@ export const test = defineCommand({
   },
 });
 
-/** Throws INVALID_MANIFEST if the folder is not a package, MISSING_DEPENDENCY if the platform cannot be imported. */
+/** Throws INVALID_MANIFEST if the folder is not a package, and MISSING_DEPENDENCY if svc-platform is not installed. */
 async function requireRunnable(folder: string): Promise<void> {
   if (!existsSync(join(folder, 'package.json')))
     throw new PlatformError('INVALID_MANIFEST', `${folder} is not a plugin: it has no package.json.`, {

@@ -13,7 +13,10 @@ interface Validation {
   version: string;
 }
 
-/** Loads the plugin's modules in a local sandbox, without a running platform. @spec docs/plugins.md "Developing" */
+/**
+ * Defines `svc plugins validate`, which loads the plugin in a local sandbox and needs no running platform. @spec
+ * docs/plugins.md "Developing"
+ */
 export const validate = defineCommand({
   name: 'plugins validate',
   summary: "Check a plugin's manifest, files and handlers, and list all problems",
@@ -37,7 +40,7 @@ export const validate = defineCommand({
   text: ({ id, version }: Validation, style) => `${style.green('valid')} ${id} ${version}`,
 });
 
-/** Lists one problem per line, with its path in the manifest. */
+/** Returns an error with one problem per line, each with its path in the manifest. */
 function invalid(folder: string, faults: readonly PluginFault[]): PlatformError {
   const lines = faults.map(({ path, message }) => `  ${path === '' ? '(manifest)' : path}: ${message}`);
   const count = faults.length === 1 ? 'One problem' : `${faults.length} problems`;

@@ -7,7 +7,7 @@ import { redact, redactText } from '../../../kit/telemetry/redact.ts';
 import { findSupervisor } from '../../../supervisor/control-client.ts';
 import type { CommandContext } from '../../context.ts';
 import { lastRecords } from '../../log-reader.ts';
-import { maskConfig } from '../config/masked.ts';
+import { maskConfig } from '../config/mask-config.ts';
 import { diagnose } from '../doctor/doctor.ts';
 import { keepLocalSecrets } from './local-secrets.ts';
 
@@ -36,7 +36,7 @@ export async function contentsOf(context: CommandContext, lines: number): Promis
 async function asText(make: () => unknown): Promise<string> {
   const made = await Promise.resolve()
     .then(make)
-    .catch((error: unknown) => ({ couldNotBeHad: messageOf(error) }));
+    .catch((error: unknown) => ({ error: messageOf(error) }));
   return redactText(`${JSON.stringify(made, null, 2)}\n`);
 }
 
@@ -68,7 +68,7 @@ function configuration({ platform }: CommandContext) {
   return { profile, configFile, projectDir, dataDir, config: maskConfig(config) };
 }
 
-/** Returns the last lines of a log. Records were redacted when written; redacting again is a safety net. */
+/** Returns the last lines of a log. Records are redacted when they are written, and again here as a precaution. */
 async function logOf({ folder }: CommandContext, source: string, lines: number): Promise<string> {
   try {
     const { records } = lastRecords([join(folder().logs, `${source}.log`)], lines);

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { keepSecret } from '../../../kit/telemetry/redact.ts';
 import type { CommandContext } from '../../context.ts';
 
-/** Names of variables that may hold secrets. */
+/** Matches names of environment variables that may contain secrets. */
 const SECRET_VARIABLE = /SECRET|TOKEN|PASSWORD|PASSWD|KEY|CREDENTIAL|DATABASE_URL|DSN/i;
 
-/** Registers all local secrets with the redactor. */
+/** Registers all secrets of this machine with the redactor, which masks them in the report. */
 export function keepLocalSecrets({ env, globals, platform, folder }: CommandContext): void {
   const values: string[] = globals.token ? [globals.token] : [];
   const variables = { ...env };
@@ -20,14 +20,14 @@ export function keepLocalSecrets({ env, globals, platform, folder }: CommandCont
     const { keys, credentials, tokenCache } = folder();
     for (const file of [keys, credentials, tokenCache]) values.push(...textsIn(readJson(file)));
   } catch {
-    // An invalid config is reported elsewhere and not printed.
+    // The report does not contain an invalid config, so its secrets need no masking.
   }
   for (const [name, value] of Object.entries(variables))
     if (value && SECRET_VARIABLE.test(name)) values.push(value);
   keepSecret(values.filter((value) => !HARMLESS.has(value)));
 }
 
-/** Ids in the credentials that are not secret; masking them would make the report unreadable. */
+/** Values in credentials.json that are not secret. Masking such common words would make the report unreadable. */
 const HARMLESS = new Set(['operator', 'default']);
 
 function readJson(file: string): unknown {
@@ -38,7 +38,7 @@ function readJson(file: string): unknown {
   }
 }
 
-/** All strings within a value, except plain URLs. */
+/** Returns all strings within a value, except URLs without credentials and query. */
 function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return /^https?:\/\/[^@?]*$/.test(value) ? [] : [value];
   if (typeof value !== 'object' || value === null) return [];

@@ -10,7 +10,7 @@ import { CancelledError, confirm } from '../../confirm.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import type { BackupManifest } from '../backup/manifest.ts';
-import { requireStopped, swapIn } from './swap.ts';
+import { requireStopped, swapIn } from './replace-data.ts';
 import { openArchive } from './unpack.ts';
 import { keepKeys, requireIntact, requireKnownSchemas } from './verify.ts';
 
@@ -20,10 +20,10 @@ interface Restored {
   former: string | null;
   /** Time of the backup in epoch milliseconds. */
   createdAt: number;
-  /** Version of the platform that created the backup. */
+  /** Version of svc that created the backup. */
   version: string;
   files: number;
-  /** Whether the known master keys can decrypt all secrets of the backup. */
+  /** True if the known master keys can decrypt all secrets in the backup. */
   secretsOpen: boolean;
 }
 
@@ -91,7 +91,7 @@ function requireRoom({ files }: BackupManifest, parent: string): void {
   );
 }
 
-/** Warns if the known master keys cannot decrypt all secrets of the backup. */
+/** Returns true if the known master keys can decrypt all secrets in the backup, and warns if they cannot. */
 function opensSecrets(
   { masterKeyId }: BackupManifest,
   next: string,

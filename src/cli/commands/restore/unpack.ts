@@ -11,12 +11,15 @@ const MAX_MANIFEST_BYTES = 64 * 1024 * 1024;
 /** An archive whose manifest has been read. Callers must unpack or close it. */
 export interface OpenArchive {
   manifest: BackupManifest;
-  /** Unpacks into an empty folder. Throws if the content differs from the manifest. */
+  /** Unpacks all files into an empty folder. Throws if they differ from the manifest. */
   unpackTo(folder: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Throws VALIDATION_ERROR for a damaged archive, a newer format, or a file that is not a backup. */
+/**
+ * Opens a backup and reads its manifest. Throws VALIDATION_ERROR for a damaged archive, a newer format, or a file that
+ * is not a backup.
+ */
 export async function openArchive(file: string): Promise<OpenArchive> {
   const entries = readTarGz(file);
   const close = async (): Promise<void> => void (await entries.return(undefined));
@@ -30,7 +33,7 @@ export async function openArchive(file: string): Promise<OpenArchive> {
   });
 }
 
-/** Closes the archive on failure and converts the error. */
+/** Runs `work`. If it fails, closes the archive and converts the error to a PlatformError. */
 async function guarded<T>(file: string, close: () => Promise<void>, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -65,7 +68,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Requires exactly the files of the manifest, each once. */
+/** Unpacks the archive, which must contain each file of the manifest exactly once, and no other file. */
 async function unpackAll(
   { files }: BackupManifest,
   entries: AsyncGenerator<TarEntry, undefined>,
@@ -99,7 +102,7 @@ async function unpackFile(
   const path = join(folder, name);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const hash = createHash('sha256');
-  // `wx` prevents writing through an existing link, or a file whose name differs in case only.
+  // `wx` refuses to write to an existing path, such as a link, or a file whose name differs only in case.
   const target = await open(path, 'wx', mode & 0o755);
   try {
     for await (const chunk of content) {
@@ -113,7 +116,7 @@ async function unpackFile(
   if (hash.digest('hex') !== sha256) throw archiveRefused(`${quoted(name)} is damaged: its digest differs`);
 }
 
-/** Returns the name if it stays inside the folder on any operating system. */
+/** Returns the name. Throws if the path could lead outside of the folder on any operating system. */
 function requireInside(name: string): string {
   const parts = name.split('/');
   const isUnsafe =

@@ -6,7 +6,7 @@ import { DATA_FILES } from '../../../store/sqlite/data-files.ts';
 import { inspectDatabase } from '../../../store/sqlite/snapshot.ts';
 import { type BackupManifest, KEY_FILES } from '../backup/manifest.ts';
 
-/** Throws STORE_ERROR for data of a newer version. Call it before unpacking. */
+/** Throws STORE_ERROR if a newer version of svc created the backup. Call it before unpacking. */
 export function requireKnownSchemas({ schemas, version: madeBy }: BackupManifest): void {
   for (const [name, schema] of Object.entries(schemas)) {
     const known = DATA_FILES.find((file) => file.name === name)?.migrations.length;
@@ -21,7 +21,7 @@ export function requireKnownSchemas({ schemas, version: madeBy }: BackupManifest
   }
 }
 
-/** Throws STORE_ERROR for a database that is corrupt, even if its digest matches. */
+/** Throws STORE_ERROR if a database is corrupt, which a correct digest of the file does not exclude. */
 export function requireIntact(folder: string): void {
   for (const { name, migrations } of DATA_FILES) {
     const file = join(folder, name);
@@ -34,7 +34,7 @@ export function requireIntact(folder: string): void {
   }
 }
 
-/** Copies the current keys if the backup has none. */
+/** Copies the current key files to the restored data, unless the backup contains key files. */
 export async function keepKeys(from: string, into: string): Promise<void> {
   for (const name of KEY_FILES) {
     const [here, there] = [join(from, name), join(into, name)];

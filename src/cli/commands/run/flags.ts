@@ -21,19 +21,19 @@ const PLACEHOLDERS: Record<Kind, string> = {
 export interface Flags {
   args: z.ZodObject;
   kinds: Readonly<Record<string, Kind>>;
-  /** Required properties with their descriptions, including those that only `--input` can set. */
+  /** Descriptions of the required properties that have a flag, by name. */
   required: ReadonlyMap<string, string>;
-  /** Required flags, as used in an example. */
+  /** Required flags with placeholders, for the example in help. */
   example: string;
 }
 
-/** The flag for the whole input; also sets a property of this name. */
+/** Name of the flag that sets the whole input as JSON. */
 const INPUT_FLAG = 'input';
 const RESERVED = new Set([...GLOBAL_FLAGS.map(({ name }) => camel(name)), INPUT_FLAG, 'help']);
 
 /**
- * Creates one flag per property of an object schema. Other inputs are passed with `--input`: non-objects, and properties
- * whose names are not valid flags or are reserved.
+ * Creates a flag for each property of an object schema. Properties whose names are invalid or reserved as flags, and
+ * inputs that are not objects, can be set only with `--input`.
  */
 export function flagsOf(schema: JsonSchema | null): Flags {
   const root = follow(schema ?? {}, schema ?? {});
@@ -62,7 +62,10 @@ export function flagsOf(schema: JsonSchema | null): Flags {
   return { args: z.object(shape), kinds, required: demanded, example };
 }
 
-/** Builds the input from the flags. Throws UsageError for invalid JSON and missing flags. */
+/**
+ * Builds the input of a command from its flags. Throws UsageError for invalid JSON, and VALIDATION_ERROR for missing
+ * flags.
+ */
 export async function inputOf(
   args: Readonly<Record<string, unknown>>,
   flags: Flags,
@@ -79,7 +82,7 @@ export async function inputOf(
   throw invalidInput(problems);
 }
 
-/** Rewrites an input validation error of the service in terms of flags. */
+/** Replaces the property names in a validation error of the service with flags. Returns other errors unchanged. */
 export function inFlags(error: unknown, { kinds }: Flags): unknown {
   const issues = error instanceof PlatformError ? error.details.issues : undefined;
   if (!(error instanceof PlatformError) || error.code !== 'VALIDATION_ERROR' || !Array.isArray(issues))
@@ -150,7 +153,10 @@ function describe({ description, default: fallback, enum: choices }: JsonSchema,
     .join('; ');
 }
 
-/** Resolves a `$ref` into the schema's own `$defs`, with a limit on steps. */
+/**
+ * Resolves a `$ref` to the `$defs` of the same schema. The number of steps is limited, because references may be
+ * circular.
+ */
 function follow(schema: JsonSchema, root: JsonSchema): JsonSchema {
   let current = schema;
   for (let steps = 0; steps < 8 && typeof current.$ref === 'string'; steps++) {

@@ -16,7 +16,7 @@ import { flagsOf, inFlags, inputOf } from './flags.ts';
 const HINT = 'Run svc run <plugin> --help to list its commands.';
 
 /**
- * Runs a plugin's command in the REST service, as an operator. Flags are derived from the command's input schema at run
+ * Runs a command of a plugin in the REST service. The flags are derived from the input schema of that command at run
  * time. @spec docs/plugins.md "Commands"
  */
 export const run = defineCommand({
@@ -35,7 +35,7 @@ export const run = defineCommand({
     const { words, rest } = splitWords(argv, () => 2);
     const [plugin, command] = words;
     if (plugin === undefined) return undefined;
-    // Arguments after a lone `--` are flags of the plugin's command too.
+    // A lone `--` is removed, because the arguments after it are flags of the plugin's command too.
     const flags = rest.filter((_, index) => index !== rest.indexOf('--'));
     const pluginId = PluginId.safeParse(plugin);
     if (!pluginId.success) throw new UsageError(`"${plugin}" is not a valid plugin id.`, { hint: HINT });
@@ -46,7 +46,7 @@ export const run = defineCommand({
   },
 });
 
-/** Lists the commands of a plugin, for `svc run <plugin>`. */
+/** Defines the command for `svc run <plugin>`, which lists the commands of the plugin. */
 async function listing(pluginId: PluginId, { client }: CommandContext): Promise<AnyCommand> {
   const { items } = await client.call(listCommands);
   const own = items.filter((item) => item.pluginId === pluginId);
@@ -64,7 +64,7 @@ async function listing(pluginId: PluginId, { client }: CommandContext): Promise<
   });
 }
 
-/** Defines a CLI command for a plugin's command. */
+/** Defines a CLI command that runs a command of a plugin. */
 function concrete(
   { id, pluginId, description, input }: CommandDetail,
   params: { pluginId: PluginId; commandId: string },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineCommand, ok } from '../../define-command.ts';
-import { placeOf, writePlace } from './place.ts';
+import { serviceManagerOf, writeServiceFile } from './service-manager.ts';
 import { launchdPlist, stopMsOf, systemdUnit } from './unit.ts';
 
 interface Installed {
@@ -8,7 +8,7 @@ interface Installed {
   unit: string;
   /** Path of the written unit. It is null if the unit was only printed. */
   file: string | null;
-  /** Command that starts the service. */
+  /** Shell command that starts the service. */
   start: string;
 }
 
@@ -23,21 +23,21 @@ export const install = defineCommand({
   }),
   async run({ write, user }, { platform, env, ui }) {
     const { projectDir, dataDir, configFile, profile, config } = platform();
-    const place = placeOf(user, env);
+    const serviceManager = serviceManagerOf(user, env);
     const ownHome = Boolean(env.SVC_HOME);
     const options = { projectDir, dataDir, configFile, profile, user, ownHome, stopMs: stopMsOf(config) };
-    const unit = place.manager === 'systemd' ? systemdUnit(options) : launchdPlist(options);
+    const unit = serviceManager.manager === 'systemd' ? systemdUnit(options) : launchdPlist(options);
     if (write) {
-      writePlace(place, unit);
-      ui.note(`Start it with:\n  ${place.start}`);
-      if (user && place.manager === 'systemd')
+      writeServiceFile(serviceManager, unit);
+      ui.note(`Start it with:\n  ${serviceManager.start}`);
+      if (user && serviceManager.manager === 'systemd')
         ui.note('To keep it running after you log out:\n  loginctl enable-linger');
     }
     return ok<Installed>({
-      manager: place.manager,
+      manager: serviceManager.manager,
       unit,
-      file: write ? place.file : null,
-      start: place.start,
+      file: write ? serviceManager.file : null,
+      start: serviceManager.start,
     });
   },
   text: ({ unit, file }: Installed) => file ?? unit.trimEnd(),

@@ -3,13 +3,16 @@ import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import { defineCommand, ok } from '../../define-command.ts';
 import { pairs } from '../../style.ts';
-import { type Place, placeOf } from './place.ts';
+import { type ServiceManager, serviceManagerOf } from './service-manager.ts';
 
 interface ServiceState {
-  manager: Place['manager'];
+  manager: ServiceManager['manager'];
   file: string;
   installed: boolean;
-  /** Whether the service starts at boot (user units: at login); null if the service manager does not answer. */
+  /**
+   * `UnitFileState` of systemd, such as `enabled` for a start at boot, or at login for a user unit. Null if the service
+   * manager does not answer.
+   */
   enabled: string | null;
   /** State as the service manager reports it, such as `active`, `failed` or `inactive`. */
   state: string | null;
@@ -17,7 +20,7 @@ interface ServiceState {
   pid: number | null;
 }
 
-/** State of the system service. `svc status` shows the platform, however it was started. */
+/** Defines `svc service status`, which shows the unit. `svc status` shows the platform, however it was started. */
 export const status = defineCommand({
   name: 'service status',
   summary: 'Show whether the unit is installed, enabled and running',
@@ -26,10 +29,17 @@ export const status = defineCommand({
     user: z.boolean().default(false).describe('the user service instead of the system service'),
   }),
   async run({ user }, { env }) {
-    const place = placeOf(user, env);
-    const installed = existsSync(place.file);
-    const state = installed ? await queryManager(place, user) : { enabled: null, state: null, pid: null };
-    return ok<ServiceState>({ manager: place.manager, file: place.file, installed, ...state });
+    const serviceManager = serviceManagerOf(user, env);
+    const installed = existsSync(serviceManager.file);
+    const state = installed
+      ? await queryManager(serviceManager, user)
+      : { enabled: null, state: null, pid: null };
+    return ok<ServiceState>({
+      manager: serviceManager.manager,
+      file: serviceManager.file,
+      installed,
+      ...state,
+    });
   },
   text({ file, installed, enabled, state, pid, manager }: ServiceState, style) {
     if (!installed) return `${file} does not exist. Create it with svc service install --write.`;
@@ -46,7 +56,7 @@ export const status = defineCommand({
 });
 
 async function queryManager(
-  { manager, unit }: Place,
+  { manager, unit }: ServiceManager,
   user: boolean,
 ): Promise<Pick<ServiceState, 'enabled' | 'state' | 'pid'>> {
   if (manager === 'launchd') {

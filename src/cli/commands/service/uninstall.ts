@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import { defineCommand, ok } from '../../define-command.ts';
-import { placeOf, removePlace } from './place.ts';
+import { removeServiceFile, serviceManagerOf } from './service-manager.ts';
 
 interface Uninstalled {
   file: string;
-  /** Whether a service was installed, which has been removed. */
+  /** True if the unit was installed and has been removed. */
   removed: boolean;
 }
 
@@ -18,11 +18,11 @@ export const uninstall = defineCommand({
     user: z.boolean().default(false).describe('the user service instead of the system service'),
   }),
   async run({ user }, { env, ui }) {
-    const place = placeOf(user, env);
-    const removed = existsSync(place.file);
-    removePlace(place);
-    if (removed) ui.note(`The running service continues until you stop it:\n  ${place.stopRunning}`);
-    return ok<Uninstalled>({ file: place.file, removed });
+    const serviceManager = serviceManagerOf(user, env);
+    const removed = existsSync(serviceManager.file);
+    removeServiceFile(serviceManager);
+    if (removed) ui.note(`The running service continues until you stop it:\n  ${serviceManager.stopRunning}`);
+    return ok<Uninstalled>({ file: serviceManager.file, removed });
   },
   text: ({ file, removed }: Uninstalled) => (removed ? `removed ${file}` : `${file} does not exist.`),
 });

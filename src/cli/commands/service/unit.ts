@@ -5,7 +5,6 @@ import { packageRoot } from '../../../kit/files/paths.ts';
 import { seconds } from '../../../kit/time/duration.ts';
 import { STOP_DEADLINES } from '../../../kit/time/stop-deadlines.ts';
 
-/** Inputs of a unit file. */
 export interface UnitOptions {
   projectDir: string;
   dataDir: string;
@@ -15,28 +14,28 @@ export interface UnitOptions {
   ownHome: boolean;
   /** True for a user unit instead of a system unit. */
   user: boolean;
-  /** Time for the whole platform to stop. */
+  /** Time limit for the whole platform to stop, in ms. */
   stopMs: number;
 }
 
 /**
- * Returns the time limit for stopping. Services stop one after another; each drains and is then killed after a short
- * delay.
+ * Returns the time limit for stopping the platform, in ms. Services stop one after another; each drains and is killed
+ * after a deadline.
  */
 export function stopMsOf(config: PlatformConfig): number {
   return SERVICE_NAMES.reduce((sum, name) => sum + config[name].drainMs + STOP_DEADLINES.forceMs, MARGIN_MS);
 }
 const MARGIN_MS = seconds(15);
 
-/** Command line for the service manager: the platform in the foreground, logging to stdout. */
+/** Returns the command line that the service manager runs: `svc up` in the foreground. */
 function program({ configFile, profile }: Pick<UnitOptions, 'configFile' | 'profile'>): string[] {
   const config = configFile ? ['--config', configFile] : [];
   return [process.execPath, join(packageRoot, 'bin', 'svc'), 'up', ...config, '--profile', profile];
 }
 
 /**
- * The supervisor restarts crashed services; systemd restarts the supervisor. Options that block the plugin sandbox are left
- * out: it needs namespaces (no RestrictNamespaces) and the data folder (no ProtectSystem=strict).
+ * Returns a systemd unit that restarts a crashed supervisor. The sandbox of plugins needs namespaces and the data
+ * folder, so RestrictNamespaces and ProtectSystem=strict are not set.
  */
 export function systemdUnit(options: UnitOptions): string {
   const home = options.ownHome ? `Environment=${quote(`SVC_HOME=${options.dataDir}`)}\n` : '';
@@ -109,13 +108,13 @@ ${home}  <key>RunAtLoad</key>
 `;
 }
 
-/** Quotes an argument for systemd, where `%`, `$`, quotes and spaces are special. */
+/** Quotes an argument of a command line in a systemd unit, where `%`, `$`, quotes and spaces are special. */
 export function quote(word: string): string {
   const escaped = word.replace(/%/g, '%%').replace(/\$/g, '$$$$').replace(/["\\]/g, '\\$&');
   return /[\s"'\\;]/.test(word) ? `"${escaped}"` : escaped;
 }
 
-/** Escapes a path outside a command line, where only `%` is special. */
+/** Escapes a path in any other setting of a systemd unit, where only `%` is special. */
 const specifier = (text: string): string => text.replace(/%/g, '%%');
 
 const escapeXml = (text: string): string =>

@@ -1,25 +1,25 @@
 import type { BrokenPlugin, SupervisorStatus } from '../../../supervisor/control-protocol.ts';
 import type { GatewayStatus, ServiceDegradation } from './services.ts';
 
-/** Counts of hosts and plugins, and degradations. */
+/** The parts of a status that are available for local and remote gateways. */
 export interface Counted {
-  /** Hosts that are not revoked; null if the gateway did not answer. */
+  /** Number of hosts that are not revoked. Null if the gateway did not answer. */
   hosts: { registered: number; online: number } | null;
-  /** Plugins by state; null if the marketplace did not answer. */
+  /** Plugins by state. Null if the marketplace service did not answer. */
   plugins: { loaded: number; disabled: number; broken: BrokenPlugin[] } | null;
-  /** Faults of running services. */
+  /** Problems that running services reported. */
   degraded: ServiceDegradation[];
 }
 
 export interface StatusResult extends Omit<SupervisorStatus, 'pid' | 'uptimeMs'>, Counted {
   running: boolean;
-  /** How to start the platform, if it is not running. */
+  /** Hint how to start the platform. Null if the platform is running. */
   hint: string | null;
   pid: number | null;
   uptimeMs: number | null;
 }
 
-/** A remote gateway, without information on its processes. */
+/** Status of a remote gateway, which does not include its processes. */
 export interface RemoteStatus extends GatewayStatus, Counted {
   running: true;
 }

@@ -4,15 +4,15 @@ import type { ServiceStatus } from '../../../supervisor/control-protocol.ts';
 import type { RunFile } from '../../../supervisor/run-file.ts';
 import { lightFetch } from '../../light-fetch.ts';
 
-/** Time limit for a health answer; a slower service counts as hung. */
+/** Time limit of a health request. A slower service counts as hung. */
 const HEALTH_TIMEOUT_MS = 3000;
 
 export type ServiceDegradation = Degradation & { service: ServiceName };
 
-/** Degradations reported by each service; `null` if it did not answer in time. */
+/** Degradations that each service reported. Null for a service that did not answer in time. */
 export type Answers = ReadonlyMap<ServiceName, ServiceDegradation[] | null>;
 
-/** Queries all services concurrently. */
+/** Queries the health of all running services concurrently. */
 export async function queryServices(children: RunFile['children']): Promise<Answers> {
   const queries = children.flatMap(({ name, url }) =>
     url === null
@@ -26,7 +26,10 @@ export async function queryServices(children: RunFile['children']): Promise<Answ
   return new Map(await Promise.all(queries));
 }
 
-/** Collects degradations. Services known to be down are left out, because the table shows them. */
+/**
+ * Returns the degradations of all services. Services that are down are left out, because the table of services already
+ * shows their state.
+ */
 export function degradedServices(answers: Answers, services: readonly ServiceStatus[]): ServiceDegradation[] {
   return services.flatMap(({ name, state, url }) => {
     const answer = answers.get(name);
@@ -46,14 +49,14 @@ export interface GatewayStatus {
   degraded: ServiceDegradation[];
 }
 
-/** Throws UPSTREAM_UNAVAILABLE or UPSTREAM_TIMEOUT if it does not answer. */
+/** Queries the health of a gateway. Throws UPSTREAM_UNAVAILABLE or UPSTREAM_TIMEOUT if the gateway does not answer. */
 export async function gatewayStatus(url: string): Promise<GatewayStatus> {
   const answer = await healthOf(url, 'gateway');
   const { status, version, uptimeMs } = answer;
   return { gateway: new URL(url).origin, status, version, uptimeMs, degraded: degradationsIn(answer) };
 }
 
-/** Uses the health path common to all services. */
+/** Queries a health path that every service serves. */
 function healthOf(url: string, peer: string): Promise<Health> {
   return createClient({ url, peer, send: lightFetch, timeoutMs: HEALTH_TIMEOUT_MS }).call(apiHealth);
 }

@@ -18,7 +18,7 @@ import { gatewayText, platformText } from './text.ts';
 
 const COUNT_TIMEOUT_MS = 1000;
 
-/** Environment variables for a client on this machine. */
+/** Result of `svc status --env`: environment variables for a client on this machine. */
 interface EnvironmentLines {
   env: Record<string, string>;
 }
@@ -57,14 +57,17 @@ export const status = defineCommand({
 
 type AnyStatus = StatusResult | RemoteStatus | EnvironmentLines;
 
-/** Returns the selected gateway, unless it is the local one. A login alone does not hide a platform running here. */
+/**
+ * Returns the selected gateway, unless it is the local one. While a platform runs here, a login alone selects no remote
+ * gateway.
+ */
 function remoteGateway(context: CommandContext): string | undefined {
   const own = runningUrl(context.folder(), 'gateway');
   const named = own === null ? selectedGateway(context) : givenGateway(context);
   return named !== undefined && own !== null && isSameGateway(context, named, own) ? undefined : named;
 }
 
-/** Returns the status of the platform. A stopped platform has one too: every service is `stopped`. */
+/** Returns the status of the local platform. If it is not running, every service has the state `stopped`. */
 async function currentStatus({ folder, platform }: CommandContext): Promise<StatusResult> {
   const supervisor = findSupervisor(folder());
   if (supervisor) {
@@ -110,7 +113,7 @@ async function currentStatus({ folder, platform }: CommandContext): Promise<Stat
 
 type Counts = Pick<StatusResult, 'hosts' | 'plugins'>;
 
-/** Returns counts from the local gateway, even if a login selects another one. */
+/** Returns the counts of the local gateway, even if a login selects another gateway. */
 async function localCounts(context: CommandContext): Promise<Counts> {
   const own = runningUrl(context.folder(), 'gateway');
   if (own === null) return { hosts: null, plugins: null };
@@ -118,7 +121,7 @@ async function localCounts(context: CommandContext): Promise<Counts> {
   return countsOf(await createGatewayClient(here));
 }
 
-/** Returns the counts, with null for each failed request, so that a status is always shown. */
+/** Returns the counts. A count is null if its request fails, so that the other parts of the status are still shown. */
 async function countsOf(client: Client): Promise<Counts> {
   const [hosts, plugins] = await Promise.allSettled([countHosts(client), countPlugins(client)]);
   return {
@@ -127,7 +130,6 @@ async function countsOf(client: Client): Promise<Counts> {
   };
 }
 
-/** Counts hosts of all namespaces. */
 async function countHosts(client: Client): Promise<StatusResult['hosts']> {
   const signal = AbortSignal.timeout(COUNT_TIMEOUT_MS);
   const hosts = await allPages((cursor) =>

@@ -2,9 +2,9 @@ import { formatDuration } from '../../../kit/time/duration.ts';
 import type { SandboxStatus } from '../../../supervisor/control-protocol.ts';
 import type { Style } from '../../style.ts';
 import type { Counted, RemoteStatus, StatusResult } from './result.ts';
-import { statusText } from './view.ts';
+import { statusText } from './service-table.ts';
 
-/** Status of a local platform, for people. */
+/** Formats the status of a local platform for the terminal. */
 export function platformText(result: StatusResult, style: Style): string {
   const where = style.dim(`${result.projectDir} (data: ${result.dataDir})`);
   if (!result.running) return `svc is ${style.yellow('not running')} in ${where}\n${result.hint}`;
@@ -19,7 +19,7 @@ export function platformText(result: StatusResult, style: Style): string {
   ].join('\n');
 }
 
-/** Status of a remote gateway, for people. */
+/** Formats the status of a remote gateway for the terminal. */
 export function gatewayText(result: RemoteStatus, style: Style): string {
   const { gateway, status, version, uptimeMs } = result;
   const state = status === 'ok' ? style.green(status) : style.yellow(status);
@@ -52,7 +52,10 @@ function pluginLines(plugins: StatusResult['plugins'], style: Style): string[] {
   ];
 }
 
-/** Lists services whose sandbox differs, for example after a restart with another config. */
+/**
+ * Formats the sandbox of the platform, and lists services that use another one, as after a restart with a changed
+ * config.
+ */
 function sandboxLines({ sandbox, services }: StatusResult): string[] {
   const differing = services.filter(({ sandbox: used }) => used && used.mode !== sandbox?.mode);
   return [

@@ -9,7 +9,7 @@ import { timeText } from '../../time-text.ts';
 interface InspectedToken {
   header: Record<string, unknown>;
   claims: Record<string, unknown>;
-  /** Expiry time in epoch milliseconds. */
+  /** Expiry time, in epoch milliseconds. Null if the token does not expire. */
   expiresAt: number | null;
   expired: boolean;
 }

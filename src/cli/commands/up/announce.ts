@@ -35,14 +35,13 @@ function announceCrashLoop(event: Extract<SupervisorEvent, { type: 'crash-loop' 
   ui.note(`  To restart it now: svc restart ${service}`);
 }
 
-/** Result of a successful start. */
 export interface Started {
   status: SupervisorStatus;
   firstStart: boolean;
   brokenPlugins: BrokenPlugin[];
 }
 
-/** Prints the location, broken plugins and, on first start, the next steps. */
+/** Prints the profile, the data folder, broken plugins and, on the first start, the next steps. */
 export function announceReady({ status, firstStart, brokenPlugins }: Started, ui: Ui): void {
   const { note } = ui;
   const gateway = status.services.find(({ name }) => name === 'gateway')?.url;

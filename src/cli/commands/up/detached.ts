@@ -16,20 +16,22 @@ import type { Ports } from './ports.ts';
 import type { UpResult } from './up-result.ts';
 
 const POLL_MS = 25;
-/** File for output of Node itself while crashing. Records of the supervisor go to its log instead. */
+/** File for the output of Node when the supervisor crashes. Log records of the supervisor are in `supervisor.log`. */
 const CRASH_OUTPUT_FILE = 'supervisor.err';
 const OTHER_START_DEADLINE_MS = seconds(60);
-/** Time limit for the supervisor of a stopping platform to exit, shortly after its services have stopped. */
+/**
+ * Time limit if the services that are not ready have failed or stopped. A stopping supervisor exits within this time.
+ */
 const OTHER_STOP_DEADLINE_MS = seconds(3);
 
-/** Starts a detached supervisor and resolves when all services are ready, or finds a running one. */
+/** Starts a detached supervisor, or finds a running one. Resolves when all services are ready. */
 export async function startDetached(ports: Ports, context: CommandContext): Promise<UpResult> {
   const running = await findRunning(ports, context);
   if (running) return running;
   try {
     return await startSupervisor(ports, context);
   } catch (error) {
-    // A concurrent `up` won the race; its platform is used.
+    // A concurrent `svc up` was faster, so its platform is used.
     const lost = error instanceof PlatformError && error.details.alreadyRunning === true;
     const other = lost ? await awaitRunning(ports, context) : null;
     if (other) return other;
@@ -37,7 +39,7 @@ export async function startDetached(ports: Ports, context: CommandContext): Prom
   }
 }
 
-/** Waits for a supervisor that holds the folder but has not reported its state yet. */
+/** Waits for a supervisor that has locked the data folder but not yet written its run file. */
 async function awaitRunning(ports: Ports, context: CommandContext): Promise<UpResult | null> {
   for (let waited = 0; waited < OTHER_START_DEADLINE_MS; waited += POLL_MS) {
     const running = await findRunning(ports, context);
@@ -47,7 +49,10 @@ async function awaitRunning(ports: Ports, context: CommandContext): Promise<UpRe
   return null;
 }
 
-/** Returns the running platform; null if none is running, or if it ended meanwhile. */
+/**
+ * Returns the platform that runs on the data folder, or null if none is running. Throws CONFLICT if it uses other ports
+ * than requested.
+ */
 async function findRunning(ports: Ports, context: CommandContext): Promise<UpResult | null> {
   const supervisor = findSupervisor(context.folder());
   if (!supervisor) return null;
@@ -72,7 +77,10 @@ async function findRunning(ports: Ports, context: CommandContext): Promise<UpRes
   return { ...status, firstStart: false, alreadyRunning: true, brokenPlugins: [] };
 }
 
-/** Resolves with the status when all services are ready. Throws on timeout, for example after a failed restart. */
+/**
+ * Resolves with the status when all services are ready. Throws if they are not ready in time, for example after a
+ * failed restart.
+ */
 async function untilSettled(supervisor: ControlClient): Promise<SupervisorStatus> {
   for (let waited = 0; ; waited += POLL_MS) {
     const status = await supervisor.status();
@@ -94,7 +102,7 @@ async function untilSettled(supervisor: ControlClient): Promise<SupervisorStatus
 async function startSupervisor(ports: Ports, context: CommandContext): Promise<UpResult> {
   const { ui } = context;
   const child = spawnSupervisor(ports, context);
-  // After its report, an exit tells nothing new.
+  // Once the supervisor has reported its start or failure, its exit is no longer relevant.
   const started = await untilReported(child, context).finally(() => child.removeAllListeners('exit'));
   child.disconnect();
   child.unref();
@@ -129,13 +137,13 @@ function untilReported(child: ChildProcess, { ui, folder }: CommandContext): Pro
   });
 }
 
-/** Output of Node itself while crashing. */
+/** Returns the output of Node from a crash of the supervisor. */
 function crashOutput({ logs }: DataFolder): string[] {
   const text = readFileSync(join(logs, CRASH_OUTPUT_FILE), 'utf8');
   return text.split('\n').filter(Boolean).slice(0, 10);
 }
 
-/** Spawns the supervisor in a new session, so that it gets neither signals nor the hangup of the terminal. */
+/** Spawns the supervisor in a new session, so that the terminal sends no signals to it. */
 function spawnSupervisor(ports: Ports, { folder, globals, cwd, env }: CommandContext): ChildProcess {
   const data = folder();
   ensureDataFolder(data);

@@ -10,15 +10,15 @@ import { announce, announceReady } from './announce.ts';
 import type { Ports } from './ports.ts';
 
 /**
- * Runs the platform in this process until a signal or `svc down`. Logs go to stdout: formatted on a terminal, as NDJSON
- * otherwise, for log collectors. Resolves with the exit code: 128 + n after a signal.
+ * Runs the platform in this process until a signal or `svc down`. Prints logs to stdout, as NDJSON unless stdout is a
+ * terminal. Resolves with the exit code, which is 128 + n after signal n.
  */
 export async function runForeground(ports: Ports, context: CommandContext): Promise<number> {
   const { cwd, env, globals, ui } = context;
   const format = ui.interactive && !globals.json ? await loadRecordFormat(ui.out) : null;
   let supervisor: RunningSupervisor | undefined;
   let signalled: NodeJS.Signals | undefined;
-  // Installed before anything starts, because Ctrl-C would otherwise end only this process.
+  // Installed before the services start, because Ctrl-C would otherwise end only this process.
   const off = onStopSignals({
     first(signal) {
       signalled = signal;
@@ -36,7 +36,7 @@ export async function runForeground(ports: Ports, context: CommandContext): Prom
     onEvent: (event) => announce(event, ui),
     onLines(source, lines) {
       if (!format) return ui.raw(lines);
-      // Events were already printed; the supervisor's log lines would repeat them.
+      // The log of the supervisor contains the events that `onEvent` has already printed.
       if (source === 'supervisor') return;
       const records = lines.toString('utf8').trimEnd().split('\n');
       ui.raw(records.map((record) => `${format(record)}\n`).join(''));
@@ -59,12 +59,12 @@ export async function runForeground(ports: Ports, context: CommandContext): Prom
 const codeOfSignal = (signal: NodeJS.Signals): number => 128 + constants.signals[signal];
 
 /**
- * On EPIPE (`svc up | head`) the platform drains and stops, because its output is no longer read. On other errors, such as
- * a full disk, only log lines are lost.
+ * Stops the platform on EPIPE (`svc up | head`), because its output is no longer read. On other errors, such as a full
+ * disk, only log lines are lost.
  */
 function onOutputError(ui: Ui, stop: () => void): void {
   let hasWarned = false;
-  // Replaces the handler of main.ts, which exits at once.
+  // Replaces the handler in main.ts, which exits immediately.
   process.stdout.removeAllListeners('error');
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') return stop();

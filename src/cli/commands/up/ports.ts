@@ -5,7 +5,7 @@ import { UsageError } from '../../parse-args.ts';
 
 export type Ports = Partial<Record<ServiceName, number>>;
 
-/** Parses `--port gateway=4100`, repeatable. */
+/** Parses the values of `--port`, such as `gateway=4100`. Throws UsageError for an invalid value. */
 export function parsePortFlags(flags: readonly string[]): Ports {
   const ports: Ports = {};
   for (const flag of flags) {

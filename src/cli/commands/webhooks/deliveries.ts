@@ -42,7 +42,7 @@ export const deliveries = defineCommand({
       ...(search ? { search } : {}),
     };
     const items: WebhookDelivery[] = [];
-    // The API returns at most 200 per page.
+    // The API returns at most 200 deliveries per page.
     let nextCursor: string | null = cursor ?? null;
     do {
       const query = {

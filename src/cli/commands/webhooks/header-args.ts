@@ -1,6 +1,6 @@
 import { UsageError } from '../../parse-args.ts';
 
-/** Parses `name: value` of `--header`; the name in lower case. Throws UsageError. */
+/** Parses a value of `--header`, such as `X-Name: value`. Returns the name in lower case. Throws UsageError. */
 export function parseHeader(text: string): [string, string] {
   const [, name, value] = /^([\w-]+):\s*(.*)$/.exec(text) ?? [];
   if (name === undefined || value === undefined)

@@ -3,15 +3,15 @@ import { EventName, HEADERS, PluginId } from '../../../contracts/index.ts';
 import { messageOf } from '../../../kit/errors/errors.ts';
 import { defineCommand, streamed } from '../../define-command.ts';
 import { deliveryLine } from './delivery-text.ts';
-import { followDeliveries, type StreamedDelivery } from './follow.ts';
+import { followDeliveries, type StreamedDelivery } from './follow-deliveries.ts';
 import { parseHeader } from './header-args.ts';
 
 /** Time limit of a forwarded request. It is long because the program may be under a debugger. */
 const FORWARD_TIMEOUT_MS = 60_000;
-/** Only authentic, first-time deliveries are forwarded. */
+/** Statuses of deliveries that are not forwarded, because they are not authentic or not new. */
 const NOT_FORWARDED = new Set(['refused', 'challenge', 'duplicate']);
 const MASKED = '[masked]';
-/** Connection headers of the sender, which must not be forwarded. */
+/** Headers that belong to the connection of the sender and must not be forwarded. */
 const CONNECTION_HEADERS = new Set([
   'connection',
   'content-length',
@@ -73,8 +73,8 @@ export const listen = defineCommand({
 type Forwarded = { status: number; error?: undefined } | { status?: undefined; error: string };
 
 /**
- * Forwards the original request with a fresh signature from the gateway, since stored signatures are masked. The program
- * verifies it with the same secret.
+ * Forwards the original request with a fresh signature from the gateway, because stored signatures are masked. The
+ * local program can verify it with the secret of the webhook.
  */
 async function forwardTo(
   url: string,
@@ -98,7 +98,9 @@ async function forwardTo(
   }
 }
 
-/** Throws TypeError for invalid header values, which a sample may contain. */
+/**
+ * Returns the headers to forward. Throws TypeError for an invalid header value, which a sample delivery may contain.
+ */
 function forwardedHeaders(delivery: StreamedDelivery, given: ReadonlyArray<[string, string]>): Headers {
   const headers = new Headers();
   for (const [name, value] of delivery.headers)

@@ -14,7 +14,9 @@ import { defineCommand, ok } from '../../define-command.ts';
 import { UsageError } from '../../parse-args.ts';
 import { pairs } from '../../style.ts';
 
-/** Strips one trailing newline, added by the shell. Throws UsageError for a terminal or empty input. */
+/**
+ * Reads the secret from stdin, without the newline that shells append. Throws UsageError for a terminal or empty input.
+ */
 async function readSecret(): Promise<string> {
   if (process.stdin.isTTY)
     throw new UsageError('--secret-stdin requires a pipe on stdin.', {
@@ -25,7 +27,10 @@ async function readSecret(): Promise<string> {
   return secret;
 }
 
-/** Name of the provider that generates the secret, if any. Best effort; only drives a hint. */
+/**
+ * Returns the name of the provider that generates the secret of this webhook, if any. Errors are ignored, because only
+ * a hint depends on the name.
+ */
 async function secretProvider(client: Client, plugin: string, event: string): Promise<string | undefined> {
   const items = await client.call(listWebhooks, {}).then(
     (list) => list.items,

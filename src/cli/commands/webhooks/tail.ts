@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { EventName, PluginId } from '../../../contracts/index.ts';
 import { defineCommand, streamed } from '../../define-command.ts';
 import { deliveryLine } from './delivery-text.ts';
-import { followDeliveries, type StreamedDelivery } from './follow.ts';
+import { followDeliveries, type StreamedDelivery } from './follow-deliveries.ts';
 
 /** Defines `svc webhooks tail`. @spec docs/webhooks.md "Tail" */
 export const tail = defineCommand({

@@ -7,7 +7,7 @@ export const targetArgs = {
   instance: InstanceId.optional().describe("instance of a 'multi' webhook"),
 };
 
-/** Converts the arguments to a request body. */
+/** Returns the part of a request body that identifies the webhook. */
 export function targetBody({
   plugin,
   event,

@@ -16,7 +16,9 @@ interface CreatedWorkflow {
   file: string;
 }
 
-/** Works offline. @spec docs/workflows.md "Write and run a workflow" */
+/**
+ * Defines `svc workflows create`, which needs no running platform. @spec docs/workflows.md "Write and run a workflow"
+ */
 export const create = defineCommand({
   name: 'workflows create',
   summary: 'Create a workflow file with a schema for editors',
@@ -52,7 +54,7 @@ export const create = defineCommand({
   text: ({ id, file }: CreatedWorkflow, style) => `${style.green('created')} ${id} in ${file}`,
 });
 
-/** Throws STORE_ERROR if the file or its schema cannot be written. */
+/** Writes the workflow file, and its schema if missing. Throws STORE_ERROR. */
 async function writeWorkflow(id: string, projectDir: string, file: string): Promise<void> {
   try {
     if (schemaState(projectDir, 'workflow.schema.json') === 'missing')

@@ -2,9 +2,10 @@ import { z } from 'zod';
 import { type CallInput, decideStep, decideSteps, type ReplyOf } from '../../../contracts/index.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, ok } from '../../define-command.ts';
+import { InputFlag } from '../../input-flag.ts';
 import { readJson } from '../../json-flag.ts';
 import { UsageError } from '../../parse-args.ts';
-import { InputFlag, RunArg, StepArg } from './arguments.ts';
+import { RunArg, StepArg } from './arguments.ts';
 
 const Decision = z.enum(['retry', 'succeed', 'fail']);
 type DecideReply = Pick<ReplyOf<typeof decideSteps>, 'decided' | 'refused'>;
@@ -48,7 +49,7 @@ export const decide = defineCommand({
   },
 });
 
-/** Pages through all waiting steps. The service applies each page immediately. */
+/** Decides all waiting steps, page by page. The service applies each page immediately. */
 async function decideAll(
   client: Pick<CommandContext['client'], 'call'>,
   body: CallInput<typeof decideSteps>['body'],

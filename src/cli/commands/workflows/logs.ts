@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { listRunLogs, type RunLogLine } from '../../../contracts/index.ts';
 import { defineCommand, streamed } from '../../define-command.ts';
 import { RunArg } from './arguments.ts';
-import { followLogs, logLine } from './follow.ts';
+import { followLogs, logLine } from './follow-run.ts';
 
 export const logs = defineCommand({
   name: 'workflows logs',

@@ -5,7 +5,7 @@ import { pageShort } from '../../list-page.ts';
 import { runsTable } from './views.ts';
 
 type RunsPage = ReplyOf<typeof listRuns>;
-/** Maximum number of runs waiting for a decision that are listed first, regardless of age. */
+/** Runs that wait for a decision are listed first, regardless of their age, up to this number. */
 const MAX_DECISIONS_SHOWN = 100;
 const MAY_WAIT = new Set(['waiting', 'cancelling']);
 

@@ -33,7 +33,7 @@ export const show = defineCommand({
   },
 });
 
-/** Command that continues a waiting step. */
+/** Returns the command that lets a waiting step continue. */
 function nextStep(runId: string, { id, waitingFor }: Shown['steps'][number]): string[] {
   if (waitingFor?.for === 'approval') return [`svc workflows approve ${runId} ${id}`];
   if (waitingFor?.for === 'signal') return [`svc workflows signal ${runId} ${waitingFor.name ?? '<name>'}`];

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { sendSignal } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
-import { InputFlag, RunArg, readInput } from './arguments.ts';
+import { InputFlag, readInput } from '../../input-flag.ts';
+import { RunArg } from './arguments.ts';
 
 export const signal = defineCommand({
   name: 'workflows signal',

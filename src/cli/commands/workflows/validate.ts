@@ -14,7 +14,9 @@ interface ValidWorkflow {
   jobs: string[];
 }
 
-/** Works offline. @spec docs/workflows.md "Write and run a workflow" */
+/**
+ * Defines `svc workflows validate`, which needs no running platform. @spec docs/workflows.md "Write and run a workflow"
+ */
 export const validate = defineCommand({
   name: 'workflows validate',
   summary: 'Check a workflow file and list all problems with their lines',
@@ -24,12 +26,12 @@ export const validate = defineCommand({
     const path = resolve(cwd, file);
     if (!existsSync(path))
       throw new PlatformError('VALIDATION_ERROR', `${path} does not exist.`, { details: { file: path } });
-    const { definition, placed } = await readDefinitionFile(path, file);
+    const { definition, withPositions } = await readDefinitionFile(path, file);
     try {
       const { id, version, jobs } = compileDefinition(definition, checkingKinds()).definition;
       return ok<ValidWorkflow>({ file: path, id, version, jobs: Object.keys(jobs) });
     } catch (error) {
-      throw placed(error);
+      throw withPositions(error);
     }
   },
   text: ({ id, version, jobs }: ValidWorkflow, style) =>

@@ -3,7 +3,6 @@ import { formatDuration } from '../../../kit/time/duration.ts';
 import { pairs, type Style, table } from '../../style.ts';
 import { timeText } from '../../time-text.ts';
 
-/** Colours a status according to its meaning. */
 export function coloured(status: string, style: Style): string {
   if (status === 'succeeded') return style.green(status);
   if (status === 'failed' || status === 'timed_out') return style.red(status);
@@ -75,7 +74,7 @@ export function stepsTable(steps: readonly RunStep[], style: Style): string {
   return table(['step', 'uses', 'status', 'attempts', 'queued', 'duration', ''], rows, style);
 }
 
-/** Attempts of steps that were retried or failed, with time, duration and error. */
+/** Formats the attempts of steps that were retried or failed. Returns null if there are none. */
 export function attemptsTable(steps: readonly RunStep[], style: Style): string | null {
   const rows = steps
     .filter(({ history }) => history.length > 1 || history.some(({ error }) => error !== null))
@@ -86,7 +85,7 @@ export function attemptsTable(steps: readonly RunStep[], style: Style): string |
         coloured(attempt.status, style),
         timeText(attempt.startedAt),
         durationOf(attempt),
-        attempt.error ? `${attempt.error.message}${placeOf(attempt.error)}` : '',
+        attempt.error ? `${attempt.error.message}${sourcePositionOf(attempt.error)}` : '',
       ]),
     );
   if (rows.length === 0) return null;
@@ -94,7 +93,7 @@ export function attemptsTable(steps: readonly RunStep[], style: Style): string |
 }
 
 /** Returns the position in the plugin's source code at which a step failed. */
-function placeOf({ details }: NonNullable<RunStep['error']>): string {
+function sourcePositionOf({ details }: NonNullable<RunStep['error']>): string {
   return typeof details.at === 'string' ? ` (at ${details.at})` : '';
 }
 

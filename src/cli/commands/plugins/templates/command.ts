@@ -1,6 +1,6 @@
 import { shortName, type Template, text } from './template.ts';
 
-/** A command with typed input, for the CLI and workflows. */
+/** Template of a plugin with a command, which the CLI and workflows can call. */
 export const commandTemplate: Template = (id) => ({
   readme: `Greets a person: \`svc run ${id} ${shortName(id)}-greet --name Ada\`.`,
   manifest: {

@@ -12,14 +12,14 @@ export const TEMPLATES = {
 } as const satisfies Record<string, Template>;
 export type TemplateName = keyof typeof TEMPLATES;
 
-/** The platform version a new plugin is created for. */
+/** The version of svc for which a plugin is created. */
 export interface TargetPlatform {
   version: string;
-  /** Entry in `devDependencies`. */
+  /** Entry for the `devDependencies` of the plugin. */
   dependency: Record<string, string>;
 }
 
-/** All files of a new plugin, by path. */
+/** Returns all files of a new plugin, by path. */
 export function filesOf(
   template: TemplateName,
   id: string,

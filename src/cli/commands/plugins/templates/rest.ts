@@ -63,7 +63,7 @@ const FILES = {
   `),
 };
 
-/** Typed routes with state. */
+/** Template of a plugin with typed REST routes that store notes. */
 export const restTemplate: Template = (id) => ({
   readme: `Stores notes: \`/api/v1/plugins/${shortName(id)}/notes\`.`,
   manifest: {

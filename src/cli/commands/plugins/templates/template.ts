@@ -1,15 +1,15 @@
-/** Parts specific to one kind of plugin. */
+/** The parts of a new plugin that differ between templates. */
 export interface TemplateParts {
-  /** Manifest fields besides id and version. */
+  /** Manifest fields in addition to id and version. */
   manifest: Record<string, unknown>;
   files: Record<string, string>;
-  /** One sentence about the purpose of the plugin. */
+  /** Sentence about the purpose of the plugin, for its README. */
   readme: string;
 }
 
 export type Template = (id: string) => TemplateParts;
 
-/** Removes the indentation of a template literal. */
+/** Removes the common indentation of the lines of a template literal. */
 export function text(indented: string): string {
   const lines = indented.replace(/^\n/, '').trimEnd().split('\n');
   const depths = lines.filter((line) => line.trim() !== '').map((line) => line.search(/\S/));

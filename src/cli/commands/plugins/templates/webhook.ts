@@ -1,6 +1,6 @@
 import { shortName, type Template, text } from './template.ts';
 
-/** A signed webhook that stores its payload. */
+/** Template of a plugin with a signed webhook that stores its payload. */
 export const webhookTemplate: Template = (id) => ({
   readme: `Receives orders: \`svc webhooks provision ${id} order.created\` shows its URL and secret.`,
   manifest: {

@@ -1,6 +1,6 @@
 import { shortName, type Template, text } from './template.ts';
 
-/** A workflow in code: three steps, one of them a wait. */
+/** Template of a plugin with a workflow in code of three steps, one of which waits. */
 export const workflowTemplate: Template = (id) => ({
   readme: `Creates reports in durable steps: \`svc workflows run ${shortName(id)}-report --input '{"day": "2030-01-31"}' --follow\`.`,
   manifest: {

@@ -15,15 +15,15 @@ import type { Client } from '../../http/client.ts';
 import type { Candidate } from './candidate.ts';
 
 export interface List {
-  /** Returns the preceding words that select the list. */
+  /** Returns the preceding arguments on which the values depend. */
   needs(given: readonly string[]): readonly string[];
   fetchValues(client: Client, given: readonly string[], signal: AbortSignal): Promise<Candidate[]>;
 }
 
-/** Page size of lists that grow without bound; newest first. */
+/** Page size of lists that grow without bound. Only the newest items are completed. */
 const MAX_SHOWN = 50;
 
-/** Sources of argument values: the first page of the API's lists. */
+/** Values of arguments, each fetched with one request to a list endpoint of the API. */
 export const LISTS: Readonly<Record<string, List>> = {
   plugins: list(async (client, signal) => {
     const { items } = await client.call(listPlugins, {}, { signal });
@@ -90,7 +90,7 @@ type FetchValues = (
   ...given: string[]
 ) => Promise<ReadonlyArray<readonly [value: string, description: string | null | undefined]>>;
 
-/** The number of parameters of `fetchValues` tells how many preceding words it needs. */
+/** `fetchValues` declares one parameter per preceding argument that it needs, so its arity is their number. */
 function list(fetchValues: FetchValues): List {
   return {
     needs: (given) => given.slice(0, Math.max(0, fetchValues.length - 2)),

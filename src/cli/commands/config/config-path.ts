@@ -21,7 +21,7 @@ export function parsePath(text: string): Path {
   return keys;
 }
 
-/** Returns the value at a path. Throws UsageError with the existing keys if there is none. */
+/** Returns the value at a path. If the path does not exist, throws UsageError with the existing keys. */
 export function valueAt(root: unknown, path: Path): unknown {
   let current = root;
   path.forEach((key, index) => {
@@ -32,7 +32,7 @@ export function valueAt(root: unknown, path: Path): unknown {
   return current;
 }
 
-/** Lists all values that are not objects, with their paths; empty objects count as values. */
+/** Lists all values that are not objects, with their paths. Empty objects count as values. */
 export function leavesOf(value: unknown, at: Path = []): Array<{ path: Path; value: unknown }> {
   if (!isObject(value) || Object.keys(value).length === 0) return [{ path: at, value }];
   return Object.entries(value).flatMap(([key, child]) => leavesOf(child, [...at, key]));

@@ -12,7 +12,7 @@ export const homeFlag = z
     'folder of the registration and downloaded plugins; default: SVC_AGENT_HOME or ~/.config/svc/agent',
   );
 
-/** Reads this machine's registration. Throws CONFIG_NOT_FOUND if it is not registered. */
+/** Reads the registration of this machine as a host. Throws CONFIG_NOT_FOUND if there is none. */
 export async function registeredAgent(
   home: string | undefined,
   { cwd, env }: { cwd: string; env: Environment },

@@ -8,19 +8,19 @@ import { writeWholeFile } from '../../../supervisor/data-folder.ts';
 const UNIT_NAME = 'svc-platform.service';
 const PLIST_NAME = 'svc-platform.plist';
 
-/** Location and commands of the service manager. */
-export interface Place {
+/** The unit file of the platform, and the commands of the service manager (systemd or launchd). */
+export interface ServiceManager {
   manager: 'systemd' | 'launchd';
-  /** Name of the unit. */
+  /** Name under which the service manager knows the platform. */
   unit: string;
   file: string;
-  /** Commands that start the service now and at boot. */
+  /** Shell command that starts the service now and at each boot. */
   start: string;
-  /** Command that stops the running service after its file is removed. */
+  /** Shell command that stops the running service after its unit file is removed. */
   stopRunning: string;
 }
 
-export function placeOf(user: boolean, env: Environment): Place {
+export function serviceManagerOf(user: boolean, env: Environment): ServiceManager {
   if (process.platform === 'darwin') {
     const file = user
       ? join(userHome(env), 'Library', 'LaunchAgents', PLIST_NAME)
@@ -44,15 +44,15 @@ export function placeOf(user: boolean, env: Environment): Place {
   };
 }
 
-/** Throws STORE_ERROR with a hint if permission is denied. */
-export function writePlace({ file }: Pick<Place, 'file'>, text: string): void {
+/** Writes the unit file. Throws STORE_ERROR, with a hint if permission is denied. */
+export function writeServiceFile({ file }: Pick<ServiceManager, 'file'>, text: string): void {
   attempt(file, () => {
     mkdirSync(dirname(file), { recursive: true });
     writeWholeFile(file, text, 0o644);
   });
 }
 
-export function removePlace({ file }: Place): void {
+export function removeServiceFile({ file }: ServiceManager): void {
   attempt(file, () => rmSync(file, { force: true }));
 }
 

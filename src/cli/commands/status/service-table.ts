@@ -15,12 +15,12 @@ export interface StatusView {
   services: ServiceStatus[];
 }
 
-/** When the supervisor restarts a crashed service. */
+/** Returns the time at which the supervisor restarts a crashed service, as one text or none. */
 export function nextStartOf({ nextStartAt }: ServiceStatus): string[] {
   return nextStartAt === null ? [] : [`restarts at ${new Date(nextStartAt).toISOString()}`];
 }
 
-/** Table of services with state, address, uptime and last exit. */
+/** Formats the services as a table with state, address, uptime and last exit. */
 export function statusText({ services }: StatusView, style: Style): string {
   const rows = services.map((service) => [
     service.name,

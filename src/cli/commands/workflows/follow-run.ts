@@ -13,7 +13,7 @@ import { followEvents } from '../../event-stream.ts';
 import { interruption } from '../../interruption.ts';
 import { coloured } from './views.ts';
 
-/** Streams items of a run until it ends; resumes after a broken connection. */
+/** Streams events or log lines of a run until the run ends. Reconnects after a lost connection. */
 async function follow<Item>(
   context: CommandContext,
   { path, query = {}, signal }: { path: string; query?: Record<string, unknown>; signal: AbortSignal },
@@ -37,11 +37,11 @@ const pathOf = (path: string, runId: string): string => path.replace(':runId', e
 export interface FollowedRun {
   /** The final state of the run, or its state when following was interrupted. */
   run: WorkflowRun;
-  /** 0 or 1 for the result of the run, 130 or 143 after an interruption. */
+  /** 0 or 1 for the result of the run, or 130 or 143 after an interruption. */
   exitCode: number;
 }
 
-/** Prints each step as it starts and ends. Interrupting it does not stop the run. */
+/** Prints each step of a run when it starts and ends. An interruption ends only the output, not the run. */
 export async function followRun(context: CommandContext, runId: string): Promise<FollowedRun> {
   const { ui, globals, client } = context;
   const { signal, exitCode } = interruption();
@@ -54,7 +54,7 @@ export async function followRun(context: CommandContext, runId: string): Promise
   return { run, exitCode: exitCode() || (run.status === 'succeeded' ? 0 : 1) };
 }
 
-/** Only events of the run and its steps are shown to people; `--json` prints all. */
+/** Returns true for events of the run and its steps. Other events are printed only with `--json`. */
 const isShown = ({ type, stepId }: RunEvent): boolean =>
   type.startsWith('run.') || (type.startsWith('step.') && stepId !== null);
 
@@ -77,7 +77,7 @@ function clockTime(time: number): string {
   return new Date(time).toISOString().slice(11, 23);
 }
 
-/** Prints log lines until the run ends. Resolves with the exit code. */
+/** Prints the log lines of a run until the run ends. Resolves with the exit code. */
 export async function followLogs(
   context: CommandContext,
   runId: string,

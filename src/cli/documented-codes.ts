@@ -4,13 +4,12 @@ import { isPlatformCode } from '../contracts/index.ts';
 import { packageRoot } from '../kit/files/paths.ts';
 import { EXIT, EXIT_BY_CODE } from './exit-codes.ts';
 
-/** Documentation of one code. */
+/** Documentation of an error code, a reason code, a refusal code or an exit code. */
 export interface Explanation {
   code: string;
   kind: 'error' | 'reason' | 'refusal' | 'exit';
-  /** Sentence that says what happened. */
   meaning: string;
-  /** What to do about the error. It is absent if the page does not state a remedy. */
+  /** How to solve the problem. Absent if the documentation states no remedy. */
   remedy?: string;
   /** HTTP status of an error. */
   status?: number;
@@ -26,7 +25,7 @@ const ERRORS_PAGE = 'docs/errors.md';
 const WEBHOOKS_PAGE = 'docs/webhooks.md';
 const DIAGNOSTICS_PAGE = 'docs/observability.md';
 
-/** Returns all documented codes, in the order of the documentation, which is their only source. */
+/** Reads all documented codes from the pages in `docs/`, which are their only source. */
 export function readExplanations(): Explanation[] {
   const errorsText = pageText(ERRORS_PAGE);
   return [
@@ -39,7 +38,7 @@ export function readExplanations(): Explanation[] {
 
 const pageText = (page: string): string => readFileSync(join(packageRoot, page), 'utf8');
 
-/** Returns the text from a heading to the next one of its level or above. */
+/** Returns the text below a heading, up to the next heading of the same or a higher level. */
 function section(text: string, heading: string): string {
   const level = heading.indexOf(' ');
   const rest = text.split(`\n${heading}\n`)[1] ?? '';
@@ -70,7 +69,7 @@ function refusals(text: string): Explanation[] {
   return codeItems(text).map((item) => ({ ...item, kind: 'refusal', remedy, page: WEBHOOKS_PAGE }));
 }
 
-/** Parses the reason codes of diagnostics, below one heading per domain. */
+/** Parses the reason codes of diagnostics. The page has one heading per domain. */
 function diagnostics(text: string): Explanation[] {
   return text
     .split('\n### ')

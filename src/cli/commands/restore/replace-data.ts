@@ -25,7 +25,10 @@ export function requireStopped(folder: DataFolder, operation: string): void {
   );
 }
 
-/** Runs `work` while no platform can start on this folder. Throws CONFLICT if one is running. */
+/**
+ * Runs `work` under the owner lock, so that no platform starts on this folder meanwhile. Throws CONFLICT if one is
+ * running.
+ */
 export async function whileStopped<T>(
   folder: DataFolder,
   operation: string,
@@ -41,7 +44,10 @@ export async function whileStopped<T>(
   }
 }
 
-/** Replaces the data folder with `next` and keeps it as `aside`. Atomic, because both are renames. */
+/**
+ * Moves the data folder to `aside`, and `next` to its place. If the second move fails, the first is undone. Returns
+ * `aside`, or null if there was no data folder.
+ */
 export async function swapIn(folder: DataFolder, next: string, aside: string): Promise<string | null> {
   const { root } = folder;
   try {

@@ -19,12 +19,12 @@ export function maskConfig(config: PlatformConfig): PlatformConfig {
       },
     },
     pluginConfig: redact(pluginConfig) as PlatformConfig['pluginConfig'],
-    // Adapters name the variables of their secrets, but a URL may still contain a password.
+    // Adapters refer to secrets by environment variable, but their URLs may contain a password.
     adapters: maskUrls(adapters) as PlatformConfig['adapters'],
   };
 }
 
-/** Masks static tokens, which are the keys of the map. They are numbered to stay distinct. */
+/** Masks static tokens, which are the keys of the map. A number keeps the masked keys distinct. */
 function maskTokens(tokens: PlatformConfig['gateway']['staticTokens']): typeof tokens {
   return Object.fromEntries(
     Object.values(tokens).map((entry, index) => [`${MASK} ${index + 1}`, entry] as const),
@@ -38,7 +38,7 @@ function maskUrls(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, maskUrls(inner)]));
 }
 
-/** Masks the user info and the query of a URL, which may be secret. */
+/** Masks the credentials and the query of a URL, because both may contain secrets. */
 function maskUrl<Url extends string | null>(url: Url): Url {
   if (url === null) return url;
   const masked = url

@@ -8,12 +8,12 @@ import type { CommandContext } from '../../context.ts';
 import { followEvents } from '../../event-stream.ts';
 import { interruption } from '../../interruption.ts';
 
-/** A delivery in the stream, with headers and body. */
+/** A delivery as streamed, with headers and body. */
 export interface StreamedDelivery extends WebhookDelivery {
   headers: Array<[string, string]>;
   body: string | null;
   bodyEncoding: 'utf8' | 'base64';
-  /** With `sign`: freshly signed headers; null if it cannot be signed. */
+  /** Headers with a fresh signature, if `sign` was set. Null if the delivery cannot be signed. */
   signature?: Record<string, string> | null;
 }
 
@@ -21,15 +21,18 @@ export interface FollowDeliveries {
   plugin?: PluginId | undefined;
   event?: EventName | undefined;
   cursor?: string | undefined;
-  /** Requests fresh signatures. */
+  /** Requests headers with a fresh signature for each delivery. */
   sign?: boolean;
-  /** Called for each delivery in order; the next one waits for it. */
+  /** Called for each delivery, in order. The next delivery waits until the returned promise settles. */
   take(delivery: StreamedDelivery): void | Promise<void>;
-  /** Called with the outcome of a delivery that was still open at `take`. */
+  /** Called with the outcome of a delivery that had not ended when `take` was called. */
   ended?(delivery: StreamedDelivery): void;
 }
 
-/** Follows until Ctrl-C. Reports disconnects and resumes from the last delivery. Resolves with the exit code. */
+/**
+ * Follows deliveries until Ctrl-C. After a lost connection, continues with the next delivery. Resolves with the exit
+ * code.
+ */
 export async function followDeliveries(
   context: CommandContext,
   { plugin, event, cursor, sign = false, take, ended }: FollowDeliveries,

@@ -1,7 +1,7 @@
 import type { AnyCommand } from '../define-command.ts';
-import type { Group } from './order.ts';
+import type { Group } from './help-order.ts';
 
-/** Metadata for help and lookup, which is available without loading the command. */
+/** Metadata of a command, for help and lookup without loading the command itself. */
 export interface CommandEntry extends Pick<AnyCommand, 'name' | 'summary' | 'example' | 'hidden'> {
   group: Group;
   load: () => Promise<AnyCommand>;
