@@ -15,13 +15,15 @@ export function requireObjectKey(key: string): void {
 
 function faultOf(key: string): string | undefined {
   if (key.length === 0 || key.length > MAX_KEY_CHARS) return `must have 1 to ${MAX_KEY_CHARS} characters`;
-  if (!key.isWellFormed()) return 'holds half of a surrogate pair';
-  if (NOT_IN_KEYS.test(key)) return 'holds a backslash or a control character';
+  if (!key.isWellFormed()) return 'contains half of a surrogate pair';
+  if (NOT_IN_KEYS.test(key)) return 'contains a backslash or a control character';
   for (const segment of key.split('/')) {
-    if (segment === '') return 'has an empty part: no slash at its ends, no two in a row';
-    if (segment === '.' || segment === '..') return `has the part "${segment}", which could lead elsewhere`;
+    if (segment === '')
+      return 'has an empty segment. Remove slashes at its start and end, and double slashes';
+    if (segment === '.' || segment === '..')
+      return `has the segment "${segment}", which could lead out of its folder`;
     if (Buffer.byteLength(segment) > MAX_SEGMENT_BYTES)
-      return `has a part of more than ${MAX_SEGMENT_BYTES} bytes`;
+      return `has a segment of more than ${MAX_SEGMENT_BYTES} bytes`;
   }
   return undefined;
 }

@@ -1,23 +1,23 @@
 import type { SecretKey } from './webhook-secrets.ts';
 
-/** The encrypted values of one row, whether they have expired or not. */
+/** Encrypted values of a webhook secret, including an expired previous one. */
 export interface SealedRow extends SecretKey {
   current: string;
   previous: string | null;
 }
 
 export interface ResealedRow extends SealedRow {
-  /** The values that were read: a row that has changed since is left as it is. */
+  /** Values from which the new ones were made. If the stored values differ, the row is not replaced. */
   from: { current: string; previous: string | null };
 }
 
-/** Access to encrypted values for a rotation of the master key. */
+/** Encrypted webhook secrets, for the rotation of the master key. */
 export interface SealedSecretStore {
-  /** The next rows in key order. */
+  /** Returns at most `limit` rows after `last`, ordered by their keys. */
   after(last: SecretKey | null, limit: number): Promise<SealedRow[]>;
-  /** Replaces the values in one transaction. Returns the number of rows replaced. */
+  /** Replaces values in one transaction. Returns the number of replaced rows. */
   replace(rows: readonly ResealedRow[]): Promise<number>;
-  /** Number of encrypted values by id of their master key. */
+  /** Returns the number of encrypted values by the id of their master key. */
   countByKey(): Promise<Map<string, number>>;
   close(): Promise<void>;
 }

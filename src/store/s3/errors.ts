@@ -15,12 +15,12 @@ export function isAbsent(thrown: unknown): boolean {
 }
 
 const BY_NAME: Record<string, string> = {
-  NoSuchBucket: 'there is no such bucket (adapters.storage.bucket)',
-  AccessDenied: 'it refuses access: the credentials may not do this in the bucket',
-  InvalidAccessKeyId: 'it does not know the key id (adapters.storage.accessKeyId)',
-  SignatureDoesNotMatch: 'it refuses the signature: adapters.storage.secretAccessKey is wrong',
+  NoSuchBucket: 'it does not exist. Check adapters.storage.bucket',
+  AccessDenied: 'access was denied. Check the permissions of the credentials for this bucket',
+  InvalidAccessKeyId: 'the access key is unknown. Check adapters.storage.accessKeyId',
+  SignatureDoesNotMatch: 'the signature was rejected. Check adapters.storage.secretAccessKey',
   CredentialsProviderError:
-    'there are no credentials: set adapters.storage.accessKeyId and secretAccessKey, or give this machine a role',
+    'no credentials were found. Set adapters.storage.accessKeyId and secretAccessKey, or assign a role to this machine',
 };
 
 /**
@@ -37,6 +37,9 @@ export function s3Error(thrown: unknown, { bucket, endpoint }: S3StorageConfig):
       details,
       cause: thrown,
     });
-  const why = BY_NAME[name] ?? `it cannot be used: ${messageOf(thrown) || name}`;
-  return new PlatformError('UPSTREAM_UNAVAILABLE', `${where}: ${why}.`, { details, cause: thrown });
+  const why = BY_NAME[name] ?? (messageOf(thrown) || name);
+  return new PlatformError('UPSTREAM_UNAVAILABLE', `${where} cannot be used: ${why}.`, {
+    details,
+    cause: thrown,
+  });
 }

@@ -112,7 +112,7 @@ function clientOptions(config: S3StorageConfig, env: Environment): S3ClientConfi
 function tooLarge(key: string, bytes: number, maxBytes: number): PlatformError {
   return new PlatformError(
     'PAYLOAD_TOO_LARGE',
-    `The object ${JSON.stringify(key)} has ${bytes} bytes; a plugin reads ${maxBytes} at most (adapters.storage.maxObjectBytes).`,
+    `The object ${JSON.stringify(key)} has ${bytes} bytes; plugins may read at most ${maxBytes} (adapters.storage.maxObjectBytes).`,
     { details: { bytes, maxBytes } },
   );
 }

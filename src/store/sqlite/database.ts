@@ -83,7 +83,7 @@ function connect({
     else configure(sqlite, pageBytes, losable);
     const applied = readonly ? 0 : migrate(sqlite, migrations);
     if (applied > 0)
-      logger.info(`Brought ${file} to schema ${migrations.length}`, { meta: { file, applied } });
+      logger.info(`Migrated ${file} to schema ${migrations.length}`, { meta: { file, applied } });
     if (syncBeside) sqlite.pragma('synchronous = normal');
     return sqlite;
   } catch (error) {

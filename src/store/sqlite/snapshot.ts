@@ -67,7 +67,7 @@ export function inspectDatabase(file: string, migrations: Migrations): Inspectio
   }
 }
 
-/** Counts the encrypted values of a `svc.db` by id of their master key. Throws STORE_ERROR. */
+/** Counts the encrypted values of a `svc.db` by the id of their master key. Throws STORE_ERROR. */
 export function countSealedByKey(file: string): Map<string, number> {
   const sqlite = openForReading(file);
   try {

@@ -36,7 +36,7 @@ export function fileObjects({
   const sweeping = files
     .sweep((file) => db.read(() => rows.hasFile(file)))
     .catch((error: unknown) =>
-      logger.warn('Files of objects that were never finished could not be removed', { error }),
+      logger.warn('Object files that a crash left behind could not be removed', { error }),
     );
 
   async function find(scope: ObjectScope, key: string) {
@@ -118,7 +118,7 @@ function fileError(error: unknown, key: string): PlatformError {
   const reason = codeOf(error);
   const message =
     reason === 'ENOENT'
-      ? `The file of the object ${JSON.stringify(key)} is gone from the data folder; restore a backup, or delete the object.`
-      : `The object ${JSON.stringify(key)} could not be read or written (${reason}); check the room and the rights of the data folder.`;
+      ? `The file of the object ${JSON.stringify(key)} is missing in the data folder. Restore a backup, or delete the object.`
+      : `The object ${JSON.stringify(key)} could not be read or written (${reason}). Check the free space and the permissions of the data folder.`;
   return new PlatformError('STORE_ERROR', message, { details: { key, reason }, cause: error });
 }

@@ -4,7 +4,7 @@ import type { ResealedRow, SealedRow, SealedSecretStore, SecretKey } from '../..
 import { type Database, openDatabase } from '../database.ts';
 import { GATEWAY_MIGRATIONS } from './schema.ts';
 
-/** Counts encrypted values by key id, without loading them: `v1.<key id>.<data>`. */
+/** Counts encrypted values by the id of their key. An encrypted value has the form `v1.<key id>.<data>`. */
 export const COUNT_BY_KEY = `
   select substr(sealed, 4, instr(substr(sealed, 4), '.') - 1) as id, count(*) as count
   from (select current as sealed from webhook_secret

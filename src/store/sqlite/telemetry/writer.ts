@@ -42,7 +42,7 @@ export class TelemetryWriter {
     this.#worker.on('error', (error) => {
       // The thread is not restarted, because the same error would end it again. The log files still have every line.
       this.#hasEnded = true;
-      this.#report(0, `the thread that keeps them ended: ${messageOf(error)}`);
+      this.#report(0, `the telemetry thread ended: ${messageOf(error)}`);
     });
     this.#worker.on('exit', () => {
       this.#hasEnded = true;

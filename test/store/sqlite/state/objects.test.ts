@@ -119,9 +119,9 @@ test('after kill -9 every object is whole, none older than what was acknowledged
 
 test.each([
   ['', '1 to 512'],
-  ['/abs', 'empty part'],
-  ['a//b', 'empty part'],
-  ['a/', 'empty part'],
+  ['/abs', 'empty segment'],
+  ['a//b', 'empty segment'],
+  ['a/', 'empty segment'],
   ['../up', '".."'],
   ['a/./b', '"."'],
   ['a\\..\\b', 'backslash'],

@@ -46,7 +46,7 @@ export function startListBackfill(db: Database, log: InboxLog, logger: Logger): 
         await pause(PAUSE_MS);
       } catch (error) {
         if (stopped.signal.aborted) return;
-        logger.warn('Deliveries of a former version could not be listed yet; trying again', { error });
+        logger.warn('Deliveries of an earlier version could not be added to the lists; retrying', { error });
         await pause(RETRY_MS);
       }
     }

@@ -81,7 +81,7 @@ export class WriteBuffer {
       event: 'delivery-notes-dropped',
       level: 'warn',
       reasonCode: 'STORE_PRESSURE',
-      message: `${this.#dropped} refused deliveries left no record`,
+      message: `${this.#dropped} refused deliveries were not recorded`,
       outcome: 'degraded',
       evidence: { dropped: this.#dropped },
     });

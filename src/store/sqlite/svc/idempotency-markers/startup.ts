@@ -82,7 +82,11 @@ export function createPendingRelease(log: InboxLog, logger: Logger): PendingRele
         .then(() => release(from, until))
         // Markers that could not be deleted expire with their leases.
         .catch((error) => {
-          if (!isClosed) logger.warn('Claims of the former gateway could not be deleted', { error });
+          if (!isClosed)
+            logger.warn(
+              'Pending idempotency markers of the previous gateway could not be deleted; they expire with their leases',
+              { error },
+            );
         });
     },
     async close() {

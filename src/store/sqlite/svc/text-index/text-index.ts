@@ -131,7 +131,10 @@ export class TextIndex {
     this.#timer = setTimeout(() => {
       this.#poll()
         .catch((error) =>
-          this.#logger.warn('Texts of deliveries could not be indexed; searches scan them', { error }),
+          this.#logger.warn(
+            'The text index of deliveries could not be updated; searches scan the deliveries',
+            { error },
+          ),
         )
         .finally(() => this.#schedulePoll());
     }, POLL_MS).unref();
