@@ -33,7 +33,7 @@ describeObjects('S3', async ({ dataDir }) => {
   return { port, close: () => port.close() };
 });
 
-test('objects lie under prefix, tenant and plugin, whatever these are called', async () => {
+test('objects are stored under prefix, tenant and plugin with any names', async () => {
   const server = await startS3Server();
   const objects = await s3Objects(configOf(server, { prefix: 'mine' }), ENV);
   await objects.write(SCOPE, 'a/b', Buffer.from('x'));
@@ -41,7 +41,7 @@ test('objects lie under prefix, tenant and plugin, whatever these are called', a
   await objects.close();
 });
 
-test('what may pass is tried again', async () => {
+test('temporary errors are retried', async () => {
   const server = await startS3Server();
   const objects = await s3Objects(configOf(server), ENV);
   server.fail(500, 503);
@@ -50,7 +50,7 @@ test('what may pass is tried again', async () => {
   await objects.close();
 });
 
-test('what is wrong with the bucket is said, and no secret with it', async () => {
+test('errors of the bucket are explained without secrets', async () => {
   const server = await startS3Server();
   const failure = async (more: object, env: Record<string, string> = ENV) => {
     const objects = await s3Objects(configOf(server, more), env);
@@ -79,7 +79,7 @@ test('what is wrong with the bucket is said, and no secret with it', async () =>
   for (const { message } of [wrongKey, down]) expect(message).not.toContain('secret-of');
 });
 
-test('an object of somebody else that is too large is not read', async () => {
+test('an object that is too large is not read', async () => {
   const server = await startS3Server();
   const objects = await s3Objects(configOf(server, { maxObjectBytes: 10 }), ENV);
   server.objects.set('acme/plugin%3A%40acme%2Fx/big', { data: Buffer.alloc(11), modifiedAt: new Date() });
@@ -87,7 +87,7 @@ test('an object of somebody else that is too large is not read', async () => {
   await objects.close();
 });
 
-test('a key that is not in the environment is named', async () => {
+test('a missing environment variable is named in the error', async () => {
   const server = await startS3Server();
   await expect(s3Objects(configOf(server), { KEY_ID: 'x' })).rejects.toMatchObject({
     code: 'ADAPTER_NOT_CONFIGURED',

@@ -30,7 +30,7 @@ test('acknowledged writes survive repeated kill -9', async () => {
   }
 });
 
-test('two processes write to one file, and a third reads and writes too', async () => {
+test('two processes write to one file while a third reads and writes', async () => {
   const dataDir = await tempDir();
   const writers = ['a', 'b'].map((name) => startProgram('acknowledge', dataDir, name, '400'));
   await Promise.all(writers.map((writer) => writer.printed(50)));

@@ -121,7 +121,7 @@ test('refuses a file whose first page is damaged, and one that was cut short', a
   expect((await refusal({ file: cut, migrations: [FIRST] })).message).toMatch(/damaged.*svc restore/);
 });
 
-test('damage further inside is told when it is met, by reads and by writes', async () => {
+test('damage inside the file is reported by the read or write that meets it', async () => {
   const file = await filledFile();
   await overwrite(file, 4096, 4096 * 30);
   const db = await opened({ file, migrations: [FIRST] });
@@ -136,7 +136,7 @@ async function overwrite(file: string, from: number, bytes: number): Promise<voi
   await handle.close();
 }
 
-test('a folder that cannot be is named, whoever runs', async () => {
+test('a folder that cannot be created is named in the error', async () => {
   const folder = await tempDir();
   await writeFile(join(folder, 'plain'), '');
   const inFile = { file: join(folder, 'plain', 'notes.db'), migrations: [FIRST] };
@@ -147,7 +147,7 @@ test('a folder that cannot be is named, whoever runs', async () => {
   );
 });
 
-test('a file that may only be read is refused at once, not at its first write', async () => {
+test('a read-only file is rejected when it is opened, not at its first write', async () => {
   const file = await filledFile();
   const folder = join(file, '..');
   await chmod(join(folder, '..'), 0o755);
@@ -188,7 +188,7 @@ async function asNobody(run: () => Promise<void>): Promise<void> {
   }
 }
 
-test('opens for reading alone: an existing file of this schema', async () => {
+test('only an existing file of the current schema can be opened read-only', async () => {
   const file = await filledFile();
   const db = await opened({ file, migrations: [FIRST], readonly: true });
   expect(await db.read(() => db.prepare('select count(*) from note').pluck().get())).toBe(400);

@@ -34,7 +34,7 @@ function neighbour(file: string): Sqlite.Database {
   return other;
 }
 
-test('writes of one turn of the event loop share a transaction, in their order', async () => {
+test('writes of one event-loop turn share a transaction in their order', async () => {
   const statements: string[] = [];
   const sqlite = new Sqlite(':memory:', { verbose: (sql) => statements.push(String(sql)) });
   sqlite.exec(MIGRATIONS[0]!);
@@ -57,7 +57,7 @@ test('writes of one turn of the event loop share a transaction, in their order',
   expect(statements.filter((sql) => sql === 'commit')).toHaveLength(1);
 });
 
-test('with a sync beside it a commit settles behind that, while the next batch gathers', async () => {
+test('with a separate sync, a commit settles after the sync while the next batch is collected', async () => {
   const sqlite = new Sqlite(':memory:');
   sqlite.exec(MIGRATIONS[0]!);
   const insert = sqlite.prepare<[string]>('insert into line (text) values (?)');
@@ -89,7 +89,7 @@ test('with a sync beside it a commit settles behind that, while the next batch g
   expect(settled).toEqual(['a', 'b', 'c', 'd']);
 });
 
-test('a reader that sees a commit early waits for its sync too', async () => {
+test('a query that sees a commit early waits for its sync', async () => {
   const sqlite = new Sqlite(':memory:');
   sqlite.exec(MIGRATIONS[0]!);
   const insert = sqlite.prepare<[string]>('insert into line (text) values (?)');
@@ -125,7 +125,7 @@ test('a write settles when other connections can see it', async () => {
   expect(count.get()).toBe(1);
 });
 
-test('a failing write fails alone: its changes are rolled back, those of others are kept', async () => {
+test('a failing write is rolled back alone, and the changes of others are kept', async () => {
   const { db, add, all } = await openLines();
   const insert = db.prepare<[string]>('insert into line (text) values (?)');
   const results = await Promise.allSettled([
@@ -151,7 +151,7 @@ test('a failing write fails alone: its changes are rolled back, those of others 
   expect(await all()).toEqual(['a', 'b']);
 });
 
-test('a lone failing write leaves the next ones well', async () => {
+test('a failing write does not affect later ones', async () => {
   const { db, add, all } = await openLines();
   await expect(
     db.write(() => {
@@ -162,7 +162,7 @@ test('a lone failing write leaves the next ones well', async () => {
   expect(await all()).toEqual(['a']);
 });
 
-test('a write made while another settles is not lost', async () => {
+test('a write that is added while another settles is not lost', async () => {
   const { add, all } = await openLines();
   await add('a')
     .then(() => add('b'))
@@ -170,7 +170,7 @@ test('a write made while another settles is not lost', async () => {
   expect(await all()).toEqual(['a', 'b', 'c', 'd']);
 });
 
-test('thousands at once are all written', async () => {
+test('thousands of concurrent writes are all stored', async () => {
   const { add, all } = await openLines();
   await Promise.all(Array.from({ length: 3000 }, (_, i) => add(`${i}`)));
   expect(await all()).toHaveLength(3000);
@@ -193,7 +193,7 @@ test("waits for another process's transaction without stopping the event loop", 
   expect(await all()).toEqual(['a', 'b']);
 });
 
-test('gives up on a lock that stays, says so, and writes again when it is gone', async () => {
+test('a lock that stays makes writes fail with an explanation, and later writes succeed', async () => {
   const { add, all, file } = await openLines();
   const other = neighbour(file);
   other.exec('begin immediate');
@@ -209,7 +209,7 @@ test('gives up on a lock that stays, says so, and writes again when it is gone',
   expect(await all()).toEqual(['c']);
 });
 
-test('on a full disk each write that does not fit is refused by name of the file; the rest, and later ones, work', async () => {
+test('on a full disk, only writes that do not fit fail, and the error names the file', async () => {
   const { db, add, remove, all, file } = await openLines();
   await add('first', 50_000);
   await add('second');
@@ -241,7 +241,7 @@ test('on a full disk each write that does not fit is refused by name of the file
   ]);
 });
 
-test('close commits what is queued; afterwards writes and reads are refused', async () => {
+test('close commits queued writes, and later writes and reads are rejected', async () => {
   const { db, add, all, file } = await openLines();
   const queued = Promise.all([add('a'), add('b')]);
   const closed = db.close();

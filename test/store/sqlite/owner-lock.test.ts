@@ -9,7 +9,7 @@ async function dataFile(): Promise<string> {
   return join(await tempDir(), 'svc.db');
 }
 
-test('a file has one owner, and the second process is told which', async () => {
+test('a file has one owner, whose name a second process gets', async () => {
   const file = await dataFile();
   const owner = startProgram('own', file, 'gateway');
   await owner.printed(1);
@@ -23,7 +23,7 @@ test('a file has one owner, and the second process is told which', async () => {
   );
 });
 
-test('kill -9 frees the lock at once, and the stale note is ignored', async () => {
+test('kill -9 releases the lock at once, and the stale owner file is ignored', async () => {
   const file = await dataFile();
   const owner = startProgram('own', file, 'gateway');
   await owner.printed(1);
@@ -40,7 +40,7 @@ test('kill -9 frees the lock at once, and the stale note is ignored', async () =
   next.release();
 });
 
-test('waits for a predecessor on its way out, as long as it is told to', async () => {
+test('a process waits for an owner that is shutting down for a limited time', async () => {
   const file = await dataFile();
   const owner = startProgram('own', file, 'gateway', '300');
   await owner.printed(1);
@@ -51,7 +51,7 @@ test('waits for a predecessor on its way out, as long as it is told to', async (
   next.release();
 });
 
-test('of processes that start together exactly one gets the lock', async () => {
+test('exactly one of several processes that start together gets the lock', async () => {
   const file = await dataFile();
   const racers = ['a', 'b', 'c'].map((label) => startProgram('own', file, label));
   await Promise.all(racers.map((racer) => racer.printed(1)));

@@ -84,7 +84,7 @@ test('searches seek to the postings of a segment', async () => {
 /** Written by former versions alone, or when one of several processes died. */
 const UNBOUNDED = new Set(['releasePending', 'releasePendingOf']);
 
-test('what the committing thread writes reads no more of a table than it is asked to change', async () => {
+test('statements of the committer thread read no more rows than they change', async () => {
   const { db } = await recorded('svc.db', GATEWAY_MIGRATIONS);
   const scans = Object.entries(DELIVERY_STATEMENTS)
     .filter(([name]) => !UNBOUNDED.has(name))

@@ -15,7 +15,7 @@ const CLIENT: ClientRecord = {
 /** What every driver of ClientStore does. @spec Client credentials and token pair */
 export function describeClients(name: string, open: OpenDriver<ClientStore>): void {
   describe(`clients: ${name}`, () => {
-    test('a client is found as it was created, over a restart too', async () => {
+    test('a client is stored as it was created and survives a restart', async () => {
       const { port, reopen } = await openFresh(open);
       await port.create(CLIENT);
       expect(await port.find('client_2')).toBeUndefined();
@@ -32,7 +32,7 @@ export function describeClients(name: string, open: OpenDriver<ClientStore>): vo
       expect(refused[0]!.reason).toMatchObject({ code: 'CONFLICT' });
     });
 
-    test('upsert replaces secret and identity and keeps the time of creation', async () => {
+    test('upsert replaces the secret and identity and keeps the time of creation', async () => {
       const { port } = await openFresh(open);
       await port.upsert(CLIENT);
       await port.revoke('client_1', 20);
@@ -44,7 +44,7 @@ export function describeClients(name: string, open: OpenDriver<ClientStore>): vo
       });
     });
 
-    test('a hash is replaced only while it is the one that was read', async () => {
+    test('a hash is replaced only if it has not changed since it was read', async () => {
       const { port } = await openFresh(open);
       await port.create(CLIENT);
       await port.rehash('client_1', 'scrypt$1', 'scrypt$2');
@@ -52,7 +52,7 @@ export function describeClients(name: string, open: OpenDriver<ClientStore>): vo
       expect(await port.find('client_1')).toEqual({ ...CLIENT, secretHash: 'scrypt$2' });
     });
 
-    test('lists in order of creation, all or one namespace', async () => {
+    test('clients of one namespace or of all are listed in order of creation', async () => {
       const { port } = await openFresh(open);
       await port.create({ ...CLIENT, clientId: 'b', createdAt: 2 });
       await port.create({ ...CLIENT, clientId: 'a', createdAt: 2, namespaceId: 'other' });
@@ -62,7 +62,7 @@ export function describeClients(name: string, open: OpenDriver<ClientStore>): vo
       expect(await port.list('nobody')).toEqual([]);
     });
 
-    test('is revoked once, at the time given', async () => {
+    test('a client is revoked once, at the given time', async () => {
       const { port } = await openFresh(open);
       await port.create(CLIENT);
       const revoked = await times(5, (i) => port.revoke('client_1', 100 + i));

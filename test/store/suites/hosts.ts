@@ -38,7 +38,7 @@ export function describeHosts(name: string, open: OpenDriver<GatewayStore>): voi
       return bench;
     }
 
-    test('a host and its client are registered together, or neither', async () => {
+    test('a host and its client are registered together or not at all', async () => {
       const { port, reopen } = await withHosts(host('h1'));
       await expect(port.hosts.register(host('h2'), clientOf(host('h1')))).rejects.toMatchObject({
         code: 'CONFLICT',
@@ -53,7 +53,7 @@ export function describeHosts(name: string, open: OpenDriver<GatewayStore>): voi
       expect(await reopened.clients.find('client-of-h1')).toEqual(clientOf(host('h1')));
     });
 
-    test('lists a namespace, or all, page by page', async () => {
+    test('hosts of one namespace or of all are listed in pages', async () => {
       const { port } = await withHosts(host('h1'), host('h2', { namespaceId: 'other' }), host('h3'));
       const ids = async (namespaceId?: string, after?: string) =>
         (await port.hosts.list(namespaceId, { limit: 2, ...(after ? { after } : {}) })).map(
@@ -64,7 +64,7 @@ export function describeHosts(name: string, open: OpenDriver<GatewayStore>): voi
       expect(await ids(undefined, 'h2')).toEqual(['h3']);
     });
 
-    test('a newer session replaces the older, whose late close changes nothing', async () => {
+    test('a new session replaces the previous one, whose late close changes nothing', async () => {
       const { port } = await withHosts(host('h1'));
       await port.hosts.connect('h1', 'old', 10);
       await port.hosts.connect('h1', 'new', 20);
@@ -84,7 +84,7 @@ export function describeHosts(name: string, open: OpenDriver<GatewayStore>): voi
       });
     });
 
-    test('revoking a host takes its record, its clients and their refresh tokens in one step, and no others', async () => {
+    test('revoking a host revokes its clients and refresh tokens in the same step, and no others', async () => {
       const { port, clock } = await withHosts(host('h1'), host('h2'));
       const token = (tokenHash: string, clientId: string) => ({
         tokenHash,
@@ -107,7 +107,7 @@ export function describeHosts(name: string, open: OpenDriver<GatewayStore>): voi
       expect(await port.hosts.find('h1')).toMatchObject({ revokedAt: 5000 });
     });
 
-    test('of racing revocations one is the first', async () => {
+    test('only one of several concurrent revocations counts as the first', async () => {
       const { port, second } = await withHosts(host('h1'));
       const other = await second();
       const firsts = await times(20, (i) => (i % 2 ? port : other).revocations.revokeHost('h1', i));
@@ -115,7 +115,7 @@ export function describeHosts(name: string, open: OpenDriver<GatewayStore>): voi
       expect(await port.revocations.since(0, 10)).toHaveLength(1);
     });
 
-    test('another process sees what is new since it last looked, in order', async () => {
+    test('another process reads the revocations since its last read, in order', async () => {
       const { port, second } = await openFresh(open);
       const other = await second();
       await port.revocations.revokeHost('h1', 1);
@@ -131,7 +131,7 @@ export function describeHosts(name: string, open: OpenDriver<GatewayStore>): voi
       expect(await other.revocations.since(first!.sequence, 1)).toHaveLength(1);
     });
 
-    test('revocations of tokens that expired go; those of hosts stay, and no number comes twice', async () => {
+    test('revocations of expired tokens are deleted, those of hosts stay, and no sequence number is reused', async () => {
       const { port } = await openFresh(open);
       await port.revocations.revokeHost('h1', 1);
       await port.revocations.revokeToken('j1', 9000, 2);
@@ -144,7 +144,7 @@ export function describeHosts(name: string, open: OpenDriver<GatewayStore>): voi
       expect(left.at(-1)!.sequence).toBeGreaterThan(last);
     });
 
-    test('minted tokens are listed newest first until they expire, and know their revocation', async () => {
+    test('minted tokens are listed newest first until they expire, with their revocation', async () => {
       const { port } = await openFresh(open);
       const minted = (jti: string, expiresAt: number, namespaceId = 'acme') => ({
         jti,

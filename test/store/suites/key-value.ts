@@ -7,7 +7,7 @@ import { keyValueCommands, keyValueModel } from './key-value-model.ts';
 /** What every driver of KeyValueStore does. */
 export function describeKeyValue(name: string, open: OpenDriver<KeyValueStore>): void {
   describe(`key-value store: ${name}`, () => {
-    test('keeps every kind of JSON value, over a restart too', async () => {
+    test('all kinds of JSON values survive a restart', async () => {
       const { port, reopen } = await openFresh(open);
       const values: JsonValue[] = [
         null,
@@ -34,7 +34,7 @@ export function describeKeyValue(name: string, open: OpenDriver<KeyValueStore>):
       expect(await port.get('s', 'constructor')).toBeUndefined();
     });
 
-    test('scopes do not see each other', async () => {
+    test('scopes are separate', async () => {
       const { port } = await openFresh(open);
       await port.set('a', 'b:c', 1);
       await port.set('a:b', 'c', 2);
@@ -45,7 +45,7 @@ export function describeKeyValue(name: string, open: OpenDriver<KeyValueStore>):
       expect(await port.delete('a', 'c')).toBe(false);
     });
 
-    test('an entry is gone from the millisecond of its expiry on', async () => {
+    test('an entry is not found from the millisecond of its expiry on', async () => {
       const { port, clock } = await openFresh(open);
       const expiresAt = clock.now() + 1000;
       await port.set('s', 'k', 1, 1000);
@@ -57,7 +57,7 @@ export function describeKeyValue(name: string, open: OpenDriver<KeyValueStore>):
       expect(await port.delete('s', 'k')).toBe(false);
     });
 
-    test('setting again replaces value and life time', async () => {
+    test('setting an entry again replaces its value and its TTL', async () => {
       const { port, clock } = await openFresh(open);
       await port.set('s', 'k', 1, 1000);
       await port.set('s', 'k', 2);
@@ -65,13 +65,13 @@ export function describeKeyValue(name: string, open: OpenDriver<KeyValueStore>):
       expect(await port.get('s', 'k')).toEqual({ key: 'k', value: 2, expiresAt: null });
     });
 
-    test('the longest life time stays an exact number', async () => {
+    test('the longest TTL stays an exact number', async () => {
       const { port } = await openFresh(open);
       await port.set('s', 'k', 1, Number.MAX_SAFE_INTEGER);
       expect((await port.get('s', 'k'))?.expiresAt).toBe(Number.MAX_SAFE_INTEGER);
     });
 
-    test('of a hundred racing setIfAbsent one wins, and its value is kept', async () => {
+    test('one of a hundred concurrent setIfAbsent calls succeeds, and its value is kept', async () => {
       const { port, second } = await openFresh(open);
       const other = await second();
       const wrote = await times(100, (i) => (i % 2 ? port : other).setIfAbsent('s', 'k', i));
@@ -79,7 +79,7 @@ export function describeKeyValue(name: string, open: OpenDriver<KeyValueStore>):
       expect((await port.get('s', 'k'))?.value).toBe(wrote.indexOf(true));
     });
 
-    test('setIfAbsent takes the place of an expired entry, not of a live one', async () => {
+    test('setIfAbsent replaces an expired entry, but not a live one', async () => {
       const { port, clock } = await openFresh(open);
       expect(await port.setIfAbsent('s', 'k', 1, 1000)).toBe(true);
       clock.advance(999);
@@ -97,7 +97,7 @@ export function describeKeyValue(name: string, open: OpenDriver<KeyValueStore>):
     });
 
     describe('increment', () => {
-      test('racing increments all count', async () => {
+      test('concurrent increments all count', async () => {
         const { port, second } = await openFresh(open);
         const other = await second();
         const seen = await times(100, (i) => (i % 2 ? port : other).increment('s', 'n', { by: 2 }));
@@ -106,7 +106,7 @@ export function describeKeyValue(name: string, open: OpenDriver<KeyValueStore>):
         );
       });
 
-      test('a window starts at the first increment and is not prolonged', async () => {
+      test('a window starts at the first increment and is not extended', async () => {
         const { port, clock } = await openFresh(open);
         const expiresAt = clock.now() + 1000;
         const hit = () => port.increment('s', 'n', { by: 1, windowMs: 1000 });
@@ -117,7 +117,7 @@ export function describeKeyValue(name: string, open: OpenDriver<KeyValueStore>):
         expect(await hit()).toEqual({ value: 1, expiresAt: expiresAt + 1000 });
       });
 
-      test('an entry keeps the life time it has', async () => {
+      test('an increment keeps the TTL of an entry', async () => {
         const { port, clock } = await openFresh(open);
         await port.set('s', 'timed', 5, 1000);
         await port.set('s', 'lasting', 5);
@@ -131,7 +131,7 @@ export function describeKeyValue(name: string, open: OpenDriver<KeyValueStore>):
         });
       });
 
-      test('what is no number, and what would be no exact one, stays as it is', async () => {
+      test('an increment rejects a value that is not a number, and a sum that is not exact', async () => {
         const { port } = await openFresh(open);
         await port.set('s', 'text', '1');
         await port.set('s', 'full', Number.MAX_SAFE_INTEGER);
@@ -141,7 +141,7 @@ export function describeKeyValue(name: string, open: OpenDriver<KeyValueStore>):
         expect((await port.get('s', 'full'))?.value).toBe(Number.MAX_SAFE_INTEGER);
       });
 
-      test('a refused one does not hurt writes beside it', async () => {
+      test('a rejected increment does not affect concurrent writes', async () => {
         const { port } = await openFresh(open);
         await port.set('s', 'text', 'x');
         const results = await Promise.allSettled([
@@ -197,7 +197,7 @@ export function describeKeyValue(name: string, open: OpenDriver<KeyValueStore>):
         }
       });
 
-      test('pages meet without gap or repeat', async () => {
+      test('pages of a scan have neither gaps nor repetitions', async () => {
         const { port } = await openFresh(open);
         await times(ODD.length, (i) => port.set('s', ODD[i]!, i));
         const seen: string[] = [];
@@ -214,7 +214,7 @@ export function describeKeyValue(name: string, open: OpenDriver<KeyValueStore>):
         expect(seen).toEqual(ODD);
       });
 
-      test('`after` before, inside and behind the prefix', async () => {
+      test('a scan accepts an `after` before, inside and behind the prefix', async () => {
         const { port } = await openFresh(open);
         await times(4, (i) => port.set('s', `p${i}`, i));
         const keys = async (after: string) =>
@@ -226,7 +226,7 @@ export function describeKeyValue(name: string, open: OpenDriver<KeyValueStore>):
       });
     });
 
-    test('sweeps expired entries, so many at a time, and nothing else', async () => {
+    test('a sweep deletes only expired entries, in batches', async () => {
       const { port, clock } = await openFresh(open);
       await times(5, (i) => port.set('s', `old${i}`, i, 1000));
       await port.set('s', 'young', 1, 1001);
@@ -240,7 +240,7 @@ export function describeKeyValue(name: string, open: OpenDriver<KeyValueStore>):
       ]);
     });
 
-    test('refuses keys that a database would change', async () => {
+    test('keys that a database would change are rejected', async () => {
       const { port } = await openFresh(open);
       for (const key of ['\ud800', 'a\udc00b', 'nul\0']) {
         const refused = { code: 'VALIDATION_ERROR' };
@@ -254,7 +254,7 @@ export function describeKeyValue(name: string, open: OpenDriver<KeyValueStore>):
       }
     });
 
-    test('behaves as a plain map with life times would, whatever is done in whatever order', async () => {
+    test('random operations give the same results as a map with TTLs', async () => {
       await fc.assert(
         fc.asyncProperty(fc.commands(keyValueCommands, { maxCommands: 60 }), async (commands) => {
           const { port, clock } = await openFresh(open);

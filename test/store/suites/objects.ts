@@ -9,7 +9,7 @@ const textOf = (data: Uint8Array | undefined): string => Buffer.from(data ?? [])
 /** What every driver of ObjectStore does. */
 export function describeObjects(name: string, open: OpenDriver<ObjectStore>): void {
   describe(`object store: ${name}`, () => {
-    test('keeps bytes by key, over a restart too', async () => {
+    test('objects survive a restart', async () => {
       const { port, reopen } = await openFresh(open);
       const everyByte = Uint8Array.from({ length: 256 }, (_, index) => index);
       await port.write(ACME, 'bytes', everyByte);
@@ -22,7 +22,7 @@ export function describeObjects(name: string, open: OpenDriver<ObjectStore>): vo
       expect(await again.read(ACME, 'absent')).toBeUndefined();
     });
 
-    test('a write replaces, a delete takes away, and both say what was', async () => {
+    test('a write replaces an object, and a delete reports whether the object existed', async () => {
       const { port } = await openFresh(open);
       await port.write(ACME, 'a', bytes('first'));
       await port.write(ACME, 'a', bytes('second, longer'));
@@ -32,7 +32,7 @@ export function describeObjects(name: string, open: OpenDriver<ObjectStore>): vo
       expect(await port.stat(ACME, 'a')).toBeUndefined();
     });
 
-    test('a key may be the beginning of another, and hold any character', async () => {
+    test('a key may be a prefix of another key and contain any character', async () => {
       const { port } = await openFresh(open);
       const keys = [
         'a',
@@ -53,7 +53,7 @@ export function describeObjects(name: string, open: OpenDriver<ObjectStore>): vo
       expect(read).toEqual(keys);
     });
 
-    test('neither another tenant nor another plugin sees them', async () => {
+    test('objects are invisible to other tenants and plugins', async () => {
       const { port } = await openFresh(open);
       const others = [
         { tenant: 'other', namespace: ACME.namespace },
@@ -69,7 +69,7 @@ export function describeObjects(name: string, open: OpenDriver<ObjectStore>): vo
       expect(textOf((await port.read(ACME, 'key'))?.data)).toBe('mine');
     });
 
-    test('a list is by prefix, in the order of bytes, and goes on after a key', async () => {
+    test('a list has the keys with a prefix in byte order, and continues after a key', async () => {
       const { port } = await openFresh(open);
       const keys = ['a/1', 'a/10', 'a/2', 'ab', 'b/1', 'a/\u{1F600}', 'a/\uffee'];
       for (const key of keys) await port.write(ACME, key, bytes('x'));
@@ -86,7 +86,7 @@ export function describeObjects(name: string, open: OpenDriver<ObjectStore>): vo
       expect(await list({ prefix: '', after: 'a/\u{1F600}', limit: 10 })).toEqual(['ab', 'b/1']);
     });
 
-    test('readers of an object that is being replaced get one whole or the other', async () => {
+    test('readers of an object during its replacement get either the old or the new bytes', async () => {
       const { port } = await openFresh(open);
       const versions = ['a', 'b'].map((letter) => letter.repeat(20_000));
       await port.write(ACME, 'key', bytes(versions[0]!));

@@ -22,7 +22,7 @@ export function describeRefreshTokens(name: string, open: OpenDriver<RefreshToke
       ...more,
     });
 
-    test('a token is found until it expires, over a restart too', async () => {
+    test('a token is found until it expires, also after a restart', async () => {
       const { port, clock, reopen } = await openFresh(open);
       const added = token('h1', clock.now());
       await port.add(added);
@@ -34,7 +34,7 @@ export function describeRefreshTokens(name: string, open: OpenDriver<RefreshToke
       expect(await reopened.find('h2')).toBeUndefined();
     });
 
-    test('of racing rotations one spends the token; the others repeat it and get successors all the same', async () => {
+    test('one of several concurrent rotations uses the token, and the others get successors as repetitions', async () => {
       const { port, clock, second } = await openFresh(open);
       const other = await second();
       await port.add(token('h', clock.now()));
@@ -47,7 +47,7 @@ export function describeRefreshTokens(name: string, open: OpenDriver<RefreshToke
       expect(successors.every((found) => found?.spentAt === null)).toBe(true);
     });
 
-    test('from the end of its grace on a spent token is reused, and has no successor any more', async () => {
+    test('after the grace period, a used token is reported as reused and gets no successor', async () => {
       const { port, clock } = await openFresh(open);
       const rotate = (next: string) => port.rotate('h1', token(next, clock.now()), clock.now(), GRACE_MS);
       await port.add(token('h1', clock.now()));
@@ -61,7 +61,7 @@ export function describeRefreshTokens(name: string, open: OpenDriver<RefreshToke
       expect(await port.find('h1')).toMatchObject({ spentAt });
     });
 
-    test('a family or a client goes as a whole, and nothing else', async () => {
+    test('revoking a family or a client revokes all of its tokens and no others', async () => {
       const { port, clock } = await openFresh(open);
       await port.add(token('a1', clock.now(), { familyId: 'a' }));
       await port.rotate('a1', token('a2', clock.now(), { familyId: 'a' }), clock.now(), GRACE_MS);
@@ -74,7 +74,7 @@ export function describeRefreshTokens(name: string, open: OpenDriver<RefreshToke
       expect(await port.find('c')).toBeDefined();
     });
 
-    test('a family that was revoked cannot be rotated back to life', async () => {
+    test('a token of a revoked family cannot be rotated', async () => {
       const { port, clock } = await openFresh(open);
       await port.add(token('h1', clock.now()));
       const [gone, rotated] = await Promise.all([
@@ -85,7 +85,7 @@ export function describeRefreshTokens(name: string, open: OpenDriver<RefreshToke
       expect(await port.find('h2')).toBeUndefined();
     });
 
-    test('prunes what has expired', async () => {
+    test('expired tokens are deleted', async () => {
       const { port, clock } = await openFresh(open);
       await port.add(token('h1', clock.now()));
       await port.add(token('h2', clock.now() + 1));

@@ -100,7 +100,7 @@ export function describeWebhookInbox(
       });
     });
 
-    test('a delivery that finds the marker taken gets its state and writes nothing', async () => {
+    test('a delivery whose marker is already claimed gets its state and writes nothing', async () => {
       const { port, clock, delivery, lease } = await openInbox();
       await port.begin(delivery(), { key: 'p', expiresAt: lease() });
       await port.accept(delivery(), { key: 'd', expiresAt: clock.now() + days(7) }, '[]');
@@ -111,7 +111,7 @@ export function describeWebhookInbox(
       expect(await port.find(late.webhookId)).toBeUndefined();
     });
 
-    test('of a hundred racing deliveries of one id one begins, and one is written', async () => {
+    test('of a hundred concurrent deliveries with one id, only one begins and is written', async () => {
       const { port, delivery, lease, second } = await openInbox();
       const other = shared ? await second() : port;
       const deliveries = Array.from({ length: 100 }, () => delivery());
@@ -126,13 +126,13 @@ export function describeWebhookInbox(
       ]);
     });
 
-    test('without a marker every delivery begins', async () => {
+    test('without a marker, every delivery begins', async () => {
       const { port, delivery } = await openInbox();
       expect(await times(3, () => port.begin(delivery(), undefined))).toEqual(['begun', 'begun', 'begun']);
       expect((await port.list('acme', { limit: 9 })).items).toHaveLength(3);
     });
 
-    test('a pending marker lapses with its lease, a done one with its window', async () => {
+    test('a pending marker expires with its lease, a done one with the idempotency window', async () => {
       const { port, clock, delivery } = await openInbox();
       const [first, second, third] = [delivery(), delivery(), delivery()];
       await port.begin(first, { key: 'k', expiresAt: clock.now() + 1000 });
@@ -149,7 +149,7 @@ export function describeWebhookInbox(
       expect(await port.begin(third, { key: 'k', expiresAt: clock.now() + 1000 })).toBe('begun');
     });
 
-    test('success keeps the marker for the window, failure frees it for the redelivery', async () => {
+    test('success keeps the marker for the idempotency window, and failure releases it for a redelivery', async () => {
       const { port, clock, delivery, lease } = await openInbox();
       const [good, bad] = [delivery(), delivery()];
       await port.begin(good, { key: 'good', expiresAt: lease() });
@@ -176,7 +176,7 @@ export function describeWebhookInbox(
       });
     });
 
-    test('a failure after its lease lapsed does not free the marker that another delivery holds', async () => {
+    test('a failure after the end of its lease does not release the marker of another delivery', async () => {
       const { port, clock, delivery, lease } = await openInbox();
       const slow = delivery();
       await port.begin(slow, { key: 'k', expiresAt: lease() });
@@ -186,7 +186,7 @@ export function describeWebhookInbox(
       expect(await port.seen('k', clock.now())).toBe('pending');
     });
 
-    test('unfinished deliveries come oldest first, page by page, until they are finished', async () => {
+    test('unfinished deliveries are returned oldest first in pages until they are finished', async () => {
       const { port, delivery } = await openInbox();
       const accepted = Array.from({ length: 5 }, () => delivery({ mode: 'async' }));
       await times(5, (i) => port.accept(accepted[i]!, undefined, '[]'));
@@ -201,7 +201,7 @@ export function describeWebhookInbox(
       );
     });
 
-    test('lists one namespace newest first, by pages, without bodies', async () => {
+    test('deliveries of a namespace are listed newest first, in pages and without bodies', async () => {
       const { port, delivery } = await openInbox();
       const mine = Array.from({ length: 5 }, () => delivery());
       await times(5, (i) => port.begin(mine[i]!, undefined));
@@ -215,7 +215,7 @@ export function describeWebhookInbox(
       expect(rest.next).toBeNull();
     });
 
-    test('lists by status, plugin, event, time and text, all together', async () => {
+    test('lists can be filtered by status, plugin, event, time and text together', async () => {
       const { port, clock, delivery } = await openInbox();
       const body = (text: string) => ({ body: new TextEncoder().encode(text) });
       const made = [
@@ -246,7 +246,7 @@ export function describeWebhookInbox(
       expect(await found({ since: clock.now() + 1 })).toEqual([]);
     });
 
-    test('a stream reads on after a position, and asks which of the open ones ended', async () => {
+    test('a stream reads deliveries after a position, and finds out which open ones have ended', async () => {
       const { port, delivery } = await openInbox();
       expect(await port.latest()).toBe(0);
       const made = Array.from({ length: 4 }, () => delivery());
@@ -267,7 +267,7 @@ export function describeWebhookInbox(
       expect(await port.ended('other', positions)).toEqual([]);
     });
 
-    test('positions go on after everything was pruned', async () => {
+    test('positions are not reused after all deliveries were deleted', async () => {
       const { port, clock, delivery, reopen } = await openInbox();
       await port.begin(delivery(), undefined);
       const before = await port.latest();
@@ -278,7 +278,7 @@ export function describeWebhookInbox(
       expect(await inbox.latest()).toBeGreaterThan(before);
     });
 
-    test('a delivery that waits for a retry is unfinished, with the time of the retry', async () => {
+    test('a delivery that waits for a retry is unfinished and has the time of the retry', async () => {
       const { port, clock, delivery } = await openInbox();
       const retried = delivery({ mode: 'async', orderKey: 'customer-1' });
       await port.accept(retried, undefined, '');
@@ -298,7 +298,7 @@ export function describeWebhookInbox(
       expect(await port.find(retried.webhookId)).toMatchObject({ attempts: 2, nextAttemptAt: null });
     });
 
-    test('a delivery left running by a crash is interrupted, once, and its id is free for the redelivery', async () => {
+    test('a delivery that a crash left running is interrupted once, and its id is free for a redelivery', async () => {
       const { port, clock, delivery, lease, reopen } = await openInbox();
       const crashed = delivery();
       const waiting = delivery({ mode: 'async' });
@@ -313,7 +313,7 @@ export function describeWebhookInbox(
       expect(await inbox.seen('done', clock.now())).toBe('done');
     });
 
-    test('a replay is accepted beside its original, and on success settles the marker of both', async () => {
+    test('a replay is accepted regardless of its original, and its success completes their marker', async () => {
       const { port, clock, delivery, lease } = await openInbox();
       const failed = delivery();
       await port.begin(failed, { key: 'k', expiresAt: lease() });
@@ -331,7 +331,7 @@ export function describeWebhookInbox(
       expect(await port.begin(delivery(), { key: 'k', expiresAt: lease() })).toBe('done');
     });
 
-    test('short of room, bodies go first, then facts, the oldest before the others, and never what is still to do', async () => {
+    test('when space is short, the oldest bodies are deleted first, then records, and never unfinished deliveries', async () => {
       const { port, delivery } = await openInbox();
       const body = new Uint8Array(20_000).fill(1);
       const waiting = delivery({ mode: 'async', body });
@@ -355,7 +355,7 @@ export function describeWebhookInbox(
       expect((await port.find(waiting.webhookId))?.body).toHaveLength(20_000);
     });
 
-    test('records of refused requests have a share of the room, and go before any of a delivery', async () => {
+    test('records of refused requests have a share of the space and are deleted before those of deliveries', async () => {
       const { port, delivery } = await openInbox();
       const body = new Uint8Array(20_000).fill(1);
       const handled = Array.from({ length: 5 }, () => delivery({ body }));
@@ -402,7 +402,7 @@ export function describeWebhookInbox(
       },
     );
 
-    test('notes are written without being waited for, and a restart keeps what was flushed', async () => {
+    test('notes do not delay the caller, and flushed ones survive a restart', async () => {
       const { port, delivery, reopen } = await openInbox();
       const noted = Array.from({ length: 450 }, () => delivery());
       for (const each of noted) port.note(each, REFUSED);
@@ -425,7 +425,7 @@ export function describeWebhookInbox(
       await expect.poll(() => other.find(noted.webhookId)).toMatchObject({ status: 'refused' });
     });
 
-    test('a flood of notes is cut, and the inbox goes on', async () => {
+    test('a flood of notes is limited, and the inbox continues', async () => {
       const { port, delivery } = await openInbox();
       const flood = Array.from({ length: 5000 }, () => delivery({ body: null }));
       for (const each of flood) port.note(each, REFUSED);
@@ -437,7 +437,7 @@ export function describeWebhookInbox(
       expect(await port.find(after.webhookId)).toBeDefined();
     });
 
-    test('prunes old deliveries and expired markers, so many at a time, and keeps what is still to do', async () => {
+    test('old deliveries and expired markers are deleted in batches, and unfinished deliveries are kept', async () => {
       const { port, clock, delivery, lease } = await openInbox();
       const waiting = delivery({ mode: 'async' });
       await port.accept(waiting, { key: 'done', expiresAt: clock.now() + days(7) }, '[]');

@@ -15,7 +15,7 @@ export function describeWebhookSecrets(name: string, open: OpenDriver<WebhookSec
       namespaceInUrl: false,
     });
 
-    test('the first provisioning has no former secret; the next one keeps it, over a restart too', async () => {
+    test('the first secret has no previous one, and the next keeps it, also after a restart', async () => {
       const { port, clock, reopen } = await openFresh(open);
       expect(await port.find(KEY)).toBeUndefined();
       expect(await port.rotate(KEY, next('one', clock.now()))).toEqual({
@@ -60,7 +60,7 @@ export function describeWebhookSecrets(name: string, open: OpenDriver<WebhookSec
       expect((await port.find(KEY))!.namespaceInUrl).toBe(false);
     });
 
-    test('the former secret is gone from the millisecond its grace ends', async () => {
+    test('the previous secret is not accepted from the end of its grace period on', async () => {
       const { port, clock } = await openFresh(open);
       await port.rotate(KEY, next('one', clock.now()));
       await port.rotate(KEY, next('two', clock.now()));
@@ -76,7 +76,7 @@ export function describeWebhookSecrets(name: string, open: OpenDriver<WebhookSec
       expect(await port.list('acme')).toMatchObject([{ current: 'two', previous: null }]);
     });
 
-    test('the last use of the former secret is kept until the next rotation', async () => {
+    test('the last use of the previous secret is kept until the next rotation', async () => {
       const { port, clock } = await openFresh(open);
       await port.rotate(KEY, next('one', clock.now()));
       await port.rotate(KEY, next('two', clock.now()));
@@ -88,7 +88,7 @@ export function describeWebhookSecrets(name: string, open: OpenDriver<WebhookSec
       expect((await port.find(KEY))?.previousUsedAt).toBeNull();
     });
 
-    test('racing provisionings rotate once each: the last two remain', async () => {
+    test('each concurrent rotation replaces the secret once, and the last two secrets remain', async () => {
       const { port, clock, second } = await openFresh(open);
       const other = await second();
       const rotations = await times(50, (i) =>
@@ -100,7 +100,7 @@ export function describeWebhookSecrets(name: string, open: OpenDriver<WebhookSec
       expect(record.previous).not.toBe(record.current);
     });
 
-    test('each namespace, plugin, event and instance has a secret of its own', async () => {
+    test('each namespace, plugin, event and instance has its own secret', async () => {
       const { port, clock } = await openFresh(open);
       const keys = [
         KEY,
@@ -120,7 +120,7 @@ export function describeWebhookSecrets(name: string, open: OpenDriver<WebhookSec
       ]);
     });
 
-    test('a revoked secret is gone, with its former one, and begins anew', async () => {
+    test('revoking a secret deletes the previous one too, and the next secret is a first one', async () => {
       const { port, clock } = await openFresh(open);
       await port.rotate(KEY, next('one', clock.now()));
       await port.rotate(KEY, next('two', clock.now()));
@@ -133,7 +133,7 @@ export function describeWebhookSecrets(name: string, open: OpenDriver<WebhookSec
       });
     });
 
-    test('a key may be part of a wider object', async () => {
+    test('a key may be passed as an object with further fields', async () => {
       const { port, clock } = await openFresh(open);
       const wide = { ...KEY, caller: 'ci', now: -1 };
       await port.rotate(wide, next('one', clock.now()));

@@ -114,7 +114,7 @@ const JOB = {
 /** What every driver of WorkflowStore does. @spec Workflow run */
 export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>): void {
   describe(`workflow: ${name}`, () => {
-    test('a run is found as it was started, large values too, over a restart', async () => {
+    test('a run is stored as it was started, including large values, and survives a restart', async () => {
       const { port, reopen } = await openFresh(open);
       const input = JSON.stringify({ text: 'x'.repeat(50_000) });
       const run = await started(port, { input });
@@ -126,7 +126,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect(await again.definition('h1')).toEqual(OPTIONS.definition);
     });
 
-    test('of racing starts with one key one run is created, and another digest is reported', async () => {
+    test('concurrent starts with one idempotency key create one run, and another digest is reported', async () => {
       const { port } = await openFresh(open);
       const idempotency = { key: 'k', digest: 'd', expiresAt: 1e15 };
       const results = await times(10, () => port.runs.start(newRun(), { ...OPTIONS, idempotency }));
@@ -142,14 +142,14 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect((await port.runs.start(newRun({ tenantId: 'b' }), other)).outcome).toBe('started');
     });
 
-    test('a step of a parent starts one child', async () => {
+    test('a step of a parent run starts only one child run', async () => {
       const { port } = await openFresh(open);
       const child = { parentId: 'run_p', parentStep: 'main.c' };
       const first = await started(port, child);
       expect(await port.runs.start(newRun(child), OPTIONS)).toEqual({ outcome: 'known', run: first });
     });
 
-    test('limits hold under racing starts', async () => {
+    test('limits hold under concurrent starts', async () => {
       const { port } = await openFresh(open);
       const limits = { concurrent: 3, perDay: 5, perMonth: null };
       const results = await times(10, () => port.runs.start(newRun(), { ...OPTIONS, limits }));
@@ -169,7 +169,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       });
     });
 
-    test('one claim wins, and only the holder writes', async () => {
+    test('one of several claims succeeds, and only the owner of a run may write', async () => {
       const { port } = await openFresh(open);
       const run = await started(port);
       const fence = await boot(port);
@@ -182,7 +182,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect((await port.runs.load(run.seq))?.steps).toEqual([STEP]);
     });
 
-    test('a boot that was declared dead neither claims nor writes nor renews', async () => {
+    test('a boot that was declared dead can neither claim, write nor renew', async () => {
       const { port } = await openFresh(open);
       const [mine, waiting] = [await started(port), await started(port)];
       const dead = await boot(port, false, 1000);
@@ -213,7 +213,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect(await port.boots.interrupt(1500, 10, ({ crashes }) => crashes >= 3)).toEqual([]);
     });
 
-    test('interrupted runs go first in the queue, their parts in the air marked; poison fails', async () => {
+    test('interrupted runs are queued first with their jobs and steps marked, and poison runs fail', async () => {
       const { port } = await openFresh(open);
       const [old, poison] = [await started(port), await started(port)];
       const first = await boot(port);
@@ -238,7 +238,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect(events.map(({ item }) => item.type)).toEqual(['run.queued', 'run.interrupted', 'run.resumed']);
     });
 
-    test('a run that cleans up is due again after a crash, until it is poison', async () => {
+    test('a clean-up is due again after a crash, until its run is poison', async () => {
       const { port } = await openFresh(open);
       const run = await started(port);
       for (const [at, counted] of [
@@ -270,7 +270,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect(await port.runs.find('acme', run.id)).toMatchObject({ status: 'timed_out', finishedAt: 9000 });
     });
 
-    test('clean-ups that nobody holds are due after a restart, and the time without a service does not count', async () => {
+    test('clean-ups without an owner are due after a restart, and their limits exclude the downtime', async () => {
       const { port } = await openFresh(open);
       const fence = await boot(port);
       const [counting, paused, job, held] = await Promise.all([1, 2, 3, 4].map(() => started(port)));
@@ -316,7 +316,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect(await port.runs.openChildren(one.id)).toEqual([]);
     });
 
-    test('an orphaned started run begins its clean-up; any other does not', async () => {
+    test('only a started run without an owner begins its clean-up', async () => {
       const { port } = await openFresh(open);
       const [fresh, held, parked] = [await started(port), await started(port), await started(port)];
       const fence = await boot(port);
@@ -334,7 +334,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect((await port.queue.due(7000, 10)).map(({ id }) => id)).toEqual([parked.id]);
     });
 
-    test('only what was in flight when its boot died is held against a run, and nothing at an orderly stop', async () => {
+    test('a crash counts for a run only if it had work in flight, and an orderly stop never counts', async () => {
       const { port } = await openFresh(open);
       const [working, evaluating, idle] = [await started(port), await started(port), await started(port)];
       const counts = async () =>
@@ -401,7 +401,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       }
     });
 
-    test('what is ready comes by priority, then in the order it was started', async () => {
+    test('ready runs are ordered by priority, then by their start', async () => {
       const { port } = await openFresh(open);
       const plain = [await started(port), await started(port)];
       const urgent = await started(port, { priority: 5 });
@@ -409,7 +409,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect(ids).toEqual([urgent, ...plain].map(({ id }) => id));
     });
 
-    test('a concurrency key is held by so many, handed on in order of priority', async () => {
+    test('a concurrency key admits its limit of runs and is passed on by priority', async () => {
       const { port } = await openFresh(open);
       const keyed = { concurrencyKey: 'acme\nk', concurrencyLimit: 2 };
       const runs = [];
@@ -432,7 +432,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       });
     });
 
-    test('a scheduled run comes to its concurrency key when its time comes', async () => {
+    test('a scheduled run acquires its concurrency key at its start time', async () => {
       const { port, reopen } = await openFresh(open);
       const keyed = { concurrencyKey: 'acme\nk', concurrencyLimit: 1 };
       const later = { ...keyed, createdAt: 1, runAt: 9000 };
@@ -467,7 +467,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect(await again.boots.leftToCancel()).toEqual([]);
     });
 
-    test('the inbox keeps what came until it is taken, and wakes who waits', async () => {
+    test('the inbox keeps entries until they are consumed, and wakes waiting runs', async () => {
       const { port } = await openFresh(open);
       const run = await started(port);
       const fence = await boot(port);
@@ -520,7 +520,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect((await port.queue.due(9000, 10)).map(({ id }) => id)).toEqual([late.id]);
     });
 
-    test('what came as its holder let go of a clean-up wakes it', async () => {
+    test('an entry that arrives before a clean-up is parked wakes the clean-up', async () => {
       const { port } = await openFresh(open);
       const fence = await boot(port);
       const [told, parent, child, quiet] = [
@@ -545,7 +545,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect(due.toSorted()).toEqual([told.id, parent.id].toSorted());
     });
 
-    test('what is due is found behind that of tenants that are passed over', async () => {
+    test('due runs are found behind those of skipped tenants', async () => {
       const { port } = await openFresh(open);
       const wakeAt = { a: [100, 101, 102, 103], b: [104, 9001], c: [105], d: [9002] };
       for (const [tenantId, times] of Object.entries(wakeAt))
@@ -561,7 +561,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       ]);
     });
 
-    test('a page of a list may be short, and the next one goes on', async () => {
+    test('a page of a list may be short, and the next page continues', async () => {
       const { port } = await openFresh(open);
       for (let i = 0; i < 6; i++) await started(port, { workflowId: i % 2 ? 'a' : 'b' });
       await started(port, { tenantId: 'other', workflowId: 'a' });
@@ -576,7 +576,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect((await port.runs.list('acme', { kind: 'job', limit: 9 })).runs).toEqual([]);
     });
 
-    test('old finished runs are pruned with all their parts, others are not', async () => {
+    test('old finished runs are deleted with their jobs, steps and events, and others are kept', async () => {
       const { port } = await openFresh(open);
       const runs = [];
       for (let i = 0; i < 5; i++)
@@ -594,7 +594,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       for (const run of runs.slice(3)) expect((await port.runs.find('acme', run.id))?.input).toBe(run.input);
     });
 
-    test('expired idempotency keys are pruned, however many runs are scanned', async () => {
+    test('expired idempotency keys are deleted regardless of the number of scanned runs', async () => {
       const { port } = await openFresh(open);
       const keyed = (key: string, expiresAt: number) =>
         port.runs.start(newRun({ createdAt: 10 }), {
@@ -609,7 +609,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect((await keyed('old0', 1000)).outcome).toBe('started');
     });
 
-    test('definitions without runs are pruned once they are out of use', async () => {
+    test('definitions are deleted once no run has used them for long enough', async () => {
       const { port } = await openFresh(open);
       const day = 24 * 3600_000;
       const of = (hash: string) => ({
@@ -641,7 +641,7 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect(left.map((found) => found?.hash)).toEqual([undefined, 'kept', 'live', 'used']);
     });
 
-    test('schedules keep their time, their pause and their last run', async () => {
+    test('schedules keep their next time, their pause and their last run', async () => {
       const { port, reopen } = await openFresh(open);
       const plan = {
         id: 'n:1',

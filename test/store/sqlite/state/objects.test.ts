@@ -46,7 +46,7 @@ test("files and folders are their owner's alone, named by nothing that a plugin 
   expect(modes).toEqual([0o600, 0o700, 0o700]);
 });
 
-test('a quota holds for each tenant, counts what is replaced, and frees what is deleted', async () => {
+test('a quota applies per tenant, and replaced and deleted objects free their space', async () => {
   const { objects, close } = await open(await tempDir(), 100);
   const write = (key: string, bytes: number, scope = SCOPE) =>
     objects.write(scope, key, new Uint8Array(bytes));
@@ -62,7 +62,7 @@ test('a quota holds for each tenant, counts what is replaced, and frees what is 
   await close();
 });
 
-test('racing writers never get over the quota together', async () => {
+test('concurrent writes never exceed the quota together', async () => {
   const dataDir = await tempDir();
   const { objects, close } = await open(dataDir, 100);
   const outcomes = await Promise.allSettled(
@@ -73,7 +73,7 @@ test('racing writers never get over the quota together', async () => {
   await close();
 });
 
-test('what a crash left without a row goes at the next start, and nothing else', async () => {
+test('only files without a row are removed at the next start', async () => {
   const dataDir = await tempDir();
   const first = await open(dataDir);
   await first.objects.write(SCOPE, 'kept', Buffer.from('kept'));
@@ -88,7 +88,7 @@ test('what a crash left without a row goes at the next start, and nothing else',
   await second.close();
 });
 
-test('after kill -9 every object is whole, none older than what was acknowledged, and no file is left over', async () => {
+test('after kill -9, every object is complete, acknowledged writes are kept, and no orphan remains', async () => {
   const dataDir = await tempDir();
   const acknowledged = new Map<string, number>();
   for (const first of [0, 100_000, 200_000]) {
@@ -129,12 +129,12 @@ test.each([
   ['\ud800', 'surrogate'],
   ['x'.repeat(513), '512'],
   [`${'ü'.repeat(128)}`, '255 bytes'],
-])('the key %j is refused', (key, why) => {
+])('the key %j is rejected', (key, why) => {
   expect(() => requireObjectKey(key)).toThrow(
     expect.objectContaining({ code: 'VALIDATION_ERROR', message: expect.stringContaining(why) }),
   );
 });
 
-test.each(['a', '...', '.hidden', 'a/b..c/~', 'ü/日本'])('the key %j is taken', (key) => {
+test.each(['a', '...', '.hidden', 'a/b..c/~', 'ü/日本'])('the key %j is accepted', (key) => {
   expect(() => requireObjectKey(key)).not.toThrow();
 });

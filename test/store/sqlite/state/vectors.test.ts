@@ -18,7 +18,7 @@ const item = (id: string, vector: number[], metadata = {}) => ({ id, vector, met
 const idsOf = (hits: Array<{ id: string }>) => hits.map(({ id }) => id);
 
 describe('vector store', () => {
-  test('finds the nearest by cosine, whatever their lengths, over a restart too', async () => {
+  test('a search finds the nearest vectors by cosine for any lengths, also after a restart', async () => {
     const { store, dataDir } = await open();
     const items = [item('x', [1, 0]), item('y', [0, 5]), item('xy', [3, 3]), item('-x', [-2, 0])];
     expect(await store.upsert(PLACE, items, MOST)).toBe(4);
@@ -34,7 +34,7 @@ describe('vector store', () => {
     await again.close();
   });
 
-  test('agrees with what is computed by hand over a thousand vectors', async () => {
+  test('scores of a thousand vectors equal those of a plain computation', async () => {
     const { store } = await open();
     // A fixed sequence that looks random; sines of the index spread well enough.
     const vectors = Array.from({ length: 1000 }, (_, n) =>
@@ -61,7 +61,7 @@ describe('vector store', () => {
     await store.close();
   });
 
-  test('an upsert replaces vector and metadata, a delete takes away', async () => {
+  test('an upsert replaces vector and metadata, and a delete removes them', async () => {
     const { store } = await open();
     await store.upsert(PLACE, [item('a', [1, 0], { v: 1 }), item('b', [0, 1])], MOST);
     await store.upsert(PLACE, [item('a', [0, 1], { v: 2 })], MOST);
@@ -75,7 +75,7 @@ describe('vector store', () => {
     await store.close();
   });
 
-  test('a filter looks at metadata by value and by type, before the nearest are counted', async () => {
+  test('a filter compares values and types of metadata before the nearest vectors are selected', async () => {
     const { store } = await open();
     const near = Array.from({ length: 50 }, (_, n) => item(`near${n}`, [1, n / 1000], { kind: 'near' }));
     await store.upsert(
@@ -104,7 +104,7 @@ describe('vector store', () => {
     await store.close();
   });
 
-  test('tenants, plugins and collections are apart, also in their dimensions', async () => {
+  test('tenants, plugins and collections are separate, also in their dimensions', async () => {
     const { store } = await open();
     const places = [
       PLACE,
@@ -135,7 +135,7 @@ describe('vector store', () => {
     await store.close();
   });
 
-  test('other dimensions are refused, and nothing of the batch is kept', async () => {
+  test('a vector with other dimensions rejects its whole batch', async () => {
     const { store } = await open();
     await store.upsert(PLACE, [item('a', [1, 0])], MOST);
     const refused = { code: 'VALIDATION_ERROR' };
@@ -162,7 +162,7 @@ describe('vector store', () => {
     await store.close();
   });
 
-  test('the quota counts all collections of a plugin and tenant, and not what is replaced', async () => {
+  test('the quota counts all collections of a plugin and tenant, without replaced vectors', async () => {
     const { store } = await open();
     await store.upsert(PLACE, [item('a', [1]), item('b', [2])], 3);
     await store.upsert({ ...PLACE, collection: 'two' }, [item('c', [1])], 3);

@@ -52,7 +52,7 @@ test('deliveries and markers of the first schema are kept', async () => {
   expect(await inbox.seen('other', 8000)).toBeUndefined();
 });
 
-test('bodies that lay apart are found wherever they lie now, and go when room is short', async () => {
+test('bodies of the former body table are found after the upgrade, and deleted when space is short', async () => {
   const row = (position: number, id: string) =>
     `insert into delivery (position, webhook_id, namespace_id, plugin_id, event, instance_id, received_at, source, request_id,
        trace_id, mode, origin, status, attempts, steps, body_bytes)

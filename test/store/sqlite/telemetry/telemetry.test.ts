@@ -99,7 +99,7 @@ describe('log records', () => {
     expect((await store.logsAfter({ search }, 0, 10)).map(({ record }) => record.message)).toEqual(expected);
   });
 
-  test('a stream goes on after an id and misses nothing', async () => {
+  test('a stream continues after an id and misses no record', async () => {
     const store = await open();
     await append(store, [
       log({ message: 'a' }),
@@ -137,7 +137,7 @@ describe('analytics events', () => {
     });
   });
 
-  test('totals are those of the events, whatever the range cuts', async () => {
+  test('totals equal the sum of the events for any time range', async () => {
     const store = await open();
     const step = hours(1) / 3;
     const all: KeptEvent[] = [];
@@ -200,7 +200,7 @@ describe('analytics events', () => {
     }
   });
 
-  test('an event beyond the rate counts without being kept', async () => {
+  test('an event above the rate is counted without being stored', async () => {
     const store = await open();
     await append(store, [], [event(NOON), event(NOON + 1, { keep: false, occurrences: 4 })]);
     expect((await store.stats({})).total).toBe(5);
@@ -215,7 +215,7 @@ describe('retention', () => {
     return calls;
   }
 
-  test('old records go in chunks, and the search forgets them', async () => {
+  test('old records are deleted in chunks, also from the search index', async () => {
     const store = await open();
     for (let n = 0; n < 5; n++) {
       await append(
@@ -229,7 +229,7 @@ describe('retention', () => {
     expect((await store.logs({ search: 'word4' }, { limit: 1, offset: 0 })).total).toBe(1000);
   });
 
-  test('old events go with their counts', async () => {
+  test('old events are deleted together with their counts', async () => {
     const store = await open();
     await append(store, [], [event(NOON - days(2)), event(NOON)]);
     await pruneAll(store, { eventsBefore: NOON - days(1) });
@@ -237,7 +237,7 @@ describe('retention', () => {
     expect((await store.events({}, { limit: 9, offset: 0 })).total).toBe(1);
   });
 
-  test('too many bytes: the oldest log records go first, the totals of events stay', async () => {
+  test('when the file is too large, the oldest log records are deleted first and event totals stay', async () => {
     const store = await open();
     for (let n = 0; n < 4; n++) {
       await append(
@@ -265,7 +265,7 @@ describe('ingest', () => {
   }
   const line = (level: string, message: string) => `${JSON.stringify({ level, time: 1, message })}\n`;
 
-  test('a service beyond its rate loses ordinary lines, not its warnings nor those of others', () => {
+  test('a service above its rate loses ordinary lines, but no warnings and no lines of others', () => {
     const { clock, ingest } = start();
     for (let n = 0; n < 20; n++) ingest.take('gateway', line('info', 'noise'));
     ingest.take('gateway', line('error', 'bad'));
@@ -279,7 +279,7 @@ describe('ingest', () => {
     expect(ingest.batch()!.logs).toHaveLength(2);
   });
 
-  test('events beyond the rate are counted and not kept', () => {
+  test('events above the rate are counted, but not stored', () => {
     const { ingest } = start();
     const text = `${EVENT_LINE}"id":"1","type":"x","ts":"2030-01-01T00:00:00.000Z","source":{"product":"svc","version":"1"},"runId":"r","ctx":{"tenantId":"acme","count":3}}\n`;
     for (let n = 0; n < 7; n++) ingest.take('rest', text);
@@ -298,7 +298,7 @@ describe('ingest', () => {
     expect(ingest.batch()!.counts).toEqual({ 'logs.kept': 15, 'logs.dropped': 25 });
   });
 
-  test('what is beyond the rate is counted by minute, service and tenant, and a result says how many it lacks', async () => {
+  test('dropped records are counted by minute, service and tenant, and results state their number', async () => {
     const { clock, ingest } = start({ perSecond: 1, atOnce: 1 });
     const of = (tenantId: string, message = 'm') =>
       `${JSON.stringify({ level: 'info', time: 1, tenantId, message })}\n`;
@@ -335,7 +335,7 @@ describe('ingest', () => {
     expect(await dropped({})).toEqual({ logs: 2, events: 0, unattributed: 0 });
   });
 
-  test('lines beyond the tenants that are told apart are lines of an unknown tenant', () => {
+  test('dropped lines of more tenants than are counted separately count for an unknown tenant', () => {
     const { ingest } = start({ perSecond: 1, atOnce: 1 });
     const of = (tenantId: string) =>
       `${JSON.stringify({ level: 'info', time: 1, tenantId, message: 'm' })}\n`;
@@ -347,7 +347,7 @@ describe('ingest', () => {
     expect(dropped).toHaveLength(1001);
   });
 
-  test('what is no record is kept as the message of one, and wrong types do no harm', () => {
+  test('a line that is not a record becomes a message, and fields of wrong types are tolerated', () => {
     const { ingest } = start();
     ingest.take(
       'rest',
@@ -369,7 +369,7 @@ describe('ingest', () => {
 });
 
 describe('threads', () => {
-  test('what the writer took, the reader finds; both go when told', async () => {
+  test('the reader finds what the writer stored, and both threads end on close', async () => {
     const dataDir = await tempDir();
     const dropped: unknown[] = [];
     const writer = startTelemetryWriter({
@@ -392,7 +392,7 @@ describe('threads', () => {
     expect(dropped).toEqual([]);
   });
 
-  test('a file that cannot be used is told to both', async () => {
+  test('the writer and the reader report a file that cannot be used', async () => {
     const dataDir = await tempDir();
     const { writeFile } = await import('node:fs/promises');
     await writeFile(`${dataDir}/telemetry.db`, 'this is no database, whatever its name says'.repeat(100));
@@ -410,7 +410,7 @@ describe('threads', () => {
   });
 
   test.runIf(process.platform === 'linux')(
-    'the writer gives way to those who answer, and is as nice as a platform that is nicer already',
+    'the writer lowers its priority, but keeps a lower one of the platform',
     async () => {
       const program = fileURLToPath(new URL('../programs/keep-records.ts', import.meta.url));
       const threadsUnder = async (niceness: number): Promise<Set<number>> => {

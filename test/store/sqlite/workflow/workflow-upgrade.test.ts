@@ -18,7 +18,7 @@ const IN_FLIGHT = `
     (1, 2, '[{"at":3,"type":"run.started"},{"at":3,"type":"job.started","job":"main"}]');
   insert into run_log (run_seq, n, body) values (1, 1, '[{"at":4,"level":"info","message":"hello"}]');`;
 
-test('steps of code that had ended before their order was kept are numbered by the time of their end', async () => {
+test('steps of workflow code without a stored order are ordered by their end times', async () => {
   const dataDir = await tempDir();
   const old = await openDatabase({
     file: join(dataDir, 'workflow.db'),
@@ -37,7 +37,7 @@ test('steps of code that had ended before their order was kept are numbered by t
   await store.close();
 });
 
-test('a database of the first schema is brought up to date with its runs in flight', async () => {
+test('a database of the first schema is migrated with its runs in flight', async () => {
   const dataDir = await tempDir();
   const old = await openDatabase({
     file: join(dataDir, 'workflow.db'),

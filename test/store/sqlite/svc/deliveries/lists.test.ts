@@ -117,7 +117,7 @@ test('deliveries of a burst are listed by the time of their receipt, whenever th
   );
 });
 
-test('a delivery is listed by the status that it has now, and no more once it is pruned', async () => {
+test('a delivery is listed by its current status, and not after its deletion', async () => {
   const { inbox } = await openStore(await tempDir(), { shared: false });
   const one = delivery({ body: Buffer.from('kept'), receivedAt: BEGIN });
   const listed = async (status: DeliveryStatus) =>
@@ -133,7 +133,7 @@ test('a delivery is listed by the status that it has now, and no more once it is
   expect([await listed('succeeded'), (await inbox.list('acme', { limit: 9 })).items.length]).toEqual([0, 0]);
 });
 
-test('markers of a store that has many are known from its first moment on, and what died free', async () => {
+test('markers of a large store are known from the start, and those of a dead process are released', async () => {
   const dataDir = await tempDir();
   const expiresAt = manualClock().now() + days(7);
   const first = await openStore(dataDir, { shared: false });
@@ -159,7 +159,7 @@ test('markers of a store that has many are known from its first moment on, and w
   expect(await inbox.accept(delivery(), { key: 'new', expiresAt }, '')).toBe('begun');
 });
 
-test('the bodies that went before a restart are not looked at again', async () => {
+test('rows whose bodies were deleted before a restart are not scanned again', async () => {
   const dataDir = await tempDir();
   const first = await openStore(dataDir, { shared: false });
   const made = Array.from({ length: 8 }, () => delivery({ body: Buffer.alloc(2000, 1) }));
@@ -183,7 +183,7 @@ test('the bodies that went before a restart are not looked at again', async () =
   expect(left.every((record) => record?.body === null)).toBe(true);
 });
 
-test('open deliveries with large bodies come in order and none is left out, though each look takes a megabyte', async () => {
+test('unfinished deliveries with large bodies are read in order and completely, a megabyte per turn', async () => {
   const { inbox } = await openStore(await tempDir(), { shared: false });
   const made = Array.from({ length: 7 }, () => delivery({ body: Buffer.alloc(700_000, 1) }));
   for (const each of made) await inbox.accept(each, undefined, '');

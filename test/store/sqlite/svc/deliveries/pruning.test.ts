@@ -55,7 +55,7 @@ async function opened() {
   return { inbox, clock, db, rowsReadBy };
 }
 
-test('a long run of waiting deliveries is passed once, not by each call that prunes what has run out', async () => {
+test('a backlog of waiting deliveries is scanned once, not by each call that deletes old deliveries', async () => {
   const { inbox, clock, db, rowsReadBy } = await opened();
   const prune = () => inbox.prune({ receivedBefore: BEGIN + WAITING + 25, now: BEGIN, limit: 10 });
   expect(await rowsReadBy(prune)).toEqual([10, expect.any(Number)]);
@@ -75,7 +75,7 @@ test('a long run of waiting deliveries is passed once, not by each call that pru
   expect(await inbox.find(webhookId)).toBeUndefined();
 });
 
-test('the same of what goes when there is no room', async () => {
+test('a backlog of waiting deliveries is scanned once when space is freed', async () => {
   const { inbox, rowsReadBy } = await opened();
   const shrink = () => inbox.shrink({ maxBytes: 0, limit: 10 });
   expect(await rowsReadBy(shrink)).toEqual([10, expect.any(Number)]);
@@ -86,7 +86,7 @@ test('the same of what goes when there is no room', async () => {
   expect(await inbox.unfinished(10_000)).toHaveLength(WAITING);
 });
 
-test('what waits is read back by the time that it takes, at least one at a time', async () => {
+test('unfinished deliveries are read within a time budget, at least one at a time', async () => {
   const db = await filled();
   const rows = deliveryRows(db);
   const positions = ({ records }: ReturnType<typeof rows.unfinished>) =>

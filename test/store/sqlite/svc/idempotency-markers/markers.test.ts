@@ -14,7 +14,7 @@ import { delivery } from '../../../../support/new-delivery.ts';
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest().subarray(0, 16);
 
-test('the index finds every id that was added for a digest, newest first, and forgets those below the oldest when it grows', () => {
+test('the index finds all ids of a digest, newest first, and drops tables of outdated ids when it grows', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(500), { maxLength: 3000 }), fc.nat(3000), (keys, oldest) => {
       const index = createMarkerIndex(() => oldest);
@@ -49,7 +49,7 @@ async function openSmall(maxIndexed: number) {
   return { open, clock };
 }
 
-test('markers that memory has no room for are still found, over a restart too, until their window ends', async () => {
+test('markers that exceed the memory limit are found until they expire, also after a restart', async () => {
   const { open, clock } = await openSmall(10);
   const first = await open();
   const expiresAt = clock.now() + days(7);
@@ -69,7 +69,7 @@ test('markers that memory has no room for are still found, over a restart too, u
   expect(await second.inbox.accept(delivery(), { key: 'k0', expiresAt: clock.now() + 1 }, '')).toBe('begun');
 });
 
-test('two openers of one store see each other: whatever they do, an id begins once', async () => {
+test('two processes with one store begin each delivery id only once', async () => {
   const { open, clock } = await openSmall(100);
   const openers = [await open(), await open()];
   const results = await Promise.all(
@@ -80,7 +80,7 @@ test('two openers of one store see each other: whatever they do, an id begins on
   expect(results.filter((result) => result === 'begun')).toHaveLength(60);
 });
 
-test('a write that the database refuses rejects alone, and the others of its batch are written', async () => {
+test('a write that the database rejects does not affect the others of its batch', async () => {
   const { open, clock } = await openSmall(100);
   const { inbox } = await open();
   const good = Array.from({ length: 5 }, () => delivery());
@@ -111,7 +111,7 @@ test('a closed inbox refuses writes with STORE_ERROR', async () => {
   await expect(inbox.accept(delivery(), undefined, '')).rejects.toMatchObject({ code: 'STORE_ERROR' });
 });
 
-test('who waits for a rival that has to look for the claims of another process leaves it the time to look', async () => {
+test('a claim that waits for a concurrent one lets it read the claims of other processes', async () => {
   const { open, clock } = await openSmall(100);
   // As while another process has the file locked.
   const { inbox } = await open((db) => ({

@@ -19,7 +19,7 @@ import {
 } from '../journalled-store.ts';
 import { databaseOf, journalBytes } from './journal-bytes.ts';
 
-test('a journal with a gap is applied up to it, and kept for inspection', async () => {
+test('a journal with a gap is applied up to the gap, and its files are kept', async () => {
   const dataDir = await tempDir();
   const told: string[] = [];
   for (const aside of ['inbox-damaged', 'inbox-damaged-2']) {
@@ -70,7 +70,7 @@ test.each([
   },
 );
 
-test('a frame that cannot be read any more costs nothing when it is applied', async () => {
+test('an unreadable frame that is already applied causes no loss', async () => {
   const dataDir = await tempDir();
   const acknowledged = await killedAfter(dataDir, 500);
   const [name] = readdirSync(journalOf(dataDir)) as [string];
@@ -90,7 +90,7 @@ test('a frame that cannot be read any more costs nothing when it is applied', as
   expect(told).toEqual([]);
 });
 
-test('a step that only a newer version knows is a reason not to start, and the journal stays', async () => {
+test('a step of a newer version prevents the start, and the journal is kept', async () => {
   const dataDir = await tempDir();
   await (await openStore(dataDir)).close();
   const units = JSON.stringify([[0, 'fromTheFuture', []]]);
@@ -112,7 +112,7 @@ test.each([
     'a bit of its only frame',
     (bytes: Buffer) => bytes.fill(bytes[FRAMES_AT + 100]! ^ 4, FRAMES_AT + 100, FRAMES_AT + 101),
   ],
-])('the only file, of which the disk has lost %s, is kept and told', async (_, lose) => {
+])('the only journal file is kept and reported when the disk has lost %s', async (_, lose) => {
   const { dataDir } = await withUnfiled();
   const file = join(journalOf(dataDir), '0.log');
   const bytes = lose(await readFile(file));
@@ -125,7 +125,7 @@ test.each([
   expect((await records(store)).size).toBe(2);
 });
 
-test.each([0, 4096])('a header that has lost its copy at %i costs nothing, and is told', async (at) => {
+test.each([0, 4096])('a header with a damaged copy at %i causes no loss and is reported', async (at) => {
   const { dataDir, webhookId } = await withUnfiled();
   const file = join(journalOf(dataDir), '0.log');
   await writeFile(file, (await readFile(file)).fill(0, at, at + 4096));

@@ -18,7 +18,7 @@ import {
   refuseRows,
 } from '../journalled-store.ts';
 
-test('while the database refuses writes, deliveries are accepted and kept; readers get the reason', async () => {
+test('while the database refuses writes, deliveries are accepted and queries get the reason', async () => {
   const dataDir = await tempDir();
   const told: string[] = [];
   const store = await openStore(dataDir, errorsInto(told));
@@ -70,7 +70,7 @@ test.runIf(process.platform === 'linux')(
   },
 );
 
-test('without room in the journal and with a database that refuses writes, a delivery is refused', async () => {
+test('a delivery is refused when the journal is full and the database refuses writes', async () => {
   const dataDir = await tempDir();
   const segments = { segmentBytes: 1000, maxSegments: 1, spareSegments: 0 };
   const store = await openStore(dataDir, silentLogger, { segments });
@@ -87,7 +87,7 @@ test('without room in the journal and with a database that refuses writes, a del
   expect((await records(store)).size).toBe(2);
 });
 
-test('a read after close is refused at once when the database refused writes until then', async () => {
+test('a query after close is rejected at once, even if the database refused writes', async () => {
   const dataDir = await tempDir();
   const store = await openStore(dataDir);
   refuseRows(dataDir);
@@ -97,7 +97,7 @@ test('a read after close is refused at once when the database refused writes unt
   await expect(records(store)).rejects.toThrow();
 });
 
-test('a journal that is emptied under a running gateway is told as STORE_ERROR naming the file', async () => {
+test('a journal file that is truncated under a running gateway causes STORE_ERROR with its name', async () => {
   const dataDir = await tempDir();
   const store = await openStore(dataDir);
   await store.inbox.accept(delivery(), undefined, '');
@@ -106,13 +106,13 @@ test('a journal that is emptied under a running gateway is told as STORE_ERROR n
   await expect(records(store)).rejects.toMatchObject({ code: 'STORE_ERROR', details: { file } });
 });
 
-test.each(['leave', 'fail'])('a store keeps no process alive: %s', async (how) => {
+test.each(['leave', 'fail'])('an open store does not keep the process alive: %s', async (how) => {
   const program = startProgram('end', await tempDir(), how);
   expect(await program.ended).toBe(0);
   expect(program.lines).toEqual(how === 'fail' ? ['opened', 'closed'] : ['opened']);
 });
 
-test('with the database locked by another process, closing is quick and says what is left, which the next start files', async () => {
+test('with a locked database, closing is quick and reports the rest, which the next start applies', async () => {
   const dataDir = await tempDir();
   const told: string[] = [];
   const diagnostic: Logger['diagnostic'] = ({ message }) => void told.push(message);
@@ -138,7 +138,7 @@ test('with the database locked by another process, closing is quick and says wha
   expect((await records(await openStore(dataDir))).get(one.webhookId)).toBe('accepted');
 });
 
-test('a slow filing is left for the next start when the gateway closes', async () => {
+test('slow applying is left to the next start when the gateway closes', async () => {
   const dataDir = await tempDir();
   const told: string[] = [];
   const diagnostic: Logger['diagnostic'] = ({ message }) => void told.push(message);
@@ -157,7 +157,7 @@ test('a slow filing is left for the next start when the gateway closes', async (
   expect((await records(await openStore(dataDir))).size).toBe(60);
 });
 
-test('a lock of a second delays no answer', async () => {
+test('a database lock of one second delays no response', async () => {
   const dataDir = await tempDir();
   const told: string[] = [];
   const store = await openStore(dataDir, errorsInto(told));

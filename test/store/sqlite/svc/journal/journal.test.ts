@@ -20,7 +20,7 @@ import {
   refuseRows,
 } from '../journalled-store.ts';
 
-test('a backup of a platform that was killed holds what the journal holds, and so does one made while it writes', async () => {
+test('a backup contains the journal, both after a kill and during writes', async () => {
   const dataDir = await tempDir();
   const writer = startProgram('accept-deliveries', dataDir, 'a');
   await writer.printed(3000);
@@ -39,7 +39,7 @@ test('a backup of a platform that was killed holds what the journal holds, and s
   expect(told).toEqual([]);
 });
 
-test('files that are full wait until they are applied, and are written over then; some stay for the next burst', async () => {
+test('full files are overwritten once they are applied, and some are kept for the next burst', async () => {
   const dataDir = await tempDir();
   const segments = { segmentBytes: 20_000, maxSegments: 3, spareSegments: 1 };
   const store = await openStore(dataDir, silentLogger, { segments });
@@ -82,7 +82,7 @@ test('files that are full wait until they are applied, and are written over then
   expect(existsSync(journalOf(dataDir))).toBe(false);
 });
 
-test('what is kept for the next burst goes with the next start, and into no backup', async () => {
+test('spare files are removed by the next start and are not in backups', async () => {
   const dataDir = await tempDir();
   const segments = { segmentBytes: 500, maxSegments: 3, spareSegments: 3 };
   const store = await openStore(dataDir, silentLogger, { segments });
@@ -102,7 +102,7 @@ test('what is kept for the next burst goes with the next start, and into no back
   expect(told).toEqual([]);
 });
 
-test('an ended delivery is not pending, also before the database has it', async () => {
+test('an ended delivery is not unfinished, even before the database contains its end', async () => {
   const dataDir = await tempDir();
   const store = await openStore(dataDir);
   const [ended, open] = [delivery(), delivery()];
@@ -115,7 +115,7 @@ test('an ended delivery is not pending, also before the database has it', async 
   giveWay();
 });
 
-test('a retried delivery is pending with its time, also before the database has it', async () => {
+test('a retried delivery is unfinished with its time, even before the database contains it', async () => {
   const store = await openStore(await tempDir());
   const [failing, other] = [delivery(), delivery()];
   for (const one of [failing, other]) await store.inbox.accept(one, undefined, '');
@@ -127,7 +127,7 @@ test('a retried delivery is pending with its time, also before the database has 
   ]);
 });
 
-test('a duplicate is known in the midst of a burst, when not one marker is in the database yet', async () => {
+test('a duplicate is detected during a burst, before any marker is in the database', async () => {
   const store = await openStore(await tempDir());
   const accept = (key: string) => store.inbox.accept(delivery(), { key, expiresAt: inAWeek() }, '');
   const keys = Array.from({ length: 1500 }, (_, n) => `${n}`);
@@ -136,7 +136,7 @@ test('a duplicate is known in the midst of a burst, when not one marker is in th
   expect((await records(store)).size).toBe(1500);
 });
 
-test('a reader of unfinished deliveries has only as much of a burst moved as it needs', async () => {
+test('reading unfinished deliveries applies only as much of a burst as it needs', async () => {
   const dataDir = await tempDir();
   const store = await openStore(dataDir);
   const body = Buffer.alloc(10_000);

@@ -69,7 +69,7 @@ test.each([
   },
 );
 
-test('files of two databases in one folder: its own is filed, the other set aside, and a second of that name stays too', async () => {
+test('of the files of two databases in one folder, its own are applied and the others are quarantined', async () => {
   const [own, other] = [await withUnfiled(), await withUnfiled()];
   const foreign = join(journalOf(other.dataDir), '0.log');
   const aside = `of-database-${databaseOf(other.dataDir).toString('hex', 0, 4)}`;
@@ -83,7 +83,7 @@ test('files of two databases in one folder: its own is filed, the other set asid
   expect(readdirSync(journalOf(own.dataDir)).sort()).toEqual([`1.log.${aside}`, `1.log.${aside}-2`]);
 });
 
-test('what somebody puts into the folder of a running gateway is neither written over nor removed', async () => {
+test('foreign files in the folder of a running gateway are neither overwritten nor removed', async () => {
   const { dataDir: other } = await withUnfiled();
   const dataDir = await tempDir();
   const store = await openStore(dataDir, undefined, {
@@ -103,7 +103,7 @@ test('what somebody puts into the folder of a running gateway is neither written
   expect(readFileSync(put)).toEqual(readFileSync(join(journalOf(other), '0.log')));
 });
 
-test('an older svc.db of its own takes what follows on it; where something is missing, all is kept and said', async () => {
+test('an older copy of svc.db applies the frames that follow it, and a gap quarantines all files', async () => {
   const dataDir = await tempDir();
   const store = await openStore(dataDir);
   await store.inbox.accept(delivery(), undefined, '');
@@ -138,7 +138,7 @@ test('an older svc.db of its own takes what follows on it; where something is mi
   expect(told[1]).toContain(`0.log.of-database-${id.toString('hex', 0, 4)}`);
 });
 
-test('a backup brings what was set aside along, and what its own journal holds', async () => {
+test('a backup contains quarantined files and the content of the journal', async () => {
   const [own, other] = [await withUnfiled(), await withUnfiled()];
   copyFileSync(join(journalOf(other.dataDir), '0.log'), join(journalOf(own.dataDir), '0.log.of-database-x'));
   const stage = await tempDir();

@@ -32,7 +32,7 @@ const misses = ({ frames, isStartLost, writtenUntil }: JournalContent, applied: 
 const zeroed = (file: Buffer, from: number, to: number): Buffer =>
   Buffer.from(file).fill(0, from, Math.min(to, file.length));
 
-test('a file is read back as it was written, whatever an earlier turn left behind', () => {
+test('a file is read as it was written, whatever an earlier use left behind', () => {
   fc.assert(
     fc.property(contents, fc.array(content, { maxLength: 6 }), (turn, leftovers) => {
       const content = readJournal(journalBytes(DATABASE, turn, { first: 7, leftovers }))!;
@@ -47,7 +47,7 @@ test('a file is read back as it was written, whatever an earlier turn left behin
   );
 });
 
-test('of a file that was cut all frames before that are read, and it is no damage', () => {
+test('all frames of a truncated file are read up to its end, without a report of damage', () => {
   fc.assert(
     fc.property(contents, fc.nat(), (turn, n) => {
       const file = journalBytes(DATABASE, turn);
@@ -60,7 +60,7 @@ test('of a file that was cut all frames before that are read, and it is no damag
   );
 });
 
-test('a changed byte costs one frame at most, and whichever it is, it is noticed', () => {
+test('a changed byte is always noticed and loses one frame at most', () => {
   fc.assert(
     fc.property(
       contents,
@@ -101,7 +101,7 @@ test.each(['blanked', 'overwritten'])(
   },
 );
 
-test('a page of zeros anywhere is survived by the header, and noticed where frames were', () => {
+test('a page of zeros does not destroy the header and is noticed in frames', () => {
   const large: Content = { units: '[]', parts: [Buffer.alloc(3000, 1)] };
   const file = journalBytes(DATABASE, Array(5).fill(large));
   // Of the last frame some must be left: without its end it is one that was cut off.
@@ -113,13 +113,13 @@ test('a page of zeros anywhere is survived by the header, and noticed where fram
   }
 });
 
-test('both copies of the header gone, it is no journal any more', () => {
+test('a file without both copies of the header is not recognised as a journal', () => {
   const file = journalBytes(DATABASE, [EMPTY]);
   expect(readJournal(zeroed(file, 0, FRAMES_AT))).toBeUndefined();
   expect(readJournal(zeroed(file, 0, file.length))).toBeUndefined();
 });
 
-test('a write that was cut off leaves no damage, wherever it was cut', () => {
+test('a write that was interrupted at any point is not reported as damage', () => {
   const before = journalBytes(DATABASE, [EMPTY, EMPTY], { first: 7 });
   const last = readJournal(before)!.frames.at(-1)!.end;
   const { bytes } = frameBytes({ units: '[]', parts: [Buffer.alloc(900, 2)] }, 9, readHeader(before)!.salt);
@@ -137,7 +137,7 @@ test('a write that was cut off leaves no damage, wherever it was cut', () => {
     }
 });
 
-test('what a sender chose is no frame, even if it looks like the next', () => {
+test('a body that imitates a frame is not read as a frame', () => {
   const own = journalBytes(DATABASE, [EMPTY]);
   const forged = frameBytes(EMPTY, 2, Buffer.alloc(8, 1)).bytes;
   expect(sequences(readJournal(Buffer.concat([own, forged])))).toEqual([1]);
@@ -146,7 +146,7 @@ test('what a sender chose is no frame, even if it looks like the next', () => {
   expect(sequences(readJournal(carrying))).toEqual([2]);
 });
 
-test('a header is read from either copy, and from nothing that is none', () => {
+test('a header is read from either copy, but not from other bytes', () => {
   fc.assert(
     fc.property(
       fc.nat(31),

@@ -64,7 +64,7 @@ async function burst(store: Awaited<ReturnType<typeof openStore>>, dataDir: stri
   return spare().map((name) => join(journalOf(dataDir), name));
 }
 
-test('files kept for the next burst that somebody removes are done without', async () => {
+test('removed spare files are replaced', async () => {
   const dataDir = await tempDir();
   const store = await openStore(dataDir, silentLogger, { segments });
   for (const file of await burst(store, dataDir)) rmSync(file);
@@ -72,7 +72,7 @@ test('files kept for the next burst that somebody removes are done without', asy
   expect((await records(store)).size).toBe(6);
 });
 
-test('a file put in the place of a kept one is neither used nor removed', async () => {
+test('a file that replaces a spare one is neither used nor removed', async () => {
   const dataDir = await tempDir();
   const store = await openStore(dataDir, silentLogger, { segments });
   const files = await burst(store, dataDir);

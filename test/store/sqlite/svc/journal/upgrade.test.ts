@@ -8,7 +8,7 @@ import { errorsInto, journalOf, openStore, records } from '../journalled-store.t
 import { FORMER, formerFolder, IDS, LEFT } from './former-journal.ts';
 import { databaseOf } from './journal-bytes.ts';
 
-test('what the version before had acknowledged and not filed is filed, and the database gets an id', async () => {
+test('deliveries in the journal of the previous version are applied, and the database gets an id', async () => {
   const dataDir = await formerFolder();
   const told: string[] = [];
   const store = await openStore(dataDir, errorsInto(told));
@@ -24,7 +24,7 @@ test('what the version before had acknowledged and not filed is filed, and the d
   expect(databaseOf(dataDir)).toEqual(id);
 });
 
-test('frames that are missing before them are told, and the files kept', async () => {
+test('missing frames are reported, and the files are kept', async () => {
   const dataDir = await formerFolder(2);
   const told: string[] = [];
   expect((await records(await openStore(dataDir, errorsInto(told)))).size).toBe(0);
@@ -32,7 +32,7 @@ test('frames that are missing before them are told, and the files kept', async (
   expect(await readFile(join(dataDir, 'inbox-damaged', '0.log'))).toEqual(await readFile(FORMER));
 });
 
-test('files without an id beside a database that has one are set aside', async () => {
+test('files without an id are quarantined if the database has one', async () => {
   const dataDir = await tempDir();
   await (await openStore(dataDir)).close();
   mkdirSync(journalOf(dataDir));
@@ -46,7 +46,7 @@ test('files without an id beside a database that has one are set aside', async (
 test.each([
   ['its first page', (bytes: Buffer) => bytes.fill(0, 0, 512)],
   ['all of it', (bytes: Buffer) => bytes.fill(0)],
-])('a file of the version before of which the disk has lost %s is told and kept', async (_, lose) => {
+])('a file of the previous version is reported and kept when the disk has lost %s', async (_, lose) => {
   const dataDir = await formerFolder();
   await writeFile(join(journalOf(dataDir), '0.log'), lose(await readFile(FORMER)));
   const told: string[] = [];

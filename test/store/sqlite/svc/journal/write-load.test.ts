@@ -5,7 +5,7 @@ function begin(load: WriteLoad, units: number): void {
   for (let n = 0; n < units; n++) load.begin();
 }
 
-test('a burst lasts while a large frame is being written, and ends after an interval without units', () => {
+test('a burst lasts while a large frame is written, and ends after an interval without writes', () => {
   const load = new WriteLoad();
   begin(load, 400);
   expect([load.isBurst(), load.isBurst()]).toEqual([true, true]);
@@ -13,7 +13,7 @@ test('a burst lasts while a large frame is being written, and ends after an inte
   expect([load.isBurst(), load.isBurst()]).toEqual([true, false]);
 });
 
-test('a few units per interval are no burst', () => {
+test('a few writes per interval are not a burst', () => {
   const load = new WriteLoad();
   begin(load, 39);
   load.end(20);

@@ -95,7 +95,7 @@ const SEARCHES: DeliveryFilter[] = [
   { search: '99' },
 ];
 
-test('a search gives the same result with and without the index, whatever the other filters', {
+test('a search gives the same result with and without the index, for all other filters', {
   timeout: 120_000,
 }, async () => {
   const dataDir = await filled();
@@ -107,7 +107,7 @@ test('a search gives the same result with and without the index, whatever the ot
     expect([filter, await found(inbox, filter)]).toEqual([filter, scanned[n]]);
 });
 
-test('what an open delivery came to is found, and what came after the index', {
+test('a search finds the outcome of deliveries that ended after they were indexed, and new deliveries', {
   timeout: 120_000,
 }, async () => {
   const dataDir = await filled();
@@ -122,7 +122,7 @@ test('what an open delivery came to is found, and what came after the index', {
   expect(await found(inbox, { search: 'ord_1003', status: ['succeeded'] })).toHaveLength(1);
 });
 
-test('an index that is damaged, or of a database that was replaced by an older one, is made anew', {
+test('an index is rebuilt if it is damaged or newer than its restored database', {
   timeout: 120_000,
 }, async () => {
   const dataDir = await filled();
@@ -154,7 +154,7 @@ const usedBytes = (dataDir: string, name: string): number => {
   return used;
 };
 
-test('retention counts the index, and of it only what bodies that are kept take', {
+test('retention counts the size of the index without segments of deleted bodies', {
   timeout: 120_000,
 }, async () => {
   const dataDir = await filled();
@@ -177,7 +177,7 @@ test('retention counts the index, and of it only what bodies that are kept take'
   expect(bodiless).toBeLessThanOrEqual(SEGMENT_DOCS + 200);
 });
 
-test('deliveries of a bucket are read back as they were written, however many there are', () => {
+test('any number of deliveries in a bucket is decoded as it was encoded', () => {
   fc.assert(
     fc.property(fc.uniqueArray(fc.nat(SEGMENT_DOCS - 1), { maxLength: SEGMENT_DOCS }), (docs) => {
       const bitmap = decodeDocs(encodeDocs(Uint32Array.from(docs)));
