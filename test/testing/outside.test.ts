@@ -40,7 +40,7 @@ async function host(options: Partial<TestHostOptions> = {}) {
   return started;
 }
 
-test('ctx.fetch is answered by the test, for hosts that the manifest allows', async () => {
+test('the test answers ctx.fetch for hosts that the manifest allows', async () => {
   const asked: string[] = [];
   const { command } = await host({
     async fetch(request) {
@@ -58,7 +58,7 @@ test('ctx.fetch is answered by the test, for hosts that the manifest allows', as
   expect(asked).toHaveLength(1);
 });
 
-test('an event is delivered as by its sender: signed, and a duplicate the second time', async () => {
+test('an event is delivered with a signature, and a second time it is a duplicate', async () => {
   const { deliver } = await host();
   expect(await deliver('paid', { id: 'a1' })).toMatchObject({
     status: 200,
@@ -70,7 +70,7 @@ test('an event is delivered as by its sender: signed, and a duplicate the second
   });
 });
 
-test('a validator of the plugin is asked alone, and by the gateway', async () => {
+test('a validator of the plugin can be called directly and by the gateway', async () => {
   const { deliver, validator } = await host();
   const sign = (secret: string, text: string) => createHmac('sha256', secret).update(text).digest('hex');
   const rawBody = '{"id":"a1"}';

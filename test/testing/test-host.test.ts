@@ -46,7 +46,7 @@ const PLUGIN = {
     export const who = (ctx, query) => ({ user: ctx.user, params: ctx.params, query, tenant: ctx.tenantId });`,
 };
 
-test('handlers run in the sandbox, on a state that the clock ages', async () => {
+test('handlers run in the sandbox with a state store that uses the clock of the test', async () => {
   const demo = await host({
     plugin: await writeFiles(await tempDir(), PLUGIN),
     config: { colour: 'green' },
@@ -86,7 +86,7 @@ test('handlers run in the sandbox, on a state that the clock ages', async () => 
   expect((await demo.route('GET', '/none')).status).toBe(404);
 });
 
-test('a call that takes too long by the hand-moved clock times out', async () => {
+test('a call times out when the test moves the clock past its limit', async () => {
   const demo = await host({ plugin: await writeFiles(await tempDir(), PLUGIN) });
   await demo.command('recall');
   const hanging = expect(demo.command('hang')).rejects.toMatchObject({ code: 'EXECUTION_TIMEOUT' });
@@ -95,7 +95,7 @@ test('a call that takes too long by the hand-moved clock times out', async () =>
   await hanging;
 });
 
-test('other plugins are there to be invoked; a manifest may be a module', async () => {
+test('other plugins can be invoked, and a manifest may be a module', async () => {
   const greeter = await host({
     plugin: join(COMMANDS, 'greeter'),
     plugins: [join(COMMANDS, 'counter')],
@@ -105,7 +105,7 @@ test('other plugins are there to be invoked; a manifest may be a module', async 
   });
 });
 
-test('a plugin that cannot be loaded says why', async () => {
+test('a plugin that cannot be loaded is reported with the reason', async () => {
   const folder = await writeFiles(await tempDir(), { 'svc.plugin.json': { schema: 'svc.plugin/3' } });
   await expect(createTestHost({ plugin: folder })).rejects.toMatchObject({
     code: 'INVALID_MANIFEST',
@@ -148,7 +148,7 @@ const TASKS = {
     export const paid = () => {};`,
 };
 
-test('workflows, jobs and webhooks are those of the real services', async () => {
+test('workflows, jobs and webhooks use the real services', async () => {
   const tasks = await host({ plugin: await writeFiles(await tempDir(), TASKS) });
   const { result } = await tasks.command('begin');
   const { run, job, ...webhook } = result as Record<string, string>;
@@ -190,7 +190,7 @@ const SHIPPING = {
 };
 
 describe('a run that waits for a signal or an approval', () => {
-  test('gets its signal and its approval, and settles where it waits next', async () => {
+  test('gets its signal and approval, and settles when it waits again', async () => {
     const shipping = await host({ plugin: await writeFiles(await tempDir(), SHIPPING) });
     const run = await shipping.workflow('ship');
     expect(await shipping.settled(run.id)).toMatchObject({ status: 'waiting' });
@@ -205,7 +205,7 @@ describe('a run that waits for a signal or an approval', () => {
     await expect(shipping.approve(run.id, 'main.leave')).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  test('is refused, or hears nothing in time', async () => {
+  test('can be rejected or time out', async () => {
     const shipping = await host({ plugin: await writeFiles(await tempDir(), SHIPPING) });
     const [refused, late] = [await shipping.workflow('ship'), await shipping.workflow('ship')];
     for (const run of [refused, late]) {
@@ -224,7 +224,7 @@ describe('a run that waits for a signal or an approval', () => {
     });
   });
 
-  test('as a child is waited for with its parent', async () => {
+  test('settles together with its parent', async () => {
     const shipping = await host({ plugin: await writeFiles(await tempDir(), SHIPPING) });
     const outer = await shipping.workflow('outer');
     expect((await shipping.settled(outer.id)).status).toBe('waiting');
@@ -233,7 +233,7 @@ describe('a run that waits for a signal or an approval', () => {
   });
 });
 
-test('a Node that is too old is refused with what to do, before anything native is loaded', () => {
+test('an unsupported version of Node is rejected with a remedy before native code is loaded', () => {
   expect(() => requireSupportedNode('20.20.2')).toThrow(
     /needs Node 22\.19 or newer; this is 20\.20\.2 .*npm test/,
   );

@@ -80,7 +80,7 @@ test('results of commands, jobs and webhooks have the types of their handlers', 
   expect(moved.result?.seen).toBe(true);
 });
 
-test('the body of a route has the type of the route that its path leads to', async () => {
+test('the body of a response has the type of the route that matches the path', async () => {
   const host = await typedHost();
   const item = await host.route('GET', '/items/a7');
   expectTypeOf(item.body).toEqualTypeOf<{ id: string; left: number }>();
@@ -100,7 +100,7 @@ test('the body of a route has the type of the route that its path leads to', asy
   expect(absent.status).toBe(404);
 });
 
-test('a type argument says otherwise, and unknown names and modules are unknown', async () => {
+test('a type argument overrides the declared type, and unknown names have an unknown type', async () => {
   const host = await typedHost();
   const failed = await host.route<{ error: { code: string } }>('GET', '/items');
   expectTypeOf(failed.body.error.code).toEqualTypeOf<string>();
@@ -113,7 +113,7 @@ test('a type argument says otherwise, and unknown names and modules are unknown'
   await expect(unlisted).rejects.toMatchObject({ code: 'NOT_FOUND' });
 });
 
-test('without types results are what the test says', async () => {
+test('without declared types, results have the type that the test states', async () => {
   const host = await createTestHost({ plugin: await writeFiles(await tempDir(), FILES) });
   onTestFinished(() => host.close());
   const counted = await host.command('count', { of: 'abc' });

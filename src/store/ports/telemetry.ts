@@ -84,7 +84,7 @@ export interface DroppedLines {
   count: number;
 }
 
-/** Number of dropped log records and events that a filter's services, tenant and time range match. */
+/** Numbers of dropped log records and events that match the services, tenant and time range of a filter. */
 export interface DroppedCounts extends Record<DroppedLines['kind'], number> {
   /**
    * Dropped records of unknown tenants. They are included in the overall counts, but not in the counts of a single

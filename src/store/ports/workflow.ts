@@ -41,9 +41,9 @@ export interface RunQueue {
       refused: { status: RunStatus; error: RunError };
     },
   ): Promise<{ run: RunRecord; supersedes: string[] } | undefined>;
-  /** Makes a waiting run due, if it has no owner. */
+  /** Wakes a waiting run. A run with an owner is unaffected. */
   wake(id: string, at: number): Promise<void>;
-  /** Makes all runs and clean-ups due that wait for a plugin. */
+  /** Wakes all runs and clean-ups that wait for a plugin. */
   wakeForPlugins(at: number): Promise<void>;
 }
 
@@ -85,8 +85,7 @@ export interface BootStore {
   /** Returns when the latest of the earlier boots ended or renewed its lease, or null when there was none. */
   lastAlive(leaseMs: number): Promise<number | null>;
   /**
-   * Makes clean-ups without an owner due. Extends the time limits of clean-ups by the downtime between `aliveAt` and
-   * `now`.
+   * Wakes clean-ups without an owner. Extends the time limits of clean-ups by the downtime between `aliveAt` and `now`.
    */
   resumeCleanUps(times: { aliveAt: number; now: number; wakeAt: number }): Promise<void>;
   /**

@@ -20,7 +20,7 @@ export interface Group {
 export type Column = 'day' | 'type' | 'product' | 'actor';
 
 /**
- * Section of a time range. Stored counts of the length `span` cover it; with `span` 0, its events are counted one by
+ * Section of a time range that stored counts of `span` milliseconds cover. With `span` 0, its events are counted one by
  * one.
  */
 interface Section {

@@ -48,7 +48,7 @@ export function runRows(db: Database, values: LargeValues) {
       });
     },
     holder: (seq: number) => sql.holder.get({ seq }),
-    /** Makes a parked run due. A run with an owner is unaffected. */
+    /** Wakes a waiting run or clean-up. A run with an owner is unaffected. */
     wake: (id: string, at: number): void => {
       sql.wake.run({ id, at });
     },

@@ -56,7 +56,7 @@ export function recoverJournal(folder: string, owner: JournalOwner): Recovered {
   if (isDamaged) recovered.quarantine = quarantineDamaged(folder);
   else for (const { file } of own) rmSync(file);
   removeIfEmpty(folder);
-  // Sequences start over with a new id, so the quarantined files must not belong to this database any more.
+  // Sequence numbers start over. The new id prevents the quarantined files from being applied to this database later.
   if (owner.id === null || isDamaged) owner.renew();
   return recovered;
 }

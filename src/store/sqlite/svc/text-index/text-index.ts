@@ -100,8 +100,8 @@ export class TextIndex {
   }
 
   /**
-   * Removes the index if it belongs to another `svc.db`. After a restore, `svc.db` assigns positions again that are
-   * already indexed.
+   * Removes the index if it belongs to another `svc.db`. A restored `svc.db` gives new deliveries positions that are
+   * already in the index.
    */
   async #removeForeign(): Promise<void> {
     const given = this.#inbox
