@@ -4,7 +4,6 @@ import type { AnyCommand } from './define-command.ts';
 import { GLOBAL_FLAGS } from './globals.ts';
 import { definitions, shellExample, wrap } from './wrap.ts';
 
-/** Returns the text of `svc <command> --help`. */
 export function commandHelp(command: AnyCommand, width: number): string {
   const all = argumentsOf(command);
   const positionals = all.filter(({ kind }) => kind === 'argument');

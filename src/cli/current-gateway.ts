@@ -9,11 +9,11 @@ import { writePrivateFile } from '../supervisor/data-folder.ts';
 export interface CurrentGateway {
   find(): string | undefined;
   save(url: string): void;
-  /** Removes this gateway from all projects. */
+  /** Removes the gateway with this URL from all projects. */
   remove(url: string): void;
 }
 
-/** Key of the gateway for commands outside of projects. No path of a project equals it. */
+/** Key of the gateway for commands outside of projects. It differs from the path of every project. */
 const USER_KEY = '*';
 
 /** `projectDir` is the folder of the config file, or null outside of a project. */

@@ -11,7 +11,7 @@ export interface Explanation {
   meaning: string;
   /** How to solve the problem. Absent if the documentation states no remedy. */
   remedy?: string;
-  /** HTTP status of an error. */
+  /** HTTP status. Only error codes have one. */
   status?: number;
   /** Exit code of a command that fails with this error. */
   exitCode?: number;

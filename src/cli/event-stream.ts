@@ -21,9 +21,8 @@ export interface FollowOptions {
   /** Handles one event; events arrive in order. Returning `stop` ends the stream. */
   take(event: StreamEvent): TakeResult | Promise<TakeResult>;
   /** Called once when the connection is lost, not for each failed attempt to reconnect. */
-  lost?(reason: string): void;
-  /** Called when events arrive again after a lost connection. */
-  back?(): void;
+  onLost?(reason: string): void;
+  onReconnect?(): void;
 }
 
 // biome-ignore lint/suspicious/noConfusingVoidType: most handlers return nothing
@@ -42,7 +41,7 @@ export async function followEvents(
   context: CommandContext,
   options: FollowOptions,
 ): Promise<string | undefined> {
-  const { signal = new AbortController().signal, lost, back } = options;
+  const { signal = new AbortController().signal, onLost, onReconnect } = options;
   let { after } = options;
   let connected = false;
   let isLost = false;
@@ -52,7 +51,7 @@ export async function followEvents(
         connected = true;
         if (event.event === 'error') throw new Error((JSON.parse(event.data) as ErrorBody).error.message);
         retryMs = FIRST_RETRY_MS;
-        if (isLost) back?.();
+        if (isLost) onReconnect?.();
         isLost = false;
         const result = await options.take(event);
         after = event.id ?? after;
@@ -63,7 +62,7 @@ export async function followEvents(
     } catch (error) {
       if (signal.aborted) break;
       if (!connected) throw error;
-      if (!isLost) lost?.(messageOf(error));
+      if (!isLost) onLost?.(messageOf(error));
       isLost = true;
     }
     await sleep(retryMs, undefined, { signal }).catch(() => {});

@@ -28,7 +28,8 @@ export async function followStored(
     take({ data }) {
       if (data !== '') take(data);
     },
-    lost: (why) => ui.noteOf(why, (reason) => `Disconnected: ${reason}. Reconnecting; no records are lost.`),
-    back: () => ui.note('Reconnected.'),
+    onLost: (why) =>
+      ui.noteOf(why, (reason) => `Disconnected: ${reason}. Reconnecting; no records are lost.`),
+    onReconnect: () => ui.note('Reconnected.'),
   });
 }

@@ -49,7 +49,7 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
       try {
         return await client.call(endpoint, input, options);
       } catch (error) {
-        // Only server errors get a request id: the log explains them, while the message of a rejection suffices.
+        // Only server errors get a request id, because only their cause must be looked up in the log.
         const isServerError =
           error instanceof PlatformError && (error.status === 500 || error.code === 'STORE_ERROR');
         if (requestId !== null && isServerError) error.details.requestId ??= requestId;
@@ -67,7 +67,7 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
       try {
         return await withToken(cached ?? (await freshToken())).call(endpoint, input, options);
       } catch (error) {
-        // New keys of the platform invalidate cached tokens. A rejected new token would be rejected again.
+        // A cached token is rejected after the platform has changed its keys. A second attempt helps only then.
         if (!cached || !(error instanceof PlatformError && error.code === 'UNAUTHORIZED'))
           throw withStartHint(error, context);
         return withToken(await freshToken()).call(endpoint, input, options);

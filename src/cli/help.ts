@@ -34,7 +34,6 @@ export function rootHelp(width: number): string {
   ].join('\n');
 }
 
-/** Returns the help of a noun, such as the text of `svc webhooks --help`. */
 export function nounHelp(noun: string, width: number): string {
   return [
     ...(NOUNS[noun] ? [NOUNS[noun], ''] : []),

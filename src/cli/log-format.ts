@@ -85,7 +85,6 @@ function inline(value: unknown): string {
   return escapeAllControls(typeof value === 'object' ? JSON.stringify(value) : String(value));
 }
 
-/** Returns the escaped stack of a logged error. */
 function stackOf(error: unknown): string | undefined {
   const stack = (error as { stack?: unknown } | null | undefined)?.stack;
   if (typeof stack !== 'string') return undefined;

@@ -11,10 +11,11 @@ import { type AnyCommand, STREAMED } from './define-command.ts';
 import { declaredFailure, successEnvelope } from './envelope.ts';
 import { completeRecords } from './json-records.ts';
 import { shellWord } from './shell-word.ts';
-import { pairs, type Style, table } from './style.ts';
+import type { Style } from './style.ts';
+import { pairs, table } from './table.ts';
 import { lineWidth, wrap } from './wrap.ts';
 
-/** Renders a result for stdout. Returns null if nothing is left to print, as after a stream. */
+/** Renders a result for stdout. Returns null if there is nothing to print, for example after a stream. */
 export function renderResult(
   command: AnyCommand,
   outcome: CommandResult,

@@ -1,7 +1,6 @@
 import type { z } from 'zod';
 import * as kit from '../kit/data/schema-problems.ts';
 
-/** Describes why the value of an argument is invalid. */
 export function problemText(issue: z.core.$ZodIssue): string {
   // Every argument arrives as a string, so the default text "not a string" would be misleading.
   if (issue.code === 'invalid_type' && issue.input !== undefined)

@@ -13,7 +13,6 @@ import { lineWidth, wrapProse } from './wrap.ts';
 export interface Ui {
   /** Prints a note in plain text. `--quiet` suppresses it. */
   note(text: string): void;
-  /** Prints a warning in plain text. */
   warn(text: string): void;
   /** Prints a coloured note. `text` formats a copy of `data` without control characters and newlines. */
   noteOf<Data>(data: Data, text: (data: Data, style: Style) => string): void;
@@ -23,7 +22,7 @@ export interface Ui {
   line(text: string): void;
   /** Prints one record of a stream to stdout: as JSON with `--json`, and otherwise as formatted by `text`. */
   record<Record extends object>(record: Record, text: (record: Record) => string): void;
-  /** Prints a block of stream lines to stdout. Buffers contain whole NDJSON lines, which are printed unchanged. */
+  /** Prints whole lines of a stream to stdout. A buffer must contain NDJSON, whose values stay unchanged. */
   raw(lines: string | Buffer): void;
   readonly interactive: boolean;
   readonly out: Style;

@@ -25,7 +25,6 @@ const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   watch: ['tail', 'logs'],
 };
 
-/** Returns the error of an unknown command, with a suggestion. */
 export function describeUnknown(
   words: readonly string[],
   commands: readonly CommandEntry[],

@@ -5,8 +5,8 @@ import { nodeHttp } from './node-http.ts';
 const TIMEOUT_MS = 2000;
 
 /**
- * Returns the plugins that failed to load. The list is empty if the marketplace service does not answer: its silence
- * must not fail the start of the platform.
+ * Returns the plugins that failed to load. The list is empty if the marketplace service does not answer, because this
+ * query must not make the start fail.
  */
 export async function brokenPlugins(url: string | null, internalSecret: string): Promise<BrokenPlugin[]> {
   if (url === null) return [];

@@ -20,7 +20,6 @@ export interface ControlActions {
 }
 
 export interface ControlServer {
-  /** Path of the control socket. */
   socket: string;
   close(): Promise<void>;
 }

@@ -9,7 +9,6 @@ import { isRunning, type ProcessIdentity } from './process-identity.ts';
  */
 export interface RunFile {
   supervisor: ProcessIdentity;
-  /** Path of the control socket. */
   socket: string;
   children: Array<ProcessIdentity & { name: ServiceName; url: string | null }>;
 }

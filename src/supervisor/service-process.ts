@@ -48,7 +48,6 @@ export interface ServiceProcess {
   /** Rejects if the service reports a failure or exits before it listens. */
   readonly listening: Promise<Listening>;
   readonly exited: Promise<ExitInfo>;
-  /** Returns the sandbox that the service last reported. */
   sandbox(): SandboxStatus | null;
   sendPeers(urls: PeerUrls): void;
   /** Sends the process a request to drain and exit. */

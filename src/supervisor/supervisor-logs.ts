@@ -13,7 +13,6 @@ export interface SupervisorLogsOptions {
   folder: DataFolder;
   retention: PlatformConfig['retention'];
   clock: Clock;
-  /** Receives the lines that are written to the log files. */
   onLines?: ((source: LogSource, lines: Buffer) => void) | undefined;
 }
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { createStyle, pairs, table } from '../../src/cli/style.ts';
+import { createStyle } from '../../src/cli/style.ts';
+import { pairs, table } from '../../src/cli/table.ts';
 import { columnsOf, helpWidth, lineWidth, widthOf, wrap, wrapProse } from '../../src/cli/wrap.ts';
 
 const plain = createStyle({}, { NO_COLOR: '1' });

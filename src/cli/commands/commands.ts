@@ -10,7 +10,7 @@ interface CommandTree {
   globalFlags: ReturnType<typeof describeGlobals>;
 }
 
-/** Prints the command tree, for users and for programs that call commands. */
+/** Lists all commands, for users and for programs that call them. */
 export const commands = defineCommand({
   name: 'commands',
   summary: 'List all commands with examples; --json describes each argument',

@@ -3,7 +3,8 @@ import { nearest } from '../../kit/data/nearest.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import { type Explanation, readExplanations } from '../documented-codes.ts';
 import { UsageError } from '../parse-args.ts';
-import { pairs, type Style } from '../style.ts';
+import type { Style } from '../style.ts';
+import { pairs } from '../table.ts';
 import { definitions, lineWidth } from '../wrap.ts';
 
 const KINDS: Record<Explanation['kind'], string> = {

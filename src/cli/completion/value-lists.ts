@@ -90,7 +90,7 @@ type FetchValues = (
   ...given: string[]
 ) => Promise<ReadonlyArray<readonly [value: string, description: string | null | undefined]>>;
 
-/** `fetchValues` declares one parameter per preceding argument that it needs, so its arity is their number. */
+/** `fetchValues` has two fixed parameters, then one for each preceding argument on which the values depend. */
 function list(fetchValues: FetchValues): List {
   return {
     needs: (given) => given.slice(0, Math.max(0, fetchValues.length - 2)),

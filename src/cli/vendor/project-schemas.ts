@@ -35,7 +35,6 @@ export function schemaState(projectDir: string, name: ProjectSchema): 'current' 
   return readFileSync(file, 'utf8') === schemaText(name) ? 'current' : 'stale';
 }
 
-/** Writes the project's copy of a schema. Throws STORE_ERROR. */
 export function writeSchema(projectDir: string, name: ProjectSchema): void {
   const file = join(projectDir, schemaCopy(name));
   mkdirSync(dirname(file), { recursive: true });
@@ -44,7 +43,6 @@ export function writeSchema(projectDir: string, name: ProjectSchema): void {
 
 const DECLARED = /("\$schema"\s*:\s*)("(?:[^"\\]|\\.)*")/;
 
-/** Returns the `$schema` of a configuration file, if any. */
 export function declaredSchema(configFile: string): string | undefined {
   const found = DECLARED.exec(readFileSync(configFile, 'utf8'))?.[2];
   return found === undefined ? undefined : JSON.parse(found);

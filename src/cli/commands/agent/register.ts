@@ -7,7 +7,7 @@ import { defineCommand, ok } from '../../define-command.ts';
 import { UsageError } from '../../parse-args.ts';
 import { givenGateway } from '../../selected-gateway.ts';
 import { shellWord } from '../../shell-word.ts';
-import { pairs } from '../../style.ts';
+import { pairs } from '../../table.ts';
 import { homeFlag } from './registration.ts';
 
 /** Defines `svc agent register`. @spec Authentication 9 */

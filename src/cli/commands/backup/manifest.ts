@@ -16,7 +16,6 @@ const BackupFile = z.object({
   name: z.string().min(1).max(4096),
   size: z.number().int().nonnegative(),
   sha256: z.string().length(64),
-  /** Permission bits of the file. */
   mode: z.number().int(),
 });
 export type BackupFile = z.infer<typeof BackupFile>;

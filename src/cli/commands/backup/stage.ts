@@ -33,7 +33,6 @@ export interface StageOptions {
   stage: string;
   withKeys: boolean;
   withTelemetry: boolean;
-  /** Reads the current master keys. */
   masterKey: () => CurrentMasterKey | null;
 }
 
@@ -130,8 +129,8 @@ function closeAll(snapshots: readonly DatabaseSnapshot[]): void {
 }
 
 /**
- * Copies deliveries that are acknowledged but not yet in a database, before the snapshot of the databases, so that each
- * is in one of both. The oldest file is copied first, so that no gap can arise.
+ * Copies deliveries that are acknowledged but not yet in a database. Runs before the snapshot of the databases, so that
+ * no delivery is missing in both. Copies the oldest file first, so that no gap can arise.
  */
 function copyJournal({ dataDir, stage }: StageOptions): void {
   const target = join(stage, JOURNAL_FOLDER);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { createClientCredentials, type ReplyOf } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { selectedNamespace } from '../../selected-namespace.ts';
-import { pairs } from '../../style.ts';
+import { pairs } from '../../table.ts';
 
 /** Defines `svc clients create`. @spec Client credentials and token pair */
 export const create = defineCommand({

@@ -4,7 +4,7 @@ import { allPages, pageQueryOf } from '../../all-pages.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { type ListPage, moreLine, pageFlags, pageOf, pageShort } from '../../list-page.ts';
 import { selectedNamespace } from '../../selected-namespace.ts';
-import { table } from '../../style.ts';
+import { table } from '../../table.ts';
 import { timeText } from '../../time-text.ts';
 
 /** Defines `svc clients list`. @spec Client credentials and token pair */

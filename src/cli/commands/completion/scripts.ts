@@ -3,7 +3,7 @@ export type Shell = (typeof SHELLS)[number];
 
 export interface CompletionScript {
   script: string;
-  /** Instruction how to load the script in every new shell. */
+  /** Instruction for loading the script in every new shell. */
   install: string;
 }
 

@@ -3,7 +3,7 @@ import type { PlatformConfig } from '../../../contracts/index.ts';
 import { configOrigins } from '../../../kit/config/origin.ts';
 import { formatPath } from '../../../kit/config/problems.ts';
 import { defineCommand, ok } from '../../define-command.ts';
-import { table } from '../../style.ts';
+import { table } from '../../table.ts';
 import { leavesOf } from './config-path.ts';
 import { maskConfig } from './mask-config.ts';
 
@@ -12,7 +12,7 @@ interface Shown {
   profile: string;
   projectDir: string;
   dataDir: string;
-  /** The effective config after profile and environment are applied, with secrets masked. */
+  /** The effective config: profile and environment are applied, and secrets are masked. */
   config: PlatformConfig;
   /** Origin of each value by path. Present only with `--origin`. */
   origins?: Record<string, string>;

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts';
 
-/** Subfolders of the data folder whose files are checked too. */
+/** Subfolders of the data folder in which the modes of files are checked. */
 const CHECKED_SUBFOLDERS = ['run', 'logs'];
 const GROUP_AND_OTHERS = 0o077;
 

@@ -90,8 +90,8 @@ function unauthenticatedServices({ loaded }: CheckTarget): Fact[] {
 }
 
 /**
- * Reports webhook secrets that were encrypted with another master key, as after a restore without keys. Deliveries of
- * these webhooks fail with status 500.
+ * Reports webhook secrets that are not encrypted with the current master key: a warning if the key is known, a failure
+ * otherwise.
  */
 function secretsOfOtherKeys({ folder, env }: CheckTarget): Fact[] {
   const file = join(folder.root, 'svc.db');

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import type { GlobalFlags } from '../../globals.ts';
 import { parseSince } from '../logs/filter.ts';
 
-/** Flags of all `svc events` commands. */
 export const eventFlags = {
   type: z.string().optional().describe('only events of this type'),
   source: z.string().optional().describe('only events of this product: svc, or a plugin id'),

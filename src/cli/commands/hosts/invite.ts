@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { inviteHost, type ReplyOf } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { selectedNamespace } from '../../selected-namespace.ts';
-import { pairs } from '../../style.ts';
+import { pairs } from '../../table.ts';
 import { timeText } from '../../time-text.ts';
 
 /** Defines `svc hosts invite`. @spec Host agent registration */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { getHost, type ReplyOf } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
-import { pairs } from '../../style.ts';
+import { pairs } from '../../table.ts';
 import { timeText } from '../../time-text.ts';
 
 /** Defines `svc hosts show`. @spec docs/gateway.md "Who may call" */

@@ -4,7 +4,7 @@ import { CONFIG_FILE } from '../../../kit/config/config.ts';
 import { systemRandom } from '../../../kit/security/random.ts';
 import { choose } from '../../confirm.ts';
 import { defineCommand, ok } from '../../define-command.ts';
-import { pairs } from '../../style.ts';
+import { pairs } from '../../table.ts';
 import { EXAMPLES, type ExampleName } from './examples.ts';
 import { nextSteps, productionSteps } from './next-steps.ts';
 import { addSecrets, createProject, isProject, type ProjectFile, requireNoProject } from './project.ts';

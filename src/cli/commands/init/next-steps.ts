@@ -9,7 +9,6 @@ const FIRST_COMMAND: Record<ExampleName, string | null> = {
   none: 'svc plugins create orders            create your own plugin',
 };
 
-/** Returns the commands to run next, each with its purpose. */
 export function nextSteps(folder: string, example: ExampleName): string[] {
   const first = FIRST_COMMAND[example];
   return [

@@ -1,5 +1,6 @@
 import type { Job } from '../../../contracts/index.ts';
-import { pairs, type Style } from '../../style.ts';
+import type { Style } from '../../style.ts';
+import { pairs } from '../../table.ts';
 import { timeText } from '../../time-text.ts';
 import { coloured, durationOf } from '../workflows/views.ts';
 

@@ -16,9 +16,8 @@ import { type LogChoice, parseSince, toFilter, toQuery } from './filter.ts';
 import { latestStored } from './latest-stored.ts';
 
 const SOURCES = [...SERVICE_NAMES, 'supervisor'];
-/** Maximum number of lines of the log files that are searched for matches. */
 const MAX_SEARCHED_LINES = 50_000;
-/** Errors of the stored logs after which the local log files are read instead. */
+/** Error codes of a query for stored records after which the local log files are read instead. */
 const FALLBACK_CODES = ['UPSTREAM_UNAVAILABLE', 'UPSTREAM_TIMEOUT', 'SERVICE_UNAVAILABLE', 'STORE_ERROR'];
 
 /** Prints log lines in order of time. `--json` prints the unchanged records. @spec docs/observability.md "Logs" */

@@ -115,7 +115,7 @@ async function watchFolder(
     changed,
     logger: silentLogger,
   });
-  // The timers of the watch do not keep the process alive.
+  // This timer keeps the process alive, because the timers of the watcher do not.
   const alive = setInterval(() => {}, KEEP_ALIVE_MS);
   await new Promise<void>((stop) => signal.addEventListener('abort', () => stop(), { once: true }));
   clearInterval(alive);

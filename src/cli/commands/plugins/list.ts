@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { listPlugins, type PluginRecord } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { type ListPage, moreLine, pageFlags, pageOf, pageShort } from '../../list-page.ts';
-import { table } from '../../style.ts';
+import { table } from '../../table.ts';
 
 /** Defines `svc plugins list`. @spec REST API: marketplace */
 export const list = defineCommand({

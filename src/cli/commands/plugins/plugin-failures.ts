@@ -27,8 +27,8 @@ export async function followFailures(
       // Services log the same failure in records of their own, which are skipped.
       if (record.logsSource === 'plugin') take(record);
     },
-    lost: (why) => ui.note(`Lost the log stream of ${pluginId}: ${why}. Reconnecting.`),
-    back: () => ui.note(`Reconnected to the log stream of ${pluginId}.`),
+    onLost: (why) => ui.note(`Lost the log stream of ${pluginId}: ${why}. Reconnecting.`),
+    onReconnect: () => ui.note(`Reconnected to the log stream of ${pluginId}.`),
   }).catch((error: unknown) =>
     ui.note(`Failing calls are not shown: ${messageOf(error)} Use svc logs --plugin ${pluginId}.`),
   );

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { getPlugin, Permissions, type PluginDetail, PluginId } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
-import { pairs, type Style } from '../../style.ts';
+import type { Style } from '../../style.ts';
+import { pairs } from '../../table.ts';
 
 /** Defines `svc plugins show`. @spec REST API: marketplace */
 export const show = defineCommand({

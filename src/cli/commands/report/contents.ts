@@ -11,7 +11,7 @@ import { maskConfig } from '../config/mask-config.ts';
 import { diagnose } from '../doctor/doctor.ts';
 import { keepLocalSecrets } from './local-secrets.ts';
 
-/** Environment variables whose values are included. Other variables are listed by name only. */
+/** Environment variables whose values the report includes. Of all others, the report lists only the names. */
 const SAFE_VARIABLES =
   /^(?:SVC_(?:HOME|CONFIG|PROFILE|GATEWAY_URL|[A-Z]+_(?:PORT|HOST))|GATEWAY_PUBLIC_URL|NODE_ENV|NODE_OPTIONS|TZ|LANG)$/;
 const PLATFORM_VARIABLES = /^(?:SVC_|GATEWAY_|NODE_|OTEL_|TZ$|LANG$)/;

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { keepSecret } from '../../../kit/telemetry/redact.ts';
 import type { CommandContext } from '../../context.ts';
 
-/** Matches names of environment variables that may contain secrets. */
 const SECRET_VARIABLE = /SECRET|TOKEN|PASSWORD|PASSWD|KEY|CREDENTIAL|DATABASE_URL|DSN/i;
 
 /** Registers all secrets of this machine with the redactor, which masks them in the report. */

@@ -8,7 +8,6 @@ import { contentsOf } from './contents.ts';
 
 interface Reported {
   file: string;
-  /** Names of the files in the archive. */
   contents: string[];
 }
 

@@ -18,7 +18,7 @@ interface Restored {
   dataDir: string;
   /** Path to which the replaced data was moved. It is null if there was no data. */
   former: string | null;
-  /** Time of the backup in epoch milliseconds. */
+  /** Time of the backup, in epoch milliseconds. */
   createdAt: number;
   /** Version of svc that created the backup. */
   version: string;

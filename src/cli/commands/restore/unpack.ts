@@ -116,7 +116,7 @@ async function unpackFile(
   if (hash.digest('hex') !== sha256) throw archiveRefused(`${quoted(name)} is damaged: its digest differs`);
 }
 
-/** Returns the name. Throws if the path could lead outside of the folder on any operating system. */
+/** Returns the name of a file in the archive. Throws if the name could lead outside of the target folder. */
 function requireInside(name: string): string {
   const parts = name.split('/');
   const isUnsafe =

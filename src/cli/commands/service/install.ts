@@ -8,7 +8,6 @@ interface Installed {
   unit: string;
   /** Path of the written unit. It is null if the unit was only printed. */
   file: string | null;
-  /** Shell command that starts the service. */
   start: string;
 }
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import { defineCommand, ok } from '../../define-command.ts';
-import { pairs } from '../../style.ts';
+import { pairs } from '../../table.ts';
 import { type ServiceManager, serviceManagerOf } from './service-manager.ts';
 
 interface ServiceState {

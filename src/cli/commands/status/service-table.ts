@@ -1,6 +1,7 @@
 import { formatDuration } from '../../../kit/time/duration.ts';
 import type { ServiceState, ServiceStatus } from '../../../supervisor/control-protocol.ts';
-import { type Style, table } from '../../style.ts';
+import type { Style } from '../../style.ts';
+import { table } from '../../table.ts';
 
 const STATE_COLOURS: Record<ServiceState, 'green' | 'yellow' | 'red' | 'gray'> = {
   ready: 'green',
@@ -15,7 +16,7 @@ export interface StatusView {
   services: ServiceStatus[];
 }
 
-/** Returns the time at which the supervisor restarts a crashed service, as one text or none. */
+/** Returns a list with the time of the next restart. The list is empty if no restart is scheduled. */
 export function nextStartOf({ nextStartAt }: ServiceStatus): string[] {
   return nextStartAt === null ? [] : [`restarts at ${new Date(nextStartAt).toISOString()}`];
 }

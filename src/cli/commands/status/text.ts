@@ -4,7 +4,6 @@ import type { Style } from '../../style.ts';
 import type { Counted, RemoteStatus, StatusResult } from './result.ts';
 import { statusText } from './service-table.ts';
 
-/** Formats the status of a local platform for the terminal. */
 export function platformText(result: StatusResult, style: Style): string {
   const where = style.dim(`${result.projectDir} (data: ${result.dataDir})`);
   if (!result.running) return `svc is ${style.yellow('not running')} in ${where}\n${result.hint}`;
@@ -19,7 +18,6 @@ export function platformText(result: StatusResult, style: Style): string {
   ].join('\n');
 }
 
-/** Formats the status of a remote gateway for the terminal. */
 export function gatewayText(result: RemoteStatus, style: Style): string {
   const { gateway, status, version, uptimeMs } = result;
   const state = status === 'ok' ? style.green(status) : style.yellow(status);
@@ -53,7 +51,7 @@ function pluginLines(plugins: StatusResult['plugins'], style: Style): string[] {
 }
 
 /**
- * Formats the sandbox of the platform, and lists services that use another one, as after a restart with a changed
+ * Formats the sandbox of the platform, and lists services with a different sandbox, as after a restart with a changed
  * config.
  */
 function sandboxLines({ sandbox, services }: StatusResult): string[] {

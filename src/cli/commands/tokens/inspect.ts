@@ -3,7 +3,7 @@ import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { z } from 'zod';
 import { defineCommand, ok } from '../../define-command.ts';
 import { UsageError } from '../../parse-args.ts';
-import { pairs } from '../../style.ts';
+import { pairs } from '../../table.ts';
 import { timeText } from '../../time-text.ts';
 
 interface InspectedToken {

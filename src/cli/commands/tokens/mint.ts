@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { HostId, mintToken, type ReplyOf } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { selectedNamespace } from '../../selected-namespace.ts';
-import { pairs } from '../../style.ts';
+import { pairs } from '../../table.ts';
 import { timeText } from '../../time-text.ts';
 
 /** Defines `svc tokens mint`. @spec docs/gateway.md "Who may call" */

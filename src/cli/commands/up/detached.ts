@@ -16,7 +16,7 @@ import type { Ports } from './ports.ts';
 import type { UpResult } from './up-result.ts';
 
 const POLL_MS = 25;
-/** File for the output of Node when the supervisor crashes. Log records of the supervisor are in `supervisor.log`. */
+/** File for what Node prints when the supervisor crashes. Log records of the supervisor are in `supervisor.log`. */
 const CRASH_OUTPUT_FILE = 'supervisor.err';
 const OTHER_START_DEADLINE_MS = seconds(60);
 /**
@@ -137,7 +137,7 @@ function untilReported(child: ChildProcess, { ui, folder }: CommandContext): Pro
   });
 }
 
-/** Returns the output of Node from a crash of the supervisor. */
+/** Returns what Node printed when the supervisor crashed. */
 function crashOutput({ logs }: DataFolder): string[] {
   const text = readFileSync(join(logs, CRASH_OUTPUT_FILE), 'utf8');
   return text.split('\n').filter(Boolean).slice(0, 10);

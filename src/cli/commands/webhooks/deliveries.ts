@@ -9,7 +9,7 @@ import {
 import { formatDuration } from '../../../kit/time/duration.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { type ListPage, moreLine, pageFlags } from '../../list-page.ts';
-import { table } from '../../style.ts';
+import { table } from '../../table.ts';
 import { timeText } from '../../time-text.ts';
 import { parseSince } from '../logs/filter.ts';
 import { statusText } from './delivery-text.ts';

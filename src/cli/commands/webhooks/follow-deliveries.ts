@@ -48,11 +48,11 @@ export async function followDeliveries(
       if (kind === 'ended') ended?.(JSON.parse(data) as StreamedDelivery);
       if (kind === 'delivery') await take(JSON.parse(data) as StreamedDelivery);
     },
-    lost: (why) =>
+    onLost: (why) =>
       ui.warnOf(why, (reason, { red }) =>
         red.bold(`DISCONNECTED: ${reason}. Reconnecting; no deliveries are lost.`),
       ),
-    back: () => ui.warnOf('Reconnected; catching up.', (text, { green }) => green.bold(text)),
+    onReconnect: () => ui.warnOf('Reconnected; catching up.', (text, { green }) => green.bold(text)),
   });
   if (last !== undefined) ui.noteOf(last, (cursor) => `Resume from here with --cursor ${cursor}`);
   return exitCode();

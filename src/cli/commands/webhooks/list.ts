@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { listWebhooks, type ReplyOf } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { type ListPage, moreLine, pageFlags, pageOf, pageShort } from '../../list-page.ts';
-import { table } from '../../style.ts';
+import { table } from '../../table.ts';
 
 /** Defines `svc webhooks list`. @spec Webhook admin API */
 export const list = defineCommand({

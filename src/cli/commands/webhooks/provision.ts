@@ -12,7 +12,7 @@ import {
 import type { Client } from '../../../http/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { UsageError } from '../../parse-args.ts';
-import { pairs } from '../../style.ts';
+import { pairs } from '../../table.ts';
 
 /**
  * Reads the secret from stdin, without the newline that shells append. Throws UsageError for a terminal or empty input.

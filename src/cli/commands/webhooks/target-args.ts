@@ -1,6 +1,5 @@
 import { EventName, InstanceId, PluginId } from '../../../contracts/index.ts';
 
-/** Arguments that identify a webhook. */
 export const targetArgs = {
   plugin: PluginId.describe('plugin id'),
   event: EventName.describe('event declared by the plugin'),

@@ -27,7 +27,7 @@ async function follow<Item>(
       if (event === 'end') return 'stop';
       if (data !== '') take(JSON.parse(data) as Item);
     },
-    lost: (why) =>
+    onLost: (why) =>
       context.ui.noteOf(why, (reason) => `Disconnected: ${reason}. Reconnecting; the run continues.`),
   });
 }

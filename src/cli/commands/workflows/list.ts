@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { listWorkflows, type ReplyOf } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { moreLine, pageFlags, pageOf, pageShort } from '../../list-page.ts';
-import { table } from '../../style.ts';
+import { table } from '../../table.ts';
 
 export const list = defineCommand({
   name: 'workflows list',

@@ -1,6 +1,7 @@
 import type { Job, RunStep, Schedule, WorkflowRun } from '../../../contracts/index.ts';
 import { formatDuration } from '../../../kit/time/duration.ts';
-import { pairs, type Style, table } from '../../style.ts';
+import type { Style } from '../../style.ts';
+import { pairs, table } from '../../table.ts';
 import { timeText } from '../../time-text.ts';
 
 export function coloured(status: string, style: Style): string {
