@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * A backup archive contains the manifest, then the data folder under `data/`. @spec docs/operations.md "Backup and
- * restore"
+ * A backup archive contains the manifest, then the data folder under `data/`.
+ * @spec docs/operations.md "Backup and restore"
  */
 export const MANIFEST_NAME = 'manifest.json';
 export const DATA_PREFIX = 'data/';
