@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http';
 import type { Degradation, PlatformConfig, ServiceName } from '../contracts/index.ts';
 import type { Authenticate, Http, StandardRoutes } from '../http/index.ts';
 import type { Environment } from '../kit/config/secret-ref.ts';
+import type { PlatformError } from '../kit/errors/errors.ts';
 import type { CreateLimiter } from '../kit/limits/rate-limiter.ts';
 import type { KeyMaterial } from '../kit/security/keys.ts';
 import type { Random } from '../kit/security/random.ts';
@@ -46,6 +47,13 @@ export interface Resources {
   onSandbox?: ((sandbox: SandboxStatus) => void) | undefined;
   /** The processes of this service; usually one. */
   group: ProcessGroup;
+  /**
+   * Whether other nodes work on the store too. Never with SQLite, except in tests that start two services on one
+   * store in one process.
+   */
+  sharesStore?: boolean | undefined;
+  /** Called when an essential part has failed permanently: the caller must close the service. */
+  onFatal?: ((error: PlatformError) => void) | undefined;
   /** Creates rate limiters shared by all processes of the service. */
   createLimiter: CreateLimiter;
   address: ListenAddress;

@@ -1,15 +1,24 @@
 /** The address of the service in this process. */
 export class ListenAddress {
-  #port: number | undefined;
+  #bound: { port: number; url: string } | undefined;
 
   /** The bound port, also if the config sets port 0. Throws before the server listens. */
   get port(): number {
-    if (this.#port === undefined) throw new Error('The port is known once the server listens.');
-    return this.#port;
+    return this.#required().port;
   }
 
-  /** Sets the port that the server is bound to. */
-  bind(port: number): void {
-    this.#port = port;
+  /** `http://<host>:<port>`. Throws before the server listens. */
+  get url(): string {
+    return this.#required().url;
+  }
+
+  /** Sets the address that the server is bound to. */
+  bind(bound: { port: number; url: string }): void {
+    this.#bound = bound;
+  }
+
+  #required(): { port: number; url: string } {
+    if (this.#bound === undefined) throw new Error('The port is known once the server listens.');
+    return this.#bound;
   }
 }

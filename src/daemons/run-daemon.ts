@@ -78,11 +78,12 @@ async function openService<Services extends DaemonServices>(
   if (group.role === 'primary') await requireFree(address, name);
   const socket = group.role === 'alone' ? { handle: options.listener } : { reusePort: true };
   const port = await listen(http, { ...address, ...socket }, name);
-  resources.address.bind(port);
+  const url = `http://${urlHost(address.host)}:${port}`;
+  resources.address.bind({ port, url });
   await definition.ready?.(services, resources);
   if (group.role === 'primary') group.start({ host: address.host, port });
   const listener = group.role === 'alone' ? listeningHandle(http.server) : undefined;
-  return { url: `http://${urlHost(address.host)}:${port}`, port, services, listener };
+  return { url, port, services, listener };
 }
 
 type Group = ReturnType<typeof createGroup>;

@@ -1,5 +1,4 @@
 import { type Environment, secretValues } from '../kit/config/secret-ref.ts';
-import type { PlatformError } from '../kit/errors/errors.ts';
 import { serviceKey } from '../kit/security/keys.ts';
 import type { Analytics } from '../kit/telemetry/analytics.ts';
 import type { LogLevel } from '../kit/telemetry/logger.ts';
@@ -36,8 +35,8 @@ export interface StartOptions
   listener?: Listener | undefined;
   /** Whether the previous process crashed, rather than being killed from outside. */
   hadFault?: boolean | undefined;
-  /** Called when an essential part has failed permanently: the caller must close the service. */
-  onFatal?: (error: PlatformError) => void;
+  sharesStore?: Resources['sharesStore'];
+  onFatal?: Resources['onFatal'];
   /** Channel to the service's primary. Set only in processes that the primary started. */
   primary?: PrimaryChannel;
 }

@@ -7,6 +7,7 @@ import { createPeers, type Peers } from '../../src/daemons/peers.ts';
 import type { OperatorCredentials } from '../../src/daemons/process-protocol.ts';
 import { type RunningDaemon, startDaemon } from '../../src/daemons/run-daemon.ts';
 import { createClient, serviceHeaders } from '../../src/http/index.ts';
+import type { PlatformError } from '../../src/kit/errors/errors.ts';
 import type { KeyMaterial } from '../../src/kit/security/keys.ts';
 import { systemRandom } from '../../src/kit/security/random.ts';
 import type { OtlpTarget } from '../../src/kit/telemetry/tracer.ts';
@@ -62,6 +63,9 @@ export interface TestDaemonOptions {
   /** Where secrets that the config names are found. */
   env?: Record<string, string>;
   otlp?: OtlpTarget;
+  /** Runs beside others on the same `dataDir`; each needs an instance of its own in `env`. */
+  sharesStore?: boolean;
+  onFatal?: (error: PlatformError) => void;
   /** Default: a free port of 127.0.0.1. */
   listen?: { host: string; port: number };
 }
@@ -101,6 +105,8 @@ export async function startTestDaemon<Services extends DaemonServices>(
     logLevel: 'debug',
     listen: options.listen ?? { host: '127.0.0.1', port: 0 },
     otlp: options.otlp,
+    sharesStore: options.sharesStore,
+    onFatal: options.onFatal,
   });
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {

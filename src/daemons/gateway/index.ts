@@ -45,7 +45,10 @@ export const gateway = defineDaemon({
     nativeMethodRoutes,
   ],
   /** Runs deliveries that an earlier process accepted, once other services know this gateway's address. */
-  ready: ({ dispatcher }) => dispatcher.runBacklog(),
+  ready({ dispatcher, membership }, { address }) {
+    membership?.announce(address.url);
+    return dispatcher.runBacklog();
+  },
   processes: (config) => config.gateway.processes,
   standard: { guardMetrics },
   trustedProxies: (config) => config.gateway.trustedProxies,

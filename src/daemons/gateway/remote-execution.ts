@@ -9,34 +9,39 @@ import {
 } from '../../plugins/index.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
+import type { StoreMember } from '../membership/join-members.ts';
 import type { CreateRemoteBackends, RemoteBackends } from '../plugin-runtime/backends.ts';
 import type { RunningCode } from '../plugin-runtime/running-code.ts';
 import { type ContainerAccessDeps, issueContainerAccess } from './container-access.ts';
 import { ContainerSockets } from './container-sockets.ts';
 import { createContainerCredentials } from './domain/hosts/container-credentials.ts';
-import { clearStaleSessions, HostSessions } from './domain/hosts/sessions.ts';
+import { HostSessions } from './domain/hosts/sessions.ts';
 import type { IdentityServices } from './identity-services.ts';
 import { answerRelayed, relayedBackends } from './remote-relay.ts';
+
+export interface RemoteExecutionDeps extends StoreMember {
+  store: GatewayStore;
+  identity: IdentityServices;
+}
 
 /** Opens the services for executions on hosts and in containers. Plugins that run there need them at their start. */
 export async function remoteExecution(
   resources: Resources,
-  { store, identity }: { store: GatewayStore; identity: IdentityServices },
+  { store, identity, fence, membership }: RemoteExecutionDeps,
   stack: AsyncDisposableStack,
 ) {
-  const { keys, clock, logger, group } = resources;
+  const { keys, clock, logger } = resources;
+  const { members } = store;
   const { jwts, revocations } = identity;
   const sessions = stack.adopt(new HostSessions(clock), (opened) => opened.close());
   const sockets = stack.adopt(new ContainerSockets(resources), (opened) => opened.close());
   const credentials = createContainerCredentials({
-    ...{ jwts, revocations, cache: store.cache, clock, logger },
+    ...{ jwts, revocations, cache: store.cache, members, fence, clock, logger },
     internalSecret: keys.internalSecret,
   });
-  if (group.role !== 'sibling') {
-    // Revoked before the first call arrives, because containers of a killed gateway must lose access.
-    await credentials.revokeOrphans();
-    await clearStaleSessions(store.hosts, clock.now());
-  }
+  membership?.onEnded(async () => {
+    await Promise.all([credentials.revokeOrphans(), store.hosts.disconnectEnded(clock.now())]);
+  });
   return {
     hostSessions: sessions,
     containerSockets: sockets,

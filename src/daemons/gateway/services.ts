@@ -1,6 +1,7 @@
 import type { GatewayStore } from '../../store/ports/index.ts';
 import { sqliteGatewayStore } from '../../store/sqlite/index.ts';
 import type { Resources } from '../define-daemon.ts';
+import { joinMembers, primaryFence, type StoreMember } from '../membership/join-members.ts';
 import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { createDispatch } from './domain/hosts/dispatch.ts';
 import { createExecutionClaims } from './domain/hosts/execution-claims.ts';
@@ -25,9 +26,14 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
   const signing = signingKeys(keys, profile, logger);
   const store = await openStore(resources, stack);
   const { inbox } = store;
+  const { fence, membership } = await joinStore(resources, store, stack);
   const identity = await identityServices(resources, { store, signing }, stack);
   const state = await openWebhookState(resources, store, stack);
-  const { createRemoteBackends, ...remote } = await remoteExecution(resources, { store, identity }, stack);
+  const { createRemoteBackends, ...remote } = await remoteExecution(
+    resources,
+    { store, identity, fence, membership },
+    stack,
+  );
   const plugins = stack.adopt(
     await PluginRuntime.open(resources, {
       createRemoteBackends,
@@ -36,16 +42,20 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     }),
     (opened) => opened.close(),
   );
-  const webhooks = await webhookServices(resources, { store, plugins, state }, stack);
+  const webhooks = await webhookServices(resources, { store, fence, membership, plugins, state }, stack);
   createLoadMetrics(metrics, {
     deliveries: () => webhooks.dispatcher.load,
     inboxBytes: () => inbox.waitingBytes,
     hosts: () => remote.hostSessions.connected,
   });
   const routes = createPluginRouteLookup(plugins);
+  // Before the first call: containers of a killed gateway must lose access.
+  await membership?.sweep();
   return {
     group,
     store,
+    fence,
+    membership,
     ...identity,
     ...proxyServices(resources, { identity, routes }, stack),
     ...webhooks,
@@ -59,13 +69,34 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
   };
 }
 
+/** Returns the primary's membership for its siblings, and joins the members otherwise. */
+async function joinStore(
+  resources: Resources,
+  { members }: GatewayStore,
+  stack: AsyncDisposableStack,
+): Promise<StoreMember> {
+  if (resources.group.role === 'sibling')
+    return { fence: await primaryFence(resources, members, 'gateway'), membership: undefined };
+  const membership = await joinMembers(
+    resources,
+    members,
+    { kind: 'gateway', release: null, keys: null },
+    stack,
+  );
+  return { fence: membership, membership };
+}
+
 /** Locks and opens the store. Only the primary process recovers and prunes it. */
 async function openStore(resources: Resources, stack: AsyncDisposableStack): Promise<GatewayStore> {
-  const { config, dataDir, clock, logger, group } = resources;
+  const { config, dataDir, clock, logger, group, sharesStore = false } = resources;
   const owns = group.role !== 'sibling';
-  stack.adopt(await lockStore(dataDir, group), (lock) => lock.release());
+  if (!sharesStore) stack.adopt(await lockStore(dataDir, group), (lock) => lock.release());
   const store = stack.adopt(
-    await sqliteGatewayStore({ dataDir, clock, logger, shared: group.role !== 'alone', recovers: owns }),
+    await sqliteGatewayStore({
+      ...{ dataDir, clock, logger, nodes: sharesStore ? 'several' : 'one' },
+      shared: group.role !== 'alone' || sharesStore,
+      recovers: owns && !sharesStore,
+    }),
     (opened) => opened.close(),
   );
   if (owns)

@@ -1,6 +1,7 @@
 import { PlatformError } from '../../kit/errors/errors.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
+import type { StoreMember } from '../membership/join-members.ts';
 import { createReread } from '../plugin-runtime/reread.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { WebhookAdmin } from './domain/webhooks/admin/admin.ts';
@@ -16,10 +17,16 @@ import { SideCalls } from './side-calls.ts';
 import { webhookDispatch } from './webhook-dispatch.ts';
 import type { WebhookState } from './webhook-state.ts';
 
+export interface WebhookServicesDeps extends StoreMember {
+  store: GatewayStore;
+  plugins: PluginRuntime;
+  state: WebhookState;
+}
+
 /** Builds the services for webhooks. Throws INVALID_MANIFEST for a webhook without `auth`. */
 export async function webhookServices(
   resources: Resources,
-  { store, plugins, state }: { store: GatewayStore; plugins: PluginRuntime; state: WebhookState },
+  { store, fence, membership, plugins, state }: WebhookServicesDeps,
   stack: AsyncDisposableStack,
 ) {
   const { clock, random, logger, metrics, group, createLimiter } = resources;
@@ -33,11 +40,11 @@ export async function webhookServices(
     stack,
   );
   const sideCalls = new SideCalls(plugins, random);
-  if (group.role !== 'sibling') await markInterrupted({ inbox, logger });
+  membership?.onEnded(() => markInterrupted({ inbox, logger }));
   const inFlight = group.role === 'alone' ? undefined : new Set<string>();
   if (inFlight) watchInterrupted(group, inFlight, { inbox, clock, logger });
   const delivery = new WebhookDelivery({
-    ...{ createLimiter, inFlight, targets, secrets, dispatcher, call, services, pauses, inbox },
+    ...{ createLimiter, inFlight, targets, secrets, dispatcher, call, services, pauses, inbox, fence },
     ...{ clock, logger, observe, samples: refusals },
     verifier: createWebhookVerifier(sideCalls.runValidator, clock, logger),
   });

@@ -2,6 +2,7 @@ import type { Random } from '../../kit/security/random.ts';
 import type { ClientStore } from './clients.ts';
 import type { HostStore } from './hosts.ts';
 import type { KeyValueStore } from './key-value.ts';
+import type { MemberStore } from './members.ts';
 import type { MintedTokenStore } from './minted-tokens.ts';
 import type { ObjectStore } from './objects.ts';
 import type { RefreshTokenStore } from './refresh-tokens.ts';
@@ -12,6 +13,7 @@ import type { WebhookSecretStore } from './webhook-secrets.ts';
 export * from './clients.ts';
 export * from './hosts.ts';
 export * from './key-value.ts';
+export * from './members.ts';
 export * from './minted-tokens.ts';
 export * from './object-keys.ts';
 export * from './objects.ts';
@@ -35,6 +37,7 @@ export interface GatewayStore {
   hosts: HostStore;
   mintedTokens: MintedTokenStore;
   revocations: RevocationStore;
+  members: MemberStore;
   /** Writes everything that is still queued, then closes the store. */
   close(): Promise<void>;
 }

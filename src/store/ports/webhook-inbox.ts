@@ -102,9 +102,9 @@ export interface WebhookInbox {
   seen(markerKey: string, now: number): MaybePromise<MarkerState | undefined>;
   /**
    * Claims the marker of a sync delivery as `pending` and writes the delivery as `running` in one transaction.
-   * Settles once both are durable.
+   * Settles once both are durable. `owner`: fence of the member that runs the handler.
    */
-  begin(delivery: NewDelivery, marker: MarkerClaim | undefined): Promise<ClaimResult>;
+  begin(delivery: NewDelivery, marker: MarkerClaim | undefined, owner?: number): Promise<ClaimResult>;
   /**
    * Claims the marker of an async delivery as `done` and writes the delivery as `accepted` in one transaction.
    * Settles once both are durable, so that the caller may answer 202.
@@ -135,8 +135,9 @@ export interface WebhookInbox {
   /** Returns `accepted` and `retrying` deliveries in write order, for the dispatcher. */
   unfinished(limit: number, afterPosition?: number): Promise<DeliveryRecord[]>;
   /**
-   * Marks sync deliveries that another process left `running` as interrupted, and releases their markers. `which`
-   * limits this to deliveries received until `receivedUntil` (epoch ms), except the given ids.
+   * Marks sync deliveries that another process left `running` as interrupted, and releases their markers. Default:
+   * those without an owner or whose owner has ended. On the only node of a store, those are all: call it before any
+   * delivery is received. `which` selects deliveries received until `receivedUntil` (epoch ms), except the given ids.
    */
   interrupt(which?: { receivedUntil: number; except: readonly string[] }): Promise<number>;
   /** Returns the delivery with its body, unless the body was deleted to free space. */

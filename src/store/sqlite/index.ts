@@ -3,6 +3,7 @@ import type { Logger } from '../../kit/telemetry/logger.ts';
 import type { Clock } from '../../kit/time/clock.ts';
 import type { GatewayStore, ObjectStore, StateStore } from '../ports/index.ts';
 import { openDatabase } from './database.ts';
+import { sqliteMembers } from './members.ts';
 import { sqliteKeyValue } from './state/key-value.ts';
 import { entryQuotas } from './state/key-value-quota.ts';
 import { fileObjects } from './state/object-store.ts';
@@ -34,6 +35,8 @@ export interface SqliteStoreOptions {
   shared?: boolean;
   /** Whether to recover the journal of an earlier process, true by default. Only one of several processes may do it. */
   recovers?: boolean;
+  /** How many nodes work on the file, one by default. */
+  nodes?: SqliteInboxDeps['nodes'];
   /** Size limits of the journal. They apply only if the file is not shared. */
   segments?: SqliteInboxDeps['segments'];
 }
@@ -54,6 +57,7 @@ export async function sqliteGatewayStore({
   logger,
   shared = true,
   recovers = true,
+  nodes,
   segments,
 }: SqliteStoreOptions): Promise<GatewayStore> {
   const db = await openDatabase({
@@ -64,7 +68,7 @@ export async function sqliteGatewayStore({
   });
   let inbox: Awaited<ReturnType<typeof sqliteWebhookInbox>>;
   try {
-    inbox = await sqliteWebhookInbox(db, { clock, logger, shared, recovers, segments });
+    inbox = await sqliteWebhookInbox(db, { clock, logger, shared, recovers, nodes, segments });
   } catch (error) {
     await db.close();
     throw error;
@@ -78,6 +82,7 @@ export async function sqliteGatewayStore({
     hosts: sqliteHosts(db),
     mintedTokens: sqliteMintedTokens(db),
     revocations: sqliteRevocations(db),
+    members: sqliteMembers(db, clock),
     async close() {
       await inbox.close();
       await db.close();

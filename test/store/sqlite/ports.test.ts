@@ -5,6 +5,7 @@ import { describeClients } from '../suites/clients.ts';
 import type { OpenDriver } from '../suites/driver.ts';
 import { describeHosts } from '../suites/hosts.ts';
 import { describeKeyValue } from '../suites/key-value.ts';
+import { describeMembers } from '../suites/members.ts';
 import { describeRefreshTokens } from '../suites/refresh-tokens.ts';
 import { describeWebhookInbox } from '../suites/webhook-inbox.ts';
 import { describeWebhookSecrets } from '../suites/webhook-secrets.ts';
@@ -29,6 +30,7 @@ describeWebhookSecrets('sqlite', gatewayPart('secrets'));
 describeWebhookInbox('sqlite', gatewayPart('inbox'), { shared: true });
 describeWebhookInbox('sqlite, journalled', gatewayPart('inbox', false), { shared: false });
 describeClients('sqlite', gatewayPart('clients'));
+describeMembers('sqlite', gatewayPart('members'));
 describeRefreshTokens('sqlite', gatewayPart('refreshTokens'));
 describeHosts('sqlite', async ({ dataDir, clock }) => {
   const store = await sqliteGatewayStore({ dataDir, clock, logger: silentLogger });

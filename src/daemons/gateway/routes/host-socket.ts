@@ -6,6 +6,7 @@ import { PlatformError } from '../../../kit/errors/errors.ts';
 import { systemClock } from '../../../kit/time/clock.ts';
 import { createTokenBucket, type PlatformServices } from '../../../plugins/index.ts';
 import type { HostStore } from '../../../store/ports/index.ts';
+import type { Fence } from '../../membership/membership.ts';
 import { HostSession, type Wire } from '../domain/hosts/session.ts';
 import type { HostSessions } from '../domain/hosts/sessions.ts';
 import type { Authenticator } from '../domain/identity/authenticator.ts';
@@ -17,6 +18,7 @@ export interface HostSocketServices {
   ownSockets: Map<string, UpgradeHandler>;
   hostSessions: HostSessions;
   hostStore: HostStore;
+  fence: Fence;
   platformServices: PlatformServices;
   authenticator: Authenticator;
   revocations: Revocations;
@@ -100,13 +102,14 @@ class HostSocket {
   }
 
   #sessionOf({ caller, requestId, traceId, ip }: ClientUpgrade, socket: WebSocket): HostSession {
-    const { hostStore, platformServices, authenticator, revocations, hostSessions } = this.#services;
+    const { hostStore, fence, platformServices, authenticator, revocations, hostSessions } = this.#services;
     const { random, clock, logger } = this.#kit;
     return new HostSession({
       sessionId: `session_${random.uuid()}`,
       wire: wireOf(socket),
       principal: caller,
       store: hostStore,
+      owner: () => fence.require(),
       services: platformServices,
       clock,
       logger: logger.child({ requestId, traceId, tenantId: caller.namespaceId }),

@@ -2,6 +2,7 @@ import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { ClientRecord, HostRecord, HostStore } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { AFTER_ALL_TEXT } from '../key-range.ts';
+import { UNENDED_FENCES } from '../members.ts';
 import { isUniqueViolation } from '../store-error.ts';
 import { INSERT_CLIENT } from './clients.ts';
 
@@ -29,8 +30,8 @@ export function sqliteHosts(db: Database): HostStore {
       const rows = await db.read(() => sql.list.all(range));
       return rows.map(recordOf);
     },
-    async connect(hostId, sessionId, now) {
-      await db.write(() => sql.connect.run({ hostId, sessionId, now }));
+    async connect(hostId, sessionId, now, owner) {
+      await db.write(() => sql.connect.run({ hostId, sessionId, now, owner: owner ?? null }));
     },
     async seen(hostId, sessionId, now) {
       await db.write(() => sql.seen.run({ hostId, sessionId, now }));
@@ -38,6 +39,7 @@ export function sqliteHosts(db: Database): HostStore {
     async disconnect(hostId, sessionId, now) {
       await db.write(() => sql.disconnect.run({ hostId, sessionId, now }));
     },
+    disconnectEnded: (now) => db.write(() => sql.disconnectEnded.run({ now }).changes),
   };
 }
 
@@ -69,13 +71,17 @@ function statements(db: Database) {
       select ${columns} from host
       where host_id > :after and host_id < :until and (:namespaceId is null or namespace_id = :namespaceId)
       order by host_id limit :limit`),
-    connect: db.prepare<[SessionChange]>(`
-      update host set session_id = :sessionId, connected_at = :now, last_seen_at = :now where host_id = :hostId`),
+    connect: db.prepare<[SessionChange & { owner: number | null }]>(`
+      update host set session_id = :sessionId, connected_at = :now, last_seen_at = :now, owner = :owner
+      where host_id = :hostId`),
     seen: db.prepare<[SessionChange]>(`
       update host set last_seen_at = :now where host_id = :hostId and session_id = :sessionId`),
     disconnect: db.prepare<[SessionChange]>(`
-      update host set session_id = null, connected_at = null, last_seen_at = :now
+      update host set session_id = null, connected_at = null, last_seen_at = :now, owner = null
       where host_id = :hostId and session_id = :sessionId`),
+    disconnectEnded: db.prepare<[{ now: number }]>(`
+      update host set session_id = null, connected_at = null, last_seen_at = coalesce(last_seen_at, :now), owner = null
+      where session_id is not null and (owner is null or owner not in (${UNENDED_FENCES}))`),
   };
 }
 

@@ -1,3 +1,4 @@
+import { MEMBERS } from '../members.ts';
 import type { Migrations } from '../migrate.ts';
 import { KEY_VALUE } from '../state/schema.ts';
 import { DELIVERY_LISTS } from './deliveries/list-schema.ts';
@@ -203,6 +204,11 @@ const WEBHOOK_JOURNAL_PLACE = `
  */
 const WEBHOOK_JOURNAL_ID = 'alter table delivery_journal add column id blob;';
 
+/** Fences of the members that run a sync delivery and hold a host's socket. */
+const OWNERS = `${MEMBERS}
+  alter table delivery add column owner integer;
+  alter table host add column owner integer;`;
+
 /** Migrations of `svc.db`. Times are in epoch ms. */
 export const GATEWAY_MIGRATIONS: Migrations = [
   `${KEY_VALUE} ${WEBHOOK_SECRET} ${WEBHOOK_INBOX} ${CLIENTS}`,
@@ -213,4 +219,5 @@ export const GATEWAY_MIGRATIONS: Migrations = [
   WEBHOOK_JOURNAL_PLACE,
   WEBHOOK_JOURNAL_ID,
   DELIVERY_LISTS,
+  OWNERS,
 ];

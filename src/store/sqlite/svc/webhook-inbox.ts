@@ -22,6 +22,8 @@ import { TextIndex } from './text-index/text-index.ts';
 
 export interface SqliteInboxDeps extends Omit<MarkerOptions, 'logger'>, InboxLogOptions {
   clock: Clock;
+  /** How many nodes work on the database, one by default. Everything that ran before its start belonged to that one. */
+  nodes?: 'one' | 'several' | undefined;
 }
 
 /** Opens the store of deliveries and their markers. Throws STORE_ERROR. @spec Webhook delivery */
@@ -50,7 +52,7 @@ export async function sqliteWebhookInbox(
 
   return {
     ...acceptance(log, markers, unfinished),
-    ...interruption(log, markers),
+    ...interruption(log, markers, options.nodes ?? 'one'),
     ...readers(db, log, rows, buffer),
     seen: (markerKey, now) => markers.find(markerKey, now),
     settleMarker: (marker, expiresAt) => markers.settle(marker, expiresAt),
@@ -105,7 +107,7 @@ function acceptance(
     return markers.claim(claim, kind, delivery.webhookId, (digest) => insertSteps(delivery, state, digest));
   }
   return {
-    begin: (delivery, marker) => insert(delivery, newState('running', ''), marker),
+    begin: (delivery, marker, owner) => insert(delivery, { ...newState('running', ''), owner }, marker),
     accept: (delivery, marker, steps) => insert(delivery, newState('accepted', steps), marker),
     async finish(webhookId, end, marker) {
       const ending = marker ? markers.finish(marker.key, marker.expiresAt, webhookId) : [];
@@ -120,7 +122,11 @@ function acceptance(
   };
 }
 
-function interruption(log: InboxLog, markers: Markers): Pick<WebhookInbox, 'interrupt'> {
+function interruption(
+  log: InboxLog,
+  markers: Markers,
+  nodes: 'one' | 'several',
+): Pick<WebhookInbox, 'interrupt'> {
   const changes = async (step: Step): Promise<number> =>
     (await log.commit({ guarded: false, steps: [step] })).changes;
   return {
@@ -128,6 +134,10 @@ function interruption(log: InboxLog, markers: Markers): Pick<WebhookInbox, 'inte
       const until = which?.receivedUntil ?? Number.MAX_SAFE_INTEGER;
       const except = JSON.stringify(which?.except ?? []);
       await log.settled();
+      if (!which && nodes === 'several') {
+        await changes([SQL.releasePendingOfEnded, []]);
+        return changes([SQL.interruptEnded, []]);
+      }
       if (which) await changes([SQL.releasePendingOf, [until, except, except]]);
       else markers.releasePending();
       return changes([SQL.interrupt, [until, except]]);

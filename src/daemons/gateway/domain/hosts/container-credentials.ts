@@ -3,7 +3,8 @@ import { CONTAINER_HOST_PREFIX, type ExecutionRequest, LIMITS } from '../../../.
 import { deriveKey, safeEqual } from '../../../../kit/security/keys.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
-import type { KeyValueStore } from '../../../../store/ports/index.ts';
+import type { KeyValueStore, MemberStore } from '../../../../store/ports/index.ts';
+import type { Fence } from '../../../membership/membership.ts';
 import type { Jwts } from '../identity/jwt.ts';
 import type { Revocations } from '../identity/revocations.ts';
 import { PLATFORM_SCOPE } from '../identity/static-tokens.ts';
@@ -13,6 +14,13 @@ const EXTRA_SECONDS = 60;
 /** Key prefix of active tokens in the cache. */
 const KEY_PREFIX = 'container-pass:';
 const PAGE = 100;
+
+/** A token whose container may still run. */
+interface ActiveToken {
+  refusedUntil: number;
+  /** Fence of the member that issued it; absent in entries of earlier versions. */
+  owner?: number;
+}
 
 /** Credentials that the container of one execution uses to call the platform. */
 export interface ContainerCredential {
@@ -26,7 +34,7 @@ export interface ContainerCredential {
 
 export interface ContainerCredentials {
   issue(request: ExecutionRequest): Promise<ContainerCredential>;
-  /** Revokes tokens that a killed gateway left active. Returns their number. */
+  /** Revokes tokens that ended members left active. Returns their number. */
   revokeOrphans(): Promise<number>;
   /** Returns whether the secret was issued together with the token of this execution. */
   isOwn(internalSecret: string, executionId: string): boolean;
@@ -37,6 +45,9 @@ export interface ContainerCredentialsDeps {
   revocations: Revocations;
   /** Stores active tokens. After a crash, the next gateway revokes them. */
   cache: KeyValueStore;
+  members: Pick<MemberStore, 'unended'>;
+  /** Of this member, which owns the tokens it issues. */
+  fence: Fence;
   internalSecret: string;
   clock: Clock;
   logger: Logger;
@@ -48,7 +59,7 @@ export interface ContainerCredentialsDeps {
  * @spec Authentication 6, 7; docs/decisions/0040
  */
 export function createContainerCredentials(deps: ContainerCredentialsDeps): ContainerCredentials {
-  const { jwts, revocations, cache, clock, logger } = deps;
+  const { jwts, revocations, cache, members, fence, clock, logger } = deps;
   const key = deriveKey(deps.internalSecret, 'container-dispatch');
   const secretOf = (executionId: string): string =>
     createHmac('sha256', key).update(executionId).digest('base64url');
@@ -61,6 +72,7 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
 
   return {
     async issue({ executionId, tenantId, timeoutMs }) {
+      const owner = fence.require();
       const { token, jti, expiresAt } = await jwts.mint({
         hostId: CONTAINER_HOST_PREFIX + executionId,
         namespaceId: tenantId,
@@ -70,7 +82,8 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
       });
       const refusedUntil = expiresAt + LIMITS.jwtClockToleranceSeconds * 1000;
       // The token must be on disk before the container gets it, so that it can be revoked after a crash.
-      await cache.set(PLATFORM_SCOPE, KEY_PREFIX + jti, { refusedUntil }, refusedUntil - clock.now());
+      const entry: ActiveToken = { refusedUntil, owner };
+      await cache.set(PLATFORM_SCOPE, KEY_PREFIX + jti, { ...entry }, refusedUntil - clock.now());
       return {
         token,
         internalSecret: secretOf(executionId),
@@ -87,12 +100,20 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
       };
     },
     async revokeOrphans() {
-      for (let ended = 0; ; ) {
-        const left = await cache.scan(PLATFORM_SCOPE, { prefix: KEY_PREFIX, limit: PAGE });
-        for (const { key, value } of left)
-          await revoke(key.slice(KEY_PREFIX.length), (value as { refusedUntil: number }).refusedUntil);
-        ended += left.length;
-        if (left.length < PAGE) return ended;
+      let revoked = 0;
+      for (let after: string | undefined; ; ) {
+        const range = { prefix: KEY_PREFIX, limit: PAGE, ...(after ? { after } : {}) };
+        const page = await cache.scan(PLATFORM_SCOPE, range);
+        // After the scan: a member that joins in between must not look ended.
+        const unended = page.length === 0 ? [] : await members.unended('gateway');
+        for (const { key, value } of page) {
+          const { refusedUntil, owner } = value as unknown as ActiveToken;
+          if (owner !== undefined && unended.includes(owner)) continue;
+          await revoke(key.slice(KEY_PREFIX.length), refusedUntil);
+          revoked++;
+        }
+        if (page.length < PAGE) return revoked;
+        after = page.at(-1)!.key;
       }
     },
     isOwn: (internalSecret, executionId) => safeEqual(internalSecret, secretOf(executionId)),

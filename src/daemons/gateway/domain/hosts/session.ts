@@ -34,6 +34,8 @@ export interface HostSessionDeps {
   /** The principal whose token opened the socket. */
   principal: Principal;
   store: HostStore;
+  /** Fence of this member, which owns the session; throws when the member may not own any. */
+  owner(): number;
   services: PlatformServices;
   clock: Clock;
   logger: Logger;
@@ -233,7 +235,7 @@ export class HostSession {
     // Uses the registered capabilities, which administrators can see: an agent that claims more could attract
     // executions.
     this.#capabilities = new Set(found.capabilities);
-    await store.connect(this.hostId, this.sessionId, clock.now());
+    await store.connect(this.hostId, this.sessionId, clock.now(), this.#deps.owner());
     if (this.#isOver) return this.#noteDisconnected();
     this.#welcome(hello, found);
   }

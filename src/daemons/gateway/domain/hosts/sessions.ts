@@ -9,7 +9,6 @@ import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { type Clock, every, systemClock } from '../../../../kit/time/clock.ts';
 import { seconds } from '../../../../kit/time/duration.ts';
 import type { RunOptions } from '../../../../plugins/index.ts';
-import type { HostStore } from '../../../../store/ports/index.ts';
 import type { HostSession } from './session.ts';
 
 /**
@@ -154,19 +153,4 @@ function allBusy({ plugin }: ExecutionRequest, hosts: number): PlatformError {
     `The ${hosts} hosts that plugin ${plugin.id} may run on are still receiving large inputs; retry in a moment.`,
     { headers: { 'retry-after': '5' }, details: { pluginId: plugin.id, retryAfterSeconds: 5 } },
   );
-}
-
-/** Marks all hosts as disconnected, because a killed gateway could not do this. */
-export async function clearStaleSessions(store: HostStore, now: number): Promise<void> {
-  const limit = 1000;
-  for (let after: string | undefined; ; ) {
-    const page = await store.list(undefined, { limit, ...(after ? { after } : {}) });
-    await Promise.all(
-      page.flatMap(({ hostId, sessionId, lastSeenAt }) =>
-        sessionId === null ? [] : [store.disconnect(hostId, sessionId, lastSeenAt ?? now)],
-      ),
-    );
-    if (page.length < limit) return;
-    after = page.at(-1)!.hostId;
-  }
 }

@@ -5,7 +5,11 @@ import { INLINE_BODY_BYTES } from '../schema.ts';
 import { IS_OPEN, SQL } from './statements.ts';
 
 /** Columns that describe the progress of a delivery. */
-export type RowState = Pick<DeliveryRecord, 'status' | 'steps' | 'httpStatus' | 'outcome' | 'durationMs'>;
+export interface RowState
+  extends Pick<DeliveryRecord, 'status' | 'steps' | 'httpStatus' | 'outcome' | 'durationMs'> {
+  /** Fence of the member that runs it. */
+  owner?: number | undefined;
+}
 
 /** Returns the steps that insert a delivery. `marker` is the digest of its idempotency marker. */
 export function insertSteps(delivery: NewDelivery, state: RowState, marker: Uint8Array | null): Step[] {
@@ -13,12 +17,14 @@ export function insertSteps(delivery: NewDelivery, state: RowState, marker: Uint
   const { body } = d;
   const isLarge = body !== null && body.byteLength > INLINE_BODY_BYTES;
   const inRow = isLarge ? null : body;
+  const { owner } = state;
   const row: Step = [
-    SQL.insert,
+    owner === undefined ? SQL.insert : SQL.insertOwned,
     [
       ...[d.webhookId, d.namespaceId, d.pluginId, d.event, d.instanceId, d.receivedAt, d.source, d.requestId],
       ...[d.traceId, d.mode, d.origin, state.status, state.httpStatus, state.durationMs, state.steps],
       ...[state.outcome, marker, d.orderKey, d.replayOf, d.bodyBytes, d.headers, inRow],
+      ...(owner === undefined ? [] : [owner]),
     ],
   ];
   return isLarge ? [row, [SQL.insertBody, [d.webhookId, body]]] : [row];

@@ -1,8 +1,13 @@
+import { UNENDED_FENCES } from '../../members.ts';
+
 /**
  * Condition of unfinished deliveries. It must equal the condition of the index `delivery_open` literally. Otherwise,
  * SQLite does not use the index.
  */
 export const IS_OPEN = `status in ('accepted', 'retrying', 'running')`;
+
+/** Rows of earlier versions have no owner. */
+const HAS_NO_OWNER = `(owner is null or owner not in (${UNENDED_FENCES}))`;
 
 /** Columns of a delivery except its position and body. */
 const COLUMNS = `webhook_id, namespace_id, plugin_id, event, instance_id, received_at, source, request_id, trace_id, mode, origin,
@@ -29,6 +34,12 @@ const STATEMENTS = {
      body)
    values (unhex(?, '-'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, unhex(?, '-'), ?, ?, ?)
    on conflict (webhook_id) do nothing`,
+  /** A delivery that a member runs. */
+  insertOwned: `insert into delivery (webhook_id, namespace_id, plugin_id, event, instance_id, received_at, source, request_id,
+     trace_id, mode, origin, status, http_status, duration_ms, attempts, steps, outcome, marker, order_key, replay_of, body_bytes,
+     headers, body, owner)
+   values (unhex(?, '-'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, unhex(?, '-'), ?, ?, ?, ?)
+   on conflict (webhook_id) do nothing`,
   insertBody: `insert into delivery_body (position, body)
    values ((select position from delivery where webhook_id = unhex(?, '-')), ?) on conflict (position) do nothing`,
   end: `update delivery set status = ?, http_status = ?, steps = trim(steps || ';' || ?, ';'), outcome = ?, duration_ms = ?,
@@ -52,6 +63,12 @@ const STATEMENTS = {
        and webhook_id in (select unhex(value, '-') from json_each(?)))`,
   interrupt: `update delivery set status = 'interrupted' where ${IS_OPEN} and status = 'running' and received_at <= ?
      and webhook_id not in (select unhex(value, '-') from json_each(?))`,
+  /** Releases markers of ended members, except those that a live delivery has claimed since. */
+  releasePendingOfEnded: `delete from delivery_marker where state = 'pending'
+      and digest in (select marker from delivery where ${IS_OPEN} and status = 'running' and marker is not null and ${HAS_NO_OWNER})
+      and digest not in (select marker from delivery where ${IS_OPEN} and status = 'running' and marker is not null
+        and not (${HAS_NO_OWNER}))`,
+  interruptEnded: `update delivery set status = 'interrupted' where ${IS_OPEN} and status = 'running' and ${HAS_NO_OWNER}`,
   prune: `delete from delivery where status not in ('accepted', 'retrying')
      and position in (select value from json_each(?))`,
   /**

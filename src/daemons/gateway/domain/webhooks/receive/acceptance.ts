@@ -4,6 +4,7 @@ import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import { minutes } from '../../../../../kit/time/duration.ts';
 import type { ClaimResult, MarkerClaim, WebhookInbox } from '../../../../../store/ports/index.ts';
+import type { Fence } from '../../../../membership/membership.ts';
 import type { WebhookDispatcher } from '../dispatch/dispatcher.ts';
 import { type CallHandler, handlerTimeoutMs } from '../dispatch/handler-call.ts';
 import { type DeliveryContext, deliveryOf } from './delivery-context.ts';
@@ -14,6 +15,7 @@ import type { DeclaredWebhook } from './targets.ts';
 
 export interface AcceptanceDeps {
   inbox: WebhookInbox;
+  fence: Fence;
   dispatcher: WebhookDispatcher;
   call: CallHandler;
   clock: Clock;
@@ -90,7 +92,9 @@ export class Acceptance {
       markerKey,
       this.#deps.clock.now() + 2 * handlerTimeoutMs(target) + LEASE_MARGIN_MS,
     );
-    const claim = await this.#claimOrWait(marker, () => this.#deps.inbox.begin(delivery, marker));
+    const claim = await this.#claimOrWait(marker, () =>
+      this.#deps.inbox.begin(delivery, marker, this.#deps.fence.require()),
+    );
     if (claim === 'done') return 'duplicate';
     const release = this.#waits.hold(markerKey);
     try {

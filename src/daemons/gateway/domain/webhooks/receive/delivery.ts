@@ -6,6 +6,7 @@ import type { CreateLimiter } from '../../../../../kit/limits/rate-limiter.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { WebhookInbox } from '../../../../../store/ports/index.ts';
+import type { Fence } from '../../../../membership/membership.ts';
 import { REPEATED, singleHeader } from '../../raw-headers.ts';
 import type { WebhookPauses } from '../admin/pauses.ts';
 import type { WebhookDispatcher } from '../dispatch/dispatcher.ts';
@@ -52,6 +53,8 @@ export interface WebhookDeliveryDeps {
   services?: Pick<NeededServices, 'isUnavailable' | 'confirm'>;
   pauses: Pick<WebhookPauses, 'isPaused'>;
   inbox: WebhookInbox;
+  /** Of this member, which owns the sync deliveries that it runs. */
+  fence: Fence;
   createLimiter: CreateLimiter;
   /** Ids of the deliveries that this process is handling, if they are tracked. */
   inFlight?: Set<string> | undefined;

@@ -1,0 +1,41 @@
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Environment } from '../../kit/config/secret-ref.ts';
+import { codeOf } from '../../kit/errors/errors.ts';
+import type { Random } from '../../kit/security/random.ts';
+
+/** In the data folder. Not part of a backup: a restored copy is another node. */
+export const INSTANCE_FILE = 'instance';
+
+/**
+ * The id of this node, created with its data folder. `SVC_INSTANCE` takes precedence, for nodes whose folder does not
+ * outlive them.
+ */
+export function instanceId(dataDir: string, env: Environment, random: Random): string {
+  if (env.SVC_INSTANCE) return env.SVC_INSTANCE;
+  const file = join(dataDir, INSTANCE_FILE);
+  return read(file) ?? create(file, `node_${random.uuid()}`);
+}
+
+/** Links a whole file into place: services that start at the same time must agree on one id. */
+function create(file: string, id: string): string {
+  const draft = `${file}.${id}`;
+  writeFileSync(draft, `${id}\n`, { mode: 0o600 });
+  try {
+    linkSync(draft, file);
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+  return read(file) ?? id;
+}
+
+function read(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}

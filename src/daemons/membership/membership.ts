@@ -1,0 +1,154 @@
+import { PlatformError } from '../../kit/errors/errors.ts';
+import type { Logger } from '../../kit/telemetry/logger.ts';
+import type { Clock } from '../../kit/time/clock.ts';
+import { seconds } from '../../kit/time/duration.ts';
+import type { MemberRecord, MemberStore, NewMember } from '../../store/ports/index.ts';
+
+export const LEASE_MS = seconds(10);
+export const RENEW_MS = seconds(3);
+
+export interface MembershipDeps {
+  store: MemberStore;
+  member: Omit<NewMember, 'leaseMs'>;
+  clock: Clock;
+  logger: Logger;
+  /** Called once when another process has ended this member: the service must stop. */
+  onLost(error: PlatformError): void;
+}
+
+/** Supplies the fence that rows are written with. */
+export interface Fence {
+  /** Throws SERVICE_UNAVAILABLE while the lease is not held: another member may have taken over. */
+  require(): number;
+}
+
+/**
+ * This process among those that share its store. A sole member needs no lease, since the owner lock stands for it:
+ * an idle single machine writes nothing. @spec docs/decisions/0218
+ */
+export class Membership implements Fence {
+  readonly fence: number;
+  readonly #deps: MembershipDeps;
+  readonly #leaseMs: number | null;
+  readonly #sweepers: Array<() => Promise<void>> = [];
+  /** The lease by this process's monotonic clock; it ends no later than the stored one. */
+  #heldUntil: number;
+  /** Since when renewals succeed without a gap. */
+  #inTouchSince: number;
+  #url: string | null = null;
+  #isOver = false;
+  #cancelRenewal: () => void = () => {};
+  #working: Promise<void> = Promise.resolve();
+
+  private constructor(deps: MembershipDeps, fence: number, askedAt: number) {
+    this.#deps = deps;
+    this.fence = fence;
+    this.#leaseMs = leaseOf(deps.member);
+    this.#heldUntil = askedAt + LEASE_MS;
+    this.#inTouchSince = askedAt;
+    if (this.#leaseMs !== null) this.#renewLater();
+  }
+
+  /** Ends earlier members of the same node and kind. */
+  static async join(deps: MembershipDeps): Promise<Membership> {
+    const askedAt = deps.clock.monotonic();
+    const fence = await deps.store.join({ ...deps.member, leaseMs: leaseOf(deps.member) });
+    return new Membership(deps, fence, askedAt);
+  }
+
+  require(): number {
+    if (this.isHeld) return this.fence;
+    throw new PlatformError(
+      'SERVICE_UNAVAILABLE',
+      'This node has lost its lease on the store, and another may have taken over its work; try again in a moment.',
+      { headers: { 'retry-after': '5' }, details: { retryAfterSeconds: 5 } },
+    );
+  }
+
+  get isHeld(): boolean {
+    if (this.#isOver) return false;
+    return this.#leaseMs === null || this.#deps.clock.monotonic() < this.#heldUntil;
+  }
+
+  /** Other live members of this kind. */
+  async others(): Promise<MemberRecord[]> {
+    const { store, member } = this.#deps;
+    return (await store.live(member.kind)).filter(({ fence }) => fence !== this.fence);
+  }
+
+  /** Registers work that takes over or frees the rows of ended members. It must be safe to repeat. */
+  onEnded(sweep: () => Promise<void>): void {
+    this.#sweepers.push(sweep);
+  }
+
+  /** Sweeps the rows of members that have ended. */
+  async sweep(): Promise<void> {
+    const { store, member } = this.#deps;
+    const ended = await store.unswept(member.kind);
+    await Promise.all(this.#sweepers.map((sweep) => sweep()));
+    if (ended.length > 0) await store.swept(ended);
+  }
+
+  /** Makes the address of this process known to the others. */
+  announce(url: string): void {
+    this.#url = url;
+    this.#cancelRenewal();
+    this.#renewNow();
+  }
+
+  async leave(): Promise<void> {
+    this.#isOver = true;
+    this.#cancelRenewal();
+    await this.#working;
+    await this.#deps.store.leave(this.fence);
+  }
+
+  #renewLater(): void {
+    this.#cancelRenewal = this.#deps.clock.after(RENEW_MS, () => this.#renewNow());
+  }
+
+  #renewNow(): void {
+    this.#working = this.#working
+      .then(() => this.#renew())
+      .catch((error) => this.#deps.logger.error('The lease on the store could not be renewed', { error }))
+      .finally(() => {
+        if (!this.#isOver && this.#leaseMs !== null) this.#renewLater();
+      });
+  }
+
+  async #renew(): Promise<void> {
+    if (this.#isOver) return;
+    const { store, clock } = this.#deps;
+    const askedAt = clock.monotonic();
+    if (askedAt >= this.#heldUntil) this.#inTouchSince = askedAt;
+    const isKept = await store.renew(this.fence, { leaseMs: this.#leaseMs, url: this.#url });
+    if (!isKept) return this.#lose();
+    this.#heldUntil = askedAt + LEASE_MS;
+    if (this.#leaseMs !== null) await this.#takeOver();
+  }
+
+  /**
+   * Ends members whose lease has expired. Not before this one was in touch for a whole lease: after an outage of the
+   * store every lease has expired, and the first to return would end all others.
+   */
+  async #takeOver(): Promise<void> {
+    const { store, member, clock } = this.#deps;
+    if (clock.monotonic() - this.#inTouchSince >= LEASE_MS) await store.endExpired(member.kind, this.fence);
+    if ((await store.unswept(member.kind)).length > 0) await this.sweep();
+  }
+
+  #lose(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const { instance, kind } = this.#deps.member;
+    this.#deps.onLost(
+      new PlatformError(
+        'CONFLICT',
+        `Another process has ended this ${kind}: its lease had expired, or a second node runs as "${instance}". Give each node a data folder or SVC_INSTANCE of its own.`,
+        { details: { instance, kind, fence: this.fence } },
+      ),
+    );
+  }
+}
+
+const leaseOf = ({ isSole }: Pick<NewMember, 'isSole'>): number | null => (isSole ? null : LEASE_MS);
