@@ -188,7 +188,7 @@ function requireCredentials(context: CommandContext, url: string): OperatorCrede
       },
     });
   }
-  const credentials = readCredentials(context.folder());
+  const credentials = readCredentials(context.folder(), context.platform().env);
   if (credentials) return credentials;
   const { root } = context.folder();
   const remedy = isProject(context)

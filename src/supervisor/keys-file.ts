@@ -9,6 +9,8 @@ import { type DataFolder, writePrivateFile } from './data-folder.ts';
 
 const SECRET_BYTES = 32;
 
+const OPERATOR = { hostId: 'operator', namespaceId: 'default' };
+
 const Secret = z.string().min(1);
 const KeysFile = z.object({
   jwtSecret: Secret,
@@ -44,12 +46,14 @@ export function loadSecrets(folder: DataFolder, env: Environment, random: Random
     internalSecret: random.secret(SECRET_BYTES),
     masterKey: random.secret(SECRET_BYTES),
   }));
-  const operator = readOrCreate(folder.credentials, CredentialsFile, () => ({
-    clientId: `client_${random.uuid()}`,
-    clientSecret: random.secret(SECRET_BYTES),
-    hostId: 'operator',
-    namespaceId: 'default',
-  }));
+  const given = environmentOperator(env);
+  const operator = given
+    ? { value: given, created: false }
+    : readOrCreate(folder.credentials, CredentialsFile, () => ({
+        clientId: `client_${random.uuid()}`,
+        clientSecret: random.secret(SECRET_BYTES),
+        ...OPERATOR,
+      }));
   const masterKey = env.SVC_MASTER_KEY || stored.value.masterKey;
   const previous = [env.SVC_MASTER_KEY_PREVIOUS, stored.value.previousMasterKey].filter(
     (key): key is string => !!key,
@@ -120,9 +124,22 @@ export function readKeys(folder: DataFolder): KeysFile | null {
   return readJson(folder.keys, KeysFile);
 }
 
-/** Returns the operator's credentials, or null before the first start. */
-export function readCredentials(folder: DataFolder): OperatorCredentials | null {
-  return readJson(folder.credentials, CredentialsFile);
+/** Returns the operator's credentials, or null before the first start. Those of the environment take precedence. */
+export function readCredentials(folder: DataFolder, env: Environment): OperatorCredentials | null {
+  return environmentOperator(env) ?? readJson(folder.credentials, CredentialsFile);
+}
+
+/** Returns the operator's client that all nodes share. Throws VALIDATION_ERROR if only one of its variables is set. */
+function environmentOperator(env: Environment): OperatorCredentials | null {
+  const { SVC_OPERATOR_CLIENT_ID: clientId, SVC_OPERATOR_CLIENT_SECRET: clientSecret } = env;
+  if (clientId && clientSecret) return { clientId, clientSecret, ...OPERATOR };
+  if (!clientId && !clientSecret) return null;
+  const [set, unset] = clientId ? ['ID', 'SECRET'] : ['SECRET', 'ID'];
+  throw new PlatformError(
+    'VALIDATION_ERROR',
+    `SVC_OPERATOR_CLIENT_${set} is set, but SVC_OPERATOR_CLIENT_${unset} is not.`,
+    { details: { hint: 'Set both, or neither to use the client in credentials.json.' } },
+  );
 }
 
 function readOrCreate<T>(

@@ -4,6 +4,7 @@ import type { ServiceName } from '../contracts/index.ts';
 import { nodeFlagsOf } from '../daemons/node-flags.ts';
 import type { DaemonStart, FromDaemon, Listener, PeerUrls, ToDaemon } from '../daemons/process-protocol.ts';
 import type { Environment } from '../kit/config/config.ts';
+import { PLATFORM_SECRETS } from '../kit/config/mounted-secrets.ts';
 import { fromErrorMessage } from '../kit/errors/error-message.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 import { entryFile } from '../kit/files/paths.ts';
@@ -69,14 +70,7 @@ export interface SpawnOptions {
 /**
  * Secrets that services receive over the IPC channel. Other processes of the same user can read environment variables.
  */
-const SECRET_VARIABLES = [
-  'GATEWAY_JWT_SECRET',
-  'GATEWAY_JWT_SECRET_PREVIOUS',
-  'GATEWAY_INTERNAL_SECRET',
-  'SVC_MASTER_KEY',
-  'SVC_MASTER_KEY_PREVIOUS',
-  'SVC_TOKEN',
-];
+const SECRET_VARIABLES = [...PLATFORM_SECRETS, 'SVC_TOKEN'];
 
 export function spawnService(options: SpawnOptions): ServiceProcess {
   const { name, start, listener, env, onLines, now } = options;

@@ -24,7 +24,7 @@ test('the first start makes keys of 32 bytes and the operator, readable by their
   expect(operator).toMatchObject({ hostId: 'operator', namespaceId: 'default' });
   for (const file of [data.keys, data.credentials]) expect((await stat(file)).mode & 0o777).toBe(0o600);
   expect(loadSecrets(data, {}, random)).toEqual({ keys, operator, created: false });
-  expect(readCredentials(data)).toEqual(operator);
+  expect(readCredentials(data, {})).toEqual(operator);
 });
 
 test('the environment wins over the file, and the file stays as it is', async () => {
@@ -69,3 +69,17 @@ test.each(['', '{"jwtSecret": "x"', '{"jwtSecret": "x"}'])(
     expect(await readFile(data.keys, 'utf8')).toBe(text);
   },
 );
+
+test('the operator comes from the environment when both parts are given, and no file is written', async () => {
+  const data = await folder();
+  const env = { SVC_OPERATOR_CLIENT_ID: 'client_shared', SVC_OPERATOR_CLIENT_SECRET: 'shared-secret' };
+  const operator = {
+    ...{ clientId: 'client_shared', clientSecret: 'shared-secret' },
+    ...{ hostId: 'operator', namespaceId: 'default' },
+  };
+  expect(loadSecrets(data, env, random).operator).toEqual(operator);
+  expect(readCredentials(data, env)).toEqual(operator);
+  expect(readCredentials(data, {})).toBeNull();
+  for (const name of Object.keys(env))
+    expect(() => loadSecrets(data, { ...env, [name]: '' }, random)).toThrow(`${name} is not`);
+});

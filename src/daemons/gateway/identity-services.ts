@@ -15,10 +15,17 @@ import type { signingKeys } from './domain/identity/signing-secrets.ts';
 import { storedStaticTokens, syncStaticTokens } from './domain/identity/static-tokens.ts';
 import { TokenExchange } from './domain/identity/token-exchange.ts';
 
+export interface IdentityDeps {
+  store: GatewayStore;
+  signing: ReturnType<typeof signingKeys>;
+  /** Revisions of static tokens that other live nodes run with. */
+  elsewhere: readonly (string | null)[];
+}
+
 /** Builds the services for tokens, clients, hosts and revocations. */
 export async function identityServices(
   resources: Resources,
-  { store, signing }: { store: GatewayStore; signing: ReturnType<typeof signingKeys> },
+  { store, signing, elsewhere }: IdentityDeps,
   stack: AsyncDisposableStack,
 ) {
   const { config, clock, random, logger, operator, group } = resources;
@@ -26,7 +33,7 @@ export async function identityServices(
   const { staticTokens: entries, admins: adminHosts, oauth } = config.gateway;
   const { refreshTokens } = store;
   const staticTokens = owns
-    ? await syncStaticTokens(store.cache, entries, logger)
+    ? await syncStaticTokens(entries, { cache: store.cache, logger, elsewhere })
     : storedStaticTokens(store.cache);
   const revocations = stack.adopt(
     await createRevocations({ store: store.revocations, clock, logger, group }),
@@ -34,7 +41,8 @@ export async function identityServices(
   );
   const jwts = createJwts({ keys: signing, clock, random });
   const registry = createClientRegistry({ store: store.clients, clock, random });
-  if (operator && owns) await registry.adopt({ ...operator, name: 'operator' });
+  if (operator && owns)
+    await registry.adopt({ ...operator, name: 'operator' }, { isOnlyNode: !resources.sharesStore });
   const verifyOAuth = oauth ? createOAuthVerifier(oauth, { clock, logger }) : undefined;
   const authenticator = createAuthenticator({ staticTokens, jwts, revocations, verifyOAuth, clock, logger });
   revocations.onRevoked(authenticator.clearCache);
@@ -52,7 +60,7 @@ export async function identityServices(
     }),
     enrolments: createEnrolments({ cache: store.cache, clock, random }),
     hosts: createHosts({ ...shared, store: store.hosts, clients: registry, clock }),
-    clients: createClients({ ...shared, store: store.clients, registry, operator }),
+    clients: createClients({ ...shared, store: store.clients, registry, operator, clock }),
     mintedTokens: createMintedTokens({ store: store.mintedTokens, jwts, revocations, admins, clock, logger }),
   };
 }

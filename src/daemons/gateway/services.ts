@@ -6,7 +6,9 @@ import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { createDispatch } from './domain/hosts/dispatch.ts';
 import { createExecutionClaims } from './domain/hosts/execution-claims.ts';
 import { startHousekeeping } from './domain/housekeeping.ts';
+import { keyFingerprints, requireSharedKeys } from './domain/identity/shared-keys.ts';
 import { signingKeys } from './domain/identity/signing-secrets.ts';
+import { staticTokensRevision } from './domain/identity/static-tokens.ts';
 import { createPluginRouteLookup } from './domain/plugin-route-lookup.ts';
 import { inboxDegradations } from './domain/webhooks/dispatch/inbox-degradations.ts';
 import { identityServices } from './identity-services.ts';
@@ -26,8 +28,8 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
   const signing = signingKeys(keys, profile, logger);
   const store = await openStore(resources, stack);
   const { inbox } = store;
-  const { fence, membership } = await joinStore(resources, store, stack);
-  const identity = await identityServices(resources, { store, signing }, stack);
+  const { fence, membership, elsewhere } = await joinStore(resources, store, stack);
+  const identity = await identityServices(resources, { store, signing, elsewhere }, stack);
   const state = await openWebhookState(resources, store, stack);
   const { createRemoteBackends, ...remote } = await remoteExecution(
     resources,
@@ -69,21 +71,28 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
   };
 }
 
-/** Returns the primary's membership for its siblings, and joins the members otherwise. */
+/**
+ * Joins the members of the store. Siblings share the primary's membership. Throws CONFLICT when other nodes work on the
+ * store with other keys.
+ */
 async function joinStore(
   resources: Resources,
-  { members }: GatewayStore,
+  { members, cache }: GatewayStore,
   stack: AsyncDisposableStack,
-): Promise<StoreMember> {
-  if (resources.group.role === 'sibling')
-    return { fence: await primaryFence(resources, members, 'gateway'), membership: undefined };
-  const membership = await joinMembers(
-    resources,
-    members,
-    { kind: 'gateway', release: null, keys: null },
-    stack,
-  );
-  return { fence: membership, membership };
+): Promise<StoreMember & { elsewhere: (string | null)[] }> {
+  const { config, keys: secrets, group, sharesStore } = resources;
+  if (group.role === 'sibling') {
+    const fence = await primaryFence(resources, members, 'gateway');
+    return { fence, membership: undefined, elsewhere: [] };
+  }
+  const keys = keyFingerprints(secrets);
+  const release = staticTokensRevision(config.gateway.staticTokens);
+  const membership = await joinMembers(resources, members, { kind: 'gateway', release, keys }, stack);
+  // A sole member, by its lock on the file, has no others to agree with: it may change its keys by a restart.
+  if (!sharesStore) return { fence: membership, membership, elsewhere: [] };
+  const others = await membership.others();
+  await requireSharedKeys(keys, { cache, others });
+  return { fence: membership, membership, elsewhere: others.map((other) => other.release) };
 }
 
 /** Locks and opens the store. Only the primary process recovers and prunes it. */

@@ -4,6 +4,7 @@ import { PlatformError } from '../errors/errors.ts';
 import { envOverlay } from './env.ts';
 import { type Environment, findConfigFile, findProjectFolder, readConfigText, readDotEnv } from './find.ts';
 import { hasPath, isObject, type JsonObject, mergeOver } from './merge.ts';
+import { withMountedSecrets } from './mounted-secrets.ts';
 import { parseConfigText } from './parse.ts';
 import { type ConfigProblem, findProblems, formatPath, type RawProblem } from './problems.ts';
 import { chooseProfile, requireProfile } from './profile.ts';
@@ -46,7 +47,7 @@ export function loadConfig(options: LoadConfigOptions): LoadedConfig {
   const configFile = findConfigFile(cwd, options.configFile ?? options.env.SVC_CONFIG);
   const projectDir = configFile ? dirname(configFile) : findProjectFolder(cwd);
   const dotEnv = readDotEnv(projectDir);
-  const env = { ...dotEnv, ...options.env };
+  const env = withMountedSecrets({ ...dotEnv, ...options.env });
   const fileContent = configFile ? parseConfigText(readConfigText(configFile), configFile) : {};
 
   const problems: ConfigProblem[] = [];

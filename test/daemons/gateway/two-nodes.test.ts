@@ -1,8 +1,11 @@
 import { expect, test, vi } from 'vitest';
-import type { ExecutionRequest } from '../../../src/contracts/index.ts';
+import { type ExecutionRequest, exchangeToken, revokeClient } from '../../../src/contracts/index.ts';
+import { differingKeys, keyFingerprints } from '../../../src/daemons/gateway/domain/identity/shared-keys.ts';
 import type { GatewayServices } from '../../../src/daemons/gateway/services.ts';
 import type { PlatformError } from '../../../src/kit/errors/errors.ts';
-import { type TestDaemonOptions, tempDir } from '../../support/daemon.ts';
+import type { KeyMaterial } from '../../../src/kit/security/keys.ts';
+import type { KeyFingerprints } from '../../../src/store/ports/index.ts';
+import { TEST_KEYS, TEST_OPERATOR, type TestDaemonOptions, tempDir } from '../../support/daemon.ts';
 import { placeEmptyDatabase } from '../../support/empty-database.ts';
 import { deliver, provision, startGateway, type TestGateway } from '../../support/gateway.ts';
 
@@ -109,4 +112,92 @@ test('a node whose lease is over refuses sync deliveries, and stops when another
     a.clock.advance(3000);
     expect(fatal).toHaveLength(1);
   }, 5000);
+});
+
+test("each node's operator logs in, and a start revokes no other machine's", async () => {
+  const store = await oneStore();
+  const operatorOf = (name: string) => ({ ...TEST_OPERATOR, clientId: `client_${name}`, clientSecret: name });
+  const a = await store.start('a', { operator: operatorOf('a') });
+  const b = await store.start('b', { operator: operatorOf('b') });
+  const logIn = (node: TestGateway, name: string) =>
+    node.call(exchangeToken, { body: { clientId: `client_${name}`, clientSecret: name } });
+  await expect(logIn(b, 'a')).resolves.toMatchObject({ tokenType: 'Bearer' });
+  await expect(logIn(a, 'b')).resolves.toMatchObject({ tokenType: 'Bearer' });
+  // A replaced one is revoked by hand.
+  const c = await store.start('b', { operator: operatorOf('c') });
+  await c.call(revokeClient, { params: { clientId: 'client_b' } });
+  await expect(logIn(a, 'b')).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+  await expect(logIn(a, 'c')).resolves.toMatchObject({ tokenType: 'Bearer' });
+});
+
+const tokens = (...names: string[]) => ({
+  gateway: {
+    staticTokens: Object.fromEntries(names.map((name) => [name, { hostId: name, namespaceId: 'default' }])),
+  },
+});
+
+const isKnown = async (node: TestGateway, token: string): Promise<boolean> =>
+  (await fetch(`${node.url}/api/v1/whoami`, { headers: { authorization: `Bearer ${token}` } })).status ===
+  200;
+
+test('a node with an older config neither deletes nor restores static tokens, until no node runs the newer one', async () => {
+  const store = await oneStore();
+  const older = { config: tokens('kept', 'removed') };
+  const newer = { config: tokens('kept', 'added') };
+  const known = async (node: TestGateway) =>
+    Promise.all(['kept', 'removed', 'added'].map((token) => isKnown(node, token)));
+  await store.start('a', older);
+  const b = await store.start('b', older);
+  expect(await known(b)).toEqual([true, true, false]);
+  const a = await store.start('a', newer);
+  expect(await known(a)).toEqual([true, false, true]);
+  const restarted = await store.start('b', older);
+  expect(await known(restarted)).toEqual([true, false, true]);
+  expect(restarted.logs.lines.some(({ message }) => /static tokens .* older/.test(String(message)))).toBe(
+    true,
+  );
+  // A rollback is in force when the last node of the newer config has restarted with the older.
+  const rolledBack = await store.start('a', older);
+  expect(await known(rolledBack)).toEqual([true, true, false]);
+});
+
+test('a node with other keys than the running ones is refused with the variables to set', async () => {
+  const store = await oneStore();
+  const a = await store.start('a');
+  const start = (keys: Partial<KeyMaterial>) => store.start('b', { keys });
+  const other = 'another-secret-of-more-than-thirty-two-bytes';
+  await expect(start({ jwtSecret: other })).rejects.toMatchObject({
+    code: 'CONFLICT',
+    message: expect.stringMatching(/GATEWAY_JWT_SECRET differs.*node "a".*GATEWAY_JWT_SECRET_FILE/),
+  });
+  await expect(start({ internalSecret: other })).rejects.toThrow(/GATEWAY_INTERNAL_SECRET differs/);
+  const masterKey = Buffer.alloc(32, 9).toString('base64url');
+  await expect(start({ masterKey, jwtSecret: other })).rejects.toThrow(
+    /SVC_MASTER_KEY and GATEWAY_JWT_SECRET differ/,
+  );
+  expect(await servicesOf(a).membership!.others()).toEqual([]);
+  await a.close();
+  // Secrets in the store stay those of the first master key.
+  await expect(start({ masterKey })).rejects.toThrow(/encrypted the store's secrets/);
+  await start({ jwtSecret: other });
+});
+
+test('a JWT secret is replaced node by node, in two rounds', () => {
+  const [old, next] = ['old-secret', 'new-secret'];
+  const prints = (jwtSecret: string, previousJwtSecret: string | null) =>
+    keyFingerprints({ ...TEST_KEYS, jwtSecret, previousJwtSecret });
+  const differ = (...pair: [KeyFingerprints, KeyFingerprints]) => differingKeys(...pair);
+  expect(differ(prints(old, next), prints(old, null))).toEqual([]);
+  expect(differ(prints(next, old), prints(old, next))).toEqual([]);
+  expect(differ(prints(next, null), prints(next, old))).toEqual([]);
+  // The other node would refuse the tokens of this one.
+  expect(differ(prints(next, old), prints(old, null))).toEqual(['GATEWAY_JWT_SECRET']);
+});
+
+test('the only node on a store may change its keys and its config by a restart', async () => {
+  const { dataDir, close } = await startGateway({ config: tokens('removed') });
+  await close();
+  const keys = { jwtSecret: 'another-secret-of-more-than-thirty-two-bytes' };
+  const next = await startGateway({ dataDir, keys, config: tokens('added') });
+  expect([await isKnown(next, 'removed'), await isKnown(next, 'added')]).toEqual([false, true]);
 });

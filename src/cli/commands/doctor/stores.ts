@@ -26,9 +26,9 @@ export function checkStores({ folder }: CheckTarget): Fact[] {
   ];
 }
 
-export function checkCredentials({ folder }: CheckTarget): Fact[] {
+export function checkCredentials({ folder, env }: CheckTarget): Fact[] {
   try {
-    return [fine(readCredentials(folder) ? 'present' : 'created on first start')];
+    return [fine(readCredentials(folder, env) ? 'present' : 'created on first start')];
   } catch (error) {
     return [
       failure(

@@ -52,10 +52,14 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
       return { client, clientSecret };
     },
     /**
-     * Stores the operator's client and revokes previous ones, whose secrets may have leaked. The secret is hashed only
-     * if it changed, because scrypt would add 30 ms to each start.
+     * Stores the operator's client. On the only node it revokes the other operator clients, which are previous ones
+     * whose secrets may have leaked. With several nodes they may belong to another node. The secret is hashed only if
+     * it changed, because scrypt would add 30 ms to each start.
      */
-    async adopt(client: Credentials & { hostId: string; namespaceId: string; name: string }): Promise<void> {
+    async adopt(
+      client: Credentials & { hostId: string; namespaceId: string; name: string },
+      { isOnlyNode }: { isOnlyNode: boolean },
+    ): Promise<void> {
       const { clientId, clientSecret, hostId, namespaceId, name } = client;
       const known = await store.find(clientId);
       const unchanged =
@@ -66,7 +70,7 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
         (await matches(known, clientSecret));
       if (unchanged) return;
       // First, so that the next start revokes them if the gateway crashes before the client is stored.
-      await revokeOthers(client);
+      if (isOnlyNode) await revokeOthers(client);
       const secretHash = await hashSecret(clientSecret);
       await store.upsert({
         clientId,

@@ -2,6 +2,7 @@ import type { Caller, Client } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { Random } from '../../../../kit/security/random.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
 import type { ClientRecord, ClientStore } from '../../../../store/ports/index.ts';
 import { pageOf } from '../page.ts';
 import type { Admins } from './admins.ts';
@@ -15,8 +16,9 @@ export interface ClientsDeps {
   admins: Admins;
   random: Random;
   logger: Logger;
-  /** The operator's current client. It comes from a file, so it cannot be revoked through the API. */
+  /** The operator's current client. It comes from the environment or a file, so the API cannot revoke it. */
   operator: Pick<ClientRecord, 'clientId' | 'hostId'> | null;
+  clock: Clock;
 }
 
 export type Clients = ReturnType<typeof createClients>;
@@ -30,6 +32,7 @@ export function createClients({
   random,
   logger,
   operator,
+  clock,
 }: ClientsDeps) {
   return {
     async create(caller: Caller, asked: { namespaceId?: string | undefined; name: string }) {
@@ -66,12 +69,14 @@ export function createClients({
       if (clientId === operator?.clientId) {
         throw new PlatformError(
           'CONFLICT',
-          "The operator's client comes from credentials.json in the data folder; delete that file and restart to replace it.",
+          "This is the operator's client. Replace SVC_OPERATOR_CLIENT_ID, or delete credentials.json in the data folder, and restart first.",
         );
       }
-      // The operator's previous clients are already revoked. They share their host id with the current client, so the
-      // host is not revoked.
-      if (client.hostId === operator?.hostId) return;
+      // The operator's previous client shares its host id with the current client, so the host is not revoked.
+      if (client.hostId === operator?.hostId) {
+        await store.revoke(clientId, clock.now());
+        return;
+      }
       await revocations.revokeHost(client.hostId);
       logger.diagnostic({
         domain: 'auth',

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Caller, PlatformConfig } from '../../../../contracts/index.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { JsonValue, KeyValueStore } from '../../../../store/ports/index.ts';
@@ -7,6 +8,12 @@ import { hasOuterBlank } from './bearer.ts';
 export const PLATFORM_SCOPE = 'platform';
 const PREFIX = 'host:token:';
 const PAGE = 500;
+/** Entry with the revisions that were in force, the current one last. */
+const REVISIONS_ENTRY = 'static-token-revisions';
+const MAX_REVISIONS = 100;
+const REVISION_CHARS = 16;
+
+type Entries = PlatformConfig['gateway']['staticTokens'];
 
 /** Lookup of static tokens. @spec Static token entry */
 export interface StaticTokens {
@@ -17,16 +24,37 @@ export interface StaticTokens {
   find(token: string): Promise<Caller | undefined>;
 }
 
+/** Digest of the static tokens of a config. */
+export function staticTokensRevision(entries: Entries): string {
+  const sorted = Object.entries(entries).sort(([a], [b]) => (a < b ? -1 : 1));
+  return hash('sha256', JSON.stringify(sorted), 'base64url').slice(0, REVISION_CHARS);
+}
+
+export interface StaticTokensDeps {
+  cache: KeyValueStore;
+  logger: Logger;
+  /** Revisions that other live nodes run with. */
+  elsewhere: readonly (string | null)[];
+}
+
 /**
  * Stores the static tokens of the config as `host:token:<token>`, and deletes all others. A token that was removed from
- * the config is thereby revoked at the next start.
- * @spec Static token entry; Authentication 5
+ * the config is thereby revoked at the next start. A node changes nothing if its config is older than the one that is
+ * in force on another live node. @spec Static token entry; Authentication 5; docs/decisions/0218
  */
 export async function syncStaticTokens(
-  cache: KeyValueStore,
-  entries: PlatformConfig['gateway']['staticTokens'],
-  logger: Logger,
+  entries: Entries,
+  { cache, logger, elsewhere }: StaticTokensDeps,
 ): Promise<StaticTokens> {
+  const revision = staticTokensRevision(entries);
+  const applied = await appliedRevisions(cache);
+  const inForce = applied.at(-1);
+  if (inForce !== revision && applied.includes(revision) && elsewhere.includes(inForce ?? null)) {
+    logger.warn(
+      "The static tokens of this node's config are older than those of another running node, which stay in force. Bring gateway.staticTokens up to date on this node and restart it.",
+    );
+    return storedStaticTokens(cache);
+  }
   for (const [token, { hostId, namespaceId }] of Object.entries(entries)) {
     if (hasOuterBlank(token)) warnUnusable(logger, hostId);
     await cache.set(PLATFORM_SCOPE, PREFIX + token, { hostId, namespaceId });
@@ -34,7 +62,17 @@ export async function syncStaticTokens(
   for await (const key of storedKeys(cache)) {
     if (!Object.hasOwn(entries, key.slice(PREFIX.length))) await cache.delete(PLATFORM_SCOPE, key);
   }
+  if (inForce !== revision) {
+    const next = [...applied.filter((one) => one !== revision), revision].slice(-MAX_REVISIONS);
+    await cache.set(PLATFORM_SCOPE, REVISIONS_ENTRY, next);
+  }
   return storedStaticTokens(cache);
+}
+
+/** Returns the revisions in the order in which they came into force. */
+async function appliedRevisions(cache: KeyValueStore): Promise<string[]> {
+  const entry = await cache.get(PLATFORM_SCOPE, REVISIONS_ENTRY);
+  return (entry?.value ?? []) as string[];
 }
 
 /** Returns the lookup for static tokens that another process of this gateway has stored. */

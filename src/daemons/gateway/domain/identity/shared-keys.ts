@@ -1,0 +1,63 @@
+import { PlatformError } from '../../../../kit/errors/errors.ts';
+import { deriveKey, type KeyMaterial, masterKeyId } from '../../../../kit/security/keys.ts';
+import type { KeyFingerprints, KeyValueStore, MemberRecord } from '../../../../store/ports/index.ts';
+import { PLATFORM_SCOPE } from './static-tokens.ts';
+
+/** Entry of the platform cache with the fingerprint of the master key that encrypts the store's secrets. */
+const MASTER_KEY_ENTRY = 'master-key';
+const FINGERPRINT_CHARS = 8;
+
+/** Fingerprints that tell nodes whether their keys are the same. */
+export function keyFingerprints({
+  jwtSecret,
+  previousJwtSecret,
+  internalSecret,
+  masterKey,
+}: KeyMaterial): KeyFingerprints {
+  const printOf = (secret: string | null): string | null =>
+    secret === null ? null : deriveKey(secret, 'fingerprint').slice(0, FINGERPRINT_CHARS);
+  return {
+    master: masterKeyId(masterKey),
+    jwt: printOf(jwtSecret),
+    previousJwt: printOf(previousJwtSecret),
+    internal: printOf(internalSecret)!,
+  };
+}
+
+/** The variables whose keys differ. JWT secrets may differ while each node accepts the tokens of the other. */
+export function differingKeys(own: KeyFingerprints, other: KeyFingerprints): string[] {
+  const accepts = (by: KeyFingerprints, of: KeyFingerprints): boolean =>
+    by.jwt === of.jwt || (of.jwt !== null && by.previousJwt === of.jwt);
+  return [
+    ...(own.master === other.master ? [] : ['SVC_MASTER_KEY']),
+    ...(accepts(own, other) && accepts(other, own) ? [] : ['GATEWAY_JWT_SECRET']),
+    ...(own.internal === other.internal ? [] : ['GATEWAY_INTERNAL_SECRET']),
+  ];
+}
+
+/**
+ * Refuses a node whose keys differ from those of the live nodes, or whose master key is not the one that encrypted the
+ * store's secrets. Throws CONFLICT. @spec docs/decisions/0218
+ */
+export async function requireSharedKeys(
+  own: KeyFingerprints,
+  { cache, others }: { cache: KeyValueStore; others: readonly MemberRecord[] },
+): Promise<void> {
+  for (const { keys, instance } of others) {
+    const different = keys ? differingKeys(own, keys) : [];
+    if (different.length > 0) throw refused(different, `those of the running node "${instance}"`);
+  }
+  await cache.setIfAbsent(PLATFORM_SCOPE, MASTER_KEY_ENTRY, own.master);
+  const stored = await cache.get(PLATFORM_SCOPE, MASTER_KEY_ENTRY);
+  if (stored && stored.value !== own.master)
+    throw refused(['SVC_MASTER_KEY'], `the one that encrypted the store's secrets (${stored.value})`);
+}
+
+function refused(variables: readonly string[], from: string): PlatformError {
+  const names = variables.join(' and ');
+  return new PlatformError(
+    'CONFLICT',
+    `This node's ${names} ${variables.length === 1 ? 'differs' : 'differ'} from ${from}. Set the same value on all nodes, in the environment or by ${variables.map((name) => `${name}_FILE`).join(' and ')}, and start again.`,
+    { details: { variables: [...variables] } },
+  );
+}
