@@ -12,6 +12,7 @@ export interface ContainerOptions {
   config?: Record<string, unknown>;
   dataDir?: string;
   environment?: NodeJS.ProcessEnv;
+  instance?: string;
   issueAccess?: (request: ExecutionRequest) => Promise<ContainerAccess>;
   /** The file of the handlers, and the plugin's folder. */
   file?: string;
@@ -36,6 +37,7 @@ export async function startContainerBackend(engine: Pick<TestEngine, 'socket'>, 
     logger,
     clock: systemClock,
     dataDir: dataDir ?? (await tempDir()),
+    instance: options.instance ?? 'node-a',
     issueAccess: issueAccess ?? (async () => ({ env: {}, end: async () => {} })),
     ...(environment ? { environment } : {}),
   });

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
@@ -6,6 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { containerOwner } from '../../src/plugins/backends/container/index.ts';
 import { CONTAINER_ENGINES, containersOf, useEngine } from '../support/containers.ts';
 import { tempDir } from '../support/daemon.ts';
 import { type ContainerOptions, startContainerBackend } from './container-backend.ts';
@@ -124,7 +124,7 @@ describe.each(CONTAINER_ENGINES)('a container of %s', { timeout: 60_000 }, (name
   test('left behind by a killed gateway is removed at the next start; those of others stay', async () => {
     const mine = await tempDir();
     const labels = (owner: string) => ['--label', `svc.owner=${owner}`, '--label', 'svc.boot=earlier'];
-    const owner = createHash('sha256').update(mine).digest('hex').slice(0, 16);
+    const owner = containerOwner({ dataDir: mine, instance: 'node-a' });
     const sleeping = [
       '--network',
       'none',

@@ -9,6 +9,7 @@ import {
 } from '../../plugins/index.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
+import { instanceId } from '../membership/instance-id.ts';
 import type { StoreMember } from '../membership/join-members.ts';
 import type { CreateRemoteBackends, RemoteBackends } from '../plugin-runtime/backends.ts';
 import type { RunningCode } from '../plugin-runtime/running-code.ts';
@@ -86,13 +87,14 @@ function containerBackend(
   access: ContainerAccessDeps,
   { services, code }: { services: PlatformServices; code: RunningCode },
 ): RemoteBackends['container'] {
-  const { config, logger, clock, dataDir } = resources;
+  const { config, logger, clock, dataDir, env, random } = resources;
   const backend = new ContainerBackend({
     config: config.execution.container,
     services,
     logger,
     clock,
     dataDir,
+    instance: instanceId(dataDir, env, random),
     secrets: projectSecrets(resources),
     issueAccess: (request) => issueContainerAccess(access, request),
     codeOf: (plugin) => code.codeOf(plugin),

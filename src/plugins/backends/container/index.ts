@@ -27,14 +27,27 @@ export interface ContainerBackendDeps {
   services: PlatformServices;
   logger: Logger;
   clock: Clock;
-  /** The project's `.svc`, used as a container label so that several platforms can share an engine. */
+  /** The project's `.svc`. */
   dataDir: string;
+  /** The node: several with one path of the data folder, such as pods, can share an engine. */
+  instance: string;
   /** Files and folders next to the plugin that no plugin may read. */
   secrets?: readonly string[];
   issueAccess(request: ExecutionRequest): Promise<ContainerAccess>;
   environment?: NodeJS.ProcessEnv;
   /** Returns the code of a plugin version whose files have changed since; called for each container. */
   codeOf?: (plugin: ExecutionRequest['plugin']) => SourceCode | undefined;
+}
+
+/** Label of a node's containers, by which it recognises those of its earlier processes. */
+export function containerOwner({
+  dataDir,
+  instance,
+}: Pick<ContainerBackendDeps, 'dataDir' | 'instance'>): string {
+  return createHash('sha256')
+    .update(JSON.stringify([dataDir, instance]))
+    .digest('hex')
+    .slice(0, 16);
 }
 
 /**
@@ -54,11 +67,11 @@ export class ContainerBackend implements ExecutionBackend {
   readonly #closing = new AbortController();
 
   constructor(deps: ContainerBackendDeps) {
-    const { config, logger, clock, dataDir } = deps;
+    const { config, logger, clock } = deps;
     this.#deps = deps;
     this.#engine = new Engine(config.socket);
     this.#sink = createPluginLogSink({ logger, clock });
-    this.#owner = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
+    this.#owner = containerOwner(deps);
     this.#requireLimits = createLimitCheck({ engine: this.#engine, config, logger });
     this.#slots = new Slots(config.maxContainers);
   }
@@ -76,7 +89,7 @@ export class ContainerBackend implements ExecutionBackend {
   }
 
   /**
-   * Removes containers left by an earlier process of this platform; returns their number. Throws
+   * Removes containers left by an earlier process of this node; returns their number. Throws
    * SANDBOX_ERROR.
    */
   async removeOrphans(): Promise<number> {
