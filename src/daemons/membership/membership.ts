@@ -56,6 +56,11 @@ export class Membership implements Fence {
     return new Membership(deps, fence, askedAt);
   }
 
+  /** The node's id. */
+  get instance(): string {
+    return this.#deps.member.instance;
+  }
+
   require(): number {
     if (this.isHeld) return this.fence;
     throw new PlatformError(

@@ -39,7 +39,7 @@ export function engineServices(
   );
   const engine = new WorkflowEngine({
     ...{ store, clock, random, logger, tracer, evaluator, replays, pluginWaits, oomKills },
-    exclusive: true,
+    exclusive: !resources.sharesStore,
     hadFault: resources.hadFault ?? false,
     definitionOf: (hash) => definitions.byHash(hash),
     cachedDefinition: (hash) => definitions.cached(hash),

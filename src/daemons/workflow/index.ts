@@ -22,6 +22,9 @@ export const workflow = defineDaemon({
     codeStepRoutes,
     rereadRoutes,
   ],
-  ready: ({ engine }) => engine.start(),
+  ready({ engine, membership }, { address }) {
+    membership.announce(address.url);
+    return engine.start();
+  },
   drain: ({ drain }) => drain(),
 });

@@ -4,6 +4,8 @@ import { days, seconds } from '../../kit/time/duration.ts';
 import type { WorkflowStore } from '../../store/ports/index.ts';
 import { acquireOwnerLock, sqliteWorkflowStore, WORKFLOW_FILE } from '../../store/sqlite/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
+import { joinMembers } from '../membership/join-members.ts';
+import type { Membership } from '../membership/membership.ts';
 import { createReread, type Reread } from '../plugin-runtime/reread.ts';
 import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { definitionServices } from './definition-services.ts';
@@ -25,6 +27,7 @@ const LOCK_WAIT_MS = seconds(5);
 
 export interface WorkflowServices extends DaemonServices {
   metrics: EngineServices['metrics'];
+  membership: Membership;
   plugins: PluginRuntime;
   reread: Reread;
   internalSecret: string;
@@ -50,6 +53,10 @@ export async function workflowServices(
 ): Promise<WorkflowServices> {
   const { clock, group, keys } = resources;
   const store = await openStore(resources, stack);
+  const joining = { kind: 'workflow', release: null, keys: null } as const;
+  const membership = await joinMembers(resources, store.members, joining, stack);
+  const { instance, fence } = membership;
+  const node = resources.sharesStore ? { instance, fence } : undefined;
   const tee = createLogTee(resources.logger);
   const routes = new ReplayRoutes();
   const plugins = stack.adopt(
@@ -66,10 +73,10 @@ export async function workflowServices(
     { store, definitions, evaluator, replays },
     stack,
   );
-  const starts = await startServices(resources, { ...defined, store, plugins, engine }, stack);
+  const starts = await startServices(resources, { ...defined, store, node, plugins, engine }, stack);
   const { starter } = starts;
   return {
-    ...{ plugins, replays, clock, engine, definitions },
+    ...{ membership, plugins, replays, clock, engine, definitions },
     ...observed,
     ...starts,
     reread: createReread(plugins, group),
@@ -84,14 +91,15 @@ export async function workflowServices(
 }
 
 async function openStore(
-  { dataDir, logger }: Resources,
+  { dataDir, logger, clock, sharesStore }: Resources,
   stack: AsyncDisposableStack,
 ): Promise<WorkflowStore> {
   const file = join(dataDir, WORKFLOW_FILE);
-  stack.adopt(await acquireOwnerLock({ file, waitMs: LOCK_WAIT_MS, label: 'workflow' }), (lock) =>
-    lock.release(),
-  );
-  return stack.adopt(await sqliteWorkflowStore({ dataDir, logger }), (opened) => opened.close());
+  if (!sharesStore)
+    stack.adopt(await acquireOwnerLock({ file, waitMs: LOCK_WAIT_MS, label: 'workflow' }), (lock) =>
+      lock.release(),
+    );
+  return stack.adopt(await sqliteWorkflowStore({ dataDir, logger, clock }), (opened) => opened.close());
 }
 
 function startRetention(

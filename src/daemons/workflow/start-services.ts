@@ -1,4 +1,4 @@
-import type { WorkflowStore } from '../../store/ports/index.ts';
+import type { ScheduleNode, WorkflowStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { watchSources } from '../plugin-runtime/source-watch.ts';
@@ -12,6 +12,7 @@ import { workflowFileStamps } from './workflow-files.ts';
 
 export interface StartDeps extends DefinitionServices {
   store: WorkflowStore;
+  node: ScheduleNode | undefined;
   plugins: PluginRuntime;
   engine: Engine;
 }
@@ -19,7 +20,7 @@ export interface StartDeps extends DefinitionServices {
 /** Builds the services that start runs, and registers all definitions again when their sources change. */
 export async function startServices(
   resources: Resources,
-  { store, plugins, engine, definitions, evaluator, checkCodeInput, children }: StartDeps,
+  { store, node, plugins, engine, definitions, evaluator, checkCodeInput, children }: StartDeps,
   stack: AsyncDisposableStack,
 ) {
   const { config, clock, random, logger } = resources;
@@ -30,7 +31,7 @@ export async function startServices(
   children.subscribe(starter, definitions);
   const triggers = new Triggers({ definitions, starter, evaluator, logger });
   const schedules = new Schedules({
-    ...{ store: store.schedules, runs: store.runs, starter, definitions },
+    ...{ store: store.schedules, runs: store.runs, starter, definitions, node },
     ...{ clock, random, logger },
   });
   const register = async (): Promise<void> =>

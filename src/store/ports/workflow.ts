@@ -1,4 +1,5 @@
 import type { RunError, RunStatus } from '../../contracts/index.ts';
+import type { MemberRecord, MemberStore } from './members.ts';
 import type { DefinitionRecord, RunRecord, ScheduleRecord } from './workflow-records.ts';
 import type { ConcurrencyStrategy, RunStore } from './workflow-runs.ts';
 
@@ -101,15 +102,20 @@ export interface ScheduleOwners {
   plugins: ReadonlySet<string>;
 }
 
+/** The node and the member that registers schedules. */
+export type ScheduleNode = Pick<MemberRecord, 'instance' | 'fence'>;
+
 export interface ScheduleStore {
   /**
    * Replaces the schedules of loaded owners by the given ones and keeps their state (paused, last run).
-   * Schedules of absent owners stay inactive for 30 days: neither listed nor due.
+   * Schedules of absent owners stay inactive for 30 days: neither listed nor due. `node`: among several nodes, those
+   * that a live member of another node has registered stay as they are, and those of an ended one become inactive.
    */
   sync(
     schedules: Array<Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>>,
     owners: ScheduleOwners,
     now: number,
+    node?: ScheduleNode,
   ): Promise<void>;
   list(tenantId: string): Promise<ScheduleRecord[]>;
   find(tenantId: string, id: string): Promise<ScheduleRecord | undefined>;
@@ -129,6 +135,7 @@ export interface WorkflowStore {
   queue: RunQueue;
   boots: BootStore;
   schedules: ScheduleStore;
+  members: MemberStore;
   definition(hash: string): Promise<DefinitionRecord | undefined>;
   /**
    * Deletes runs that ended before `finishedBefore`, with their jobs, steps and events. Reads at most `limit` runs, in

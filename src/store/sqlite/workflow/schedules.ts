@@ -1,6 +1,7 @@
 import { days } from '../../../kit/time/duration.ts';
-import type { ScheduleOwners, ScheduleRecord, ScheduleStore } from '../../ports/index.ts';
+import type { ScheduleNode, ScheduleOwners, ScheduleRecord, ScheduleStore } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
+import { UNENDED_FENCES } from '../members.ts';
 
 type Row = Omit<ScheduleRecord, 'paused'> & { paused: 0 | 1 };
 
@@ -11,10 +12,13 @@ type Plan = Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>;
 
 /** Store of schedules. Schedules whose workflow or plugin is not loaded are kept, but inactive. */
 export function sqliteSchedules(db: Database): ScheduleStore {
-  const sql = statements(db);
+  const sql = { ...statements(db), ...nodeStatements(db) };
   return {
-    async sync(schedules, owners, now) {
-      await db.write(() => syncSchedules(sql, schedules, owners, now));
+    async sync(schedules, owners, now, node) {
+      await db.write(() => {
+        syncSchedules(sql, schedules, { owners, now, node });
+        if (node) registerSchedules(sql, schedules, node);
+      });
     },
     list: (tenantId) => db.read(() => sql.ofTenant.all({ tenantId }).map(recordOf)),
     find: (tenantId, id) =>
@@ -38,14 +42,14 @@ function recordOf(row: Row): ScheduleRecord {
 }
 
 function syncSchedules(
-  sql: ReturnType<typeof statements>,
+  sql: Statements,
   schedules: readonly Plan[],
-  owners: ScheduleOwners,
-  now: number,
+  { owners, now, node }: { owners: ScheduleOwners; now: number; node: ScheduleNode | undefined },
 ): void {
   const kept = new Set(schedules.map(({ id }) => id));
   const known = sql.all.all();
-  const left = known.filter(({ id }) => !kept.has(id));
+  const elsewhere = new Map(node && sql.elsewhere.all(node).map(({ id, isLive }) => [id, isLive === 1]));
+  const left = known.filter(({ id }) => !kept.has(id) && elsewhere.get(id) !== true);
   for (const schedule of schedules) {
     const isNew = !known.some(({ id }) => id === schedule.id);
     const before = isNew ? left.findIndex((row) => isSamePlan(row, schedule)) : -1;
@@ -54,10 +58,18 @@ function syncSchedules(
     sql.put.run(schedule);
   }
   for (const row of left) {
-    if (isLoaded(row, owners)) sql.remove.run({ id: row.id });
+    // A node that is down may return with the schedule, which must keep its pause.
+    if (isLoaded(row, owners) && !elsewhere.has(row.id)) sql.remove.run({ id: row.id });
     else sql.deactivate.run({ id: row.id, now });
   }
   sql.prune.run({ before: now - MAX_ABSENT_MS });
+}
+
+/** Stores which schedules the node has. */
+function registerSchedules(sql: Statements, schedules: readonly Plan[], node: ScheduleNode): void {
+  sql.unregister.run(node);
+  for (const { id } of schedules) sql.register.run({ ...node, id });
+  sql.dropRegistrations.run();
 }
 
 /**
@@ -81,6 +93,24 @@ function isLoaded({ id, workflowId }: PlanKey, { workflows, plugins }: ScheduleO
 type PlanKey = Pick<ScheduleRecord, 'id' | 'workflowId' | 'cron' | 'timezone'>;
 
 const ownerOf = (id: string): string => id.slice(0, id.lastIndexOf(':'));
+
+type Statements = ReturnType<typeof statements> & ReturnType<typeof nodeStatements>;
+
+function nodeStatements(db: Database) {
+  return {
+    /** Schedules that other nodes have registered, and whether a live one did. */
+    elsewhere: db.prepare<[ScheduleNode], { id: string; isLive: 0 | 1 }>(`
+      select schedule_id as id, max(fence in (${UNENDED_FENCES})) as isLive from schedule_node
+      where instance <> :instance group by schedule_id`),
+    unregister: db.prepare<[ScheduleNode]>('delete from schedule_node where instance = :instance'),
+    register: db.prepare<[ScheduleNode & { id: string }]>(
+      'insert into schedule_node (schedule_id, instance, fence) values (:id, :instance, :fence)',
+    ),
+    dropRegistrations: db.prepare<[]>(
+      'delete from schedule_node where schedule_id not in (select id from schedule)',
+    ),
+  };
+}
 
 function statements(db: Database) {
   const columns = `id, tenant_id as tenantId, workflow_id as workflowId, cron, timezone, overlap, catch_up as catchUp, input,

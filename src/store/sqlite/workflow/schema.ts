@@ -1,3 +1,4 @@
+import { MEMBERS } from '../members.ts';
 import type { Migrations } from '../migrate.ts';
 import { BLAMED, LIVE, STUCK } from './conditions.ts';
 import { ATTEMPT_COLUMNS, FIRST_SCHEMA } from './first-schema.ts';
@@ -141,6 +142,15 @@ const CLEAN_UP_LIMITS = `
 const BLAMED_RUNS = `
   create index run_blamed on run (seq) where ${BLAMED};`;
 
+/** The nodes that have a schedule in their files and plugins. `fence`: the member that last registered it. */
+const SCHEDULE_NODES = `${MEMBERS}
+  create table schedule_node (
+    schedule_id text not null,
+    instance text not null,
+    fence integer not null,
+    primary key (schedule_id, instance)
+  ) strict, without rowid;`;
+
 /** Migrations of `workflow.db`. Times are in epoch ms. */
 export const WORKFLOW_MIGRATIONS: Migrations = [
   FIRST_SCHEMA,
@@ -161,4 +171,5 @@ export const WORKFLOW_MIGRATIONS: Migrations = [
   STUCK_CLEAN_UPS,
   CLEAN_UP_LIMITS,
   BLAMED_RUNS,
+  SCHEDULE_NODES,
 ];

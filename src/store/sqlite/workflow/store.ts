@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import type { Logger } from '../../../kit/telemetry/logger.ts';
+import { type Clock, systemClock } from '../../../kit/time/clock.ts';
 import type { DefinitionRecord, WorkflowStore } from '../../ports/index.ts';
 import { openDatabase } from '../database.ts';
+import { sqliteMembers } from '../members.ts';
 import { sqliteBoots } from './boots.ts';
 import { sqliteRetention } from './retention.ts';
 import { sqliteRunQueue } from './run-queue.ts';
@@ -16,6 +18,8 @@ export const WORKFLOW_FILE = 'workflow.db';
 export async function sqliteWorkflowStore(options: {
   dataDir: string;
   logger: Logger;
+  /** The store's clock, for leases. */
+  clock?: Clock;
 }): Promise<WorkflowStore> {
   const file = join(options.dataDir, WORKFLOW_FILE);
   const db = await openDatabase({
@@ -33,6 +37,7 @@ export async function sqliteWorkflowStore(options: {
     queue: sqliteRunQueue(tables),
     boots: sqliteBoots(tables),
     schedules: sqliteSchedules(db),
+    members: sqliteMembers(db, options.clock ?? systemClock),
     definition: (hash) => db.read(() => definition.get({ hash })),
     ...sqliteRetention(db),
     close: () => db.close(),

@@ -10,7 +10,13 @@ import type { Random } from '../../../../kit/security/random.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { minutes, seconds } from '../../../../kit/time/duration.ts';
-import type { RunRecord, RunStore, ScheduleRecord, ScheduleStore } from '../../../../store/ports/index.ts';
+import type {
+  RunRecord,
+  RunStore,
+  ScheduleNode,
+  ScheduleRecord,
+  ScheduleStore,
+} from '../../../../store/ports/index.ts';
 import { scheduleIds } from '../cron/schedule-ids.ts';
 import { nextTime, previousTime } from '../cron/schedule-times.ts';
 import type { Definitions } from '../definition/definitions.ts';
@@ -46,6 +52,8 @@ export interface SchedulesDeps {
   runs: Pick<RunStore, 'find'>;
   starter: RunStarter;
   definitions: Definitions;
+  /** This node, if others work on the store too. */
+  node: ScheduleNode | undefined;
   clock: Clock;
   random: Random;
   logger: Logger;
@@ -75,11 +83,15 @@ export class Schedules {
 
   /** Starts the runs of due schedules. Resolves to the next due time. */
   async serve(now: number): Promise<number | null> {
-    const { store } = this.#deps;
+    const { store, node, definitions } = this.#deps;
     const wasSetBack = now < this.#lookedAt - SET_BACK_MS;
     this.#lookedAt = now;
     if (wasSetBack) await this.sync(this.#ofPlugins);
-    for (const schedule of await store.due(now)) await this.#serveOne(schedule, now);
+    for (const schedule of await store.due(now)) {
+      // Left to the nodes that have its workflow.
+      if (node && !definitions.registered.has(schedule.workflowId)) continue;
+      await this.#serveOne(schedule, now);
+    }
     // A schedule that its previous run blocks stays due. The next tick retries it without a separate wake-up.
     return store.nextAt(now);
   }
@@ -205,7 +217,7 @@ export class Schedules {
   }
 
   async #syncNow({ found, loaded }: PluginSchedules): Promise<void> {
-    const { definitions, clock, store } = this.#deps;
+    const { definitions, node, clock, store } = this.#deps;
     const wanted = [...definitions.registered.values()].flatMap(({ workflow: { definition } }) => {
       const plans = definition.on.schedule;
       const ids = scheduleIds(definition.id, plans);
@@ -222,7 +234,7 @@ export class Schedules {
       // This yields between schedules, because croner takes milliseconds for a schedule that fires once in decades.
       await nextTurn();
     }
-    await store.sync(planned, owners, clock.now());
+    await store.sync(planned, owners, clock.now(), node);
   }
 }
 
