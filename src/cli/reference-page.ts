@@ -44,6 +44,9 @@ Variables may be in a \`.env\` beside the config; real ones win.
 - \`SVC_<SERVICE>_PORT\`, \`SVC_<SERVICE>_HOST\`: where a service listens, such as \`SVC_GATEWAY_PORT\`.
 - \`SVC_MASTER_KEY\`, \`SVC_MASTER_KEY_PREVIOUS\`, \`GATEWAY_JWT_SECRET\`, \`GATEWAY_JWT_SECRET_PREVIOUS\`, \`GATEWAY_INTERNAL_SECRET\`:
   [secrets](operations.md#change-secrets) that replace those in \`keys.json\`.
+- \`SVC_OPERATOR_CLIENT_ID\`, \`SVC_OPERATOR_CLIENT_SECRET\`: the operator's client, in place of \`credentials.json\`.
+- \`<secret>_FILE\`: a file with one of these secrets.
+- \`SVC_INSTANCE\`: the node's id, in place of the data folder's.
 - \`GATEWAY_PUBLIC_URL\`: the public URL of the gateway, the base of webhook URLs.
 - \`SVC_AGENT_HOME\`: the folder of this machine's registration as a host.
 

@@ -91,7 +91,9 @@ export class Membership implements Fence {
     const { store, member } = this.#deps;
     const ended = await store.unswept(member.kind);
     await Promise.all(this.#sweepers.map((sweep) => sweep()));
-    if (ended.length > 0) await store.swept(ended);
+    if (ended.length === 0) return;
+    // A start does not wait for it; sweeping again does no harm.
+    this.#working = this.#working.then(() => store.swept(ended)).catch((error) => this.#warn(error));
   }
 
   /** Makes the address of this process known to the others. */
@@ -115,10 +117,14 @@ export class Membership implements Fence {
   #renewNow(): void {
     this.#working = this.#working
       .then(() => this.#renew())
-      .catch((error) => this.#deps.logger.error('The lease on the store could not be renewed', { error }))
+      .catch((error) => this.#warn(error))
       .finally(() => {
         if (!this.#isOver && this.#leaseMs !== null) this.#renewLater();
       });
+  }
+
+  #warn(error: unknown): void {
+    this.#deps.logger.error('The membership could not be written to the store', { error });
   }
 
   async #renew(): Promise<void> {
