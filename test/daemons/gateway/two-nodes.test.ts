@@ -4,10 +4,13 @@ import { differingKeys, keyFingerprints } from '../../../src/daemons/gateway/dom
 import type { GatewayServices } from '../../../src/daemons/gateway/services.ts';
 import type { PlatformError } from '../../../src/kit/errors/errors.ts';
 import type { KeyMaterial } from '../../../src/kit/security/keys.ts';
+import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import type { KeyFingerprints } from '../../../src/store/ports/index.ts';
+import { sqliteGatewayStore } from '../../../src/store/sqlite/index.ts';
 import { TEST_KEYS, TEST_OPERATOR, type TestDaemonOptions, tempDir } from '../../support/daemon.ts';
 import { placeEmptyDatabase } from '../../support/empty-database.ts';
 import { deliver, provision, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { delivery } from '../../support/new-delivery.ts';
 
 /** Starts nodes on one store; the same instance started again is a restart of that node. */
 async function oneStore() {
@@ -200,4 +203,20 @@ test('the only node on a store may change its keys and its config by a restart',
   const keys = { jwtSecret: 'another-secret-of-more-than-thirty-two-bytes' };
   const next = await startGateway({ dataDir, keys, config: tokens('added') });
   expect([await isKnown(next, 'removed'), await isKnown(next, 'added')]).toEqual([false, true]);
+});
+
+test('the only node on a store recovers at once from a killed predecessor, even under a new instance id', async () => {
+  const { dataDir, clock, close } = await startGateway();
+  await close();
+  const store = await sqliteGatewayStore({ dataDir, clock, logger: silentLogger });
+  const member = { kind: 'gateway', instance: 'former', version: '1', release: null, keys: null } as const;
+  const fence = await store.members.join({ ...member, leaseMs: null, isSole: true });
+  const killed = delivery({ mode: 'sync' });
+  await store.inbox.begin(killed, { key: 'killed', expiresAt: clock.now() + 600_000 }, fence);
+  await store.close();
+  const gateway = await startGateway({ dataDir, clock });
+  const { inbox, members } = servicesOf(gateway).store;
+  expect((await inbox.find(killed.webhookId))?.status).toBe('interrupted');
+  expect(await inbox.seen('killed', clock.now())).toBeUndefined();
+  expect(await members.unended('gateway')).toEqual([servicesOf(gateway).fence.require()]);
 });
