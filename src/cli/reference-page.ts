@@ -24,7 +24,7 @@ Results go to stdout, everything else to stderr. With \`--json\` stdout holds on
 \`\`\`
 
 Commands that stream print one JSON document per line; a failure before the first line is one envelope. A command that
-needs an answer without a terminal (or with \`--json\`, \`--no-input\`) exits with 3 and names the flag to use.
+needs an answer without a terminal (or with \`--json\`, \`--no-input\`) exits with 3 and names the flag.
 [errors.md](errors.md#exit-codes-of-the-command-line) lists exit codes; \`svc explain <code>\` explains any code.
 
 Every record has \`id\`, beside its own id field (\`webhookId\`, \`hostId\`, \`clientId\`, \`jti\`). Every time in epoch
@@ -44,11 +44,11 @@ Variables may be in a \`.env\` beside the config; real ones win.
 - \`SVC_<SERVICE>_PORT\`, \`SVC_<SERVICE>_HOST\`: where a service listens, such as \`SVC_GATEWAY_PORT\`.
 - \`SVC_MASTER_KEY\`, \`SVC_MASTER_KEY_PREVIOUS\`, \`GATEWAY_JWT_SECRET\`, \`GATEWAY_JWT_SECRET_PREVIOUS\`, \`GATEWAY_INTERNAL_SECRET\`:
   [secrets](operations.md#change-secrets) that replace those in \`keys.json\`.
-- \`SVC_OPERATOR_CLIENT_ID\`, \`SVC_OPERATOR_CLIENT_SECRET\`: the operator's client, in place of \`credentials.json\`.
+- \`SVC_OPERATOR_CLIENT_ID\`, \`SVC_OPERATOR_CLIENT_SECRET\`: replace \`credentials.json\`.
 - \`<secret>_FILE\`: a file with one of these secrets.
-- \`SVC_INSTANCE\`: the node's id, in place of the data folder's.
-- \`GATEWAY_PUBLIC_URL\`: the public URL of the gateway, the base of webhook URLs.
-- \`SVC_AGENT_HOME\`: the folder of this machine's registration as a host.
+- \`SVC_INSTANCE\`: the node's id; default \`instance\` in the data folder.
+- \`GATEWAY_PUBLIC_URL\`: the base of webhook URLs.
+- \`SVC_AGENT_HOME\`: this machine's registration as a host.
 
 ## Completion
 
@@ -59,7 +59,7 @@ svc completion fish > ~/.config/fish/completions/svc.fish
 svc completion powershell | Out-String | Invoke-Expression        # in $PROFILE
 \`\`\`
 
-Ids come from the gateway and are cached for ten seconds. The PowerShell script (7.3 or newer) is untested.
+The PowerShell script (7.3 or newer) is untested.
 `;
 
 /** Renders `docs/cli.md`. */
