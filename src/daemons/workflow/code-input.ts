@@ -20,7 +20,6 @@ const Checked = z.object({
   signals: z.array(z.string().max(256)).max(1000),
 });
 
-/** Which schemas a handler declares. */
 interface Known {
   /** False once a check has found that the handler declares no input schema. */
   ofInput: boolean;
@@ -37,8 +36,8 @@ export function codeInputCheck(
   logger: Logger,
 ): CheckCodeInput {
   /**
-   * Declared schemas by plugin and handler. A handler without a schema needs no process. A reloaded plugin is a new
-   * key.
+   * Declared schemas by plugin and handler. A handler without a schema is not checked in a process. A reload creates a
+   * new plugin object and thereby a new entry.
    */
   const known = new WeakMap<LoadedPlugin, Map<string, Known>>();
 

@@ -109,7 +109,6 @@ const RUN: ReadonlyArray<Transition<RunState>> = [
   })),
 ];
 
-/** Cancellation transitions that jobs and steps share. */
 const PART_CANCELLED: ReadonlyArray<Transition<PartState>> = [
   ...(['running', 'waiting'] as const).map((from) => ({
     from,
@@ -255,7 +254,6 @@ export function move<E extends Entity>(entity: E, from: StateOf<E>, to: StateOf<
 
 const FINAL: ReadonlySet<string> = new Set(['succeeded', 'failed', 'timed_out', 'cancelled', 'skipped']);
 
-/** Returns whether the state is final. */
 export function isFinal(state: RunState | PartState): boolean {
   return FINAL.has(state);
 }

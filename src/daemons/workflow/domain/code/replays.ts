@@ -50,7 +50,6 @@ export type RunReplay = (call: ReplayCall) => Promise<ReplayEnd>;
 export class ReplayRoutes {
   readonly #open = new Map<string, { token: string; calls: ReplayCalls }>();
 
-  /** Accepts calls of a replay. The returned function ends that. */
   open(runId: string, token: string, calls: ReplayCalls): () => void {
     const entry = { token, calls };
     this.#open.set(runId, entry);
@@ -59,7 +58,6 @@ export class ReplayRoutes {
     };
   }
 
-  /** Returns the calls of a replay. Throws CONFLICT if the replay is unknown or finished. */
   require(runId: string, token: string): ReplayCalls {
     const entry = this.#open.get(runId);
     if (entry && safeEqual(entry.token, token)) return entry.calls;
@@ -69,7 +67,6 @@ export class ReplayRoutes {
   }
 }
 
-/** Runs replays, and routes the calls that their functions make. */
 export class Replays {
   readonly run: RunReplay;
   readonly #routes: ReplayRoutes;
@@ -79,7 +76,7 @@ export class Replays {
     this.#routes = routes;
   }
 
-  /** Accepts calls of a replay. The returned function ends that. */
+  /** Accepts calls of a replay until the returned function is called. */
   open(runId: string, token: string, calls: ReplayCalls): () => void {
     return this.#routes.open(runId, token, calls);
   }

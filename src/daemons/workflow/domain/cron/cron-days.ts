@@ -4,7 +4,10 @@ import { CronPattern } from 'croner';
 const MONTH_LENGTHS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const SUNDAY = 0;
 const SATURDAY = 6;
-/** Bit that croner sets for the last such weekday of a month. The lower bits stand for the first to the fifth. */
+/**
+ * Bit that croner sets when a cron line selects the last occurrence of a weekday in a month (`5L`). The lower bits
+ * stand for the first to the fifth occurrence.
+ */
 const LAST_OF_MONTH = 32;
 
 /**

@@ -1,4 +1,3 @@
-/** Thrown when an evaluation exceeds its budget. */
 export class OverBudget extends Error {
   constructor() {
     super('it does more than an expression may');
@@ -32,12 +31,15 @@ export class Budget {
     if (this.#left < 0) throw new OverBudget();
   }
 
-  /** Guards work whose cost does not follow from its size. Throws OverBudget outside a confined thread. */
+  /**
+   * Throws OverBudget outside a confined thread. Call it before work whose cost cannot be estimated from the size of
+   * its input.
+   */
   requireConfinement(): void {
     if (!this.isConfined) throw new OverBudget();
   }
 
-  /** Spends the cost of reading a whole value. An item that several lists share is charged for each of them. */
+  /** Spends the cost of reading a whole value. An item that appears in several lists is charged for each list. */
   spendOn(value: unknown): void {
     const open: unknown[] = [value];
     while (open.length > 0) {

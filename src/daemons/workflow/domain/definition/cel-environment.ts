@@ -3,8 +3,8 @@ import { type Budget, CHARS_PER_UNIT, OverBudget } from './budget.ts';
 import { toCel, toJson } from './cel-values.ts';
 
 /**
- * CEL environment of definitions. Each operation is charged to a budget before it runs. The library has no hook for
- * that, but evaluates all nodes except the outermost through a method that this module replaces.
+ * CEL environment of definitions. Each operation is charged to a budget before it runs. The library offers no hook for
+ * this, so this module replaces the library's method that evaluates all nodes except the outermost.
  */
 
 /** Number of outer levels of each variable that are rebuilt for each evaluation: for 2, `steps` and `steps.<id>`. */
@@ -24,7 +24,6 @@ const MAX_KEY_CHARS = 1024;
 /** Keys that the library silently drops from map literals. */
 export const NO_KEYS: ReadonlySet<unknown> = new Set(['__proto__', 'constructor', 'prototype']);
 
-/** Thrown when an expression creates too large a value. */
 export class TooLarge extends Error {}
 
 /** A node of the library's syntax tree, with the fields that the library's `evaluate` methods use. */

@@ -1,7 +1,7 @@
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import type { Budget } from './budget.ts';
 
-/** Caches for large values whether they contain a map with the key `constructor`. */
+/** Remembers, for large values, whether they contain a map with the key `constructor`. */
 const known = new WeakMap<object, boolean>();
 /** Maximum items of a value that is not cached, because scanning it again is cheaper. */
 const FEW = 64;
@@ -12,7 +12,7 @@ let looked = 0;
 
 /**
  * Converts JSON to CEL. The library identifies a map by `value.constructor`, so a map with that key becomes a `Map`.
- * `madeAnew` is the number of outer levels that are rebuilt for each evaluation and therefore not cached.
+ * `madeAnew` is the number of outer levels that are rebuilt for each evaluation and are therefore not cached.
  */
 export function toCel(value: JsonValue | undefined, madeAnew = 0, budget?: Budget): unknown {
   return isOdd(value, madeAnew, budget) ? asMap(value) : value;

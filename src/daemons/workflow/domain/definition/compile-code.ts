@@ -124,7 +124,6 @@ const OWN_STEP: StepKind = {
   },
 };
 
-/** Returns whether the workflow's own code performs the step. */
 export const isOwnStep = ({ kind }: Pick<CompiledStep, 'kind'>): boolean => kind === OWN_STEP;
 
 function constant(value: JsonValue): Template {

@@ -4,8 +4,8 @@ import { addIssue, type DefinitionIssue, excerpt, type Template } from './templa
 const MAX_LISTED = 20;
 
 /**
- * Adds an issue for each name that an expression reads of `variable` and that `known` lacks, so that a misspelt step
- * does not fail at run time.
+ * Adds an issue for each field of `variable` that an expression reads but `known` does not contain. A misspelt step is
+ * thereby found before a run fails.
  */
 export function names<T extends Pick<Template, 'expressions'>>(
   template: T,

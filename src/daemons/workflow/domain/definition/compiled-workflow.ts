@@ -65,7 +65,6 @@ export interface CompiledTrigger {
   input: Template;
 }
 
-/** A compiled workflow that can be started. */
 export interface CompiledWorkflow {
   hash: string;
   /** Definition as JSON. The hash covers this text, and runs are pinned to it. */

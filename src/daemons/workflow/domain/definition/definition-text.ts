@@ -30,7 +30,6 @@ export interface PlaceInValue {
 export interface DefinitionText {
   /** The parsed definition; undefined when the text is neither YAML nor JSON. */
   definition: unknown;
-  /** Syntax errors of the text. */
   faults: TextFault[];
   /** Adds the position of a fault. A fault of a missing key gets the position of the parent. */
   locate(fault: { path: string | Path; message: string } & PlaceInValue): TextFault;

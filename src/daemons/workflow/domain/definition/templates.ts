@@ -41,7 +41,6 @@ export type Written = { kind: 'template' | 'condition'; value: JsonValue; path: 
 /** JSON whose strings may hold `${{ expression }}`. */
 export type Template = Evaluable<JsonValue>;
 
-/** Thrown when an expression cannot be evaluated. */
 export class TemplateError extends Error {
   readonly path: Path;
   /** Whether a limit of time, memory or size was exceeded. */
@@ -147,7 +146,6 @@ function run(
 
 const MAX_EXCERPT_CHARS = 200;
 
-/** Shortens a text of a definition for messages. */
 export function excerpt(text: string): string {
   const trimmed = text.trim();
   return trimmed.length <= MAX_EXCERPT_CHARS ? trimmed : `${trimmed.slice(0, MAX_EXCERPT_CHARS)}…`;

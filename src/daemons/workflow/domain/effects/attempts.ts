@@ -27,7 +27,7 @@ export interface AttemptDeps {
   clock: Clock;
   inspections: Inspections;
   dispatch(event: RunEvent): void;
-  /** Called when an attempt has ended, before the event of its end is dispatched. */
+  /** Called when an attempt has ended, before the run receives the event of that end. */
   over(step: StepKey): void;
 }
 

@@ -25,17 +25,13 @@ export interface EffectDeps {
   clock: Clock;
   random: Random;
   logger: Logger;
-  /** Receives the spans of attempts. */
   tracer?: Tracer | undefined;
   slots: FairSlots;
   evaluator: Evaluator;
   pluginWaits: PluginWaits;
   replays: Replays;
-  /** Returns those of the given runs that have ended. */
   finishedRuns(ids: readonly string[]): Promise<RunRecord[]>;
-  /** Returns the ids of a run's unfinished children. */
   openChildren(runId: string): Promise<string[]>;
-  /** Cancels a child run. The cancellation is durable once this resolves; it resolves to false on failure. */
   cancelChild(runId: string): Promise<boolean>;
 }
 

@@ -6,15 +6,12 @@ import { createFairShares } from '../../../../kit/limits/fair-shares.ts';
  * another.
  */
 export interface FairSlots {
-  /** Returns how many slots the tenant could take now. */
   available(tenantId: string): number;
   /** Takes a slot. Returns false if none is available to the tenant. */
   tryTake(tenantId: string): boolean;
   /** Queues a request. `granted` is called after the slot was taken. The returned function withdraws the request. */
   ask(tenantId: string, granted: () => void): () => void;
-  /** Grants free slots to queued requests. */
   grant(): void;
-  /** Releases a slot of the tenant. */
   release(tenantId: string): void;
 }
 

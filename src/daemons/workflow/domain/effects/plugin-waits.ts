@@ -36,7 +36,6 @@ export class PluginWaits {
     this.#deps = deps;
   }
 
-  /** Adds a run that waits for the plugin. */
   add(pluginId: string, runId: string, why: string): void {
     const known = this.#outageOf(pluginId);
     const away = known ?? this.#begin(pluginId, why);
@@ -63,7 +62,6 @@ export class PluginWaits {
     return isPast ? undefined : away;
   }
 
-  /** Removes a run that continued or ended from all waits. */
   remove(runId: string): void {
     for (const [pluginId, away] of this.#away) {
       if (!away.runs.delete(runId)) continue;

@@ -21,7 +21,7 @@ export interface ReplayRunnerDeps {
   random: Random;
   inspections: Inspections;
   dispatch(event: RunEvent): void;
-  /** Called when the replay has ended, before the event of its end is dispatched. */
+  /** Called when the replay has ended, before the run receives the event of that end. */
   over(): void;
 }
 

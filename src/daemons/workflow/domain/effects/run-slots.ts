@@ -17,7 +17,6 @@ export class RunSlots {
     this.#granted = granted;
   }
 
-  /** Number of slots that the run may take now. */
   get available(): number {
     return this.#slots.available(this.#tenantId);
   }
@@ -35,7 +34,7 @@ export class RunSlots {
       this.#granted(owner);
     });
     this.#requests.set(owner, withdraw);
-    // Slots may have been released since the transition found none.
+    // Slots may have become free since the transition found none available.
     this.#slots.grant();
   }
 

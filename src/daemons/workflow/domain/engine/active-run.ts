@@ -80,7 +80,7 @@ export class ActiveRun {
     return this.#wakesInMs;
   }
 
-  /** Monotonic deadline of each wall-clock deadline, kept for the next claim of the run. */
+  /** Maps each wall-clock deadline to the same moment on the monotonic clock. The next claim of the run needs it. */
   get deadlines(): ReadonlyMap<number, number> {
     return this.#state.deadlines;
   }
@@ -121,8 +121,6 @@ export class ActiveRun {
   drain(): void {
     this.#dispatch({ type: 'drain' });
   }
-
-  // ---- the commit loop --------------------------------------------------------------------------------------------
 
   #dispatch(event: RunEvent): void {
     if (this.#departure || this.#state.phase !== 'active') {
@@ -217,7 +215,6 @@ export class ActiveRun {
     this.#gone.resolve(how);
   }
 
-  /** Reports changes in the number of running jobs. */
   #countJobs(running: number): void {
     for (; this.#countedJobs < running; this.#countedJobs++) this.#deps.jobStarted();
     for (; this.#countedJobs > running; this.#countedJobs--) this.#deps.jobEnded();

@@ -17,12 +17,9 @@ export interface EngineDeps {
   tracer?: Tracer | undefined;
   /** Returns the definition that a run is pinned to. Throws when it can no longer be read or compiled. */
   definitionOf(hash: string): Promise<CompiledWorkflow>;
-  /** Returns the definition if it is cached. */
   cachedDefinition(hash: string): CompiledWorkflow | undefined;
   evaluator: Evaluator;
-  /** Runs the functions of workflows in code. */
   replays: Replays;
-  /** Tracks runs that wait for a plugin. */
   pluginWaits: PluginWaits;
   limits: EngineLimits;
   hooks: EngineHooks;

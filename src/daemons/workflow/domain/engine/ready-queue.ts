@@ -12,7 +12,9 @@ interface Window {
   runs: ReadyRun[];
   /** Whether the store holds further ready runs of the tenant. */
   hasMore: boolean;
-  /** Whether the store is being read, and whether a run was offered meanwhile that the result may lack. */
+  /**
+   * True while the store is read. `missed` is true if a run was offered meanwhile, which the result may not contain.
+   */
   refilling: boolean;
   missed: boolean;
 }
@@ -39,7 +41,6 @@ export class ReadyQueue {
     this.#deps = deps;
   }
 
-  /** Adds a run that became ready. */
   offer(ready: ReadyRun): void {
     const window = this.#windowOf(ready.run.tenantId);
     const { runs } = window;

@@ -28,7 +28,6 @@ export class RunWriter {
     this.#expected = { fence: run.fence, status: run.status };
   }
 
-  /** Stops retries of the write in progress. */
   stop(): void {
     this.#isStopped = true;
   }

@@ -31,7 +31,6 @@ export class WriteBuffer {
     if (writes.length > 0) this.#isEmpty = false;
   }
 
-  /** Removes and returns all changes. */
   collect(): Changes {
     const changes: Changes = {
       run: this.#run,

@@ -6,12 +6,15 @@ import { type KnownSteps, knownSteps } from './known-steps.ts';
 /** Outcome of a workflow's function and of its job. `isCancel` means that the function rethrew its cancellation. */
 export type Verdict = { output: JsonValue } | { error: RunError; isCancel?: true | undefined };
 
-/** A step of the workflow's own function, in flight within the process of the replay. */
+/** An in-flight step that the process of the replay performs, because its work is part of the workflow's function. */
 export interface OwnFlight {
   attempt: number;
   timeoutMs: number;
   idempotencyKey: string;
-  /** Whether the function was told to begin the step, and whether it was told to abort its signal. */
+  /**
+   * Whether the function has been told to begin the step. `isAbortAnswered`: whether it has been told to abort the
+   * step.
+   */
   isBeginAnswered: boolean;
   isAbortAnswered: boolean;
 }
@@ -23,7 +26,7 @@ export interface ReplayState {
   asked: Map<number, number>;
   flying: Map<number, OwnFlight>;
   met: Set<number>;
-  /** Steps whose latest answer to this replay was `wait`. */
+  /** Steps for which this replay was last told to wait. */
   owed: Set<number>;
   /** Number of the open `watch` request; null if there is none. */
   watcher: number | null;
@@ -38,7 +41,8 @@ export interface ReplayState {
 }
 
 /**
- * State of the function of a workflow in code. Between replays, the stored steps are all that exists of the function.
+ * State of the function of a workflow in code. Between replays the function does not run, and only its recorded steps
+ * exist.
  */
 export interface CodeState {
   known: KnownSteps;

@@ -24,7 +24,7 @@ export interface Attempt {
   isAlone: boolean;
 }
 
-/** Place of the expression that a thread evaluates. */
+/** The part of a definition whose expression a thread evaluates. */
 export type EvaluationTarget =
   | { of: 'step.if'; step: StepKey }
   | { of: 'job.if' | 'job.matrix' | 'job.outputs'; job: string }

@@ -58,7 +58,6 @@ type ReplayEvent =
   | { type: 'replay.rested' }
   | { type: 'replay.ended'; replay: number; outcome: ReplayOutcome; isAborted: boolean };
 
-/** An event that a run reacts to. */
 export type RunEvent =
   | { type: 'claimed' }
   /** Advances the run once for all steps that settled together, because each advance visits all steps of the run. */

@@ -69,7 +69,6 @@ export function partsOf(workflow: Outline, loaded: Pick<LoadedRun, 'jobs' | 'ste
   );
 }
 
-/** Returns the steps of all jobs, in order. */
 export function stepsOf(parts: RunParts): StepPart[] {
   return [...parts.values()].flatMap((group) => group.parts ?? []).flatMap(({ steps }) => steps);
 }

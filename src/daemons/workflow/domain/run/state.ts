@@ -107,7 +107,7 @@ export interface RunState {
   marks: number;
   /** Whether steps have settled since the run was last advanced. */
   isStale: boolean;
-  /** Monotonic deadline of each wall-clock deadline. */
+  /** Maps each wall-clock deadline to the same moment on the monotonic clock. */
   deadlines: Map<number, number>;
   cleanUp: CleanUpTimer;
   /** Number of steps of code that have ended. */
@@ -116,7 +116,6 @@ export interface RunState {
   keptChars: number;
   logLines: number;
   runningJobs: number;
-  /** Whether the wake-up timer is set. */
   hasTimer: boolean;
   /** State of the function of a workflow in code; null for other workflows. */
   code: CodeState | null;
@@ -128,7 +127,7 @@ export interface RunClaim {
   fence: number;
   isFromBefore: boolean;
   limits: RunLimits;
-  /** Monotonic deadlines from before the run was parked. */
+  /** Monotonic deadlines that were kept while the run was parked. */
   deadlines: ReadonlyMap<number, number>;
 }
 
@@ -246,8 +245,8 @@ export function jobAt({ groups }: RunState, key: string): JobState {
 }
 
 /**
- * Returns the step with an index. A rerun of code keeps the indexes of steps it took over, so index and position can
- * differ.
+ * Returns the step with an index. The index can differ from the position, because a rerun of code keeps the indexes of
+ * the steps it took over.
  */
 export function stepAtIndex({ record, steps }: JobState, index: number): StepState {
   const here = steps[index];

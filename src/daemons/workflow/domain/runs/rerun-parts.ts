@@ -88,8 +88,8 @@ function anew(job: JobRecord): JobRecord {
 }
 
 /**
- * Returns each completed job that depends on no repeated job. Of a repeated job, it returns the completed steps before
- * the first failed step or before the start step.
+ * Returns the completed jobs that depend on no repeated job. Of repeated jobs, returns the completed steps before the
+ * first failed step or before the start step.
  */
 function beforeInJobs(start: StepPart, groups: RunParts, workflow: CompiledWorkflow): Kept {
   const own = start.job.job.id;

@@ -43,7 +43,6 @@ export interface RunsDeps {
   starter: RunStarter;
   definitions: Definitions;
   clock: Clock;
-  /** Checks the payload of a signal. */
   checkSignal: CheckSignal;
 }
 

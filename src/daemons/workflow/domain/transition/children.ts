@@ -43,7 +43,7 @@ function isOpen({ endedChildren }: RunState, { wait, openChild }: StepState): bo
   return openChild !== null && openChild === wait?.runId && !endedChildren.has(openChild);
 }
 
-/** Cancels, once, the child of a step that ends with its run or job. */
+/** Cancels the child of a step that ends with its run or job. Further calls do nothing. */
 export function cancelChildOf(turn: Turn, step: StepState): string | undefined {
   const { cancelledChildren } = turn.state;
   const runId = step.wait?.for === 'child' ? step.wait.runId : undefined;

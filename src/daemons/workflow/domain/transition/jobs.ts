@@ -54,8 +54,8 @@ export function stopGroup(turn: Turn, job: CompiledJob, how: RunEnding): void {
 }
 
 /**
- * Returns whether a job ends with its run. A job whose `if` holds on cancel continues. Undefined while a thread
- * evaluates the `if`.
+ * Returns whether a job ends with its run; undefined while a thread evaluates its `if`. A job whose `if` is true for a
+ * cancelled run continues.
  */
 function endsWithRun(turn: Turn, job: CompiledJob, one: JobState): boolean | undefined {
   if (!turn.state.ending || one.record.ending) return false;
@@ -124,7 +124,7 @@ function finishJob(turn: Turn, job: JobState): void {
   });
 }
 
-/** Ends the steps of an ending job in order. Steps whose `if` holds on cancel run as clean-up. */
+/** Ends the steps of an ending job in order. Steps whose `if` is true for a cancelled run are performed as clean-up. */
 function cleanUpJob(turn: Turn, job: JobState, how: RunEnding): void {
   const { state } = turn;
   // When the run itself ends, the run's own limit covers all jobs.

@@ -59,8 +59,8 @@ function failSteps(turn: Turn, job: JobState, indexes: readonly number[], failur
 }
 
 /**
- * Returns the failure of the steps in flight when a replay broke off. With several steps, or after a timeout, it is
- * unknown which step was the cause, so all count as interrupted.
+ * Returns the failure of the steps that were in flight when a replay broke off. With several steps, or after a timeout,
+ * the cause is unknown, so all of them count as interrupted.
  */
 function failureInFlight(failure: Failure, flights: number, isAborted: boolean): Failure {
   const isBlameless = isAborted || (failure.errorClass === 'code' && flights > 1);

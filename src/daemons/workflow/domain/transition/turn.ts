@@ -71,8 +71,6 @@ export class Turn {
     return this.program.step(step);
   }
 
-  // ---- writes and effects -----------------------------------------------------------------------------------------
-
   touchRun(): void {
     this.#isRunTouched = true;
   }
@@ -136,8 +134,6 @@ export class Turn {
     this.touchRun();
   }
 
-  // ---- deadlines --------------------------------------------------------------------------------------------------
-
   /**
    * Records the wall-clock deadline of a wait that begins now, so that the wait ends on time if the clock is set back.
    */
@@ -160,8 +156,6 @@ export class Turn {
     const end = this.state.deadlines.get(at);
     return end === undefined ? byWallClock : Math.max(0, Math.min(byWallClock, end - this.monotonic));
   }
-
-  // ---- evaluations ------------------------------------------------------------------------------------------------
 
   /**
    * Returns the value of an expression of the run, which is evaluated once. Returns undefined while a thread evaluates
