@@ -51,13 +51,17 @@ export const rotate = defineCommand({
     if (!(await confirm(context, question))) throw new CancelledError();
     return ok<Rotated>(
       await whileStopped(folder, OPERATION, async () => {
-        await using stack = new AsyncDisposableStack();
-        // A gateway that runs without a supervisor holds only this lock.
-        const lock = { file: join(folder.root, 'svc.db'), waitMs: 0, label: OPERATION };
-        stack.adopt(await acquireOwnerLock(lock), (held) => held.release());
-        const store = await sqliteSealedSecrets(folder.root, silentLogger);
-        stack.defer(() => store.close());
-        return await rotateKeys(folder, env, store, context);
+        const stack = new AsyncDisposableStack();
+        try {
+          // A gateway that runs without a supervisor holds only this lock.
+          const lock = { file: join(folder.root, 'svc.db'), waitMs: 0, label: OPERATION };
+          stack.adopt(await acquireOwnerLock(lock), (held) => held.release());
+          const store = await sqliteSealedSecrets(folder.root, silentLogger);
+          stack.defer(() => store.close());
+          return await rotateKeys(folder, env, store, context);
+        } finally {
+          await stack.disposeAsync();
+        }
       }),
     );
   },
