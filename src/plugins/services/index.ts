@@ -22,7 +22,7 @@ export type { CallScope } from './call-scope.ts';
 export type { Invocation, InvokeCommand } from './invoke.ts';
 export type { JobAccess } from './jobs.ts';
 export type { StateAccess, StateItem, StateScope } from './key-value.ts';
-export type { PassId, StepAccess } from './steps.ts';
+export type { ReplayId, StepAccess } from './steps.ts';
 export type { ObjectAccess, ObjectScope } from './storage.ts';
 export type { VectorAccess, VectorScope } from './vector-store.ts';
 export type { WebhookAccess } from './webhooks.ts';

@@ -14,7 +14,7 @@ import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
 import { pluginOf, requireInvoke } from './invoke-permission.ts';
 
 /** Identifies a run and one replay of its function; the token is known to that replay only. */
-export interface PassId {
+export interface ReplayId {
   runId: string;
   token: string;
 }
@@ -24,11 +24,11 @@ export interface PassId {
  * WORKFLOW_DEFINITION_CHANGED.
  */
 export interface StepAccess {
-  begin(scope: CallScope, pass: PassId): Promise<unknown>;
-  recall(scope: CallScope, pass: PassId, after: number): Promise<RecalledSteps>;
-  enter(scope: CallScope, pass: PassId, step: EnterStep): Promise<StepAnswer>;
-  settle(scope: CallScope, pass: PassId, step: SettleStep): Promise<StepAnswer>;
-  watch(scope: CallScope, pass: PassId): Promise<ReadySteps>;
+  begin(scope: CallScope, replay: ReplayId): Promise<unknown>;
+  recall(scope: CallScope, replay: ReplayId, after: number): Promise<RecalledSteps>;
+  enter(scope: CallScope, replay: ReplayId, step: EnterStep): Promise<StepAnswer>;
+  settle(scope: CallScope, replay: ReplayId, step: SettleStep): Promise<StepAnswer>;
+  watch(scope: CallScope, replay: ReplayId): Promise<ReadySteps>;
 }
 
 const Place = z.number().int().min(0);
@@ -36,25 +36,25 @@ const Place = z.number().int().min(0);
 /** Connects `ctx.step` and related calls to their run. @spec docs/workflows.md "Workflows in code" */
 export function createStepsService(steps: StepAccess): PlatformService {
   return {
-    begin: async (context) => steps.begin(callScope(context), passOf(context)),
+    begin: async (context) => steps.begin(callScope(context), replayOf(context)),
     recall: async (context, [after]) =>
-      steps.recall(callScope(context), passOf(context), parsedArgument(Place, after, 'the place')),
+      steps.recall(callScope(context), replayOf(context), parsedArgument(Place, after, 'the place')),
     async enter(context, [step]) {
       const asked = parsedArgument(EnterStep, step, 'the step');
-      const pass = passOf(context);
+      const replay = replayOf(context);
       requireUse(context, asked.uses);
-      return steps.enter(callScope(context), pass, asked);
+      return steps.enter(callScope(context), replay, asked);
     },
     settle: async (context, [step]) =>
-      steps.settle(callScope(context), passOf(context), parsedArgument(SettleStep, step, 'the step')),
-    watch: async (context) => steps.watch(callScope(context), passOf(context)),
+      steps.settle(callScope(context), replayOf(context), parsedArgument(SettleStep, step, 'the step')),
+    watch: async (context) => steps.watch(callScope(context), replayOf(context)),
   };
 }
 
 /** Returns the run id and the token of the replay. Both come from the platform's request, so a plugin cannot name another run. */
-function passOf({ request }: PlatformCallContext): PassId {
-  const { runId, pass } = request.hostContext as { runId?: unknown; pass?: { token?: unknown } };
-  if (typeof runId === 'string' && typeof pass?.token === 'string') return { runId, token: pass.token };
+function replayOf({ request }: PlatformCallContext): ReplayId {
+  const { runId, pass: replay } = request.hostContext as { runId?: unknown; pass?: { token?: unknown } };
+  if (typeof runId === 'string' && typeof replay?.token === 'string') return { runId, token: replay.token };
   throw new PlatformError(
     'VALIDATION_ERROR',
     "Steps are only available in a workflow's function; this is another handler.",

@@ -9,14 +9,11 @@ import { type Call, cancelled, timedOut } from './call.ts';
 import { type CallRouter, createCallRouter } from './call-router.ts';
 import { describeExit, type EndReason, lostProcess, type ProcessExit } from './exit-reason.ts';
 import { type RawFrame, readCall, readError, readResult, readText } from './frames.ts';
+import { HandlerTimeout } from './handler-timeout.ts';
 import { type OpenStream, openStream } from './open-stream.ts';
 
-/** Time between the abort of `ctx.signal` and the end of the process. */
-const GRACE_MS = 500;
-/** Additional time for other calls in the same process. */
+/** How long a process with a stuck call may continue so that its other calls can finish. */
 const OTHER_CALLS_GRACE_MS = 10_000;
-/** Time limit for loading the plugin's code where it does not count as the handler's time. */
-const LOAD_MS = 15_000;
 const MAX_LOG_FRAME_CHARS = 64 * 1024;
 /** Error of platform calls that outlive their handler. */
 const HANDLER_ENDED = new PlatformError('EXECUTION_ERROR', 'The handler ended without awaiting this call.');
@@ -38,7 +35,7 @@ interface LiveCall {
   call: Call;
   /** Aborts the call's platform calls. Created by the first of them. */
   abort?: AbortController;
-  stopTimer: () => void;
+  timeout: HandlerTimeout;
   hasBegun?: true;
   /** The call was aborted and has not stopped within the grace period. */
   isStuck?: true;
@@ -85,9 +82,11 @@ export class LiveCalls {
       call.reject(new PlatformError('CONFLICT', `The execution ${executionId} is already running.`));
       return false;
     }
-    const entry: LiveCall = { call, stopTimer: () => {} };
-    // Loading the plugin's code is limited too, though it does not count as the handler's time.
-    this.#limitTime(entry, call.onBegun ? Math.max(call.timeoutMs, LOAD_MS) : call.timeoutMs);
+    const timeout = new HandlerTimeout(this.#deps.clock, call, () =>
+      this.#giveUp(entry, timedOut(call), { kind: 'timeout' }),
+    );
+    const entry: LiveCall = { call, timeout };
+    timeout.limitLoading();
     this.#live.set(executionId, entry);
     call.cancelWith(() => this.#giveUp(entry, cancelled(call.request), { kind: 'cancelled' }));
     return true;
@@ -106,7 +105,7 @@ export class LiveCalls {
     const lost = entries.filter(({ call }) => !call.isSettled);
     const error = lostProcess(exit, pluginId, lost.length > 1);
     for (const entry of entries) {
-      entry.stopTimer();
+      entry.timeout.stop();
       entry.stream?.close();
       entry.abort?.abort(error);
       entry.call.reject(error);
@@ -143,19 +142,12 @@ export class LiveCalls {
     return { request: entry.call.request, signal: entry.abort.signal };
   }
 
-  #limitTime(entry: LiveCall, ms: number): void {
-    entry.stopTimer = this.#deps.clock.after(ms, () =>
-      this.#giveUp(entry, timedOut(entry.call), { kind: 'timeout' }),
-    );
-  }
-
   /** Starts the handler's time limit; a second frame does not extend it. */
   #begin(entry: LiveCall): boolean {
     const { call } = entry;
     if (!call.onBegun || entry.hasBegun || call.isSettled) return false;
     entry.hasBegun = true;
-    entry.stopTimer();
-    this.#limitTime(entry, call.timeoutMs);
+    entry.timeout.limitHandler();
     call.onBegun();
     return true;
   }
@@ -173,7 +165,7 @@ export class LiveCalls {
     if (!call.stream || entry.stream || call.isSettled) return false;
     const { executionId } = call.request;
     // The stream's idle timeout replaces the timer of the call.
-    entry.stopTimer();
+    entry.timeout.stop();
     const opened = openStream(readText(frame.contentType, 512), {
       sink: call.stream,
       clock: this.#deps.clock,
@@ -226,7 +218,7 @@ export class LiveCalls {
 
   /** Ends a call; platform calls that the handler did not await are aborted. */
   #settle(entry: LiveCall, run: () => void): boolean {
-    entry.stopTimer();
+    entry.timeout.stop();
     this.#live.delete(entry.call.request.executionId);
     if (!this.isStuck) {
       this.#ending?.stop();
@@ -263,12 +255,12 @@ export class LiveCalls {
   #giveUp(entry: LiveCall, error: PlatformError, reason: EndReason): void {
     const { executionId } = entry.call.request;
     entry.call.reject(error);
-    entry.stopTimer();
+    entry.timeout.stop();
     entry.stream?.close();
     // The call is no longer running: only its reader is slow, and the process may be serving other calls.
     if (this.#live.get(executionId) !== entry) return;
     entry.abort?.abort(error);
     this.#deps.send({ type: 'cancel', executionId, reason: error.message });
-    entry.stopTimer = systemClock.after(GRACE_MS, () => this.#overrun(entry, reason));
+    entry.timeout.startGracePeriod(() => this.#overrun(entry, reason));
   }
 }

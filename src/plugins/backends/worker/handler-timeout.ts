@@ -1,0 +1,46 @@
+import { type Clock, systemClock } from '../../../kit/time/clock.ts';
+import type { Call } from './call.ts';
+
+/** Time between the abort of `ctx.signal` and the end of the process. */
+const GRACE_MS = 500;
+/** Time limit for loading the plugin's code, for calls whose own limit starts only with the handler. */
+const LOAD_MS = 15_000;
+
+/** The timer of one call of a handler. At any time it runs for one limit: loading, handler or grace period. */
+export class HandlerTimeout {
+  readonly #clock: Clock;
+  readonly #call: Call;
+  readonly #onTimeout: () => void;
+  #stopTimer = () => {};
+
+  constructor(clock: Clock, call: Call, onTimeout: () => void) {
+    this.#clock = clock;
+    this.#call = call;
+    this.#onTimeout = onTimeout;
+  }
+
+  /** Limits the loading of the plugin's code. Without `call.onBegun`, loading counts as the handler's time. */
+  limitLoading(): void {
+    const { onBegun, timeoutMs } = this.#call;
+    this.#limit(onBegun ? Math.max(timeoutMs, LOAD_MS) : timeoutMs);
+  }
+
+  limitHandler(): void {
+    this.#limit(this.#call.timeoutMs);
+  }
+
+  /** Starts the grace period of an aborted handler, in real time because it protects this service. */
+  startGracePeriod(onEnd: () => void): void {
+    this.stop();
+    this.#stopTimer = systemClock.after(GRACE_MS, onEnd);
+  }
+
+  stop(): void {
+    this.#stopTimer();
+  }
+
+  #limit(ms: number): void {
+    this.stop();
+    this.#stopTimer = this.#clock.after(ms, this.#onTimeout);
+  }
+}
