@@ -26,12 +26,15 @@ export interface HostStore {
   find(hostId: string): Promise<HostRecord | undefined>;
   /** Returns hosts ordered by id. Without a namespace, the hosts of all namespaces are returned. */
   list(namespaceId: string | undefined, options: { limit: number; after?: string }): Promise<HostRecord[]>;
-  /** Records a new session, which replaces the previous one. `owner`: fence of the member that holds its socket. */
+  /**
+   * Records a new session, which replaces the previous one. `owner` is the fence of the member to which the host is
+   * connected.
+   */
   connect(hostId: string, sessionId: string, now: number, owner?: number): Promise<void>;
   /** Records the time of a heartbeat. Heartbeats of a replaced session are ignored. */
   seen(hostId: string, sessionId: string, now: number): Promise<void>;
   /** Ends the session. A session that was already replaced is ignored, because its socket may close late. */
   disconnect(hostId: string, sessionId: string, now: number): Promise<void>;
-  /** Ends sessions whose member has ended, and those without an owner; returns their number. */
+  /** Ends sessions without an owner and sessions whose owner has ended. Returns their number. */
   disconnectEnded(now: number): Promise<number>;
 }

@@ -1,55 +1,54 @@
 import type { ServiceName } from '../../contracts/index.ts';
 
-/** Fingerprints of a member's keys; they do not reveal the keys. */
+/** Fingerprints of a member's keys, which do not reveal the keys themselves. */
 export interface KeyFingerprints {
   master: string;
-  /** Null: the platform signs no JWTs. */
+  /** Null if the platform signs no JWTs. */
   jwt: string | null;
-  /** Of the JWT secret that is accepted for verification only. */
+  /** Fingerprint of the former JWT secret, which is accepted for verification only. */
   previousJwt: string | null;
   internal: string;
 }
 
-/** One process of a service that works on this store. Times in epoch ms by the store's clock. */
+/** A process of a service that uses this store. Times are in epoch ms of the store's clock. */
 export interface MemberRecord {
-  /** Unique number of this boot, never reused: the owner of the rows it writes. */
+  /** Number of the process, which is never reused. It marks the rows that the process owns. */
   fence: number;
   kind: ServiceName;
-  /** The node; stays the same over restarts. */
+  /** Id of the node, which stays the same over restarts. */
   instance: string;
-  /** Where other members reach it; null until it listens. */
+  /** URL for other members, or null until the process listens. */
   url: string | null;
   version: string;
-  /** Digest of the config or release that it runs with, as its kind defines it. */
+  /** Digest of the config or release with which the process runs. Each kind of service defines it. */
   release: string | null;
   keys: KeyFingerprints | null;
   startedAt: number;
-  /** Null: a lock that the kernel releases stands for the lease. */
+  /** End of the lease. It is null if a file lock replaces the lease, because the kernel releases that lock. */
   leaseUntil: number | null;
 }
 
 export type NewMember = Pick<MemberRecord, 'kind' | 'instance' | 'version' | 'release' | 'keys'> & {
   leaseMs: number | null;
-  /** The caller holds the store's owner lock, so every other member of this kind is dead. */
+  /** True if the caller holds the owner lock of the store. All other members of its kind are then dead. */
   isSole: boolean;
 };
 
-/** Processes that share a store, and their leases. All methods are atomic. */
+/** Members of a store with their leases. All methods are atomic. */
 export interface MemberStore {
-  /** Adds a member and returns its fence; ends earlier members of the same kind and instance. */
+  /** Adds a member and returns its fence. Earlier members of the same kind and node are ended. */
   join(member: NewMember): Promise<number>;
-  /** Extends the lease and notes the address. Returns false when the member was ended and must stop. */
+  /** Extends the lease and stores the URL. Returns false when the member was ended and must stop. */
   renew(fence: number, options: { leaseMs: number | null; url: string | null }): Promise<boolean>;
-  /** Ends the member. */
   leave(fence: number): Promise<void>;
-  /** Members that have not ended and whose lease runs, oldest first. */
+  /** Returns members that have not ended and whose lease is valid, oldest first. */
   live(kind: ServiceName): Promise<MemberRecord[]>;
-  /** Fences of members that have not ended, including those whose lease has expired. */
+  /** Returns the fences of members that have not ended, including those with an expired lease. */
   unended(kind: ServiceName): Promise<number[]>;
-  /** Ends other members whose lease has expired; returns their number. */
+  /** Ends members with an expired lease, except the member `own`. Returns their number. */
   endExpired(kind: ServiceName, own: number): Promise<number>;
-  /** Fences of ended members whose rows are not swept yet. */
+  /** Returns the fences of ended members whose rows still need cleaning up. */
   unswept(kind: ServiceName): Promise<number[]>;
-  /** Forgets ended members whose rows were swept. */
+  /** Deletes ended members after their rows were cleaned up. */
   swept(fences: readonly number[]): Promise<void>;
 }

@@ -101,8 +101,8 @@ export interface WebhookInbox {
    */
   seen(markerKey: string, now: number): MaybePromise<MarkerState | undefined>;
   /**
-   * Claims the marker of a sync delivery as `pending` and writes the delivery as `running` in one transaction.
-   * Settles once both are durable. `owner`: fence of the member that runs the handler.
+   * Claims the marker of a sync delivery as `pending` and writes the delivery as `running` in one transaction, durably.
+   * `owner` is the fence of the member that runs the handler.
    */
   begin(delivery: NewDelivery, marker: MarkerClaim | undefined, owner?: number): Promise<ClaimResult>;
   /**
@@ -135,9 +135,9 @@ export interface WebhookInbox {
   /** Returns `accepted` and `retrying` deliveries in write order, for the dispatcher. */
   unfinished(limit: number, afterPosition?: number): Promise<DeliveryRecord[]>;
   /**
-   * Marks sync deliveries that another process left `running` as interrupted, and releases their markers. Default:
-   * those without an owner or whose owner has ended. On the only node of a store, those are all: call it before any
-   * delivery is received. `which` selects deliveries received until `receivedUntil` (epoch ms), except the given ids.
+   * Marks sync deliveries that a dead process left `running` as interrupted, and releases their markers. The only node
+   * of a store must call it before it receives deliveries. `which` limits the call by receive time, except the given
+   * ids.
    */
   interrupt(which?: { receivedUntil: number; except: readonly string[] }): Promise<number>;
   /** Returns the delivery with its body, unless the body was deleted to free space. */

@@ -102,14 +102,13 @@ export interface ScheduleOwners {
   plugins: ReadonlySet<string>;
 }
 
-/** The node and the member that registers schedules. */
+/** Node and member that register schedules. */
 export type ScheduleNode = Pick<MemberRecord, 'instance' | 'fence'>;
 
 export interface ScheduleStore {
   /**
-   * Replaces the schedules of loaded owners by the given ones and keeps their state (paused, last run).
-   * Schedules of absent owners stay inactive for 30 days: neither listed nor due. `node`: among several nodes, those
-   * that a live member of another node has registered stay as they are, and those of an ended one become inactive.
+   * Replaces the schedules of loaded owners and keeps their state. Schedules of absent owners stay inactive for 30
+   * days. With `node`, schedules that a live member of another node has registered are unchanged.
    */
   sync(
     schedules: Array<Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>>,

@@ -35,7 +35,7 @@ export interface SqliteStoreOptions {
   shared?: boolean;
   /** Whether to recover the journal of an earlier process, true by default. Only one of several processes may do it. */
   recovers?: boolean;
-  /** How many nodes work on the file, one by default. */
+  /** Whether one node or several use the file, `one` by default. */
   nodes?: SqliteInboxDeps['nodes'];
   /** Size limits of the journal. They apply only if the file is not shared. */
   segments?: SqliteInboxDeps['segments'];

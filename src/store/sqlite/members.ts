@@ -3,7 +3,7 @@ import type { Clock } from '../../kit/time/clock.ts';
 import type { KeyFingerprints, MemberRecord, MemberStore, NewMember } from '../ports/index.ts';
 import type { Database } from './database.ts';
 
-/** `autoincrement`: a fence is never reused, since rows of other tables refer to it after its end. */
+/** Uses `autoincrement` so that no fence is used twice, because rows refer to fences of ended members. */
 export const MEMBERS = `
   create table member (
     fence integer primary key autoincrement,
@@ -18,12 +18,12 @@ export const MEMBERS = `
     ended_at integer
   ) strict;`;
 
-/** Fences of members that have not ended. A row without a fence was written before members existed. */
+/** Selects the fences of members that have not ended. */
 export const UNENDED_FENCES = 'select fence from member where ended_at is null';
 
 type Row = Omit<MemberRecord, 'keys'> & { keys: string | null };
 
-/** One row per member, in each database that several processes may share. `clock` is the store's clock. */
+/** Member store with one row per member. Each shared database has its own. `clock` is the store's clock. */
 export function sqliteMembers(db: Database, clock: Clock): MemberStore {
   const sql = statements(db);
   return {

@@ -17,7 +17,7 @@ const member = (instance: string, more: Partial<NewMember> = {}): NewMember => (
 /** What every driver of MemberStore does. */
 export function describeMembers(name: string, open: OpenDriver<MemberStore>): void {
   describe(`members: ${name}`, () => {
-    test('a member is live with all that it told, until it leaves', async () => {
+    test('a member is live with its data until it leaves', async () => {
       const { port, clock } = await openFresh(open);
       const keys = { master: 'm', jwt: null, previousJwt: 'p', internal: 'i' };
       const fence = await port.join(member('a', { release: 'r1', keys }));
@@ -35,7 +35,7 @@ export function describeMembers(name: string, open: OpenDriver<MemberStore>): vo
       expect(await port.renew(fence, { leaseMs: 10_000, url: null })).toBe(false);
     });
 
-    test('a boot of the same node ends its predecessor at once, and no other member', async () => {
+    test('a new boot of a node ends the previous one at once, and no other member', async () => {
       const { port } = await openFresh(open);
       const [first, other, workflow] = [
         await port.join(member('a')),
@@ -58,7 +58,7 @@ export function describeMembers(name: string, open: OpenDriver<MemberStore>): vo
       expect(await port.unended('workflow')).toEqual([workflow]);
     });
 
-    test('an expired member is not live, and ended only by another', async () => {
+    test('an expired member is not live, and only another member ends it', async () => {
       const { port, clock } = await openFresh(open);
       const silent = await port.join(member('a'));
       const own = await port.join(member('b'));
@@ -75,7 +75,7 @@ export function describeMembers(name: string, open: OpenDriver<MemberStore>): vo
       expect(await port.renew(silent, { leaseMs: 10_000, url: null })).toBe(false);
     });
 
-    test('an ended member is unswept until its rows were swept, and its fence is not used again', async () => {
+    test('an ended member is kept until its rows are cleaned up, and its fence is not reused', async () => {
       const { port, reopen } = await openFresh(open);
       const fence = await port.join(member('a'));
       const live = await port.join(member('b'));
@@ -90,7 +90,7 @@ export function describeMembers(name: string, open: OpenDriver<MemberStore>): vo
       expect(await again.join(member('a'))).toBeGreaterThan(live);
     });
 
-    test('of boots of one node that race, the last one stays', async () => {
+    test('the last of several concurrent boots of a node stays', async () => {
       const { port, second } = await openFresh(open);
       const other = await second();
       const fences = await times(20, (i) => (i % 2 ? port : other).join(member('a')));

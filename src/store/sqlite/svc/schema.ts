@@ -204,7 +204,7 @@ const WEBHOOK_JOURNAL_PLACE = `
  */
 const WEBHOOK_JOURNAL_ID = 'alter table delivery_journal add column id blob;';
 
-/** Fences of the members that run a sync delivery and hold a host's socket. */
+/** Adds the owners of running sync deliveries and of host sessions, as fences of members. */
 const OWNERS = `${MEMBERS}
   alter table delivery add column owner integer;
   alter table host add column owner integer;`;

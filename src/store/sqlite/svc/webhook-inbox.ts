@@ -22,7 +22,10 @@ import { TextIndex } from './text-index/text-index.ts';
 
 export interface SqliteInboxDeps extends Omit<MarkerOptions, 'logger'>, InboxLogOptions {
   clock: Clock;
-  /** How many nodes work on the database, one by default. Everything that ran before its start belonged to that one. */
+  /**
+   * Whether one node or several use the database, `one` by default. A single node owns all deliveries that ran before
+   * its start.
+   */
   nodes?: 'one' | 'several' | undefined;
 }
 

@@ -58,7 +58,7 @@ function syncSchedules(
     sql.put.run(schedule);
   }
   for (const row of left) {
-    // A node that is down may return with the schedule, which must keep its pause.
+    // A node that is down may register the schedule again later. The schedule then keeps its pause.
     if (isLoaded(row, owners) && !elsewhere.has(row.id)) sql.remove.run({ id: row.id });
     else sql.deactivate.run({ id: row.id, now });
   }
@@ -98,7 +98,7 @@ type Statements = ReturnType<typeof statements> & ReturnType<typeof nodeStatemen
 
 function nodeStatements(db: Database) {
   return {
-    /** Schedules that other nodes have registered, and whether a live one did. */
+    /** Selects the schedules of other nodes. `isLive` is 1 if a live member has registered the schedule. */
     elsewhere: db.prepare<[ScheduleNode], { id: string; isLive: 0 | 1 }>(`
       select schedule_id as id, max(fence in (${UNENDED_FENCES})) as isLive from schedule_node
       where instance <> :instance group by schedule_id`),

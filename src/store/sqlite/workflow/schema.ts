@@ -142,7 +142,7 @@ const CLEAN_UP_LIMITS = `
 const BLAMED_RUNS = `
   create index run_blamed on run (seq) where ${BLAMED};`;
 
-/** The nodes that have a schedule in their files and plugins. `fence`: the member that last registered it. */
+/** Adds the nodes that have registered a schedule. `fence` is the member of the node that did it last. */
 const SCHEDULE_NODES = `${MEMBERS}
   create table schedule_node (
     schedule_id text not null,

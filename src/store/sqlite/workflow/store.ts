@@ -18,7 +18,7 @@ export const WORKFLOW_FILE = 'workflow.db';
 export async function sqliteWorkflowStore(options: {
   dataDir: string;
   logger: Logger;
-  /** The store's clock, for leases. */
+  /** Clock of the store, which leases use. */
   clock?: Clock;
 }): Promise<WorkflowStore> {
   const file = join(options.dataDir, WORKFLOW_FILE);

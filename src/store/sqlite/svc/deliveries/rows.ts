@@ -7,7 +7,7 @@ import { IS_OPEN, SQL } from './statements.ts';
 /** Columns that describe the progress of a delivery. */
 export interface RowState
   extends Pick<DeliveryRecord, 'status' | 'steps' | 'httpStatus' | 'outcome' | 'durationMs'> {
-  /** Fence of the member that runs it. */
+  /** Fence of the member that runs the handler. */
   owner?: number | undefined;
 }
 

@@ -6,7 +6,7 @@ import { UNENDED_FENCES } from '../../members.ts';
  */
 export const IS_OPEN = `status in ('accepted', 'retrying', 'running')`;
 
-/** Rows of earlier versions have no owner. */
+/** Matches rows whose owner has ended, and rows of earlier versions, which have no owner. */
 const HAS_NO_OWNER = `(owner is null or owner not in (${UNENDED_FENCES}))`;
 
 /** Columns of a delivery except its position and body. */
@@ -34,7 +34,7 @@ const STATEMENTS = {
      body)
    values (unhex(?, '-'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, unhex(?, '-'), ?, ?, ?)
    on conflict (webhook_id) do nothing`,
-  /** A delivery that a member runs. */
+  /** Like `insert`, for a delivery whose handler a member runs. */
   insertOwned: `insert into delivery (webhook_id, namespace_id, plugin_id, event, instance_id, received_at, source, request_id,
      trace_id, mode, origin, status, http_status, duration_ms, attempts, steps, outcome, marker, order_key, replay_of, body_bytes,
      headers, body, owner)
@@ -63,7 +63,7 @@ const STATEMENTS = {
        and webhook_id in (select unhex(value, '-') from json_each(?)))`,
   interrupt: `update delivery set status = 'interrupted' where ${IS_OPEN} and status = 'running' and received_at <= ?
      and webhook_id not in (select unhex(value, '-') from json_each(?))`,
-  /** Releases markers of ended members, except those that a live delivery has claimed since. */
+  /** Releases `pending` markers of ended members. Markers that a live delivery has claimed since are kept. */
   releasePendingOfEnded: `delete from delivery_marker where state = 'pending'
       and digest in (select marker from delivery where ${IS_OPEN} and status = 'running' and marker is not null and ${HAS_NO_OWNER})
       and digest not in (select marker from delivery where ${IS_OPEN} and status = 'running' and marker is not null
