@@ -24,7 +24,7 @@ export type GatewayServices = Awaited<ReturnType<typeof gatewayServices>>;
 /** Opens `svc.db`, which the gateway owns exclusively, and builds the gateway's services. */
 export async function gatewayServices(resources: Resources, stack: AsyncDisposableStack) {
   const { config, profile, keys, logger, group, metrics } = resources;
-  // First, because an insecure secret must stop the start in production before anything is open.
+  // Checked first, because an insecure secret must stop the start in production before anything is open.
   const signing = signingKeys(keys, profile, logger);
   const store = await openStore(resources, stack);
   const { inbox } = store;
@@ -51,7 +51,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     hosts: () => remote.hostSessions.connected,
   });
   const routes = createPluginRouteLookup(plugins);
-  // Before the first call: containers of a killed gateway must lose access.
+  // Runs before the first call, because containers of a killed gateway must lose access.
   await membership?.sweep();
   return {
     group,
@@ -88,7 +88,7 @@ async function joinStore(
   const keys = keyFingerprints(secrets);
   const release = staticTokensRevision(config.gateway.staticTokens);
   const membership = await joinMembers(resources, members, { kind: 'gateway', release, keys }, stack);
-  // A sole member, by its lock on the file, has no others to agree with: it may change its keys by a restart.
+  // The lock on the file proves that there is no other member, so the keys may change at a restart without agreement.
   if (!sharesStore) return { fence: membership, membership, elsewhere: [] };
   const others = await membership.others();
   await requireSharedKeys(keys, { cache, others });

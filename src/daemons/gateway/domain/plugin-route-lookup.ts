@@ -5,7 +5,6 @@ import {
   type RoutedPlugin,
 } from '../../plugin-routes/route-table.ts';
 
-/** The loaded plugins, with a notification after each reload. */
 export interface LoadedPlugins {
   readonly registry: { readonly plugins: Iterable<RoutedPlugin> };
   onReload(listener: (registry: LoadedPlugins['registry']) => void): unknown;
@@ -13,7 +12,7 @@ export interface LoadedPlugins {
 
 /** Finds plugin routes with the same route table as the REST API. */
 export interface PluginRouteLookup {
-  /** `path` is not decoded; it may contain the query. */
+  /** Finds the route of a call. `path` is not decoded and may contain the query. */
   find(method: string, path: string): PluginRoute | undefined;
 }
 

@@ -88,7 +88,8 @@ export class SocketProxy {
     const clientSide = clientSideOf(request);
     const headers = this.#headersFor({
       rawHeaders: request.rawHeaders,
-      // Dropped, because it contains `Upgrade` and the request to the upstream has its own handshake headers.
+      // The `Connection` header is dropped: it contains `Upgrade`, and the request to the upstream has its own
+      // handshake headers.
       connection: undefined,
       caller,
       requestId,
@@ -118,7 +119,7 @@ export class SocketProxy {
       return answer.status;
     }
     acceptUpgrade(client, answer, requestId);
-    // Put back, so that the tunnel also checks these frames.
+    // The bytes are put back, so that the tunnel also checks these frames.
     if (head.length > 0) client.unshift(head);
     this.#openTunnel(client, answer.socket, caller);
     if (answer.rest.length > 0) answer.socket.unshift(answer.rest);

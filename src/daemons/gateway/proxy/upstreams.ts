@@ -3,7 +3,6 @@ import type { Peers } from '../../peers.ts';
 
 export type UpstreamName = 'rest' | 'workflow';
 
-/** A service behind the gateway. */
 export interface Upstream {
   name: UpstreamName;
   /** Path prefixes that the upstream serves. If several upstreams match, the longest prefix wins. */

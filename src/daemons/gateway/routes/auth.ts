@@ -13,7 +13,10 @@ export interface AuthRoutesServices {
   admins: Admins;
 }
 
-/** @spec Gateway: authentication and hosts */
+/**
+ * Routes to exchange credentials for tokens, to refresh tokens, and to show the caller. @spec Gateway: authentication
+ * and hosts
+ */
 export function authRoutes(
   http: Http,
   { exchange, attempts, authenticator, admins }: AuthRoutesServices,

@@ -4,7 +4,7 @@ import { version } from '../../../kit/files/paths.ts';
 import type { MergedDescription } from '../domain/merged-description.ts';
 import { type Upstream, upstreamFor } from '../proxy/upstreams.ts';
 
-/** @spec Health, metrics, specification: /openapi-merged.json, /docs-all */
+/** Routes of the API documentation. @spec Health, metrics, specification: /openapi-merged.json, /docs-all */
 export function docsRoutes(
   http: Http,
   { mergedDescription, upstreams }: { mergedDescription: MergedDescription; upstreams: readonly Upstream[] },

@@ -66,7 +66,8 @@ class HostSocket {
     this.#server.on('headers', (headers, request) => {
       headers.push(`${HEADERS.requestId}: ${this.#requestIds.get(request)}`);
     });
-    // Thrown out of `handleUpgrade`, so that the response has the platform's error format instead of that of ws.
+    // The error is thrown out of `handleUpgrade`, so that the response has the platform's error format instead of that
+    // of ws.
     this.#server.on('wsClientError', ({ message }) => {
       throw new PlatformError('VALIDATION_ERROR', `${message}.`, {
         headers: { 'sec-websocket-version': '13' },
@@ -171,7 +172,7 @@ function checkFrames(socket: ClientUpgrade['socket'], session: HostSession): voi
     socket.off('data', check);
     session.close(fault.code, fault.reason);
   };
-  // Prepended, because the listener of ws would otherwise handle the frame first.
+  // The listener is prepended, because the listener of ws would otherwise handle the frame first.
   socket.prependListener('data', check);
 }
 

@@ -25,7 +25,9 @@ export interface HostRoutesServices {
   attempts: AttemptLimits;
 }
 
-/** @spec Gateway: authentication and hosts; Host agent registration */
+/**
+ * Routes to register, invite, list and revoke hosts. @spec Gateway: authentication and hosts; Host agent registration
+ */
 export function hostRoutes(http: Http, services: HostRoutesServices): void {
   const { hosts, enrolments, admins, attempts } = services;
   mount(http, registerHost, { auth: 'open' }, async ({ body, request, reply }) => {

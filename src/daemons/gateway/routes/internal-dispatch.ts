@@ -23,7 +23,7 @@ export interface InternalDispatchServices {
   internalSecret: string;
 }
 
-/** Large enough for the largest webhook input, escaped as JSON. */
+/** Maximum body size. It fits the largest webhook input, escaped as JSON. */
 const BODY_LIMIT_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -34,7 +34,8 @@ export function internalDispatchRoutes(http: Http, services: InternalDispatchSer
   const dispatchers = new WeakMap<FastifyRequest, Dispatcher>();
   // Registered in its own scope, because the hook applies only to this route.
   http.register((own, _options, done) => {
-    // Before the body is read, so that unauthenticated clients cannot make the gateway parse 64 MB.
+    // The caller is checked before the body is read, so that unauthenticated clients cannot make the gateway parse 64
+    // MB.
     own.addHook('onRequest', async (request) => {
       dispatchers.set(request, await admit(request, services));
     });

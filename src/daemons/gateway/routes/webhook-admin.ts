@@ -17,7 +17,10 @@ export interface WebhookAdminServices {
   webhookListing: WebhookListing;
 }
 
-/** @spec Webhook admin API; Limits: 10 provisions and revocations a minute together, 60 lists */
+/**
+ * Routes to provision, list, pause, resume and revoke webhooks. @spec Webhook admin API; Limits: 10 provisions and
+ * revocations a minute together, 60 lists
+ */
 export function webhookAdminRoutes(http: Http, { webhookAdmin, webhookListing }: WebhookAdminServices): void {
   const changes = {
     auth: 'caller',

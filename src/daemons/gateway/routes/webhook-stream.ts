@@ -23,7 +23,7 @@ const MAX_STREAMS = 200;
 /** Poll interval. Uses real time even with a test clock, because other processes also add records. */
 const LOOK_EVERY_MS = 200;
 
-/** @spec docs/webhooks.md "Tail" */
+/** Route of the live stream of deliveries. @spec docs/webhooks.md "Tail" */
 export function webhookStreamRoutes(http: Http, services: WebhookStreamServices): void {
   const streams = createEventStreams(http, { what: 'deliveries', count: MAX_STREAMS });
   mount(http, streamDeliveries, { auth: 'caller' }, async (call) => {

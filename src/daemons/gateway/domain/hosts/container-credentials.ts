@@ -18,7 +18,7 @@ const PAGE = 100;
 /** A token whose container may still run. */
 interface ActiveToken {
   refusedUntil: number;
-  /** Fence of the member that issued it; absent in entries of earlier versions. */
+  /** Fence of the member that issued the token; absent in entries of earlier versions. */
   owner?: number;
 }
 
@@ -28,7 +28,6 @@ export interface ContainerCredential {
   token: string;
   /** Value for `X-Internal-Secret`. It is valid only for this execution and together with the token. */
   internalSecret: string;
-  /** Revokes the credentials. */
   end(): Promise<void>;
 }
 
@@ -46,7 +45,7 @@ export interface ContainerCredentialsDeps {
   /** Stores active tokens. After a crash, the next gateway revokes them. */
   cache: KeyValueStore;
   members: Pick<MemberStore, 'unended'>;
-  /** Of this member, which owns the tokens it issues. */
+  /** Fence of this member, which owns the tokens that it issues. */
   fence: Fence;
   internalSecret: string;
   clock: Clock;
@@ -104,7 +103,7 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
       for (let after: string | undefined; ; ) {
         const range = { prefix: KEY_PREFIX, limit: PAGE, ...(after ? { after } : {}) };
         const page = await cache.scan(PLATFORM_SCOPE, range);
-        // After the scan: a member that joins in between must not look ended.
+        // Read after the scan: otherwise a member that joins during the scan would count as ended.
         const unended = page.length === 0 ? [] : await members.unended('gateway');
         for (const { key, value } of page) {
           const { refusedUntil, owner } = value as unknown as ActiveToken;

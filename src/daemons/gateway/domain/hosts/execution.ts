@@ -22,7 +22,7 @@ import {
 import { reported } from './failures.ts';
 import type { AgentFrameOf } from './frames.ts';
 
-/** Added to the handler's timeout, which the agent enforces, before the gateway gives up. */
+/** Extra time after the handler's timeout, which the agent enforces, until the gateway gives up. */
 const GRACE_MS = seconds(2);
 /** Additional time for the agent to fetch a missing plugin and to start a process. */
 const PREPARE_MS = seconds(60);
@@ -123,7 +123,7 @@ export class HostExecution {
 
   /** Extends the timeout when a long frame, which may be the result, begins to arrive. */
   expectLong(): void {
-    // Once only: an agent could otherwise delay the timeout forever.
+    // The timeout is extended only once: otherwise an agent could delay it forever.
     if (this.#stream || this.#hasLongFrame) return;
     this.#hasLongFrame = true;
     this.#armTimer(this.request.timeoutMs + GRACE_MS + transferMs(HOST_SOCKET.agentFrameBytes));

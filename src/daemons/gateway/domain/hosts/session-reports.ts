@@ -1,7 +1,6 @@
 import { HOST_CLOSE } from '../../../../contracts/index.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 
-/** Logs the diagnostics of one session. */
 export interface SessionReports {
   connected(host: { name: string; namespaceId: string; agentVersion: string }): void;
   /** Called when the gateway closes the socket. */

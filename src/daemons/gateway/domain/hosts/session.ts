@@ -106,7 +106,6 @@ export class HostSession {
     return this.#deps.sessionId;
   }
 
-  /** The host; undefined until the session is open. */
   get host(): HostRecord | undefined {
     return this.#host;
   }

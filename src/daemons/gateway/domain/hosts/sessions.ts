@@ -35,12 +35,10 @@ export class HostSessions {
     this.#stopSweeping = every(clock, SWEEP_MS, () => this.checkLimits());
   }
 
-  /** Number of sessions that are authenticated. */
   get connected(): number {
     return this.#byHost.size;
   }
 
-  /** Number of executions in flight. */
   get running(): number {
     let sum = 0;
     for (const { executions } of this.#byHost.values()) sum += executions.size;

@@ -32,7 +32,10 @@ export function tokenText(authorization: string): string {
   return authorization.slice(SCHEME.length);
 }
 
-/** Whether all parts are canonical base64url. Otherwise one token would have several valid spellings. */
+/**
+ * Returns whether all parts of a JWT are canonical base64url. Without this check, one token would have several valid
+ * spellings.
+ */
 export function isCanonicalJwt(token: string): boolean {
   return token.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part);
 }
@@ -49,7 +52,8 @@ export function bearerToken(authorization: string): string | undefined {
 }
 
 /**
- * Only spaces and tabs count: in Latin-1 header text, the last byte of a UTF-8 letter may look like Unicode whitespace.
+ * Returns whether the token starts or ends with a space or tab. Other whitespace is not checked: in Latin-1 header
+ * text, the last byte of a UTF-8 letter may look like it.
  */
 export function hasOuterBlank(token: string): boolean {
   return /^[ \t]|[ \t]$/.test(token);

@@ -69,7 +69,8 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
         known.namespaceId === namespaceId &&
         (await matches(known, clientSecret));
       if (unchanged) return;
-      // First, so that the next start revokes them if the gateway crashes before the client is stored.
+      // The other clients are revoked first. If the gateway crashes before the new client is stored, the next start
+      // repeats both steps.
       if (isOnlyNode) await revokeOthers(client);
       const secretHash = await hashSecret(clientSecret);
       await store.upsert({

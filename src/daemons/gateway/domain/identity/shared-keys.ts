@@ -7,7 +7,7 @@ import { PLATFORM_SCOPE } from './static-tokens.ts';
 const MASTER_KEY_ENTRY = 'master-key';
 const FINGERPRINT_CHARS = 8;
 
-/** Fingerprints that tell nodes whether their keys are the same. */
+/** Returns fingerprints of the keys, by which nodes can tell whether their keys are the same. */
 export function keyFingerprints({
   jwtSecret,
   previousJwtSecret,
@@ -24,7 +24,10 @@ export function keyFingerprints({
   };
 }
 
-/** The variables whose keys differ. JWT secrets may differ while each node accepts the tokens of the other. */
+/**
+ * Returns the names of the variables whose keys differ. JWT secrets may differ as long as each node accepts the tokens
+ * of the other.
+ */
 export function differingKeys(own: KeyFingerprints, other: KeyFingerprints): string[] {
   const accepts = (by: KeyFingerprints, of: KeyFingerprints): boolean =>
     by.jwt === of.jwt || (of.jwt !== null && by.previousJwt === of.jwt);

@@ -8,14 +8,13 @@ import { hasOuterBlank } from './bearer.ts';
 export const PLATFORM_SCOPE = 'platform';
 const PREFIX = 'host:token:';
 const PAGE = 500;
-/** Entry with the revisions that were in force, the current one last. */
+/** Cache entry with the revisions that have been in force. The current one is last. */
 const REVISIONS_ENTRY = 'static-token-revisions';
 const MAX_REVISIONS = 100;
 const REVISION_CHARS = 16;
 
 type Entries = PlatformConfig['gateway']['staticTokens'];
 
-/** Lookup of static tokens. @spec Static token entry */
 export interface StaticTokens {
   /**
    * Returns the token's caller. Tokens must match exactly, including case and whitespace. Non-ASCII tokens may arrive

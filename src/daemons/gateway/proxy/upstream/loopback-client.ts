@@ -7,7 +7,10 @@ export interface LoopbackClientOptions {
   timeoutMs: number;
 }
 
-/** Shorter than the keep-alive timeout of services (60 s), so that the gateway closes idle connections first. */
+/**
+ * Time after which an idle connection is closed. It is shorter than the keep-alive timeout of services (60 s), so that
+ * the gateway closes idle connections first.
+ */
 const IDLE_TIMEOUT_MS = seconds(20);
 /** Methods that are retried if the upstream closed a keep-alive connection meanwhile. */
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS']);

@@ -1,4 +1,3 @@
-/** Receives the events of one response. */
 export interface ResponseEvents {
   /**
    * Called with the response head. `headers` is a flat list of lower-case names and values. Interim responses (1xx) are

@@ -56,7 +56,8 @@ export class WebhookSamples {
     const target = this.#deps.targets.require(pluginId, event, instanceId);
     const payload = data === undefined ? await declaredSample(target) : JSON.stringify(data);
     const body = Buffer.from(payload);
-    // Lower case, because a name in another case would add a second signature header.
+    // Names are converted to lower case. Otherwise a given signature header could be sent in addition to the generated
+    // one.
     const given = Object.entries(headers)
       .map(([name, value]) => [name.toLowerCase(), value] as const)
       .filter(([name]) => !NOT_SENT.has(name));

@@ -57,7 +57,8 @@ export class Attempts {
     item.payload = undefined;
     if (payload === 'gone' || payload === 'unread')
       return { nextAttemptAt: undefined, isUnread: payload === 'unread' };
-    // No delivery id: workflows started by async or replayed deliveries are identified by the webhook id instead.
+    // No delivery id is passed: workflows started by async or replayed deliveries are identified by the webhook id
+    // instead.
     const handled = await this.#deps.call(delivery, target, payload, null);
     item.attempts++;
     const { retry } = target.webhook;

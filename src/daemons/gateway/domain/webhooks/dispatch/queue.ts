@@ -30,7 +30,6 @@ export class Queue<Item> {
     this.#rules = rules;
   }
 
-  /** Number of waiting items. */
   get size(): number {
     return this.#size;
   }

@@ -25,13 +25,11 @@ export class ServiceUse {
   /** Number of successful runs since the last call, by plugin and service. */
   readonly #quietRuns = new Map<string, Record<NeededService, number>>();
 
-  /** Records that a handler called `ctx.<part>`. */
   noteCall(pluginId: string, part: string): void {
     const service = Object.hasOwn(BEHIND, part) ? BEHIND[part] : undefined;
     if (service) this.#runsOf(pluginId)[service] = 0;
   }
 
-  /** Records that a handler of the plugin succeeded. */
   noteRun(pluginId: string): void {
     const runs = this.#runsOf(pluginId);
     runs.state++;

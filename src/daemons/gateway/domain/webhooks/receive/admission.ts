@@ -9,7 +9,7 @@ import type { WebhookSecrets } from '../verify/secrets.ts';
 import type { VerificationKeys } from '../verify/verification-key.ts';
 import type { DeliveryContext } from './delivery-context.ts';
 import { endpointName } from './endpoint-name.ts';
-import { tooMany } from './limits.ts';
+import { rateLimitError } from './rate-limit-error.ts';
 import { senderNetwork } from './sender-network.ts';
 import { mark, step } from './steps.ts';
 import type { DeclaredWebhook, WebhookTargets } from './targets.ts';
@@ -143,7 +143,10 @@ export class Admission {
   }
 }
 
-/** Does not contain the namespace: otherwise clients could evade the limit and fill the memory with invented names. */
+/**
+ * Returns the rate-limit key of a webhook without a secret. It does not contain the namespace: otherwise clients could
+ * evade the limit and fill the memory with invented names.
+ */
 function unprovisionedKey({ incoming, pluginId, event }: DeliveryContext): string {
   const shared = { namespaceId: '', pluginId, event, instanceId: '' };
   return `${endpointName(shared)} ${senderNetwork(incoming.source)}`;
@@ -151,7 +154,7 @@ function unprovisionedKey({ incoming, pluginId, event }: DeliveryContext): strin
 
 function requirePermit({ allowed, resetMs }: RateVerdict, requestsPerMinute: number): void {
   if (allowed) return;
-  throw tooMany(
+  throw rateLimitError(
     `This webhook accepts ${requestsPerMinute} deliveries per minute`,
     requestsPerMinute,
     resetMs,

@@ -53,7 +53,7 @@ export interface WebhookDeliveryDeps {
   services?: Pick<NeededServices, 'isUnavailable' | 'confirm'>;
   pauses: Pick<WebhookPauses, 'isPaused'>;
   inbox: WebhookInbox;
-  /** Of this member, which owns the sync deliveries that it runs. */
+  /** Fence of this member, which owns the sync deliveries that it runs. */
   fence: Fence;
   createLimiter: CreateLimiter;
   /** Ids of the deliveries that this process is handling, if they are tracked. */

@@ -68,8 +68,9 @@ export class Authentication {
   }
 
   /**
-   * Allows a challenge or a known delivery id without authentication, at a cost to the budget. Throws
-   * RATE_LIMIT_EXCEEDED if the budget is used up, unless authentic. `tries`: authenticate in any case, for the record.
+   * Allows a challenge or a known delivery id without authentication, at a cost to the budget of the address. Once the
+   * budget is used up, only authentic requests pass; others throw RATE_LIMIT_EXCEEDED. `tries` also authenticates
+   * requests within the budget, for the record.
    */
   allowUnauthenticated(
     context: DeliveryContext,

@@ -78,7 +78,7 @@ function explainSecret(
 ): Explanation | undefined {
   const sent = singleHeader(rawHeaders, header);
   if (typeof sent !== 'string') return undefined;
-  // In constant time, because the response waits for the explanation and could leak the secret by its timing.
+  // Compares in constant time, because the response waits for the explanation and its timing could leak the secret.
   const is = (text: string | undefined, claimed = sent): boolean =>
     text !== undefined && text !== '' && safeEqual(text, claimed);
   const { text } = keys.current;

@@ -9,7 +9,7 @@ import type {
 import { describeEndpoint } from '../receive/endpoint-name.ts';
 import { sealContext } from './secrets.ts';
 
-/** Rows per transaction: bounds memory and the time the store is locked. */
+/** Rows per transaction. The limit bounds memory and the time for which the store is locked. */
 const BATCH_ROWS = 200;
 
 export interface ResealOptions {

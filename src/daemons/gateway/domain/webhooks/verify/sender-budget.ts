@@ -3,7 +3,7 @@ import type { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { CreateLimiter } from '../../../../../kit/limits/rate-limiter.ts';
 import { minutes } from '../../../../../kit/time/duration.ts';
 import type { DeliveryContext } from '../receive/delivery-context.ts';
-import { tooMany } from '../receive/limits.ts';
+import { rateLimitError } from '../receive/rate-limit-error.ts';
 import { senderNetwork } from '../receive/sender-network.ts';
 
 /** Maximum addresses with their own budget. All further ones share one budget. */
@@ -26,7 +26,7 @@ export class SenderBudget {
     const limit = LIMITS.webhookFailuresPerMinute;
     const { allowed, resetMs } = this.#limiter.peek(keyOf(delivery), limit);
     if (allowed) return undefined;
-    return tooMany('Too many deliveries from this address were not authentic', limit, resetMs);
+    return rateLimitError('Too many deliveries from this address were not authentic', limit, resetMs);
   }
 
   charge(delivery: DeliveryContext): void {
