@@ -135,9 +135,8 @@ export interface WebhookInbox {
   /** Returns `accepted` and `retrying` deliveries in write order, for the dispatcher. */
   unfinished(limit: number, afterPosition?: number): Promise<DeliveryRecord[]>;
   /**
-   * Marks sync deliveries that a dead process left `running` as interrupted, and releases their markers. The only node
-   * of a store must call it before it receives deliveries. `which` limits the call by receive time, except the given
-   * ids.
+   * Marks sync deliveries that a dead process left `running` as interrupted, and releases their markers. An only node
+   * must call it before it receives deliveries. `which` selects by receive time, except the given ids.
    */
   interrupt(which?: { receivedUntil: number; except: readonly string[] }): Promise<number>;
   /** Returns the delivery with its body, unless the body was deleted to free space. */
