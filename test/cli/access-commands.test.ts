@@ -23,7 +23,7 @@ async function remote() {
   return { gateway, run, result };
 }
 
-test('tokens: mint, list, inspect, revoke', async () => {
+test('tokens are minted, listed, inspected and revoked', async () => {
   const { gateway, run, result } = await remote();
   const minted = await result('tokens', 'mint', 'ci-2', '--namespace', 'acme', '--ttl-seconds', '60');
   expect(minted).toMatchObject({ hostId: 'ci-2', namespaceId: 'acme', token: expect.any(String) });
@@ -41,7 +41,7 @@ test('tokens: mint, list, inspect, revoke', async () => {
   expect((await run(['tokens', 'inspect', 'opaque'])).code).toBe(2);
 });
 
-test('clients: create, list, revoke', async () => {
+test('clients are created, listed and revoked', async () => {
   const { gateway, run, result } = await remote();
   const { clientId, clientSecret } = await result('clients', 'create', 'nightly', '--namespace', 'acme');
   await gateway.call(exchangeToken, { body: { clientId, clientSecret } });
@@ -55,7 +55,7 @@ test('clients: create, list, revoke', async () => {
   );
 });
 
-test('hosts: invite, list, show, revoke', async () => {
+test('hosts are invited, listed, shown and revoked', async () => {
   const { gateway, run, result } = await remote();
   expect((await run(['hosts', 'list'])).stdout).toContain('svc hosts invite');
   const { token } = await result('hosts', 'invite', '--namespace', 'acme');

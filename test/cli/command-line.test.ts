@@ -178,7 +178,7 @@ test('colours follow NO_COLOR, FORCE_COLOR and the terminal', () => {
   expect(level(true, { FORCE_COLOR: '0' })).toBe(0);
 });
 
-test('a record prints as one line with its fields, an error with its stack; other text is unchanged', async () => {
+test('a log record prints as one line with its fields, an error with its stack; other text is unchanged', async () => {
   const format = await loadRecordFormat(createStyle({}, {}));
   const record = {
     level: 'warn',
@@ -196,7 +196,7 @@ test('a record prints as one line with its fields, an error with its stack; othe
   expect(format('plain text')).toBe('plain text');
 });
 
-test('a table folds at the terminal width, and has one line per row for programs', () => {
+test('a table fits the terminal width, and has one line per row when piped to a program', () => {
   const style = createStyle({}, {});
   const headings = ['received', 'status', 'instance', 'id', 'reason'];
   const rows = [

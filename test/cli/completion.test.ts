@@ -74,7 +74,7 @@ test('nouns, verbs, flags, choices, codes and files complete without a running p
   ]);
 });
 
-test('completion is empty and silent when the gateway is unreachable or the config is invalid', async () => {
+test('completion prints nothing when the gateway is unreachable or the config is invalid', async () => {
   const platform = await project(false);
   expect(await offered(platform, 'plugins', 'show', '')).toEqual([]);
   await writeFile(join(platform.folder, 'svc.config.json'), '{ broken');
@@ -82,7 +82,7 @@ test('completion is empty and silent when the gateway is unreachable or the conf
   expect(await offered(platform, 'nonsense', '')).toEqual([]);
 });
 
-test('live ids in real shells', { timeout: 120_000 }, async () => {
+test('real shells complete ids from the gateway', { timeout: 120_000 }, async () => {
   const platform = await project(true);
   const { svc } = platform;
   const run = (await svc('workflows', 'run', 'hold')).json.result.id as string;

@@ -31,7 +31,7 @@ function expectNoControls(text: string, what: string): void {
   expect(found && text.slice(Math.max(0, found.index - 40), found.index + 40), what).toBeNull();
 }
 
-test('hostile text of plugins and senders reaches the terminal without control characters', {
+test('hostile text of plugins and senders is printed on the terminal without control characters', {
   timeout: 240_000,
 }, async () => {
   const platform = await testPlatform(

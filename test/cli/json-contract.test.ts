@@ -116,7 +116,7 @@ async function project(): Promise<TestPlatform> {
   return platform;
 }
 
-test('the walk calls every command', () => {
+test('the JSON test calls every command', () => {
   const shown = COMMANDS.filter(({ hidden }) => !hidden).map(({ name }) => name);
   expect([...new Set([...Object.keys(STEPS), ...Object.keys(STREAMS)])].toSorted()).toEqual(shown.toSorted());
 });

@@ -114,7 +114,7 @@ test('a killed start leaves no lock that blocks the next', async () => {
   expect([a.code, b.code]).toEqual([0, 0]);
 });
 
-test('a changed source is rebuilt; a touched one is not', async () => {
+test('a changed source file is rebuilt; one with only a new time stamp is not', async () => {
   const { folder, start, calls } = await checkout();
   const source = join(folder, 'src', 'cli', 'main.ts');
   await start().done;
@@ -127,7 +127,7 @@ test('a changed source is rebuilt; a touched one is not', async () => {
   expect(await calls()).toEqual(['npm ci --no-audit --no-fund --loglevel=error', 'build', 'build']);
 });
 
-test('a changed lockfile is reinstalled; a new file time alone is not', async () => {
+test('dependencies are reinstalled after the lockfile changed, but not after only its time stamp changed', async () => {
   const { folder, start, calls } = await checkout();
   const lockfile = join(folder, 'package-lock.json');
   await start().done;
@@ -148,7 +148,7 @@ test('a failed install starts nothing and exits with 1', async () => {
   expect(stderr).toContain('npm ci failed with exit code 7');
 });
 
-test('under an outdated Node the pinned one runs the program: exit codes and signals pass through', async () => {
+test('under an outdated Node, the pinned Node runs the program and passes exit codes and signals through', async () => {
   const { start } = await checkout({ engines: '>=99.1' });
   expect(await start(['5']).done).toMatchObject({ code: 5, stdout: '{"args":["5"]}\n' });
 
@@ -158,7 +158,7 @@ test('under an outdated Node the pinned one runs the program: exit codes and sig
   expect(await waiting.done).toMatchObject({ code: 143 });
 });
 
-test('an installed package names the Node it needs', async () => {
+test('an installed package names the Node version that it needs', async () => {
   const { folder, start } = await checkout({ engines: '>=99.1' });
   await mkdir(join(folder, 'dist'));
   await writeFile(join(folder, 'dist', 'cli.js'), PROGRAM);
@@ -197,7 +197,7 @@ test.each([
   },
 );
 
-test('a copy without a build is built at its first start', { timeout: 120_000 }, async () => {
+test('a copy of the sources is built at its first start', { timeout: 120_000 }, async () => {
   const folder = await tempDir();
   for (const part of ['bin', 'scripts', 'src', 'package.json', 'package-lock.json', 'tsconfig.json'])
     await cp(join(packageRoot, part), join(folder, part), { recursive: true });

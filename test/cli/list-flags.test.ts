@@ -5,7 +5,7 @@ import { parseArgs } from '../../src/cli/parse-args.ts';
 
 const LISTS = COMMANDS.map(({ name }) => name).filter((name) => / (?:list|runs|deliveries)$/.test(name));
 
-test('the command table contains the lists tested here', () => {
+test('the command table contains the list commands that these tests cover', () => {
   expect(LISTS.length).toBeGreaterThanOrEqual(10);
 });
 

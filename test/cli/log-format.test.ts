@@ -21,7 +21,7 @@ test('plugin output can neither move the cursor nor forge a line', () => {
   expect(text.split('\n')).toHaveLength(3);
 });
 
-test('the line of a request does not repeat fields of its message', () => {
+test('the log line of a request does not repeat fields that its message contains', () => {
   const meta = { method: 'GET', route: '/health', status: 200, durationMs: 1.5 };
   const line = (message: string) =>
     format(JSON.stringify({ level: 'info', time: 0, serviceId: 'rest', message, meta }));
@@ -39,7 +39,7 @@ test('the stack of a plugin error is printed below its line, with its line break
   ]);
 });
 
-test('colours of the format reach a terminal, those of a plugin do not', async () => {
+test('a terminal gets the colours of the log format, but no colours that a plugin printed', async () => {
   const coloured = await loadRecordFormat(createStyle({ isTTY: true }, {}));
   for (const level of LOG_LEVELS) {
     const record = { level, time: 0, serviceId: 'rest', message: '\u001b[31mred', meta: { a: 1 } };

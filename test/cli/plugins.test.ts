@@ -75,7 +75,7 @@ test('install shows the plan and asks for confirmation; update shows the differe
   expect(updated.stdout).toMatch(/@acme\/greeter 1\.1\.0/);
 });
 
-test('plugins are listed, shown, switched, linked and removed', async () => {
+test('plugins are listed, shown, enabled, disabled, linked and removed', async () => {
   const { projectDir, svc } = await startPlatform();
   const folder = await pluginFolder();
   const run = async (...args: string[]) =>
@@ -119,7 +119,7 @@ test('a broken plugin whose previous version still runs is reported as such', as
   expect(JSON.parse(shown.stdout).result).toMatchObject({ status: 'broken', keptVersion: '1.0.0' });
 });
 
-test('dev reloads a changed folder in all services, and reports faults', async () => {
+test('plugins dev reloads a changed folder in all services, and reports faults', async () => {
   const { projectDir, svc, spawnSvc } = await startPlatform();
   const folder = await pluginFolder();
   const dev = spawnSvc(projectDir, 'plugins', 'dev', folder, '--json');
@@ -143,7 +143,7 @@ test('dev reloads a changed folder in all services, and reports faults', async (
   expect(await dev.interrupt()).toBe(130);
 });
 
-test('dev loads a new folder of the project, and reports clashes with other plugins', async () => {
+test('plugins dev loads a new folder of the project, and reports conflicts with other plugins', async () => {
   const { projectDir, svc, spawnSvc } = await startPlatform();
   const at = (name: string) => join(projectDir, 'plugins', name);
   await writeFiles(at('greeter'), greeter('1.0.0'));

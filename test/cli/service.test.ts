@@ -60,7 +60,7 @@ test.skipIf(!existsSync(ANALYZE))(
   },
 );
 
-test('units keep paths unchanged, whatever characters they contain', () => {
+test('unit files keep paths unchanged, whatever characters they contain', () => {
   const options = {
     projectDir: '/srv/50% of "us" & <co>',
     dataDir: '/srv/data',

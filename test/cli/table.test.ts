@@ -5,7 +5,7 @@ import { columnsOf, helpWidth, lineWidth, widthOf, wrap, wrapProse } from '../..
 
 const plain = createStyle({}, { NO_COLOR: '1' });
 
-test('a terminal shows whole cells: a column that does not fit is printed below, as is one long last cell', () => {
+test('a terminal shows whole cells: a column or a last cell that does not fit is printed below its row', () => {
   const rows = [
     ['a', 'default', 'short'],
     ['b', 'file', 'longer than there is room for'],
@@ -39,7 +39,7 @@ test('a long value wraps within its column, and each of several values has its o
   ).toEqual(['name  one two', '      three', 'x     a', '      b']);
 });
 
-test('lines break at blanks, keep their indent, and are measured by visible width', () => {
+test('lines wrap at spaces, keep their indentation, and are measured by visible width', () => {
   expect(wrap('  one two three', 9)).toEqual(['  one two', '  three']);
   const red = createStyle({}, { FORCE_COLOR: '1' }).red('three');
   expect([widthOf(red), wrap(`one ${red}`, 9)]).toEqual([5, [`one ${red}`]]);

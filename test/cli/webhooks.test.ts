@@ -53,7 +53,7 @@ test('provision --secret-stdin accepts the secret of the sender and does not ech
   expect((await run(['webhooks', 'provision', 'senders', 'sync', '--secret-stdin'], '')).code).toBe(2);
 });
 
-test('provision reports that the sender makes the secret, unless it was passed', async () => {
+test('provision reports that the sender generates the secret, unless a secret was passed', async () => {
   const { run } = await remote();
   const made = await run(['webhooks', 'provision', 'senders', 'stripe']);
   expect(made.code).toBe(0);
@@ -70,7 +70,7 @@ test('provision reports that the sender makes the secret, unless it was passed',
   expect([given.code, given.stderr]).toEqual([0, expect.not.stringContaining('Stripe signs')]);
 });
 
-test('send, deliveries, show and replay', async () => {
+test('a sample delivery is sent, listed, shown and replayed', async () => {
   const { gateway, run, result } = await remote();
   await secretOf(gateway, 'github');
   const secret = await secretOf(gateway, 'sync');
@@ -123,7 +123,7 @@ test('a payload comes from text, a file or stdin, and invalid JSON is reported w
   ]);
 });
 
-test('pause and resume', async () => {
+test('a webhook is paused and resumed', async () => {
   const { gateway, run } = await remote();
   const secret = await secretOf(gateway, 'sync');
   expect((await run(['webhooks', 'pause', 'senders', 'sync'])).stdout).toContain('503');

@@ -14,7 +14,7 @@ async function folder() {
   return data;
 }
 
-test('the first start makes keys of 32 bytes and the operator, readable by their owner alone', async () => {
+test('the first start creates 32-byte keys and operator credentials that only their owner can read', async () => {
   const data = await folder();
   const { keys, operator, created } = loadSecrets(data, {}, random);
   expect(created).toBe(true);
@@ -27,7 +27,7 @@ test('the first start makes keys of 32 bytes and the operator, readable by their
   expect(readCredentials(data, {})).toEqual(operator);
 });
 
-test('the environment wins over the file, and the file stays as it is', async () => {
+test('environment variables take precedence over keys.json, which stays unchanged', async () => {
   const data = await folder();
   loadSecrets(data, {}, random);
   const before = await readFile(data.keys, 'utf8');
@@ -47,12 +47,12 @@ test('the environment wins over the file, and the file stays as it is', async ()
   expect(await readFile(data.keys, 'utf8')).toBe(before);
 });
 
-test('an invalid master key is refused before it seals any value', async () => {
+test('an invalid master key is rejected before it encrypts any value', async () => {
   const data = await folder();
   expect(() => loadSecrets(data, { SVC_MASTER_KEY: 'short' }, random)).toThrow(/32 bytes in base64url/);
 });
 
-test('files that others may read are narrowed', async () => {
+test('key files that other users can read are made private', async () => {
   const data = await folder();
   loadSecrets(data, {}, random);
   await chmod(data.keys, 0o644);

@@ -9,7 +9,7 @@ import { tempDir } from '../support/daemon.ts';
 
 const record = (time: number, message = `m${time}`) => JSON.stringify({ level: 'info', time, message });
 
-test('a log file is set aside when it is full, and the oldest of three goes', async () => {
+test('a full log file is rotated, and the oldest of three files is deleted', async () => {
   const file = join(await tempDir(), 'x.log');
   const log = openLogFile(file, { maxBytes: 10, files: 3 });
   for (const line of ['first-line\n', 'second-line\n', 'third-line\n', 'fourth-line\n', 'last\n'])
@@ -20,7 +20,7 @@ test('a log file is set aside when it is full, and the oldest of three goes', as
   await expect(readFile(`${file}.3`)).rejects.toThrow('ENOENT');
 });
 
-test('lines that cannot be written are lost with one complaint, and writing goes on once it can', async () => {
+test('lines that cannot be written are lost with one warning, and logging resumes when writes succeed', async () => {
   const folder = await tempDir();
   const file = join(folder, 'absent', 'x.log');
   const complaint = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
@@ -35,7 +35,7 @@ test('lines that cannot be written are lost with one complaint, and writing goes
   expect(await readFile(file, 'utf8')).toBe('kept\n');
 });
 
-test('a byte stream is cut at line ends only, wherever its chunks end', () => {
+test('a byte stream is split only at line ends, wherever its chunks end', () => {
   const blocks: string[] = [];
   const lines = lineBlocks((block) => blocks.push(block.toString()));
   for (const chunk of ['{"a":', '1}\n{"b"', ':"ü', '"}\n', 'rest']) lines.push(Buffer.from(chunk));
@@ -43,7 +43,7 @@ test('a byte stream is cut at line ends only, wherever its chunks end', () => {
   expect(blocks).toEqual(['{"a":1}\n', '{"b":"ü"}\n', 'rest\n']);
 });
 
-test('the tail keeps the latest lines and finds the last error, a fatal one first', () => {
+test('the log tail keeps the latest lines and finds the last fatal record, or else the last error', () => {
   const tail = createLogTail();
   const line = (level: string, message: string) => Buffer.from(`${JSON.stringify({ level, message })}\n`);
   for (let i = 0; i < 50; i++) tail.push(line('info', `line ${i}`));
@@ -56,7 +56,7 @@ test('the tail keeps the latest lines and finds the last error, a fatal one firs
   expect(tail.lines()).toEqual([]);
 });
 
-test('the last records of several files come in the order of time, across a rotation', async () => {
+test('the last records of several log files are ordered by time, across a rotation', async () => {
   const folder = await tempDir();
   const [a, b] = [join(folder, 'a.log'), join(folder, 'b.log')];
   await writeFile(a, `${record(1)}\n${record(4)}\n`);

@@ -69,7 +69,7 @@ async function startFake() {
   return { ...managed, processes, crash };
 }
 
-test('a service in a crash loop is started again after growing pauses, and the status says when', async () => {
+test('a service in a crash loop is restarted with a growing backoff, and the status shows the next start', async () => {
   const { service, clock, processes, crash } = await startFake();
   const { port } = service.status();
   for (const retryInMs of [250, 500, 1000, 2000]) {
@@ -95,7 +95,7 @@ test('a service in a crash loop is started again after growing pauses, and the s
   expect(await crash({ signal: 'SIGKILL' })).toMatchObject({ type: 'crashed', retryInMs: 250 });
 });
 
-test('a stop cancels the scheduled start', async () => {
+test('a stop cancels the scheduled restart', async () => {
   const { service, clock, crash } = await startFake();
   await crash({ code: 1 });
   expect(service.status().nextStartAt).not.toBeNull();
@@ -115,7 +115,7 @@ test('a process that does not drain in time is killed', async () => {
   expect(events.at(-1)).toMatchObject({ type: 'stopped', reason: 'signal SIGKILL', killed: true });
 });
 
-test('a start that hangs fails after 30 seconds, and the next process gets the fault', async () => {
+test('a start that hangs fails after 30 seconds and counts as a fault for the next process', async () => {
   const processes = fakeProcesses({ hangs: 1 });
   const { service, clock } = manage('state', '/nowhere', processes);
   const failure = expect(service.start()).rejects.toMatchObject({ code: 'UPSTREAM_TIMEOUT' });
@@ -126,7 +126,7 @@ test('a start that hangs fails after 30 seconds, and the next process gets the f
   expect(processes.faults()).toEqual([false, true]);
 });
 
-test('an exit by a fault of its own is told to the next process; a kill or a reported failure is not', async () => {
+test('the next process is informed of a crash, but not of a kill or a reported failure', async () => {
   const { clock, processes, crash } = await startFake();
   for (const exit of [{ signal: 'SIGKILL' }, { signal: 'SIGABRT' }, { code: 1 }, { code: 0 }] as const) {
     const event = await crash(exit);
@@ -136,7 +136,7 @@ test('an exit by a fault of its own is told to the next process; a kill or a rep
   expect(processes.faults()).toEqual([false, false, true, true, false]);
 });
 
-test('the next process knows whether the one before died of a fault of its own or was killed', async () => {
+test('the next process is informed whether the previous process crashed or was killed', async () => {
   const dataDir = await tempDir();
   await mkdir(join(dataDir, 'run'));
   const { service, clock, events } = manage('workflow', dataDir, { spawn: spawnService, waitHealthy });

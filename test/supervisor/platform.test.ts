@@ -59,7 +59,7 @@ describe('the first start', () => {
     up = await platform.svc('up', '-d');
   }, 60_000);
 
-  test('up -d returns when all five are ready; status shows each', SLOW, async () => {
+  test('up -d returns when all five services are ready; status shows each of them', SLOW, async () => {
     const { svc, dataDir } = platform;
     expect([up.code, up.json.ok, up.json.result.firstStart]).toEqual([0, true, true]);
     expect(up.stderr).toContain('webhooks provision');
@@ -77,7 +77,7 @@ describe('the first start', () => {
     expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
   });
 
-  test('up -d names the plugins it left out, and tells the sandbox of the very first start', async () => {
+  test('up -d names plugins that failed to load, and status shows the sandbox right after the first start', async () => {
     expect(up.json.result.brokenPlugins).toEqual([{ id: 'bad', message: expect.any(String) }]);
     expect(up.stderr).toContain('Plugin bad failed to load: ');
     const status = await platform.svc('status');
@@ -110,23 +110,27 @@ describe('the first start', () => {
     }
   });
 
-  test('a killed daemon is restarted on its port, and the others are not affected', SLOW, async () => {
-    const { service } = platform;
-    const before = await service('gateway');
-    const results = await requestsDuring(async () => {
-      process.kill(before.pid, 'SIGKILL');
-      await expect.poll(async () => (await service('gateway')).restarts, POLL).toBe(1);
-      await expect.poll(async () => (await service('gateway')).state, POLL).toBe('ready');
-    });
-    expect(results).not.toContain('ECONNREFUSED');
-    const after = await service('gateway');
-    expect(after).toMatchObject({
-      port: before.port,
-      lastExit: { signal: 'SIGKILL', reason: 'signal SIGKILL' },
-    });
-    expect(after.pid).not.toBe(before.pid);
-    expect((await service('state')).restarts).toBe(0);
-  });
+  test(
+    'a killed service is restarted on its port, and the other services are not affected',
+    SLOW,
+    async () => {
+      const { service } = platform;
+      const before = await service('gateway');
+      const results = await requestsDuring(async () => {
+        process.kill(before.pid, 'SIGKILL');
+        await expect.poll(async () => (await service('gateway')).restarts, POLL).toBe(1);
+        await expect.poll(async () => (await service('gateway')).state, POLL).toBe('ready');
+      });
+      expect(results).not.toContain('ECONNREFUSED');
+      const after = await service('gateway');
+      expect(after).toMatchObject({
+        port: before.port,
+        lastExit: { signal: 'SIGKILL', reason: 'signal SIGKILL' },
+      });
+      expect(after.pid).not.toBe(before.pid);
+      expect((await service('state')).restarts).toBe(0);
+    },
+  );
 
   test('restart applies changed secrets in new processes; the port stays open, and waiting clients are answered', {
     timeout: 90_000,
@@ -154,7 +158,7 @@ describe('the first start', () => {
     expect(isSame).toEqual(SERVICE_NAMES.map((name) => name !== 'gateway'));
   });
 
-  test('restart refuses secrets that it cannot take up while all goes on', async () => {
+  test('restart refuses secrets that it cannot apply, and all services keep running', async () => {
     const { svc } = platform;
     // Services that go by different ones would refuse each other.
     await dotEnv(`GATEWAY_JWT_SECRET=${next}`, `GATEWAY_INTERNAL_SECRET=${internal}`);
@@ -186,23 +190,23 @@ describe('the start after a kill of the supervisor', () => {
     up = await platform.svc('up', '-d');
   }, 60_000);
 
-  test('daemons end by themselves when their supervisor is killed, and the next up starts anew', async () => {
+  test('services exit when their supervisor is killed, and the next svc up starts new ones', async () => {
     const { result } = up.json;
     expect(result).toMatchObject({ alreadyRunning: false, firstStart: false });
     expect(orphans.filter(isAlive)).toEqual([]);
     expect(result.services.every(({ state }: ServiceView) => state === 'ready')).toBe(true);
   });
 
-  test('a start that is not the first has the same keys, and gives no first advice', async () => {
+  test('a later start uses the same keys and prints no first steps', async () => {
     expect(up.stderr).not.toContain('webhooks provision');
     expect(await readFile(keysFile(), 'utf8')).toBe(keys);
   });
 
-  test('where every call needs an identity, broken plugins are told all the same', () => {
+  test('broken plugins are reported even if every call requires an identity', () => {
     expect(up.json.result.brokenPlugins).toHaveLength(1);
   });
 
-  test('down ends them all; logs filters by level, request, age and words, from the store and from the files alike', {
+  test('down stops all services; logs filters stored records and log files by level, request, age and words', {
     timeout: 60_000,
   }, async () => {
     const { svc, start, service, dataDir } = platform;

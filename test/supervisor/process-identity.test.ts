@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { identify, isRunning, killProcess } from '../../src/supervisor/process-identity.ts';
 
-test('a process that had ended when it was looked at is nobody, whoever has its id by now', () => {
+test('a process that had already exited when it was identified never counts as running, even if its pid is reused', () => {
   expect(isRunning(identify(process.pid))).toBe(true);
   expect(isRunning({ pid: process.pid, startedAt: null })).toBe(false);
   expect(isRunning({ pid: process.pid, startedAt: 'another' })).toBe(false);

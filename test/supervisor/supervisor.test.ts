@@ -35,7 +35,7 @@ const service: TestPlatform['service'] = (name) => platform.service(name);
 const statesOf = async ({ svc }: TestPlatform): Promise<string[]> =>
   (await svc('status')).json.result.services.map(({ name, state }: ServiceView) => `${name} ${state}`);
 
-test('secrets stand neither in arguments nor in the environment of the daemons', async () => {
+test('secrets are neither in the arguments nor in the environment of the services', async () => {
   const { pid } = await service('gateway');
   const keys = JSON.parse(await readFile(join(platform.dataDir, 'keys.json'), 'utf8'));
   for (const file of ['cmdline', 'environ']) {
@@ -44,7 +44,7 @@ test('secrets stand neither in arguments nor in the environment of the daemons',
   }
 });
 
-test('compiled code is kept where only its user can read it', async () => {
+test('compiled code is cached in a folder that only its user can read', async () => {
   expect((await stat(join(platform.dataDir, 'run', 'compiled'))).mode & 0o777).toBe(0o700);
 });
 
@@ -61,7 +61,7 @@ test(
   },
 );
 
-test('a disk that takes no note of a new process ends none', SLOW, async () => {
+test('a failed write of the run file stops no service', SLOW, async () => {
   const folder = dataFolder(platform.dataDir);
   const supervisor = findSupervisor(folder);
   if (!supervisor) throw new Error('no supervisor runs');
@@ -129,19 +129,23 @@ describe('with a changed config', () => {
       JSON.stringify({ ...JSON.parse(await readFile(configFile(), 'utf8')), ...settings }),
     );
 
-  test('restart reads it anew, and refuses a faulty one while all goes on', SLOW, async () => {
-    const config = await readFile(configFile(), 'utf8');
-    await change({ gatway: {} });
-    const refused = await svc('restart', 'gateway');
-    expect([refused.code, refused.json.error.code]).toEqual([1, 'VALIDATION_ERROR']);
-    await writeFile(configFile(), config);
-    await change({ rest: { port: await occupyPort() } });
-    const clash = await svc('restart', 'rest');
-    expect(clash.json.error).toMatchObject({ code: 'CONFLICT', details: { owner: { pid: process.pid } } });
-    expect([(await service('gateway')).state, (await service('rest')).state]).toEqual(['ready', 'failed']);
-  });
+  test(
+    'restart reads the config again, and refuses an invalid config while all services keep running',
+    SLOW,
+    async () => {
+      const config = await readFile(configFile(), 'utf8');
+      await change({ gatway: {} });
+      const refused = await svc('restart', 'gateway');
+      expect([refused.code, refused.json.error.code]).toEqual([1, 'VALIDATION_ERROR']);
+      await writeFile(configFile(), config);
+      await change({ rest: { port: await occupyPort() } });
+      const clash = await svc('restart', 'rest');
+      expect(clash.json.error).toMatchObject({ code: 'CONFLICT', details: { owner: { pid: process.pid } } });
+      expect([(await service('gateway')).state, (await service('rest')).state]).toEqual(['ready', 'failed']);
+    },
+  );
 
-  test('when one service fails a restart of all, none is left running', SLOW, async () => {
+  test('when one service fails during a restart of all, no service is left running', SLOW, async () => {
     await change({ rest: { port: await occupyPort() } });
     expect((await svc('restart')).code).toBe(1);
     // Waits for three seconds, in which nothing may start again.
@@ -244,7 +248,7 @@ describe('in the foreground', () => {
     expect((await svc('status')).json.result.running).toBe(false);
   });
 
-  test('a daemon that does not drain holds up one Ctrl-C, and not a second', SLOW, async () => {
+  test('a service that does not drain delays one Ctrl-C, but not a second', SLOW, async () => {
     const { start, service } = await testPlatform(...withStandIns());
     const up = start('up');
     await expect.poll(() => up.stderr(), POLL).toContain('svc is running');
@@ -261,7 +265,7 @@ describe('in the foreground', () => {
     expect(isAlive(pid)).toBe(false);
   });
 
-  test('Ctrl-C while services start stops them all, and none is taken for crashed', async () => {
+  test('Ctrl-C while services start stops them all, and none is reported as crashed', async () => {
     // The others are ready while this one still starts.
     const { start, dataDir } = await testPlatform(...withStandIns({ real: ['workflow'] }));
     const moments: Record<string, (stderr: string) => boolean> = {
