@@ -5,16 +5,20 @@ import type { CommandContext } from '../../context.ts';
 import { defineCommand } from '../../define-command.ts';
 import type { Style } from '../../style.ts';
 import { helpWidth, wrap } from '../../wrap.ts';
+import { checkAdapters } from './adapters.ts';
 import { type Check, type CheckTarget, type Fact, type Finding, failure } from './check.ts';
-import { checkEngine, checkPlugins, checkSandbox, checkUpstreams } from './execution.ts';
+import { checkEngine, checkSandbox } from './execution.ts';
 import { checkModes } from './files.ts';
+import { checkHosts } from './hosts.ts';
 import { checkClock, checkDisk, checkNode } from './machine.ts';
+import { checkPlugins } from './plugins.ts';
 import { checkPorts } from './ports.ts';
 import { checkSecrets } from './secrets.ts';
 import { checkCredentials, checkStores } from './stores.ts';
 import { checkSupervision } from './supervision.ts';
+import { checkUpstreams } from './upstreams.ts';
 import { checkVendor } from './vendor.ts';
-import { checkAdapters, checkHosts, checkWorkflows } from './workflows.ts';
+import { checkWorkflows } from './workflows.ts';
 
 export interface Diagnosis {
   checks: Finding[];

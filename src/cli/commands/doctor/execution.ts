@@ -1,10 +1,6 @@
 import { existsSync } from 'node:fs';
-import { listPlugins } from '../../../contracts/index.ts';
-import { messageOf } from '../../../kit/errors/errors.ts';
 import { sandboxStatus } from '../../../plugins/index.ts';
 import { nodeHttp } from '../../../supervisor/node-http.ts';
-import { withDescriber } from '../plugins/local-describer.ts';
-import { loadProjectPlugins } from '../plugins/project-plugins.ts';
 import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts';
 
 const CONNECT_TIMEOUT_MS = 3000;
@@ -57,64 +53,6 @@ export async function checkEngine({ loaded: { config } }: CheckTarget): Promise<
     ),
   ];
 }
-
-/** Checks that external upstreams of the gateway are reachable. Any HTTP status is sufficient. */
-export async function checkUpstreams({ loaded: { config } }: CheckTarget): Promise<Fact[]> {
-  const named = Object.entries(config.gateway.upstreams).flatMap(([name, { url }]) =>
-    url ? [{ name, url }] : [],
-  );
-  if (named.length === 0) return [fine('only services of this platform')];
-  return Promise.all(
-    named.map(async ({ name, url }) => {
-      try {
-        await fetch(url, {
-          method: 'HEAD',
-          signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS),
-          redirect: 'manual',
-        });
-        return fine(`${name} answers at ${new URL(url).origin}`);
-      } catch (error) {
-        const cause = (error as { cause?: unknown }).cause ?? error;
-        return failure(
-          `The upstream ${name} at ${new URL(url).origin} is unreachable: ${messageOf(cause)}.`,
-          `Start it, or set gateway.upstreams.${name}.url.`,
-        );
-      }
-    }),
-  );
-}
-
-/**
- * Reports broken plugins of the running platform. If the platform is stopped, loads the plugins of the project to find
- * them.
- */
-export async function checkPlugins(target: CheckTarget): Promise<Fact[]> {
-  const { running, context } = target;
-  const remedyOf = (id: string) =>
-    `Run svc plugins show ${id} or svc plugins validate <folder> to list all problems.`;
-  if (running) {
-    const { items } = await context.client.call(listPlugins, {});
-    const broken = items.filter(({ status }) => status === 'broken');
-    if (broken.length === 0) return [fine(summary(items.length))];
-    return broken.map(({ id, faults, keptVersion }) => {
-      const state = keptVersion === null ? 'is broken' : `is broken; version ${keptVersion} keeps running`;
-      return failure(`The plugin ${id} ${state}: ${faults[0]?.message ?? 'see the log'}`, remedyOf(id));
-    });
-  }
-  const { plugins, broken } = await withDescriber(context, (describer) =>
-    loadProjectPlugins(context, describer),
-  );
-  if (broken.length === 0) return [fine(summary(plugins.length))];
-  return broken.map(({ id, folder: at, faults }) =>
-    failure(
-      `The plugin ${id ?? at} is broken: ${faults[0]?.message ?? 'see the log'}`,
-      `svc plugins validate ${at}`,
-    ),
-  );
-}
-
-const summary = (plugins: number): string =>
-  `${plugins} ${plugins === 1 ? 'plugin' : 'plugins'}, none broken`;
 
 /** Requests a path over a unix socket. Returns the HTTP status, or the code of a connection error. */
 function statusOf(address: { socketPath: string; path: string }): Promise<number | string> {
