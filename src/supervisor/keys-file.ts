@@ -79,7 +79,7 @@ function requireMasterKey(key: string, variable: string | null, folder: DataFold
   if (isMasterKey(key)) return;
   const unset =
     variable === 'SVC_MASTER_KEY'
-      ? 'Unset SVC_MASTER_KEY to use the one in keys.json.'
+      ? 'Unset SVC_MASTER_KEY to use the master key in keys.json.'
       : `Unset ${variable}.`;
   throw new PlatformError(
     'VALIDATION_ERROR',
@@ -165,7 +165,7 @@ function readJson<T>(file: string, schema: z.ZodType<T>): T | null {
     if (codeOf(error) === 'ENOENT') return null;
     const reason = error instanceof z.ZodError ? 'it is incomplete' : messageOf(error);
     throw new PlatformError('STORE_ERROR', `Cannot use ${file}: ${reason}.`, {
-      details: { file, hint: 'Restore it from a backup; a new one could not decrypt existing secrets.' },
+      details: { file, hint: 'Restore it from a backup: a new file could not decrypt stored secrets.' },
       cause: error,
     });
   }

@@ -31,7 +31,7 @@ export interface ManagedServiceOptions {
   waitHealthy: typeof waitHealthy;
   /** Returns the start message and the environment of the next process. Called before each start. */
   describe: () => { start: DaemonStart; env: Environment };
-  /** Returns true if the service has a single process, which can pass its listening socket to the next process. */
+  /** True if the service has a single process, which can pass its listening socket to the next one. */
   keepsPort: () => boolean;
   onLines: (lines: Buffer) => void;
   onEvent: (event: SupervisorEvent) => void;
@@ -40,7 +40,6 @@ export interface ManagedServiceOptions {
   onProcess: () => void;
 }
 
-/** A process of the service that has not exited yet. */
 interface Running {
   readonly child: ServiceProcess;
   /** Host on which the process is configured to listen. */

@@ -39,7 +39,7 @@ export const register = defineCommand({
         `This machine is already registered as ${known.hostId} at ${known.gateway}.`,
         {
           details: {
-            hint: 'Add --replace to register it again; `svc hosts revoke` revokes the old registration.',
+            hint: 'Add --replace to register this machine again; `svc hosts revoke` revokes the old registration.',
           },
         },
       );

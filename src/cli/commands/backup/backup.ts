@@ -92,7 +92,7 @@ function requireData({ root }: DataFolder): void {
   throw new PlatformError('NOT_FOUND', `Data folder ${root} does not exist.`, {
     details: {
       dataDir: root,
-      hint: 'The first `svc up` creates it. SVC_HOME or --config select another one.',
+      hint: 'The first `svc up` creates it. SVC_HOME or --config select another folder.',
     },
   });
 }

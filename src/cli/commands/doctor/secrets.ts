@@ -56,7 +56,7 @@ function environmentSecrets({ env, loaded }: CheckTarget): Fact[] {
     weak.push(
       failure(
         `SVC_MASTER_KEY is not ${MASTER_KEY_BYTES} bytes in base64url, so no service will start.`,
-        'Unset it to use the one in keys.json.',
+        'Unset it to use the master key in keys.json.',
       ),
     );
   return [...missing, ...weak];

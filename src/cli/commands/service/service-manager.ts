@@ -65,7 +65,7 @@ function attempt(file: string, change: () => void): void {
     throw new PlatformError('STORE_ERROR', `Cannot change ${file}: ${messageOf(error)}.`, {
       details: {
         file,
-        ...(isDenied ? { hint: 'Run it as root, or add --user for a user service.' } : {}),
+        ...(isDenied ? { hint: 'Run the command as root, or add --user for a user service.' } : {}),
       },
       cause: error,
     });
