@@ -31,7 +31,7 @@ export interface ManagedServiceOptions {
   waitHealthy: typeof waitHealthy;
   /** Returns the start message and the environment of the next process. Called before each start. */
   describe: () => { start: DaemonStart; env: Environment };
-  /** True if the service has a single process, which can pass its listening socket to the next one. */
+  /** True if the service has a single process, which can pass its socket to the next one. */
   keepsPort: () => boolean;
   onLines: (lines: Buffer) => void;
   onEvent: (event: SupervisorEvent) => void;
@@ -66,9 +66,7 @@ export class ManagedService {
   #bound: Bound | null = null;
   #restarts = 0;
   #lastExit: LastExit | null = null;
-  /**
-   * True if a process crashed by its own fault and no later process has become ready. A kill from outside is no fault.
-   */
+  /** True if a process crashed, rather than being killed, and no later one is ready. */
   #hadFault = false;
   #wasKilled = false;
   #nextStartAt: number | null = null;
@@ -93,15 +91,15 @@ export class ManagedService {
   }
 
   /**
-   * Drains the process, and kills it after a deadline. With `willRestart`, the port stays open and new connections wait
-   * for the next process. Otherwise they are refused.
+   * Drains the process, and kills it after a deadline. With `willRestart`, new connections wait for the next process;
+   * otherwise they are refused.
    */
   async stop(willRestart = false): Promise<void> {
     this.#cancelRestart();
     this.#nextStartAt = null;
     if (!willRestart) this.#releasePort();
     if (!this.#running) {
-      // A service that failed before the stop is still shown as failed.
+      // A service that had failed before the stop is still shown as failed.
       if (this.#state !== 'failed') this.#state = 'stopped';
       return;
     }
@@ -264,7 +262,7 @@ export class ManagedService {
     this.#restartIn(retryInMs);
     if (verdict.loop) {
       this.#state = 'failed';
-      // With an open port, new connections would wait for the next start, which may be minutes away.
+      // While the port is open, new connections would wait for the next start, which may be minutes away.
       this.#releasePort();
       this.#options.onEvent({
         ...{ type: 'crash-loop', service: this.name, reason, retryInMs },
