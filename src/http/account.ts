@@ -3,10 +3,10 @@ import type { Metrics } from '../kit/telemetry/metrics.ts';
 import { parentSpanOf } from '../kit/telemetry/trace.ts';
 import type { Tracer } from '../kit/telemetry/tracer.ts';
 
-/** Data about an answered request, for metrics, logs and traces. */
+/** An answered request, as metrics, logs and traces describe it. */
 export interface AnsweredRequest {
   method: string;
-  /** The route pattern: raw paths may contain secrets and are unbounded. */
+  /** The route pattern, never the raw path, because raw paths may contain secrets and are unbounded in number. */
   route: string;
   status: number;
   /** `performance.now()` when the request line arrived. */
@@ -20,7 +20,7 @@ export interface AnsweredRequest {
   traceparent: unknown;
 }
 
-/** Counts and logs a finished request. */
+/** Records a finished request in the metrics, the access log and the trace. */
 export type Account = (answered: AnsweredRequest) => void;
 
 export function createAccount({

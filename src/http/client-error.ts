@@ -23,7 +23,7 @@ const REASONS: Partial<Record<PlatformCode, string>> = {
 export function createClientErrorAnswer(random: Random) {
   const refused = new WeakSet<Socket>();
   return (error: Error, socket: Socket): void => {
-    // Node reports each further chunk as another error.
+    // After the first error, Node emits another `clientError` for each chunk that arrives.
     if (refused.has(socket)) return;
     const answer = (): void => answerClientError(error, socket, random.uuid());
     if (isBehindAnother(socket)) {
@@ -34,8 +34,8 @@ export function createClientErrorAnswer(random: Random) {
 }
 
 /**
- * Returns true while an earlier request waits for its response. An incomplete pending request is the malformed one
- * itself.
+ * Returns true while an earlier request on this connection waits for its response. A pending request that is incomplete
+ * does not count, because it is the malformed request.
  */
 function isBehindAnother(socket: Socket): boolean {
   const pending = pendingResponse(socket);
@@ -48,8 +48,8 @@ function answerClientError(error: Error, socket: Socket, requestId: string): voi
     socket.destroy();
     return;
   }
-  // The error must not be written into a response that has begun. destroySoon() flushes it first: it may be a refusal of
-  // the same bad framing.
+  // An error written into a response that has begun would corrupt it. destroySoon() sends the rest of that response,
+  // which may already be the error response for this request.
   if (hasBegunResponse(socket)) {
     socket.destroySoon();
     return;

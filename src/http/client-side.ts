@@ -1,10 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import proxyAddr from '@fastify/proxy-addr';
 
-/** Verified origin of a request. */
+/** Address, host and protocol as the client used them, also when it called through a trusted proxy. */
 export interface ClientSide {
   ip: string;
-  /** The requested host name. */
   host: string;
   proto: 'http' | 'https';
 }
@@ -12,8 +11,8 @@ export interface ClientSide {
 export type ClientSideOf = (request: IncomingMessage) => ClientSide;
 
 /**
- * Derives the client's address for requests that Fastify does not serve, by the same rules: `X-Forwarded-*` headers are
- * trusted only from configured proxies.
+ * Does for requests that bypass Fastify the same as Fastify's `trustProxy` option: `X-Forwarded-*` headers are trusted
+ * only if a configured proxy sent the request.
  */
 export function createClientSide(trustedProxies: readonly string[]): ClientSideOf {
   const trusts = trustIn(trustedProxies);
@@ -33,7 +32,7 @@ function trustIn(proxies: readonly string[]): (address: string, distance: number
   return proxies.length > 0 ? proxyAddr.compile([...proxies]) : () => false;
 }
 
-/** Returns the header entry that the nearest proxy added. Earlier entries are untrusted. */
+/** Returns the last list element of a header: the nearest proxy appended it. Clients can forge earlier elements. */
 function lastOf(value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' ? value.slice(value.lastIndexOf(',') + 1).trim() : undefined;
 }

@@ -2,22 +2,21 @@ import type { CallInput, Endpoint, PlatformCode, ReplyOf } from '../contracts/in
 import { isPlatformCode } from '../contracts/index.ts';
 import { codeOf, PlatformError } from '../kit/errors/errors.ts';
 
-/** undici error codes of timeouts. */
 const TIMEOUTS = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
 
 export interface ClientOptions {
-  /** Base URL, or a function if it may change (a restarted service). Its errors propagate. */
+  /** Base URL of the peer, or a function that returns it if a restart of the peer may change the URL. */
   url: string | (() => string);
   /** Headers of every call, such as tokens or the service key. */
   headers?: () => Record<string, string> | Promise<Record<string, string>>;
   timeoutMs?: number;
   /** Name of the peer in error messages, such as `gateway`. */
   peer: string;
-  /** Sends the request; default `fetch`. */
+  /** Replaces `fetch`. */
   send?: Send;
 }
 
-/** The subset of `fetch` used here; rejects with the reason of the signal. */
+/** The subset of `fetch` that the client uses. On abort it rejects with the reason of the signal. */
 export type Send = (url: string, request: SentRequest) => Promise<SentReply>;
 
 export interface SentRequest {
@@ -36,7 +35,7 @@ export interface CallOptions {
   timeoutMs?: number;
 }
 
-/** Typed calls to endpoints. Rejects with the peer's own PlatformError, UPSTREAM_UNAVAILABLE or UPSTREAM_TIMEOUT. */
+/** Calls endpoints. Rejects with the error that the peer sent, or with UPSTREAM_UNAVAILABLE or UPSTREAM_TIMEOUT. */
 export interface Client {
   call<E extends Endpoint>(endpoint: E, input?: CallInput<E>, options?: CallOptions): Promise<ReplyOf<E>>;
 }
@@ -118,7 +117,7 @@ function queryString(query: object): string {
     : `?${new URLSearchParams(pairs.map(([name, value]) => [name, String(value)]))}`;
 }
 
-/** Finds a certificate error; fetch hides it in the cause. */
+/** Finds a TLS certificate error in the cause chain of a `fetch` error. */
 function trustFailure(error: unknown): { code: string; message: string } | undefined {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     const code = codeOf(at) ?? '';

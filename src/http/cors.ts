@@ -1,15 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import type { Http } from './http-kit.ts';
 
-/** CORS headers for a request with an `Origin`. */
 export interface CorsVerdict {
-  /** Flat list of names and values for the response. */
+  /** Response headers as a flat list of alternating names and values. */
   headers: string[];
   /** True for a preflight request, which is answered without a handler. */
   isPreflight: boolean;
 }
 
-/** Returns the CORS verdict, or null if no page of a browser sent the request. */
+/** Returns the CORS verdict on a request, or null if the request has no `Origin` header. */
 export type JudgeOrigin = (request: IncomingMessage) => CorsVerdict | null;
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
@@ -19,12 +18,12 @@ const EXPOSED =
   'x-request-id, x-webhook-id, retry-after, ratelimit-limit, ratelimit-remaining, ratelimit-reset';
 const PREFLIGHT_SECONDS = '600';
 
-/** Prevents caches from serving the response to another origin. */
+/** The verdict for origins that are not allowed. `Vary` prevents caches from sharing responses between origins. */
 const OTHER_ORIGIN: CorsVerdict = { headers: ['vary', 'origin'], isPreflight: false };
 
 /**
- * Judges requests by their `Origin`; null if no origin is allowed. Cookies are not used, so `Allow-Credentials` is never
- * sent.
+ * Returns null if the configuration allows no origin. `Access-Control-Allow-Credentials` is never sent, because the
+ * platform uses no cookies.
  */
 export function createOriginJudge(origins: readonly string[]): JudgeOrigin | null {
   if (origins.length === 0) return null;

@@ -4,13 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { STOP_DEADLINES } from '../kit/time/stop-deadlines.ts';
 import type { Http } from './http-kit.ts';
 
-/** Kernel backlog of the listener. With Node's 511, a burst of connections waits for a retransmit of one second. */
+/** Kernel backlog of the listener. If a burst exceeds Node's default (511), clients retry only after one second. */
 export const LISTEN_BACKLOG = 4096;
 
 const POLL_MS = 10;
-/** Polls without activity after which the backlog counts as empty. Polls, not time, because a busy loop reads late. */
+/** Consecutive polls without activity after which the backlog counts as empty. A busy event loop delays the polls too. */
 const QUIET_POLLS = 4;
-/** Max time to accept during a drain. libuv accepts one connection per turn, and turns are slow under load. */
+/** Maximum time for which a draining server accepts connections that are still in the kernel backlog. */
 const MAX_ACCEPTING_MS = 6000;
 const REAP_MS = 25;
 /** Max time from a connection to its first byte during a drain. */
@@ -19,14 +19,14 @@ const DRAIN_MS = 8000;
 
 const drainMsOf = ({ kit }: Http): number => kit.drainMs ?? DRAIN_MS;
 
-/** Returns the ms left for open requests. Event streams never end by themselves; their clients reconnect. */
+/** Returns the time in ms after which open connections are closed. Event streams always last until then. */
 function drainLeftMs(http: Http): number {
   return Math.min(drainMsOf(http), http.kit.drainEndsAt - performance.now());
 }
 
 /**
- * Graceful shutdown: responses get `Connection: close` at once, but listener and idle connections stay open until the
- * backlog is empty, or requests just sent would be lost. Then connections close when idle, and all at the deadline.
+ * Adds a graceful shutdown. Responses get `Connection: close` at once, and requests in the kernel backlog are still
+ * accepted. Then each connection closes once it is idle, and the remaining ones close at the deadline.
  */
 export function drainOnClose(http: Http): void {
   const { server } = http;
@@ -57,8 +57,8 @@ export function drainOnClose(http: Http): void {
 }
 
 /**
- * Node closes idle connections when the listener closes, those without a first request included. A client that has just
- * connected is about to send one, so nothing is closed while there is such a connection.
+ * Defers the closing of idle connections while a new connection has not sent its first byte: Node treats such a
+ * connection as idle, and would close it just before the request arrives.
  */
 function keepNewConnections(server: Server, acceptedAt: ReadonlyMap<Socket, number>): void {
   const closeIdle = server.closeIdleConnections.bind(server);
@@ -70,8 +70,8 @@ function keepNewConnections(server: Server, acceptedAt: ReadonlyMap<Socket, numb
 }
 
 /**
- * Resolves once the backlog is empty: no new requests arrive, or more connections were accepted than the backlog
- * holds.
+ * Resolves once no new requests arrive, once as many connections were accepted as the kernel backlog can hold, or at
+ * the deadline.
  */
 async function untilBacklogEmpty(http: Http): Promise<void> {
   const { kit } = http;

@@ -2,7 +2,8 @@ import { PlatformError } from '../kit/errors/errors.ts';
 import type { Http } from './http-kit.ts';
 
 /**
- * Rejects encoded bodies before they are read. Parsed undecoded, they would fail as invalid JSON or allow request smuggling.
+ * Rejects compressed bodies and unknown transfer codings, which are not decoded. The former would fail as invalid JSON,
+ * the latter would allow request smuggling.
  */
 export function refuseEncodedBodies(http: Http): void {
   http.addHook('preParsing', (request, _reply, _payload, done) => {
@@ -14,7 +15,7 @@ export function refuseEncodedBodies(http: Http): void {
   });
 }
 
-/** Closes the connection: without decoding, the end of the body is unknown. */
+/** Returns the 501 error for an unknown transfer coding. The connection closes, because the end of the body is unknown. */
 export function unknownTransferCoding(): PlatformError {
   return new PlatformError('NOT_IMPLEMENTED', 'The only supported transfer coding is "chunked".', {
     headers: { connection: 'close' },

@@ -6,12 +6,11 @@ import { type ServerSentEvent, writtenEvent } from '../kit/streams/server-sent-e
 import type { Http } from './http-kit.ts';
 import { abortOnDisconnect, createReplyStream } from './reply-stream.ts';
 
-/** Interval of heartbeats, needed because proxies and the CLI close connections that stay silent. */
+/** Interval of heartbeats. Proxies and the CLI close connections on which no data arrives. */
 const HEARTBEAT_MS = 10_000;
 const HEARTBEAT = Buffer.from(writtenEvent({ comment: 'heartbeat' }));
 const RETRY_AFTER_SECONDS = 10;
 
-/** A request for a stream. */
 export interface StreamCall {
   caller: Caller;
   request: FastifyRequest;
@@ -26,13 +25,13 @@ export type FollowEvents = (signal: AbortSignal) => AsyncGenerator<readonly Serv
 
 export interface EventStreams {
   /**
-   * Settles when the source, the connection or the service ends; clients reconnect. An error becomes a final `error` event.
-   * Throws RATE_LIMIT_EXCEEDED if the namespace has used up its share of streams, SERVICE_UNAVAILABLE if none is left.
+   * Resolves when the generator ends, the client disconnects or the service stops. A later error is sent as an `error` event.
+   * Throws RATE_LIMIT_EXCEEDED if the namespace uses its share of streams, SERVICE_UNAVAILABLE if all are in use.
    */
   send(call: StreamCall, follow: FollowEvents): Promise<void>;
 }
 
-/** Limits concurrent event streams to `count`, shared fairly between namespaces. `what` names the content in errors. */
+/** Limits concurrent event streams to `count`, shared fairly between namespaces. Error messages name the content `what`. */
 export function createEventStreams(
   http: Http,
   { what, count }: { what: string; count: number },

@@ -7,7 +7,7 @@ import type { Http } from './http-kit.ts';
 import { protocolFault } from './request-line.ts';
 
 /**
- * Defers the answer to `Expect: 100-continue` until a handler wants the body, so that a rejected client never sends it.
+ * Defers `100 Continue` until a handler reads the body, so that the client of a rejected request never sends its body.
  * Code that reads a body without Fastify must call `continueIfExpected`.
  */
 export function deferContinue(server: Server): void {
@@ -16,7 +16,7 @@ export function deferContinue(server: Server): void {
   });
 }
 
-/** Sends the deferred `100 Continue` for Fastify's routes. */
+/** Sends the deferred `100 Continue` before Fastify reads a body. */
 export function continueWhenWanted(http: Http): void {
   http.addHook('preParsing', (request, reply, _payload, done) => {
     const { bodyLimit } = request.routeOptions;
@@ -33,7 +33,7 @@ export function continueIfExpected(request: IncomingMessage, response: ServerRes
   if (expectsContinue(request)) response.writeContinue();
 }
 
-/** Interim responses do not exist in HTTP/1.0 (RFC 9110 10.1.1), so its clients get none. */
+/** HTTP/1.0 has no interim responses, so `Expect` is ignored there (RFC 9110 10.1.1). */
 function expectsContinue({ headers, httpVersionMinor }: IncomingMessage): boolean {
   return headers.expect !== undefined && httpVersionMinor > 0;
 }
@@ -44,7 +44,7 @@ function bodyTooLarge(limitBytes: number): PlatformError {
   });
 }
 
-/** Answers other expectations with 417. Closes the connection, because the client may or may not send its body. */
+/** Answers expectations other than `100-continue` with 417. The connection closes, because a body may still follow. */
 export function refuseExpectations(server: Server, random: Random): void {
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const error =

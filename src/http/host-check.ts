@@ -12,8 +12,8 @@ export interface HostCheckOptions {
 }
 
 /**
- * Protects a service on loopback against DNS rebinding: a page whose name resolves to 127.0.0.1 is same-origin, but sends
- * its own name as `Host`. Undefined for a service on another address, where any name may be valid.
+ * Prevents DNS rebinding of a service on loopback, where a web page's own host name resolves to 127.0.0.1.
+ * Returns undefined for other listen addresses, which may have any host name.
  */
 export function createHostCheck({ listenHost, allowedHosts }: HostCheckOptions): CheckHost | undefined {
   if (!isLoopbackHost(listenHost)) return undefined;

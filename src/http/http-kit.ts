@@ -16,11 +16,11 @@ declare module 'fastify' {
     /** `performance.now()` when the request line arrived. */
     startedAt: number;
     traceId: string;
-    /** Id of this request's span, which is the parent of calls made for the request. */
+    /** Id of this request's span, the parent span of calls made while serving the request. */
     spanId: string;
     /** The authenticated caller; null before authentication. */
     caller: Caller | null;
-    /** Route name in metrics and logs, if Fastify's pattern (a wildcard) is too coarse. */
+    /** Replaces Fastify's route pattern in metrics and logs, for wildcard routes. */
     routeLabel: string | null;
   }
   interface FastifyInstance {
@@ -29,8 +29,8 @@ declare module 'fastify' {
 }
 
 /**
- * Identifies the caller or throws UNAUTHORIZED. Adds rate limit headers to `reply`. Synchronous if possible, because a
- * promise costs the hot path.
+ * Returns the caller or throws UNAUTHORIZED. Adds rate limit headers to `reply`. Most calls return without a promise,
+ * which would slow every request down.
  */
 export type Authenticate = (request: FastifyRequest, reply?: FastifyReply) => Caller | Promise<Caller>;
 
@@ -41,7 +41,6 @@ export interface HttpKit {
   metrics: Metrics;
   clock: Clock;
   random: Random;
-  /** Creates the limiters of endpoints. */
   createLimiter: CreateLimiter;
   authenticate: Authenticate;
   /** Records each request if traces are exported. */
@@ -58,11 +57,9 @@ export interface HttpKit {
   draining: boolean;
   /** `performance.now()` at which a drain closes open connections. */
   drainEndsAt: number;
-  /** `performance.now()` of the latest request; a drain waits while new ones arrive. */
+  /** `performance.now()` of the latest request. A drain continues to accept connections while requests arrive. */
   lastRequestAt: number;
-  /** Total connections accepted. */
   connections: number;
-  /** Throws for unexpected host names. */
   checkHost?: CheckHost | undefined;
   /** Mounted endpoints, which the OpenAPI description lists. */
   endpoints: MountedEndpoint[];

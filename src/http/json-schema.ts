@@ -3,29 +3,28 @@ import { createNumbering } from '../kit/data/numbering.ts';
 
 type JsonSchema = Record<string, unknown>;
 
-/** Schemas of one API description, shared by name. */
+/** Collects the named schemas of one API description. */
 export interface SchemaComponents {
-  /** `components.schemas`: all named schemas added so far. */
+  /** The `components.schemas` object of the description. */
   readonly schemas: Record<string, JsonSchema>;
-  /** Converts to JSON Schema 2020-12 with every `$ref` into `components.schemas`. `input` is the request form. */
+  /** Converts to JSON Schema 2020-12. Each `$ref` refers to `components.schemas`. Use `input` for requests. */
   add(schema: z.ZodType, io: 'input' | 'output'): JsonSchema;
-  /** Adds an existing JSON Schema; its `$defs` become components. `name` is the fallback name. */
+  /** Adds a JSON Schema and turns its `$defs` into components. Definitions without a name are called `name`. */
   lift(schema: JsonSchema, name: string): JsonSchema;
 }
 
 const REF = '#/components/schemas/';
 const ANY_JSON = 'JsonValue';
 
-/** Schemas with an id (`.meta({id})`) are printed once under that id; others are inlined. */
+/** Schemas with an id (`.meta({id})`) become components of that name. Other schemas are inlined. */
 export function createSchemaComponents(): SchemaComponents {
   const schemas: SchemaComponents['schemas'] = {};
 
   const taken = new Set<string>();
-  /** Assigned names by wanted name and schema text. */
   const names = new Map<string, Map<string, string>>();
   const nextName = createNumbering((name) => taken.has(name));
 
-  /** Returns the wanted name, numbered if it is taken by another schema. */
+  /** Returns the wanted name, with a number appended if a different schema already has this name. */
   function nameFor(wanted: string, schema: JsonSchema): string {
     const text = JSON.stringify(schema);
     const namesByText = names.get(wanted) ?? new Map<string, string>();
@@ -68,7 +67,7 @@ export function createSchemaComponents(): SchemaComponents {
   };
 }
 
-/** Wraps the schema in an object, so that recursion refers to `$defs` and never to the root `#`. */
+/** Converts a schema inside a wrapper object, so that a recursive schema refers to `$defs` instead of the root (`#`). */
 function print(
   schema: z.ZodType,
   io: 'input' | 'output',
@@ -118,7 +117,7 @@ function rewriteRef(ref: unknown, to: (key: string) => string): unknown {
   return [to(key), ...rest].join('/');
 }
 
-/** Detects `z.json()`, whose recursive definition is replaced by "any JSON value". */
+/** Returns true for the recursive definition of `z.json()`, which descriptions replace with "any JSON value". */
 function isAnyJson(key: string, schema: JsonSchema): boolean {
   return (
     key.startsWith('__') && JSON.stringify(schema).replaceAll(`#/$defs/${key}`, '#') === JSON_SCHEMA_TEXT

@@ -20,8 +20,7 @@ export function createProtocolServer(): Server {
     ...SERVER_LIMITS,
     keepAliveTimeout: LIMITS.keepAliveMs,
     requestTimeout: LIMITS.requestTimeoutMs,
-    // Unsupported upgrades (h2c, unserved sockets) are ignored, as HTTP allows.
-    // Older Node versions emit `upgrade` for them.
+    // HTTP allows a server to ignore an upgrade, so only WebSockets are upgraded, and only if a listener serves them.
     shouldUpgradeCallback: (request) =>
       request.headers.upgrade?.toLowerCase() === 'websocket' && server.listenerCount('upgrade') > 0,
   });
@@ -29,8 +28,7 @@ export function createProtocolServer(): Server {
 }
 
 /**
- * Handles expectations, CONNECT and stalled bodies, which Node would answer itself. Requests go to the `request`
- * listener.
+ * Replaces Node's handling of `Expect`, `CONNECT` and stalled bodies with error bodies. Other requests are unaffected.
  */
 export function keepProtocol(server: Server, random: Random, bodyIdleMs: number = LIMITS.bodyIdleMs): void {
   refuseExpectations(server, random);
@@ -39,7 +37,7 @@ export function keepProtocol(server: Server, random: Random, bodyIdleMs: number 
   cutStalledBodies(server, bodyIdleMs);
 }
 
-/** Like `keepProtocol`, for a server without Fastify, which answers malformed requests itself. */
+/** Does the same as `keepProtocol` for a server without Fastify, and also answers malformed requests. */
 export function keepProtocolAlone(server: Server, random: Random): void {
   keepProtocol(server, random);
   server.on('clientError', createClientErrorAnswer(random));

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** Time to discard the rest of a request, so that the client reads the response instead of getting a reset. */
+/** Maximum time for which the rest of a request is read and discarded. */
 const LINGER_MS = 500;
 
 /**
- * Answers a request that has not fully arrived: writes the complete `body`, then ends the response when the client stops
- * sending or after half a second. Closing a connection with unread bytes would reset it.
+ * Responds to a request that has not fully arrived, and discards the rest of the request before the connection closes.
+ * Closing with unread bytes would reset the connection, and the client could lose the response.
  */
 export function endUnread(request: IncomingMessage, response: ServerResponse, body: string | Buffer): void {
   response.write(body);

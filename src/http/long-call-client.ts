@@ -5,22 +5,21 @@ export interface LongCall {
   headers: Record<string, string>;
   body: unknown;
   signal?: AbortSignal | undefined;
-  /** Maximum time in ms until the response begins, and between two chunks; 0 means unlimited. */
+  /** Timeout in ms for the response headers and between two chunks of the body. 0 disables it. */
   idleTimeoutMs: number;
   /** Called on a 102 interim response. */
   onProcessing?: (() => void) | undefined;
 }
 
-/** A response with an unread body. */
 export interface LongCallReply {
   header(name: string): string | null;
   text(): Promise<string>;
   pieces: AsyncIterable<Buffer>;
 }
 
-/** For calls as slow as a plugin's handler: `fetch` times out after five minutes. */
+/** Client for calls that may last hours, such as handlers of plugins. `fetch` would time out after five minutes. */
 export interface LongCallClient {
-  /** Resolves with the head of a successful response; throws like `Client.call`. */
+  /** Resolves when the headers of a successful response arrive. Rejects with the same errors as `Client.call`. */
   post(base: string, path: string, call: LongCall): Promise<LongCallReply>;
   close(): Promise<void>;
 }

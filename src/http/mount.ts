@@ -15,18 +15,18 @@ import type { RateVerdict, SharedLimiter } from '../kit/limits/rate-limiter.ts';
 import { minutes } from '../kit/time/duration.ts';
 import type { Http } from './http-kit.ts';
 
-/** A limiter shared by several endpoints. */
+/** A limiter that counts the calls of several endpoints together. */
 export interface SharedLimit {
   limiter: SharedLimiter;
   limit: number;
 }
 
 export interface MountOptions {
-  /** `caller`: requires authentication (401); `open`: public. */
+  /** `caller` requires authentication, `open` does not. */
   auth: 'caller' | 'open';
   /** Maximum calls per minute and namespace, or a limiter shared with other endpoints. */
   perMinute?: number | SharedLimit;
-  /** Default: the service's limit; for `open`, the smaller limit for unauthenticated clients. */
+  /** By default the limit of the service, or a smaller limit for `open` endpoints. */
   bodyLimitBytes?: number;
 }
 
@@ -36,14 +36,14 @@ export type EndpointContext<E extends Endpoint> = Validated<E> & {
   reply: FastifyReply;
 };
 
-/** Returns the body, or the `reply` through which the handler has answered itself. */
+/** Returns the response body. A handler that sends the response itself returns `reply`. */
 export type EndpointHandler<E extends Endpoint> = (
   context: EndpointContext<E>,
 ) => Promise<ReplyInput<E> | FastifyReply> | ReplyInput<E>;
 
 const ANONYMOUS: Caller = { hostId: ANONYMOUS_HOST, namespaceId: 'default' };
 
-/** Serves an endpoint: authenticates, limits, validates, calls the handler. Validation errors list all issues. */
+/** Registers the route of an endpoint. Each request is authenticated, rate limited and validated before the handler. */
 export function mount<E extends Endpoint>(
   http: Http,
   endpoint: E,
@@ -101,7 +101,7 @@ function parse(schema: z.ZodType | undefined, value: unknown, place: string): un
   });
 }
 
-/** Throws synchronously, or rejects if several processes share the limit. */
+/** Returns a function that counts a call. It throws if the limit is reached, or rejects if processes share the limit. */
 function limitOf(
   perMinute: MountOptions['perMinute'],
   { method, path }: Endpoint,

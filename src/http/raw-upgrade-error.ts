@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { HEADERS } from '../contracts/index.ts';
 import { errorBody, type PlatformError } from '../kit/errors/errors.ts';
 
-/** Refuses an upgrade with an error body and closes the socket. Written by hand, because an upgrade has no response object. */
+/** Refuses an upgrade with an error body and closes the socket. Node provides no response object for upgrades. */
 export function refuseUpgrade(socket: Duplex, error: PlatformError, requestId: string): void {
   if (!socket.writable) return;
   const body = JSON.stringify(errorBody(error));

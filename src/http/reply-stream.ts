@@ -1,22 +1,21 @@
 import { once } from 'node:events';
 import type { FastifyReply } from 'fastify';
 
-/** Status logged when the client disconnects (nginx convention). */
+/** The status that nginx logs for requests whose client disconnected. */
 export const CLIENT_CLOSED_REQUEST = 499;
 
-/** A response written in chunks. */
 export interface ReplyStream {
   readonly started: boolean;
-  /** Sends these headers and those of the reply, and takes the response from Fastify. */
+  /** Sends these headers and those already set on the reply. From then on, Fastify no longer controls the response. */
   start(headers: Record<string, string>): void;
-  /** Resolves when there is room for more; rejects after the client disconnects. */
+  /** Resolves when the send buffer has room again. Rejects if the client disconnects. */
   write(piece: Buffer): Promise<void>;
   end(): void;
   /** Closes the connection abruptly, so that the client detects an incomplete response. */
   cut(): void;
 }
 
-/** Creates a stream for a reply. Before `start` it has no effect, and the reply stays an ordinary one. */
+/** Creates a stream for a reply. Until `start` is called, the reply can still be sent in the ordinary way. */
 export function createReplyStream(reply: FastifyReply): ReplyStream {
   let started = false;
   return {
@@ -37,7 +36,6 @@ export function createReplyStream(reply: FastifyReply): ReplyStream {
       const { raw } = reply;
       if (raw.destroyed || raw.writableEnded) throw new Error('the client disconnected');
       if (raw.write(piece)) return;
-      // Either the buffer drains or the connection closes.
       const done = new AbortController();
       try {
         await Promise.race([

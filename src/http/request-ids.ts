@@ -1,10 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { HEADERS } from '../contracts/index.ts';
 import type { Random } from '../kit/security/random.ts';
 import { newSpanId, saneId, spanIdOf, traceIdOf } from '../kit/telemetry/trace.ts';
 
-/** Ids of a request in logs, traces and responses. */
 export interface RequestIds {
   requestId: string;
   traceId: string;
@@ -13,8 +12,8 @@ export interface RequestIds {
 }
 
 /**
- * Takes the ids sent by the client if valid, else creates them. Without client ids, one UUID serves request, trace and
- * span: creating three would cost more than routing.
+ * Returns the client's ids if they are valid, otherwise new ones. All three new ids derive from one UUID, because
+ * generating three UUIDs would cost more than routing the request.
  */
 export function idsOf(
   headers: IncomingHttpHeaders,
@@ -30,8 +29,9 @@ export function idsOf(
   };
 }
 
-/** Sets trace and span id of a Fastify request, which already has its request id. */
-export function setTrace(request: FastifyRequest, random: Random): void {
+/** Sets the `X-Request-Id` response header, and the trace and span id of the request. Fastify sets `request.id`. */
+export function setRequestIds(request: FastifyRequest, reply: FastifyReply, random: Random): void {
+  reply.header(HEADERS.requestId, request.id);
   const { traceId, spanId } = idsOf(request.headers, random, request.id);
   request.traceId = traceId;
   request.spanId = spanId;

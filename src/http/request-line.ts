@@ -3,14 +3,14 @@ import { PlatformError } from '../kit/errors/errors.ts';
 import type { CheckHost } from './host-check.ts';
 import { deliveryPathFault, pathFault, pathOf } from './request-path.ts';
 
-/** Throws VALIDATION_ERROR or FORBIDDEN for a wrong path or Host. The protocol is checked by `protocolFault`. */
+/** Throws VALIDATION_ERROR for a malformed path or `Host` header, and FORBIDDEN for a host that is not allowed. */
 export function requireValidRequest(request: IncomingMessage, checkHost: CheckHost | undefined): void {
   requireHost(request);
   requireSafePath(request.url!);
   if (!isDelivery(request.url!)) checkHost?.(request.headers.host);
 }
 
-/** HTTP/1.1 requires exactly one Host; with two, proxies may disagree on which counts (RFC 9112 3.2). */
+/** HTTP/1.1 requires exactly one `Host` (RFC 9112 3.2). Given two, a proxy and this server could use different ones. */
 function requireHost({ headers, rawHeaders, httpVersionMinor }: IncomingMessage): void {
   if (headers.host === undefined) {
     if (httpVersionMinor === 0) return;
@@ -29,20 +29,20 @@ function requireSafePath(url: string): void {
 }
 
 /**
- * Returns true for webhook deliveries: they authenticate by a secret and may arrive through tunnels under any host
- * name.
+ * Returns true for webhook deliveries. Their host name is not checked, because they may arrive through a tunnel of any
+ * name, and authenticate by a secret.
  */
 export function isDelivery(url: string): boolean {
   return url.startsWith('/webhooks/');
 }
 
 const HTTP_METHODS = new Set<string | undefined>(METHODS);
-/** Headers that close the connection, because the sender may see different message boundaries. */
+/** Closes the connection, because this server and the sender may disagree on where the message ends. */
 const CLOSE = { headers: { connection: 'close' } };
 
 /**
- * Returns an error unless the request is HTTP/1.0 or HTTP/1.1. Node's parser also accepts HTTP/0.9, HTTP/2.0, RTSP and ICE
- * (docs/decisions/0020), and chunked HTTP/1.0, unknown to older proxies (RFC 9112 6.1).
+ * Returns an error unless the request is valid HTTP/1.0 or HTTP/1.1. Node's parser also accepts other protocols
+ * (docs/decisions/0020), and chunked bodies in HTTP/1.0, which older proxies do not support (RFC 9112 6.1).
  */
 export function protocolFault(request: IncomingMessage): PlatformError | undefined {
   const { method, httpVersionMajor, httpVersionMinor, headers } = request;

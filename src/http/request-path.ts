@@ -4,14 +4,14 @@ export function pathOf(url: string): string {
   return end === -1 ? url : url.slice(0, end);
 }
 
-/** `.` or `..` segments, also encoded. A suffix after `;` is ignored, as some servers strip it first. */
+/** Matches `.` and `..` segments, also percent-encoded or followed by `;`, because some servers remove such a suffix. */
 const DOT_SEGMENT = /(?:^|\/|%2f|%5c)(?:\.|%2e){1,2}(?=\/|%2f|%5c|;|$)/i;
 const BAD_ESCAPE = /%(?![0-9a-f]{2})/i;
 const PLAIN = /^[\w/~!$&'()*+,;=:@-]*$/;
 
 /**
- * Returns why a path is rejected, or undefined. Router, authentication and upstream must agree on the path, so spellings
- * that servers are known to interpret differently are rejected. @spec docs/decisions/0020
+ * Returns the reason for which a path is rejected, or undefined. Router, authentication and upstream must interpret the
+ * path identically, so ambiguous spellings are rejected. @spec docs/decisions/0020
  */
 export function pathFault(path: string): string | undefined {
   if (PLAIN.test(path)) return undefined;
@@ -24,14 +24,14 @@ export function pathFault(path: string): string | undefined {
 
 function spellingFault(path: string): string | undefined {
   if (path.includes('\\')) return 'The path contains a backslash.';
-  // Routers cut the path at the "#"; string comparisons do not.
+  // A router ignores the path after a "#", but a string comparison does not.
   if (path.includes('#')) return 'The path contains a "#".';
   return BAD_ESCAPE.test(path) ? 'The path has a malformed percent escape.' : undefined;
 }
 
 const PLAIN_DOT_SEGMENT = /(?:^|\/)\.{1,2}(?=\/|$)/;
 
-/** Like `pathFault`, for deliveries, whose instance ids may contain any escaped character. */
+/** Like `pathFault`, but allows any percent-encoded character, because webhook URLs contain instance ids. */
 export function deliveryPathFault(path: string): string | undefined {
   if (PLAIN.test(path)) return undefined;
   const fault = spellingFault(path);

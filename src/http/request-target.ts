@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http';
 const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/i;
 
 /**
- * Returns path and query of a request target. In the absolute form, sent by proxies, the authority overrides the Host
- * header (RFC 9112 3.2.2), so it is copied there for later checks.
+ * Returns the path and query of a request target. The host of an absolute URL, as proxies send it, overrides the `Host`
+ * header (RFC 9112 3.2.2), so it replaces the header.
  */
 export function originForm(request: IncomingMessage): string {
   const url = request.url!;

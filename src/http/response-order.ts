@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { pendingResponse } from '../kit/process/node-internals.ts';
 
-/** Calls `act` when earlier requests of the connection are answered: responses have the order of requests. */
+/** Calls `act` after all earlier requests on the connection have been answered, to keep responses in request order. */
 export function afterPendingResponses(socket: Duplex, act: () => void): void {
   const pending = pendingResponse(socket);
   if (pending) pending.once('close', () => afterPendingResponses(socket, act));

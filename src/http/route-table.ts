@@ -1,13 +1,12 @@
 import { PlatformError } from '../kit/errors/errors.ts';
 
-/** A registered route. */
 export interface RegisteredRoute {
   method: string;
   /** Path pattern, such as `/a/:id` or `/docs/*`. */
   path: string;
 }
 
-/** Returns the methods of the routes that match a raw path, with `HEAD` for each `GET`. Empty if no route matches. */
+/** Returns the methods that a path supports, including `HEAD` if it supports `GET`. Empty if no route matches. */
 export function allowedMethods(routes: readonly RegisteredRoute[], rawPath: string): string[] {
   const methods = new Set<string>();
   for (const { method, path } of routes) {
@@ -26,7 +25,7 @@ export function methodNotAllowed(method: string, path: string, allowed: readonly
   });
 }
 
-/** Compares segments without decoding. Used for `Allow` only, never for access control. */
+/** Compares undecoded segments. The result only fills the `Allow` header and must not decide about access. */
 function matches(pattern: string, rawPath: string): boolean {
   const patternParts = pattern.split('/');
   const pathParts = rawPath.split('/');

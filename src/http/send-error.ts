@@ -6,7 +6,6 @@ import { sendRawError } from './raw-error.ts';
 import { pathOf } from './request-path.ts';
 import { toHttpError } from './to-http-error.ts';
 
-/** Headers set by `sendRawError`. */
 const RAW_HEADERS = new Set<string>([
   HEADERS.requestId,
   'x-content-type-options',
@@ -32,7 +31,7 @@ export function sendError(
       },
     );
   }
-  // Fastify stops reading a rejected body; the connection cannot be reused with unread data.
+  // Fastify stops reading a rejected body, and a connection with unread data cannot be reused.
   if (error.code === 'PAYLOAD_TOO_LARGE') reply.header('connection', 'close');
   if (request.raw.complete) {
     reply
@@ -42,7 +41,7 @@ export function sendError(
   } else sendUnread(error, request, reply);
 }
 
-/** Sends an error while the client may still be sending its body. Fastify must not end the response then. */
+/** Sends an error while the body is still arriving. Fastify would close the connection before the client reads the error. */
 function sendUnread(error: PlatformError, request: FastifyRequest, reply: FastifyReply): void {
   if (request.server.kit.draining) reply.header('connection', 'close');
   const set = Object.entries(reply.getHeaders());

@@ -13,14 +13,13 @@ import { continueWhenWanted } from './expectations.ts';
 import type { Http, HttpKit } from './http-kit.ts';
 import { createProtocolServer, keepProtocol } from './keep-protocol.ts';
 import { refuseOtherProtocols } from './other-protocols.ts';
-import { setTrace } from './request-ids.ts';
+import { setRequestIds } from './request-ids.ts';
 import { requireValidRequest } from './request-line.ts';
 import { pathOf } from './request-path.ts';
 import { originForm } from './request-target.ts';
 import { allowedMethods, methodNotAllowed, type RegisteredRoute } from './route-table.ts';
 import { sendError } from './send-error.ts';
 
-/** Default limit of a request body. */
 const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
 
 /** Options of every router. Two routers that parse a path differently would let a request bypass a check. */
@@ -37,12 +36,12 @@ type KitState =
   | 'routes';
 
 export interface HttpOptions extends Omit<HttpKit, KitState | 'createLimiter'> {
-  /** Creates the limiters of endpoints. By default, limits apply per process. */
+  /** Creates the rate limiters of endpoints. By default, each process counts calls separately. */
   createLimiter?: CreateLimiter;
   bodyLimitBytes?: number;
   /** Maximum time in ms between two chunks of a body; default 30 s. */
   bodyIdleMs?: number;
-  /** Makes the listener that decides which requests Fastify gets, by `http.routing`; default: it gets all. */
+  /** Creates a request listener that passes requests to Fastify with `http.routing`. By default Fastify gets all requests. */
   listener?: ((http: Http) => RequestListener) | undefined;
 }
 
@@ -70,11 +69,11 @@ export function createHttp(options: HttpOptions): Http {
     rewriteUrl: originForm,
     schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     clientErrorHandler: createClientErrorAnswer(random),
-    // Errors of the framework bypass all hooks, so the work of the hooks is repeated here.
+    // Fastify runs no hooks for its own errors (such as a malformed URL), so their work is repeated here.
     frameworkErrors: (error, request, reply) => {
       request.startedAt = performance.now();
       http.kit.lastRequestAt = request.startedAt;
-      setTrace(request, random);
+      setRequestIds(request, reply, random);
       sendError(error, request, reply, logger);
       account(request, reply.statusCode);
     },
@@ -111,7 +110,6 @@ export function createHttp(options: HttpOptions): Http {
   return http;
 }
 
-/** Records each route, and accounts its requests. */
 function registerRoutes(http: Http): void {
   http.addHook('onRoute', (route) => {
     const { method, url } = route;
@@ -122,14 +120,12 @@ function registerRoutes(http: Http): void {
   });
 }
 
-/** Sets the ids of each request, and checks its line and host. */
 function beginRequests(http: Http): void {
   const { random, checkHost } = http.kit;
   http.addHook('onRequest', (request, reply, done) => {
     request.startedAt = performance.now();
     http.kit.lastRequestAt = request.startedAt;
-    setTrace(request, random);
-    reply.header(HEADERS.requestId, request.id);
+    setRequestIds(request, reply, random);
     // Prevents browsers from interpreting JSON as a script or page.
     reply.header('x-content-type-options', 'nosniff');
     try {
@@ -153,7 +149,7 @@ function answerUnknownRoutes(http: Http): void {
   );
 }
 
-/** Adds accounting to the hooks of a route. It is set per route because a server hook would run on all routes. */
+/** Returns the `onResponse` hooks of a route followed by the one that counts and logs the request. */
 function withAccounting(
   own: RouteOptions['onResponse'],
   account: HttpKit['account'],
@@ -200,7 +196,7 @@ function parseJsonStrictly(http: Http): void {
   http.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     const text = body as string;
     if (text === '') return done(null, undefined);
-    // Parsing ten megabytes of `[]` or of keys would block the event loop for seconds.
+    // Parsing 10 MB of empty arrays or object keys would block the event loop for seconds.
     const factor = Math.max(1, Math.ceil(request.routeOptions.bodyLimit / BODY_LIMIT_BYTES));
     const problem = findCostProblem(text, LIMITS.jsonDepth, factor);
     if (problem)

@@ -2,7 +2,6 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { pendingResponse } from '../kit/process/node-internals.ts';
 
-/** Progress of a connection at the last check. */
 interface Progress {
   bytes: number;
   /** `performance.now()` when bytes last arrived. */
@@ -12,9 +11,8 @@ interface Progress {
 const CHECKS_PER_TIMEOUT = 4;
 
 /**
- * Answers 408 and closes the connection when a client stops sending its body for `idleMs` (plus up to a quarter).
- * Ignores stalls of the server itself. One timer checks all connections: Node's per-socket timeout costs 4 % of a
- * proxied request.
+ * Answers 408 and closes the connection if no bytes of a body arrive for `idleMs` to 1.25 `idleMs`. One timer checks
+ * all connections, because a timeout per socket would add 4 % to the time of a proxied request.
  */
 export function cutStalledBodies(server: Server, idleMs: number): void {
   const connections = new Map<Socket, Progress>();
@@ -44,7 +42,7 @@ function cutStalled(server: Server, connections: ReadonlyMap<Socket, Progress>, 
   }
 }
 
-/** Returns true while the server reads the body and expects more of it. */
+/** Returns true while the server waits for more of the body. Backpressure of the server does not count as a stall. */
 function isAwaited(request: IncomingMessage | undefined): boolean {
   return request !== undefined && !request.complete && request.readableFlowing === true;
 }

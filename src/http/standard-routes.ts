@@ -7,9 +7,8 @@ import type { Http } from './http-kit.ts';
 import { mount } from './mount.ts';
 
 export interface StandardRoutes {
-  /** Health paths of the service; the REST API has no `/health`. */
+  /** Health endpoints. The REST API does not serve `/health`. */
   health: readonly Endpoint[];
-  /** Paths that serve the metrics. */
   metricsPaths: readonly string[];
   isDraining: () => boolean;
   /** Returns the faults that currently degrade the running service. */

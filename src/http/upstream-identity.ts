@@ -8,7 +8,7 @@ import type { Authenticate } from './http-kit.ts';
 
 export interface UpstreamIdentityOptions {
   internalSecret: string;
-  /** `required`: only the gateway and other services may call. `optional`: direct calls act as `X-Tenant-ID`, else `default`. */
+  /** `required` accepts only calls with the service key. `optional` lets other clients choose a tenant by `X-Tenant-ID`. */
   mode: 'optional' | 'required';
   /** Browser origins that may call without the service key: `gateway.cors.origins`. Default: none. */
   allowedOrigins?: readonly string[];
@@ -16,8 +16,8 @@ export interface UpstreamIdentityOptions {
 }
 
 /**
- * Authenticates calls to a service behind the gateway. The tenant and host headers are trusted only with the service key,
- * so a client with direct access cannot impersonate a tenant. @spec Authentication 11, 12
+ * Authenticates calls to a service behind the gateway. In mode `required` every call needs the service key, so a client
+ * with direct access cannot impersonate a tenant. The host id is trusted only with the key. @spec Authentication 11, 12
  */
 export function upstreamIdentity(options: UpstreamIdentityOptions): Authenticate {
   const { internalSecret, mode, logger, allowedOrigins = [] } = options;
@@ -42,12 +42,12 @@ export function upstreamIdentity(options: UpstreamIdentityOptions): Authenticate
   };
 }
 
-/** `Sec-Fetch-Site` values of other sites' requests, including images and links, which have no `Origin`. */
+/** `Sec-Fetch-Site` values of requests from other sites. Requests for images and links have no `Origin`. */
 const OTHER_SITES = new Set<unknown>(['cross-site', 'same-site']);
 
 /**
- * Rejects requests from pages of other origins. Browsers send their GETs and simple POSTs to this port, although they
- * withhold the response. Programs send neither `Origin` nor `Sec-Fetch-Site`.
+ * Rejects requests from web pages of other origins. Without CORS headers, a browser hides the response from the page but
+ * still sends GET and simple POST requests. Clients other than browsers send neither header.
  */
 function refuseForeignPages(request: FastifyRequest, allowed: ReadonlySet<string>, logger: Logger): void {
   const { origin, host, referer } = request.headers;
@@ -67,7 +67,7 @@ function originOf(referer: string | undefined): string | undefined {
 }
 
 /**
- * Returns true when the origin is on this machine or is this service, whose API description has a form that calls it.
+ * Returns true for origins on this machine and for this service, whose `/docs` page can send requests.
  */
 function isOwn(origin: string, host: string | undefined): boolean {
   if (!URL.canParse(origin)) return false;
@@ -75,7 +75,7 @@ function isOwn(origin: string, host: string | undefined): boolean {
   return isLoopbackHost(page.hostname) || page.host === host;
 }
 
-/** Reports a refused request. @spec Diagnostic events: every auth failure produces one */
+/** @spec Diagnostic events: every auth failure produces one */
 function reportRefused(logger: Logger, request: FastifyRequest, reasonCode: string): void {
   const { id: requestId, traceId, ip } = request;
   logger.diagnostic(
