@@ -50,7 +50,7 @@ interface AgentParts {
   announced: HostPlugin[];
 }
 
-/** Runs executions of one host until `stop` is called. @spec Gateway: host agents; docs/operations.md "Agents" */
+/** Starts the agent of this host, which runs plugin handlers for the gateway. @spec docs/operations.md "Agents" */
 export async function startAgent(options: AgentOptions): Promise<Agent> {
   const { identity, home, clock, logger } = options;
   await mkdir(home, { recursive: true, mode: 0o700 });
@@ -64,7 +64,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     logger,
   });
   const config = { ...PlatformConfig.parse({}).execution.worker, ...options.worker };
-  // The services are filled in when the gateway accepts the connection.
+  // `PlatformCalls.offer` adds the services that the gateway lists when it accepts the connection.
   const services: PlatformServices = {};
   const backend = new WorkerBackend({
     ...{ config, services, logger, clock, dataDir: home },
@@ -81,9 +81,9 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
   return new Agent(options, { tokens, executions, backend, announced: await announce(local) });
 }
 
-/** Keeps one connection to the gateway open, with backoff between attempts. */
+/** Keeps a connection to the gateway open. Reconnects with backoff. */
 export class Agent {
-  /** Resolves after `stop`. Rejects if the gateway refuses this host: revoked, or replaced by another agent. */
+  /** Resolves after `stop`. Rejects if the gateway revoked this host or another agent connected with its identity. */
   readonly finished: Promise<void>;
   readonly #options: AgentOptions;
   readonly #parts: AgentParts;
@@ -100,7 +100,7 @@ export class Agent {
     });
   }
 
-  /** Finishes running executions, then stops. */
+  /** Stops accepting executions and disconnects once the running ones have finished or `drainMs` has passed. */
   stop(): void {
     this.#draining ??= this.#drain();
   }
@@ -154,7 +154,7 @@ export class Agent {
     this.#connection?.drain();
     if (executions.running > 0) logger.info(`Stopping: ${executions.running} executions in flight`);
     const deadline = new AbortController();
-    // Waits until the last result is sent, which takes time if it is large.
+    // Large results may still be in the send queue after their executions have finished.
     const done = executions.idle().then(() => this.#connection?.flushed());
     await Promise.race([done, wait(clock, drainMs, deadline.signal)]);
     deadline.abort();
@@ -165,7 +165,7 @@ export class Agent {
   }
 }
 
-/** An invalid local plugin prevents the agent from starting, because its folder was given explicitly. */
+/** Loads the plugins in the folders named by the operator. Throws if one is invalid, so the agent does not start. */
 async function loadLocal({ pluginFolders, home }: AgentOptions): Promise<readonly LoadedPlugin[]> {
   if (pluginFolders.length === 0) return [];
   const { plugins, broken } = await loadPlugins({ projectDir: home, patterns: pluginFolders });
@@ -218,10 +218,7 @@ function keepRenewed(
   };
 }
 
-/**
- * Returns the result of an attempt that failed to get a token, usually because the gateway is down. Throws if the
- * credentials are rejected.
- */
+/** Converts a failed token request to a connection end that is retried. Throws if the gateway rejected the credentials. */
 function failedToConnect(thrown: unknown): ConnectionEnd {
   if (thrown instanceof PlatformError && thrown.code === 'UNAUTHORIZED') throw refused(thrown);
   return { code: 1006, reason: messageOf(thrown), wasOpen: false };
@@ -235,7 +232,7 @@ function refused(cause?: unknown): PlatformError {
   );
 }
 
-/** Returns an error for connection ends that must not be retried. */
+/** Returns an error if the agent must not reconnect, otherwise undefined. */
 function finalRefusal({ code, status }: ConnectionEnd, { hostId }: AgentIdentity): PlatformError | undefined {
   if (code === HOST_CLOSE.revoked || status === 403) return refused();
   if (code !== HOST_CLOSE.replaced) return undefined;

@@ -24,18 +24,15 @@ import type { Link } from './link.ts';
 
 const HANDSHAKE_MS = seconds(10);
 const FLUSH_POLL_MS = 20;
-/** Maximum number of bytes not yet sent to the gateway. Beyond it, log lines are dropped, but results are not. */
+/** Log lines are dropped while more bytes than this wait to be sent to the gateway. Results are never dropped. */
 const MAX_LOG_BACKLOG = 4 * 1024 * 1024;
 
-/**
- * How a connection ended: `status` is set if the upgrade was refused, otherwise `code` (1006: no close frame was
- * received).
- */
+/** How a connection ended. `status` is the HTTP status of a refused upgrade; `code` is 1006 without a close frame. */
 export interface ConnectionEnd {
   status?: number;
   code: number;
   reason: string;
-  /** Whether the gateway sent a welcome. */
+  /** Whether the gateway accepted the connection with a `welcome` frame. */
   wasOpen: boolean;
 }
 
@@ -49,7 +46,7 @@ export interface ConnectionDeps {
   onWelcome(sessionId: string): void;
 }
 
-/** Connects once, proves the host's key, sends heartbeats and forwards executions. Gives up after three silent heartbeats. */
+/** One connection to the gateway. It fails if the gateway sends nothing for several heartbeat intervals. */
 export class Connection {
   /** Resolves when the socket is closed; never rejects. */
   readonly ended: Promise<ConnectionEnd>;
@@ -87,7 +84,7 @@ export class Connection {
       HOST_SOCKET.agentFrameBytes,
     );
     this.#lastFrameAt = clock.monotonic();
-    // Covers a gateway that accepts the connection but never sends a welcome.
+    // The gateway may accept the connection and then never send a `welcome` frame.
     this.#stopGreeting = clock.after(HANDSHAKE_MS + HOST_SOCKET.helloMs, () => {
       if (!this.#isOpen) this.#fail('no welcome from the gateway in time');
     });
@@ -126,7 +123,7 @@ export class Connection {
     void this.#send({ type: 'drain' });
   }
 
-  /** Resolves when everything is sent or the socket is closed. */
+  /** Resolves when all frames are sent or the socket is closed. */
   async flushed(): Promise<void> {
     while (this.#socket.readyState === WebSocket.OPEN && this.#outbox.backlog > 0) await sleep(FLUSH_POLL_MS);
   }
@@ -140,7 +137,7 @@ export class Connection {
   #send(frame: AgentFrame): boolean {
     if (this.#socket.readyState !== WebSocket.OPEN) return false;
     if (frame.type === 'log' && this.#outbox.backlog > MAX_LOG_BACKLOG) return true;
-    // Frames of one execution stay in order; other frames do not wait for its large results.
+    // The outbox keeps frames of an execution in order and lets frames of others overtake its large results.
     return this.#outbox.send(frame, 'executionId' in frame ? frame.executionId : undefined);
   }
 
@@ -184,7 +181,7 @@ export class Connection {
       plugins: this.#deps.plugins,
       proof: answerChallenge(challenge, identity.keys, identity.hostId),
     };
-    // Sent directly, not in parts: the gateway accepts parts only after the proof.
+    // The outbox could split this frame, but the gateway accepts split frames only after it verified the proof.
     this.#socket.send(JSON.stringify(hello));
   }
 
@@ -202,7 +199,7 @@ export class Connection {
   }
 }
 
-/** Parses a frame, or returns a description of the error. A newer gateway may send unknown types. */
+/** Returns the parsed frame, or a description of the error. Newer gateways may send frame types unknown here. */
 function readFrame(text: string): GatewayFrame | string {
   try {
     const value = JSON.parse(text) as { type?: unknown };

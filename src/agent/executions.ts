@@ -13,18 +13,18 @@ import type { Link } from './link.ts';
 import { PlatformCalls, tooLarge } from './platform-calls.ts';
 import type { PluginCache } from './plugin-cache.ts';
 
-/** Number of accepted execution ids to remember: an id runs only once, even after a reconnect. */
+/** Number of execution ids kept to detect duplicates: an execution runs only once, even after a reconnect. */
 const MAX_ACCEPTED_IDS = 4096;
 const MAX_MESSAGE_CHARS = 8000;
 
 export interface AgentExecutionsDeps {
-  /** Tenant of the host's registration. Executions of other tenants are refused. */
+  /** Tenant for which this host is registered. Executions of other tenants are refused. */
   namespaceId: string;
   cache: PluginCache;
   backend: Pick<ExecutionBackend, 'run'>;
-  /** Whether a call of that plugin would wait in the backend's queue. */
+  /** Whether a call of this plugin would have to wait for a free process. */
   isBusy(pluginId: string): boolean;
-  /** Services of the backend. The gateway's list of offered services fills the object. */
+  /** The object that the backend uses for platform calls. `PlatformCalls` adds the services that the gateway offers. */
   services: PlatformServices;
   logger: Logger;
 }
@@ -75,7 +75,7 @@ export class AgentExecutions {
     void this.#run(frame, entry);
   }
 
-  /** Grants credit for more of a stream. */
+  /** Lets the stream of an execution send `bytes` more bytes. */
   pull(executionId: string, bytes: number): void {
     this.#running.get(executionId)?.credit.grant(bytes);
   }
@@ -90,7 +90,7 @@ export class AgentExecutions {
     this.calls.abandon(link);
   }
 
-  /** Rejects new executions. */
+  /** Rejects all further executions. */
   drain(): void {
     this.#isDraining = true;
   }
@@ -148,13 +148,13 @@ export class AgentExecutions {
     if (code === 'INTERNAL_ERROR')
       this.#deps.logger.error(`Execution ${executionId} failed`, { error: thrown });
     const error = { code, message: message.slice(0, MAX_MESSAGE_CHARS) };
-    // The details may be too large; the error itself must always be sent.
+    // Frames have a size limit. If the details exceed it, the error is sent without them.
     if (link.send({ type: 'error', executionId, error: { ...error, details } })) return;
     link.send({ type: 'error', executionId, error });
   }
 }
 
-/** Sends the handler's stream as the gateway grants credit. */
+/** Sends the chunks of a handler's stream, each once the gateway has granted credit for it. */
 function streamTo(link: Link, executionId: string, credit: StreamCredit): StreamSink {
   return {
     start: (contentType) => void link.send({ type: 'stream', executionId, contentType }),
@@ -165,7 +165,7 @@ function streamTo(link: Link, executionId: string, credit: StreamCredit): Stream
   };
 }
 
-/** Sends the stack of a handler's failure to the gateway's log only: the error itself is returned to callers. */
+/** Logs the stack of a failed handler at the gateway. The error frame omits the stack, because callers receive it. */
 function logStack(link: Link, executionId: string, handler: string, thrown: unknown): void {
   const { code, message, details, cause } = toPlatformError(thrown);
   if (code !== 'EXECUTION_ERROR' || !(cause instanceof Error) || !cause.stack) return;

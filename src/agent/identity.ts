@@ -5,7 +5,7 @@ import { codeOf, messageOf, PlatformError } from '../kit/errors/errors.ts';
 import { replacePrivateFile } from '../kit/files/replace-file.ts';
 import { userConfigFolder } from '../kit/files/user-folder.ts';
 
-/** Stored registration of a machine. The private key and the secret never leave it. */
+/** Registration of a machine as stored in `agent.json`. The private key is never sent to the gateway. */
 const AgentIdentity = z.object({
   gateway: z.url(),
   hostId: z.string(),

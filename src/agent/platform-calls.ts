@@ -9,10 +9,10 @@ const MAX_LOG_LEVEL_CHARS = 16;
 const MAX_LOG_CHARS = 8192;
 
 export interface PlatformCallsDeps {
-  /** Services of the handlers' `ctx`. `offer` replaces the methods in this object. */
+  /** The object that the backend uses for platform calls. `offer` replaces its services. */
   services: PlatformServices;
   running: ReadonlyMap<string, { link: Link }>;
-  /** Connection by execution id, of cancelled executions too: their final log lines still reach the gateway. */
+  /** Connections by execution id. Cancelled executions stay listed, so that their last log lines reach the gateway. */
   accepted: Pick<BoundedCache<Link>, 'get'>;
 }
 
@@ -32,7 +32,7 @@ export class PlatformCalls {
     this.#deps = deps;
   }
 
-  /** Sets the services the gateway offers. */
+  /** Replaces the services of `ctx` by those that the gateway offers, given as method names by service. */
   offer(offered: Record<string, string[]>): void {
     const { services } = this.#deps;
     for (const name of Object.keys(services)) delete services[name];

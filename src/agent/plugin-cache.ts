@@ -10,7 +10,7 @@ import { integrityOf, type LoadedPlugin, unpackFolder } from '../plugins/index.t
 const DOWNLOAD_TIMEOUT_MS = minutes(1);
 
 export interface PluginCacheDeps {
-  /** `plugins` in the agent's home; the only folder there that plugins may read. */
+  /** The folder `plugins` in the agent's home. Plugins may read no other folder there. */
   folder: string;
   gateway: string;
   /** Plugins from local folders, which take precedence over the gateway. */
@@ -19,7 +19,7 @@ export interface PluginCacheDeps {
   logger: Logger;
 }
 
-/** Cache of plugins by digest. Each is downloaded once, and verified at its first use after a start. */
+/** Cache of downloaded plugins by digest. The digest of a cached plugin is verified once per start of the agent. */
 export class PluginCache {
   readonly #deps: PluginCacheDeps;
   readonly #verified = new Map<string, string>();
@@ -29,7 +29,7 @@ export class PluginCache {
     this.#deps = deps;
   }
 
-  /** Returns the folder of this exact plugin version if it is cached. */
+  /** Returns the folder of this plugin version if it is installed locally or cached. */
   async find({ id, version, integrity }: HostPlugin): Promise<string | undefined> {
     const { local, folder, logger } = this.#deps;
     const installed = local.find((plugin) => plugin.id === id && plugin.version === version);
@@ -107,7 +107,7 @@ export class PluginCache {
     await unpackFolder(response.body as unknown as AsyncIterable<Uint8Array>, draft);
   }
 
-  /** Removes versions not used since the agent started. Running code may still load files of the others. */
+  /** Removes versions unused since the agent started. Running processes may still load files of all others. */
   async #removeOld(id: string): Promise<void> {
     const { folder } = this.#deps;
     const used = new Set(this.#verified.values());
@@ -123,7 +123,6 @@ function safeId(id: string): string {
   return id.replace('/', '+');
 }
 
-/** Includes the digest, so that versions never share a folder. */
 function nameOf(id: string, integrity: string): string {
   return `${safeId(id)}@${Buffer.from(integrity).toString('hex').slice(14, 54)}`;
 }

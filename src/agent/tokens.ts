@@ -24,12 +24,12 @@ export interface AgentTokens {
   forget(): void;
 }
 
-/** Exchanges credentials, then rotates the refresh token; falls back to credentials. @spec Authentication 3 */
+/** Manages access tokens. Renews with the refresh token, or with credentials if it is rejected. @spec Authentication 3 */
 export function createAgentTokens(identity: AgentIdentity, clock: Clock): AgentTokens {
   const { clientId, clientSecret } = identity;
   const client = createClient({ url: identity.gateway, peer: 'gateway' });
   let token: AgentToken | undefined;
-  /** Monotonic time in ms at which the token should be renewed. */
+  /** Time of the next renewal on the monotonic clock, in ms. */
   let renewAt = 0;
   let refresh: string | undefined;
 

@@ -73,10 +73,10 @@ export type { StreamResult } from '../contracts/stream-result.ts';
 
 type Awaitable<Value> = Value | Promise<Value>;
 
-/** Input type of a handler: the output of its schema, or `unknown`. */
+/** Input type of a handler: the type that its schema's parser returns, or `unknown` without a schema. */
 export type InputOf<Schema> = Schema extends StandardSchema<infer Output> ? Output : unknown;
 
-/** Result type of a handler with an output schema: the input of that schema. */
+/** Type that a handler with an output schema must return: the type that the schema accepts. */
 export type ResultOf<Schema> = Schema extends {
   readonly '~standard': { readonly types?: { readonly input: infer Input } | undefined };
 }
@@ -85,18 +85,18 @@ export type ResultOf<Schema> = Schema extends {
 
 type AnySchema = StandardSchema | undefined;
 
-/** Fields common to all definitions; `input` and `output` are zod schemas (or any Standard Schema). */
+/** Fields common to all handler definitions. `input` and `output` accept zod and any other Standard Schema. */
 interface Spec<Context, In, Out, Returned> {
   input?: In;
   output?: Out;
   execute: (ctx: Context, input: InputOf<In>) => Awaitable<Returned>;
 }
 
-/** Result type for callers: the output of the output schema, else the return type. */
+/** Result type for callers: the type that the output schema's parser returns, or else the handler's return type. */
 type GivenResult<Out, Returned> =
   Out extends StandardSchema<infer Result> ? Result : ReturnedResult<Returned>;
 
-/** Accepts a function, or an object with `execute` and schemas that infer its types. */
+/** Accepts a function, or an object with `execute` whose parameter types are inferred from its schemas. */
 interface Define<Context, More = unknown> {
   <Input = unknown, Returned = unknown>(
     execute: (ctx: Context, input: Input) => Awaitable<Returned>,
@@ -120,13 +120,13 @@ function definer<Context, More = unknown>(kind: HandlerKind): Define<Context, Mo
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** Defines a command, for the CLI, for workflows and for other plugins (`ctx.invoke`). */
+/** Defines a command, which users run in the CLI, workflows as a step, and other plugins with `ctx.invoke`. */
 export const defineCommand: Define<PluginContextV3> = definer('command');
 
-/** Defines a route handler; with `method`, other methods are refused. @spec Plugin routes */
+/** Defines a route handler. If `method` is set, requests with other methods are refused. @spec Plugin routes */
 export const defineRoute: Define<RouteContext, { method?: Method }> = definer('route');
 
-/** Defines a webhook handler; its input is the parsed body. @spec Webhook handler context */
+/** Defines a webhook handler. Its input is the parsed body of the delivery. @spec Webhook handler context */
 export const defineWebhook: Define<WebhookContext> = definer('webhook');
 
 /** Defines the handler of a background job. */
@@ -154,7 +154,7 @@ export function defineWorkflow<
   return define('workflow', { ...spec, execute: run }) as HandlerDefinition<WorkflowContext, InputOf<In>>;
 }
 
-/** Input of a webhook validator: lower-case headers, the body as base64, the secret. */
+/** Input of a webhook validator. Header names are in lower case, and `rawBody` is encoded as base64. */
 export interface ValidatorInput {
   headers: Record<string, string>;
   rawBody: string;
@@ -163,7 +163,7 @@ export interface ValidatorInput {
 
 type Validate = (ctx: ValidatorContext, input: ValidatorInput) => Awaitable<{ valid: boolean }>;
 
-/** Defines a validator that authenticates deliveries; an error counts as `{valid: false}`. @spec WebhookAuthConfig: custom */
+/** Defines a validator that authenticates deliveries. Throwing rejects the delivery. @spec WebhookAuthConfig: custom */
 export function defineValidator(
   handler: Validate | { execute: Validate },
 ): HandlerDefinition<ValidatorContext, ValidatorInput> {
@@ -178,7 +178,6 @@ export function defineManifest<const Manifest extends PluginManifest>(manifest: 
   return manifest;
 }
 
-/** Chunks of a stream. */
 export type StreamSource = StreamResult['source'];
 
 /**
@@ -189,7 +188,7 @@ export function stream(source: StreamSource, options: { contentType?: string } =
   return { [STREAM_RESULT]: true, contentType: options.contentType ?? 'application/octet-stream', source };
 }
 
-/** One event of a `text/event-stream`; non-string `data` is sent as JSON. */
+/** An event of a `text/event-stream`. `data` is sent as JSON unless it is a string. */
 export interface ServerSentEvent {
   data: unknown;
   event?: string;
@@ -220,7 +219,7 @@ async function* encodeEvents(
   }
 }
 
-/** Replaces line breaks, which would end the field and allow injecting another one. */
+/** Replaces line breaks, with which a value could inject further fields into the event. */
 function oneLine(text: string): string {
   return text.replace(/[\r\n\0]/g, ' ');
 }
@@ -230,7 +229,7 @@ export function ok<Result>(result?: Result, meta?: Record<string, unknown>): Com
   return { exitCode: 0, ...(result === undefined ? {} : { result }), ...(meta ? { meta } : {}) };
 }
 
-/** Creates a failed result; `code` is one of the route's `errors`. @spec Command result */
+/** Creates a failed result. Route handlers use a `code` from the `errors` of their route. @spec Command result */
 export function fail(code: string, message: string, details?: Record<string, unknown>): CommandResult<never> {
   return { exitCode: 1, error: { code, message, ...(details ? { details } : {}) } };
 }

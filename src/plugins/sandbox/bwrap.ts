@@ -13,10 +13,10 @@ const PROBE_TRIES = 2;
 const TMP_BYTES = 64 * 1024 * 1024;
 const SHARED_MEMORY_BYTES = 16 * 1024 * 1024;
 
-/** Writable in-memory folders of a plugin; the memory watch counts their files. */
+/** Writable in-memory folders of a plugin. Their files count towards the memory limit of its process. */
 export const MEMORY_FOLDERS = ['/tmp', '/dev/shm'];
 
-/** Options that depend on the system: whether users may create user namespaces and mount a fresh `/proc`. */
+/** bwrap options that depend on whether this system allows user namespaces and a fresh mount of `/proc`. */
 interface Variant {
   user: string[];
   proc: string[];
@@ -27,12 +27,12 @@ export interface WorkingBwrap {
   variant: Variant;
 }
 
-/** `undecided`: bwrap did not answer in time; the next probe may succeed. */
+/** Result of a probe. `undecided` means that bwrap did not start in time, so the next probe may succeed. */
 export type BwrapProbe = WorkingBwrap | { works: false; undecided: boolean; reason: string };
 
 export interface BwrapProbeOptions {
   timeoutMs?: number;
-  /** PATH for the `bwrap` lookup; default: this process's. */
+  /** PATH in which `bwrap` is searched. The default is the PATH of this process. */
   path?: string | undefined;
 }
 
@@ -46,10 +46,7 @@ const PROCS: string[][] = [
   ['--dir', '/proc'],
 ];
 
-/**
- * Whether bubblewrap can start Node here, and with which options. Results are cached for the process, except
- * timeouts.
- */
+/** Tests whether bubblewrap can start Node on this machine, and with which options. Caches all results but timeouts. */
 export const probeBwrap = createBwrapProbe();
 
 export function createBwrapProbe(options: BwrapProbeOptions = {}): () => Promise<BwrapProbe> {
@@ -118,7 +115,7 @@ function kindOf({ code, signal }: ExecFileException): StartFailure['kind'] {
   return signal || code === 'EAGAIN' || code === 'ENOMEM' ? 'undecided' : 'refused';
 }
 
-/** bwrap's arguments up to `--`: separate namespaces, and a file system with only granted paths. */
+/** Returns bwrap's arguments up to `--`: separate namespaces, and a file system that contains only granted paths. */
 export function bwrapArgs(
   probe: WorkingBwrap,
   grants: Grants,
@@ -142,7 +139,7 @@ export function bwrapArgs(
   ];
 }
 
-/** Loader and libraries of a dynamically linked Node. */
+/** A dynamically linked Node loads its libraries from these folders. */
 const LIBRARY_FOLDERS = ['/usr/lib', '/usr/lib64', '/usr/lib32', '/lib', '/lib64', '/lib32', '/nix/store'];
 const PROGRAM_FOLDERS = ['/usr', '/bin', '/sbin'];
 const NETWORK_FILES = [
@@ -163,7 +160,7 @@ function isolation(variant: Variant, sharesNetwork: boolean): string[] {
     '--unshare-uts',
     '--unshare-cgroup-try',
     ...(sharesNetwork ? [] : ['--unshare-net']),
-    // The sandbox dies with the service in any case; Node is its first process, so no other outlives Node.
+    // The kernel ends the sandbox with the service. Node is process 1, so its child processes end with it.
     '--die-with-parent',
     '--as-pid-1',
     '--new-session',
@@ -186,15 +183,12 @@ function inMemory(path: string, bytes: number): string[] {
   return ['--size', String(bytes), '--tmpfs', path];
 }
 
-/** Makes the root and `/dev` read-only once everything is mounted: both are in memory without a size limit. */
+/** Remounts `/` and `/dev` read-only after all other mounts, because both are in memory without a size limit. */
 function sealed(): string[] {
   return ['--remount-ro', '/dev', '--remount-ro', '/'];
 }
 
-/**
- * Returns the arguments for a system folder. On merged-usr systems `/lib` is a link to `/usr/lib`, and must be one
- * inside too.
- */
+/** Mounts a system folder. Links, such as `/lib` to `/usr/lib` on many systems, are recreated in the sandbox. */
 function systemFolder(path: string): string[] {
   if (!existsSync(path)) return [];
   if (lstatSync(path).isSymbolicLink()) return ['--symlink', readlinkSync(path), path];

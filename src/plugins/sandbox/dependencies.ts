@@ -3,18 +3,18 @@ import { dirname, join } from 'node:path';
 import { isRecord } from '../../kit/data/is-record.ts';
 import { readPackageJson } from '../package-json.ts';
 
-/** A resolved package: its path in `node_modules`, and its real path. */
+/** A package found in `node_modules`, with its path there and its real path, which differ for linked packages. */
 export interface FoundPackage {
   path: string;
   real: string;
 }
 
-/** Maximum number of packages, more than any plugin has. It bounds cycles of links. */
+/** Upper bound for the search, which circular symbolic links could otherwise keep running. */
 const MAX_PACKAGES = 5000;
 
 /**
  * Returns the transitive dependencies of a folder's `package.json`, resolved as Node does. Missing packages are
- * skipped: their import reports the error.
+ * skipped, because importing them later fails with a clear error.
  */
 export async function resolveDependencies(folder: string, only?: string[]): Promise<FoundPackage[]> {
   const found = new Map<string, FoundPackage>();

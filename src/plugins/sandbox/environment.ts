@@ -1,21 +1,18 @@
 import type { Permissions } from '../../contracts/index.ts';
 
-/** Variables that Node itself reads; none is secret. */
+/** Variables that every plugin receives: Node reads them itself, and none is secret. */
 const BASICS = ['TZ', 'LANG', 'LC_ALL'];
 
-/**
- * Never passed to plugin code, even if a manifest lists them: platform secrets, and variables that would
- * change the sandbox.
- */
+/** Platform secrets and variables that would weaken the sandbox. A manifest cannot request them. */
 const WITHHELD =
   /^(?:NODE_OPTIONS|NODE_PATH|NODE_V8_COVERAGE|NODE_COMPILE_CACHE|NODE_REDIRECT_WARNINGS|NODE_REPL_.*|LD_.*|DYLD_.*|SVC_.*|GATEWAY_.*)$/;
 
-/** Variables visible to a plugin's handlers: those in `permissions.env`, except the platform's own. */
+/** Returns the variables listed in `permissions.env`, without those that no plugin may receive. */
 export function grantedNames(permissions: Permissions): string[] {
   return permissions.env.filter((name) => !WITHHELD.test(name));
 }
 
-/** Environment of a plugin's process: Node's basics and what the manifest lists, nothing else. */
+/** Returns the environment of a plugin's process: harmless variables of Node and those that the manifest lists. */
 export function scrubEnvironment(
   permissions: Permissions,
   environment: NodeJS.ProcessEnv,

@@ -6,7 +6,7 @@ import { grantedPath } from './grants.ts';
 import type { GuardedPaths } from './guarded-paths.ts';
 import { realPathOf } from './real-path.ts';
 
-/** Entries of `permissions.fs` that no sandbox grants, reported before a call fails because of them. */
+/** Returns the entries of `permissions.fs` that no sandbox may grant, so that they are reported before any call. */
 export async function grantFaults(
   root: string,
   manifest: ManifestV3,

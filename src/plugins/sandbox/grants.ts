@@ -9,7 +9,7 @@ import { resolveDependencies } from './dependencies.ts';
 import { type GuardedPaths, refuseSecrets } from './guarded-paths.ts';
 import { realPathOf } from './real-path.ts';
 
-/** Paths that a plugin's process may access; absolute, each a file or a folder with its content. */
+/** Absolute paths of the files and folders that a plugin's process may access. A folder includes its content. */
 export interface Grants {
   read: string[];
   write: string[];
@@ -21,20 +21,19 @@ export interface GrantsInput {
   /** Real path of the plugin's folder. */
   root: string;
   permissions: Permissions;
-  /** `.svc`: never granted, except for installed plugins in its folder `plugins`. */
+  /** The project's `.svc` folder. Only the plugins in its subfolder `plugins` may be granted. */
   dataDir: string;
-  /** Other files and folders that are never granted; default: none. */
+  /** Additional files and folders that are never granted. */
   secrets?: readonly string[];
 }
 
 const MAX_ENTRIES = 500_000;
 
 /**
- * Paths granted to a plugin: its folder, dependencies, runner, SDK, the `package.json` files above (Node
- * reads them), and `permissions.fs`. Throws SANDBOX_ERROR if one exposes platform data or escapes by a link.
+ * Returns the paths granted to a plugin: its code, its dependencies, the runner and the SDK, `package.json` files that
+ * Node reads, and `permissions.fs`. Throws SANDBOX_ERROR if a path or a link in the folder exposes other data.
  */
 export async function resolveGrants({ root, permissions, ...input }: GrantsInput): Promise<Grants> {
-  // The real path is needed, because paths are compared as text.
   const dataDir = await realPathOf(input.dataDir);
   const guarded = { dataDir, secrets: input.secrets ?? [] };
   refuseDataFolder(root, dataDir, "the plugin's folder");
@@ -54,7 +53,7 @@ export async function resolveGrants({ root, permissions, ...input }: GrantsInput
   };
   const read = unique([root, ...runtimeFiles(), ...dependencies.map(({ real }) => real), ...asked.read]);
   for (const path of [...read, ...asked.write]) refuseWildcard(path);
-  // A plugin under development links the platform into its node_modules; the package holds no secrets.
+  // The node_modules of a plugin under development may link to the platform's package, which holds no secrets.
   const linkable = await Promise.all(
     [packageRoot, ...publicParts].filter((path) => !isInside(path, dataDir)).map((path) => realpath(path)),
   );
@@ -68,7 +67,7 @@ export async function resolveGrants({ root, permissions, ...input }: GrantsInput
   };
 }
 
-/** The runner and SDK: two files in a build, otherwise the source folders that they import. */
+/** Returns the files of the runner and the SDK. Unbuilt checkouts need all source folders that these import. */
 function runtimeFiles(): string[] {
   if (isBuilt) return [entryFile('runner'), entryFile('sdk'), join(packageRoot, 'package.json')];
   const sources = ['contracts', 'kit', 'plugins', 'sdk'].map((name) => join(packageRoot, 'src', name));
@@ -96,7 +95,7 @@ async function manifestPaths(
   return Promise.all(paths.map((path, index) => grantedPath({ kind, index, path }, root, guarded)));
 }
 
-/** The real path of an entry of `permissions.fs`. Throws SANDBOX_ERROR for a path that is never granted. */
+/** Returns the real path of an entry of `permissions.fs`. Throws SANDBOX_ERROR if the path is never granted. */
 export async function grantedPath(
   { kind, index, path }: { kind: 'read' | 'write'; index: number; path: string },
   root: string,
@@ -110,7 +109,7 @@ export async function grantedPath(
   return real;
 }
 
-/** Rejects a folder inside `.svc`, or one that contains it, which would expose the platform's keys and databases. */
+/** Rejects folders inside or around `.svc`, which would expose keys and databases, except for installed plugins. */
 function refuseDataFolder(path: string, dataDir: string, what: string): void {
   const installed = join(dataDir, 'plugins');
   const isInstalled = isInside(installed, path) && path !== installed;
@@ -122,7 +121,7 @@ function refuseDataFolder(path: string, dataDir: string, what: string): void {
   );
 }
 
-/** Folders that expose devices, and the environment and memory of other processes. */
+/** Kernel file systems that expose devices and the environment and memory of other processes. */
 const KERNEL_FOLDERS = ['/proc', '/sys', '/dev'];
 
 function refuseKernelFolder(path: string, what: string): void {
@@ -136,7 +135,7 @@ function refuseKernelFolder(path: string, what: string): void {
   );
 }
 
-/** Rejects `*` in a granted path, because Node treats it as a wildcard. */
+/** Rejects paths with a `*`, because Node's permission flags treat it as a wildcard. */
 function refuseWildcard(path: string): void {
   if (!path.includes('*')) return;
   throw new PlatformError(
@@ -148,7 +147,7 @@ function refuseWildcard(path: string): void {
   );
 }
 
-/** Rejects links that leave the folder, because Node's permission model follows symbolic links. */
+/** Rejects symbolic links to paths outside the granted ones, because Node's permission model follows links. */
 async function refuseEscapingLinks(root: string, allowed: string[]): Promise<void> {
   const folders = [root];
   let seen = 0;

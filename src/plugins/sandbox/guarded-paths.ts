@@ -7,9 +7,9 @@ import { userConfigFolder } from '../../kit/files/user-folder.ts';
 import { isInside } from '../inside.ts';
 import { realPathOf } from './real-path.ts';
 
-/** Paths that no plugin is granted, under any name or link. */
+/** Paths to which no plugin is granted access, neither directly nor through links. */
 export interface GuardedPaths {
-  /** `.svc`, except for installed plugins in its folder `plugins`. */
+  /** The project's `.svc` folder. Only the plugins in its subfolder `plugins` may be granted. */
   dataDir: string;
   /** Files and folders with secrets outside of `dataDir`, and sockets of container engines. */
   secrets: readonly string[];
@@ -18,16 +18,13 @@ export interface GuardedPaths {
 /** Locations of a project's secrets. */
 export interface SecretPlaces {
   projectDir: string;
-  /** The active config file, under any name; null: defaults. */
+  /** Path of the active config file. It is null if the platform runs with default settings. */
   configFile: string | null;
   config: Pick<PlatformConfig, 'execution'>;
   env: Environment;
 }
 
-/**
- * Sockets of container engines. Access to an engine is root on the machine; a read-only mount does not prevent
- * connecting.
- */
+/** Clients of a container engine can become root on the machine. Read-only mounts do not prevent connections. */
 const ENGINE_SOCKETS = [
   '/run/docker.sock',
   '/run/podman/podman.sock',
@@ -35,7 +32,7 @@ const ENGINE_SOCKETS = [
   '/run/crio/crio.sock',
 ];
 
-/** The project's `.env` and config, the user's secrets, and the configured container engine's socket. */
+/** Returns the project's `.env` and config files, the user's secrets and the socket of the container engine. */
 export function projectSecrets({ projectDir, configFile, config, env }: SecretPlaces): string[] {
   const { SVC_AGENT_HOME } = env;
   return [
@@ -48,9 +45,7 @@ export function projectSecrets({ projectDir, configFile, config, env }: SecretPl
   ];
 }
 
-/**
- * The user's folder with credentials and the host agent's registration, and the sockets of container engines.
- */
+/** Returns the folder of the user's credentials and agent registration, and the sockets of container engines. */
 export function userSecrets(env: Environment): string[] {
   const { XDG_RUNTIME_DIR } = env;
   return [
@@ -69,7 +64,7 @@ export async function refuseSecrets(
 ): Promise<void> {
   for (const named of secrets) {
     const secret = await realPathOf(named);
-    // A host agent keeps its gateway's plugins in its own folder.
+    // Host agents cache plugins below the user's secret folder, so a plugin's own folder there is allowed.
     const isWithin = isInside(secret, path) && !isInside(root, path);
     if (!isWithin && !isInside(path, secret) && !(await isSameFile(path, secret))) continue;
     throw new PlatformError(
@@ -86,7 +81,7 @@ function whatIs(named: string): string {
     : 'holds secrets of the platform';
 }
 
-/** Whether both paths are the same file. Compares inodes, since a hard link has another path. */
+/** Compares inodes, because a hard link to a secret file has another path. */
 async function isSameFile(path: string, secret: string): Promise<boolean> {
   const [one, other] = await Promise.all([path, secret].map((file) => stat(file).catch(() => undefined)));
   return one?.isFile() === true && other !== undefined && one.ino === other.ino && one.dev === other.dev;

@@ -13,16 +13,15 @@ import { nodeFlags, nodeGuardsNetwork } from './node-flags.ts';
 export type SandboxPreference = PlatformConfig['execution']['worker']['sandbox'];
 export type SandboxMode = 'bwrap' | 'permission';
 
-/** The sandbox in use on this machine. */
 export interface SandboxInForce {
   mode: SandboxMode;
-  /** Whether plugins without `network: ["*"]` are prevented from opening connections. */
+  /** Whether the sandbox blocks direct connections of plugins without the permission `network: ["*"]`. */
   networkGuarded: boolean;
   /** Why the sandbox is not `bwrap`. */
   reason?: string;
 }
 
-/** Sandbox of this machine, or why the configured one does not work. No plugin starts in that case. */
+/** The sandbox in use, or the reason why the configured one does not work. Without a sandbox, no plugin starts. */
 export type SandboxStatus =
   | SandboxInForce
   | { mode: 'unavailable'; networkGuarded: boolean; reason?: string };
@@ -45,19 +44,19 @@ export interface LaunchInput {
   dataDir: string;
   secrets?: readonly string[];
   environment: NodeJS.ProcessEnv;
-  /** Called with the sandbox of this launch, or with the error. */
+  /** Called with the sandbox chosen for this launch, or with the reason why none works. */
   onSandbox?: ((sandbox: SandboxStatus) => void) | undefined;
 }
 
 /**
- * The sandbox that plugins get. Throws SANDBOX_ERROR when `bwrap` is required but does not work, or when the
- * probe timed out: a slow machine must not weaken the sandbox. @spec docs/security.md
+ * Returns the sandbox in use. Throws SANDBOX_ERROR if a required bwrap does not work, and if its probe timed out,
+ * because slowness must not select the weaker sandbox. @spec docs/security.md
  */
 export async function sandboxInForce(preference: SandboxPreference = 'auto'): Promise<SandboxInForce> {
   return inForce(await chooseSandbox(preference));
 }
 
-/** Like `sandboxInForce`, with `unavailable` instead of SANDBOX_ERROR. */
+/** Like `sandboxInForce`, but returns the mode `unavailable` instead of throwing. */
 export async function sandboxStatus(preference: SandboxPreference): Promise<SandboxStatus> {
   try {
     return await sandboxInForce(preference);
@@ -102,7 +101,7 @@ const unavailable = (error: unknown): SandboxStatus => ({
   reason: messageOf(error),
 });
 
-/** Prepares the start command of a plugin's runner. Throws SANDBOX_ERROR. */
+/** Returns the command that starts a plugin's runner. Throws SANDBOX_ERROR if the sandbox cannot be prepared. */
 export async function prepareLaunch(input: LaunchInput): Promise<Launch> {
   const { root, permissions, memoryMb } = input;
   const chosen = await chosenFor(input);
@@ -130,10 +129,7 @@ async function chosenFor({ preference, onSandbox }: LaunchInput): Promise<Chosen
   }
 }
 
-/**
- * Throws for a missing folder: bubblewrap cannot mount it, and the permission model alone would let the plugin create
- * it.
- */
+/** Requires that writable paths exist: bwrap cannot mount missing ones, and without bwrap a plugin could create them. */
 function requireWritable(paths: readonly string[]): void {
   const missing = paths.find((path) => !existsSync(path));
   if (missing === undefined) return;
@@ -144,7 +140,7 @@ function requireWritable(paths: readonly string[]): void {
   );
 }
 
-/** Returns the path of bwrap. The child's PATH is cleared, so the PATH of this process is used. */
+/** Resolves bwrap with the PATH of the service, because the environment of the child process has none. */
 async function findBwrap(environment: NodeJS.ProcessEnv): Promise<string> {
   return locate('bwrap', environment.PATH) ?? 'bwrap';
 }
@@ -152,8 +148,8 @@ async function findBwrap(environment: NodeJS.ProcessEnv): Promise<string> {
 let setpriv: Promise<string[]> | undefined;
 
 /**
- * Returns the command that makes Linux kill the runner when the service dies, since blocked plugin code misses the
- * closing of the channel. Empty without `setpriv`.
+ * Returns a command prefix that makes Linux kill the runner when the service dies: plugin code in an endless loop would
+ * not notice that its channel closed. The prefix is empty on systems without `setpriv`.
  */
 function parentDeathSignal(): Promise<string[]> {
   const program = locate('setpriv', process.env.PATH);

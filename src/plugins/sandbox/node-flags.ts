@@ -2,22 +2,22 @@ import process from 'node:process';
 import type { Permissions } from '../../contracts/index.ts';
 import type { Grants } from './grants.ts';
 
-/** Whether Node's permission model restricts the network: since version 25. */
+/** Whether Node's permission model restricts the network, as it does since version 25. */
 export const nodeGuardsNetwork = process.allowedNodeEnvironmentFlags.has('--allow-net');
 
-/** Whether the plugin may open arbitrary connections itself. */
+/** Whether the plugin may open connections to any address by itself, instead of through `ctx.fetch`. */
 export function hasRawNetwork(permissions: Permissions): boolean {
   return permissions.network.includes('*');
 }
 
-/** Returns V8's heap limit. It is below the limit of resident memory, so that V8 fails first with a clear message. */
+/** Keeps V8's heap below the memory limit of the process, so that V8 fails first and reports a clear message. */
 function heapMb(memoryMb: number): number {
   return Math.max(24, Math.floor(memoryMb * 0.75));
 }
 
 /**
- * Node's flags for a plugin's process. Workers, addons, WASI, the inspector and FFI stay denied;
- * `node:sqlite` is disabled because it bypasses the permission model when it writes files.
+ * Returns Node's flags for a plugin's process. They allow no workers, addons, WASI, inspector or FFI, and no
+ * `node:sqlite`, because it writes files without checking the permission model.
  */
 export function nodeFlags(grants: Grants, permissions: Permissions, memoryMb: number): string[] {
   const flags = [

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
-/** Resolves links, also in the existing part of a missing path, which may be created later. */
+/** Resolves symbolic links. For a missing path, which may be created later, it resolves the existing parent folders. */
 export async function realPathOf(path: string): Promise<string> {
   try {
     return await realpath(path);
