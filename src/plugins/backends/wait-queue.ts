@@ -6,26 +6,22 @@ const MAX_BYTES = 64 * 1024 * 1024;
 
 export interface WaitQueueLimits {
   maxCalls: number;
-  /** Total size of the waiting calls' frames, which are held in memory; default 64 MiB. */
+  /** Maximum total size of the frames of queued calls, which are kept in memory. The default is 64 MiB. */
   maxBytes?: number;
-  /** Tenants that share the queue; see `createFairShares`. */
+  /** The active tenants, between which the queue is shared. */
   tenancy?: Tenancy;
 }
 
 /** Queue of calls that wait for a slot, with fair queueing between tenants. */
 export interface WaitQueue {
   readonly size: number;
-  /**
-   * Returns why the call is rejected, to complete "… takes no more calls: …"; undefined when it is queued.
-   */
+  /** Queues the call and returns undefined, or returns a text that says why the queue rejects it. */
   enter(call: Call): string | undefined;
   /** Returns false when the call is not in the queue. */
   leave(call: Call): boolean;
-  /**
-   * Removes and returns the first accepted call in fair order; only each tenant's first call is considered.
-   */
+  /** Removes and returns the first call, in fair order, that `accepts` allows. Offers only the first of each tenant. */
   next(accepts: (call: Call) => boolean): Call | undefined;
-  /** Number of waiting calls of tenants for which `counts` is true. */
+  /** Returns the number of queued calls of the tenants for which `counts` returns true. */
   sizeOf(counts: (tenantId: string) => boolean): number;
   /** Removes and returns all calls. */
   clear(): Call[];

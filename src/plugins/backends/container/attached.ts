@@ -1,19 +1,16 @@
 import { Duplex, PassThrough } from 'node:stream';
 
-/**
- * Size of the header of each chunk: one byte for the stream, three zero bytes, and the length. @spec Docker Engine API:
- * Stream format
- */
+/** A header holds the stream's number, three zero bytes and the length. @spec Docker Engine API: Stream format */
 const HEADER_BYTES = 8;
 const STDOUT = 1;
 
 export interface AttachedStreams {
-  /** stdin and stdout: the frame channel. */
+  /** The stdin and stdout of the container, which carry the frames. */
   channel: Duplex;
   stderr: PassThrough;
 }
 
-/** Demultiplexes a container's stdout and stderr; propagates backpressure both ways. */
+/** Splits the combined output of a container into stdout and stderr, and propagates backpressure. */
 export function splitStreams(socket: Duplex): AttachedStreams {
   const stderr = new PassThrough();
   const channel = new Channel(socket, stderr);
@@ -95,7 +92,7 @@ class Channel extends Duplex {
     return step;
   }
 
-  /** Reads the socket only while both streams have room, since the next bytes may belong to either. */
+  /** Reads the socket only while both streams have room, because the next bytes may belong to either stream. */
   #flow(): void {
     if (this.#channelHasRoom && this.#stderrHasRoom) this.#socket.resume();
     else this.#socket.pause();

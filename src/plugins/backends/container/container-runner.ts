@@ -31,7 +31,7 @@ export function containerRunner(
     isGone = true;
     const state = await engine.state(id).catch(() => undefined);
     stderrTail = output.tail();
-    // The OOM killer leaves no message, but the engine reports it.
+    // The kernel's out-of-memory killer writes no message, so V8's text is added, which `describeExit` recognizes.
     if (state?.ranOutOfMemory) stderrTail += '\nheap out of memory';
     const code = state?.exitCode ?? null;
     if (code !== null && code > 128) events.onExit(null, signalName(code - 128));
@@ -50,7 +50,7 @@ export function containerRunner(
       channel.end();
       systemClock.after(LEAVE_MS, () => socket.destroy());
     },
-    // The container is removed right after; this only stops listening to it.
+    // Destroying the socket only ends the connection. The backend removes the container afterwards.
     kill: () => socket.destroy(),
   };
 }

@@ -37,16 +37,14 @@ export interface ListedContainer {
 export interface ContainerState {
   exitCode: number | null;
   ranOutOfMemory: boolean;
-  /** The limit that the engine enforces; 0: none. */
+  /** Memory limit that the engine enforces. 0 means unlimited. */
   memoryBytes: number;
   pidsLimit: number;
 }
 
 type Method = 'GET' | 'POST' | 'DELETE';
 
-/**
- * A container engine behind its Unix socket. Every method throws SANDBOX_ERROR with the engine's message.
- */
+/** Client of a container engine's API on a Unix socket. Failed requests throw SANDBOX_ERROR with the engine's message. */
 export class Engine {
   readonly #socketPath: string;
   #pool: Promise<Pool> | undefined;
@@ -60,7 +58,7 @@ export class Engine {
     return Id;
   }
 
-  /** Attaches stdin, stdout and stderr; call it before `start`, so that no output is lost. */
+  /** Attaches to stdin, stdout and stderr. Attach before `start`, so that no output is lost. */
   async attach(id: string): Promise<Duplex> {
     const client = await this.#connections();
     try {
@@ -72,7 +70,7 @@ export class Engine {
       });
       return socket;
     } catch (error) {
-      // The engine refuses to attach if the container cannot start. Starting it makes the engine report the cause.
+      // Some failures to start appear here without their cause. A start request makes the engine report the cause.
       if (messageOf(error) === 'bad upgrade') await this.#call('POST', `/containers/${id}/start`);
       throw unreachable(error, this.#socketPath);
     }
@@ -95,12 +93,12 @@ export class Engine {
     };
   }
 
-  /** Forces removal, running or not; a missing container is no error. */
+  /** Removes a container, even if it is running. Does nothing if the container does not exist. */
   async remove(id: string): Promise<void> {
     await this.#call('DELETE', `/containers/${id}?force=true&v=true`, undefined, [404]);
   }
 
-  /** Returns all containers with the label, running or not. */
+  /** Returns all containers with the label, including stopped ones. */
   async list(label: string): Promise<ListedContainer[]> {
     const filters = encodeURIComponent(JSON.stringify({ label: [label] }));
     const found = (await this.#call('GET', `/containers/json?all=true&filters=${filters}`)) as Array<{

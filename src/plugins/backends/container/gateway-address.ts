@@ -1,6 +1,6 @@
 /** Mount point of the gateway's socket in a container. */
 export const GATEWAY_SOCKET = '/run/svc/gateway.sock';
-/** A loopback name, as the gateway expects; the runner connects it to the socket. */
+/** Base URL of the gateway in a container. The runner sends requests for this host to the mounted socket. */
 export const GATEWAY_URL = 'http://gateway.localhost';
 
 /** Environment variables that tell code in a container how to reach the gateway. */

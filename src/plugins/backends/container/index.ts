@@ -31,11 +31,11 @@ export interface ContainerBackendDeps {
   dataDir: string;
   /** The node: several with one path of the data folder, such as pods, can share an engine. */
   instance: string;
-  /** Files and folders next to the plugin that no plugin may read. */
+  /** Additional files and folders that no plugin may read. */
   secrets?: readonly string[];
   issueAccess(request: ExecutionRequest): Promise<ContainerAccess>;
   environment?: NodeJS.ProcessEnv;
-  /** Returns the code of a plugin version whose files have changed since; called for each container. */
+  /** Returns the original code of a plugin version whose files have changed since it was loaded. */
   codeOf?: (plugin: ExecutionRequest['plugin']) => SourceCode | undefined;
 }
 
@@ -51,7 +51,7 @@ export function containerOwner({
 }
 
 /**
- * Runs each execution in its own container, with the same runner and frames as a worker, over stdin and stdout.
+ * Runs each execution in a separate container with the same runner as workers. Frames use stdin and stdout.
  * @spec Container execution JWT; docs/operations.md "Where plugin code runs"
  */
 export class ContainerBackend implements ExecutionBackend {
@@ -80,10 +80,10 @@ export class ContainerBackend implements ExecutionBackend {
     if (this.#closing.signal.aborted) throw unavailable('The platform is stopping.', 5);
     if (options.signal?.aborted) throw cancelled(request);
     const call = createCall(request, options);
-    // `#execute` handles the rejection; until then it must not count as unhandled.
+    // The call may be rejected before `#execute` awaits it, which must not count as an unhandled rejection.
     call.promise.catch(() => {});
     const leave = await this.#slots.enter(call);
-    // Covers the time until the process takes over cancellation: creating a container takes a moment.
+    // Until a process runs the call and cancels it itself, cancelling only rejects the call.
     call.cancelWith(() => call.reject(cancelled(request)));
     return this.#execute(call, leave);
   }
@@ -109,7 +109,7 @@ export class ContainerBackend implements ExecutionBackend {
     await this.#engine.close();
   }
 
-  /** Runs a call in a container. Calls `leave` to release the slot once nothing runs in it. */
+  /** Runs a call in a new container. Calls `leave`, which releases the slot, once the container has stopped. */
   async #execute(call: Call, leave: () => void): Promise<CommandResult> {
     const { request } = call;
     const exit = Promise.withResolvers<void>();
@@ -126,7 +126,7 @@ export class ContainerBackend implements ExecutionBackend {
       await this.#requireLimits(id);
       return await this.#runIn(id, call, root, exit.resolve);
     } finally {
-      // Revoke the token first: it could be used from outside the container.
+      // The token is revoked first, because plugin code may have sent it out of the container.
       await access?.end();
       if (id === undefined) leave();
       else this.#removeLater(id, exit.promise, leave);
@@ -146,7 +146,7 @@ export class ContainerBackend implements ExecutionBackend {
     if (call.isSettled) return call.promise;
     const engine = this.#engine;
     const socket = await engine.attach(id);
-    // The container is always started, because Podman cannot remove one that was attached but never started.
+    // Even a cancelled call starts its container, because Podman cannot remove one that was attached but not started.
     await engine.start(id);
     if (call.isSettled) {
       socket.destroy();
@@ -156,9 +156,9 @@ export class ContainerBackend implements ExecutionBackend {
     const { signal } = this.#closing;
     const onClose = (): void => runner.end({ kind: 'closing' });
     signal.addEventListener('abort', onClose, { once: true });
-    // The backend was closed while the container was created, so the listener will not be called.
+    // If the backend was already closed, the abort event has passed and the listener will not be called.
     if (signal.aborted) onClose();
-    // A running handler gets its abort signal and a moment to stop by itself.
+    // A runner that is ready may be running the handler, which gets its abort signal and a grace period instead.
     call.promise.catch(() => runner.isReady || runner.end({ kind: 'cancelled' }));
     try {
       return await call.promise;
@@ -199,7 +199,7 @@ export class ContainerBackend implements ExecutionBackend {
     return runner;
   }
 
-  /** Runs after the caller has its result; removes the container once it stops, or after a grace period. */
+  /** Removes the container once it has stopped, or after a grace period. The caller does not wait for this. */
   #removeLater(id: string, stopped: Promise<void>, leave: () => void): void {
     const late = this.#closing.signal.aborted ? Promise.resolve() : pause(LEAVE_MS);
     const removal = Promise.race([stopped, late])

@@ -10,8 +10,8 @@ export interface LimitCheckDeps {
 }
 
 /**
- * Checks the first created container before it starts: some engines silently drop limits they cannot set
- * (rootless Podman on cgroups v1). Throws SANDBOX_ERROR then, unless `requireLimits` is off.
+ * Checks once that the engine enforces limits, because rootless engines may silently ignore them. Throws SANDBOX_ERROR
+ * for a created container without limits, unless `requireLimits` is false.
  */
 export function createLimitCheck({ engine, config, logger }: LimitCheckDeps): (id: string) => Promise<void> {
   let isChecked = false;

@@ -6,7 +6,7 @@ import type { Engine } from './engine.ts';
 const REMOVAL_TRIES = 6;
 const REMOVAL_PAUSE_MS = 150;
 
-/** Removes a container; a failure is only logged, because the next start retries. */
+/** Removes a container. Failures are only logged, because the next start of the platform removes it. */
 export async function removeContainer(engine: Engine, logger: Logger, id: string): Promise<void> {
   try {
     await removeWithRetries(engine, id);
@@ -23,7 +23,7 @@ export async function removeContainer(engine: Engine, logger: Logger, id: string
   }
 }
 
-/** Retries, because an engine that is still stopping the container briefly answers 409 or 500. */
+/** Retries a failed removal, because engines answer 409 or 500 while they are still stopping the container. */
 async function removeWithRetries(engine: Engine, id: string): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {

@@ -13,10 +13,7 @@ interface Waiting {
   giveUp(error: PlatformError): void;
 }
 
-/**
- * Limits concurrent containers, shared fairly between tenants. Further calls are queued for as long as a call may
- * wait for a worker. @spec docs/decisions/0074
- */
+/** Limits concurrent containers and shares them fairly between tenants. Queues further calls. @spec docs/decisions/0074 */
 export class Slots {
   readonly #count: number;
   readonly #tenancy = createTenancy();
@@ -32,10 +29,7 @@ export class Slots {
     this.#queue = createWaitQueue({ maxCalls: count * MAX_QUEUED_PER_SLOT, tenancy: this.#tenancy });
   }
 
-  /**
-   * Resolves with a function that releases the slot. Throws SERVICE_UNAVAILABLE when none becomes free in
-   * time.
-   */
+  /** Waits for a slot and returns the function that releases it. Throws SERVICE_UNAVAILABLE if none is free in time. */
   async enter(call: Call): Promise<() => void> {
     if (this.#isClosed) throw stopping();
     const { tenantId } = call.request;
@@ -61,7 +55,6 @@ export class Slots {
     });
   }
 
-  /** Releases a slot, and gives free slots to waiting calls. */
   #leave(tenantId: string): void {
     this.#shares.release(tenantId);
     for (let call = this.#next(); call; call = this.#next()) this.#waiting.get(call)!.take();
@@ -73,13 +66,13 @@ export class Slots {
     return this.#queue.next((call) => this.#shares.take(call.request.tenantId));
   }
 
-  /** Resolves when the call gets a slot. */
+  /** Queues the call until it gets a slot. */
   #turn(call: Call): Promise<void> {
     return new Promise((resolve, reject) => {
       const leaveQueue = (error: PlatformError): void => {
         if (this.#queue.leave(call)) this.#waiting.get(call)!.giveUp(error);
       };
-      // A caller that waits for the start of the handler sets no time limit.
+      // Calls with `onBegun` wait without a time limit.
       const stopTimer = call.onBegun
         ? () => {}
         : systemClock.after(Math.max(call.timeoutMs, seconds(15)), () =>

@@ -14,18 +14,18 @@ const MEGABYTE = 1024 * 1024;
 /** Path of Node in every runner image. */
 const NODE = '/usr/local/bin/node';
 const TMP = 'rw,noexec,nosuid,nodev,size=64m';
-/** Mount options for folders that Podman would otherwise mount writable and unlimited on a read-only root. */
+/** Read-only mount options. Podman would otherwise mount these folders writable and without a size limit. */
 const SEALED = 'ro,noexec,nosuid,nodev,size=64k';
 const SHM_BYTES = 16 * MEGABYTE;
-/** User and group id of `nobody` on every Linux system. */
+/** User and group id of `nobody`. */
 const NOBODY = '65534:65534';
 
 export type ContainerConfig = PlatformConfig['execution']['container'];
 
-/** Environment and socket that give a container access to the platform, and their revocation. */
+/** Access of a container to the platform. `end` revokes it. */
 export interface ContainerAccess {
   env: Record<string, string>;
-  /** A Unix socket of the gateway to mount. */
+  /** Path of the gateway's Unix socket, which is mounted in the container. */
   socket?: string;
   end(): Promise<void>;
 }
@@ -46,15 +46,15 @@ export function memoryMbOf(config: ContainerConfig, { permissions }: ExecutionRe
 }
 
 /**
- * Container specification of one execution. Files are mounted read-only at their host paths, so no path needs
- * translating; Node's permission model applies inside too. @spec docs/security.md "Containers"
+ * Returns the container specification of an execution. Granted files are mounted at their paths on the host, so that
+ * paths need no translation. @spec docs/security.md "Containers"
  */
 export async function containerSpec(input: SpecInput): Promise<ContainerSpec> {
   const { request, root, grants, config, labels, environment, access } = input;
   const { permissions } = request;
   await refuseEngineSocket(grants, config.socket);
   const memoryMb = memoryMbOf(config, request);
-  // The network namespace restricts the network; Node's permission model must allow the gateway's socket.
+  // The container's network restricts connections, so Node need not, and would also block the gateway's socket.
   const flags = nodeFlags(grants, { ...permissions, network: ['*'] }, memoryMb);
   const env = {
     ...scrubEnvironment(permissions, environment),
@@ -97,7 +97,7 @@ export async function containerSpec(input: SpecInput): Promise<ContainerSpec> {
   };
 }
 
-/** Rejects grants of the engine's socket: access to it is root on the machine, even through a read-only mount. */
+/** Rejects grants of the engine's socket, because its clients can become root, even through a read-only mount. */
 async function refuseEngineSocket({ read, write }: Grants, socket: string): Promise<void> {
   const real = await realpath(socket).catch(() => socket);
   const path = [...read, ...write].find((granted) => isInside(granted, real));
@@ -116,7 +116,7 @@ function mountsOf({ read, write, links }: Grants): object[] {
     ...write.map((path) => mount(path, path, false)),
   ];
   const byTarget = new Map(mounts.map((entry) => [entry.Target, entry]));
-  // Outer folders first: a mount hides earlier mounts below it.
+  // Outer folders are mounted first, because a mount hides earlier mounts below it.
   return [...byTarget.values()].sort((a, b) => (a.Target < b.Target ? -1 : 1));
 }
 
@@ -124,9 +124,7 @@ function mount(source: string, target: string, readOnly: boolean) {
   return { Type: 'bind', Source: source, Target: target, ReadOnly: readOnly };
 }
 
-/**
- * Whether SELinux is enforcing. Its container label would deny access to the plugin's folder and the gateway's socket.
- */
+/** Whether SELinux is enforcing. Its labels would deny the container access to mounted files and the gateway's socket. */
 function isEnforcing(): boolean {
   try {
     return readFileSync('/sys/fs/selinux/enforce', 'utf8').trim() === '1';
@@ -136,8 +134,8 @@ function isEnforcing(): boolean {
 }
 
 /**
- * Returns the user of a container: the owner of the plugin's folder, otherwise nobody. Only a folder that root alone
- * can read needs root, which has no capabilities here.
+ * Returns the owner of the plugin's folder. Folders of root run as `nobody`, unless only root can read them. Root has no
+ * capabilities in the container.
  */
 async function userFor(root: string): Promise<string> {
   const { uid, gid, mode } = await stat(root);

@@ -1,6 +1,6 @@
 import { HOST_CLOSE, HOST_SOCKET, type PartFrame } from '../../../contracts/index.ts';
 
-/** Result of adding a part: incomplete, a complete frame, or a protocol error with its close code. */
+/** Result of adding a part: more parts are needed, the frame is complete, or the part violates the protocol. */
 export type Joined =
   | { kind: 'more' }
   | { kind: 'whole'; text: string }
@@ -9,20 +9,18 @@ export type Joined =
 export interface FrameJoiner {
   /** Adds a part. Must not be called again after a protocol error. */
   take(part: PartFrame): Joined;
-  /** Discards the frame with that number if it is incomplete. */
+  /** Discards the parts of a frame that the sender will not complete. */
   drop(frame: number): void;
 }
 
-/**
- * Reassembles frames from their parts, one at a time and at most `maxBytes` each, from an untrusted sender.
- */
+/** Reassembles the frames of an untrusted sender from their parts. Only one frame may be incomplete at a time. */
 export function createFrameJoiner(maxBytes: number): FrameJoiner {
   let open: { frame: number; texts: string[]; bytes: number } | undefined;
 
   function take({ frame, index, last, text }: PartFrame): Joined {
     const isNext = open ? frame === open.frame && index === open.texts.length : index === 0;
     if (!isNext) return refused(`part ${index} of frame ${frame} is out of order`);
-    // Short parts are rejected: otherwise a megabyte could arrive as a million messages.
+    // Short parts are rejected, because a frame could otherwise arrive as millions of tiny messages.
     if (!last && text.length !== HOST_SOCKET.partChars)
       return refused('a part that is not the last is short');
     open ??= { frame, texts: [], bytes: 0 };

@@ -5,7 +5,7 @@ import { seconds } from '../../../kit/time/duration.ts';
 import type { ExecutionBackend, RunOptions } from '../../execution.ts';
 import { packageIntegrityOf } from '../../integrity.ts';
 
-/** Sends an execution to a matching connected host. Throws HOST_UNAVAILABLE, and the errors that the host reports. */
+/** Runs an execution on a connected host that matches the target. Throws HOST_UNAVAILABLE and errors of the host. */
 export type RunOnHost = (
   request: ExecutionRequest,
   plugin: HostPlugin,
@@ -15,15 +15,12 @@ export type RunOnHost = (
 
 export interface HostBackendDeps {
   run: RunOnHost;
-  /** Returns the hosts configured for a plugin; empty: any host of the namespace. */
+  /** Returns the host selection configured for a plugin. An empty selection matches any host of the namespace. */
   targetOf(pluginId: string): HostTarget;
   clock: Clock;
 }
 
-/**
- * Cache TTL of a package digest: linked plugins may change at any time, but hashing per call costs more than
- * the call.
- */
+/** Cache TTL of plugin digests. It is short because linked plugins can change at any time. */
 const DIGEST_MS = seconds(2);
 
 /** Runs plugin code on registered hosts, through their sockets. @spec docs/operations.md "Where plugin code runs" */

@@ -1,20 +1,16 @@
 import { HOST_SOCKET, type PartFrame } from '../../../contracts/index.ts';
 
-/**
- * Maximum bytes buffered in the socket: enough to keep it busy, few enough that short frames do not wait
- * long.
- */
+/** Bytes buffered in the socket. More would make short frames wait longer, and fewer could leave the socket idle. */
 const WINDOW_BYTES = 256 * 1024;
 
-/** Sending side of a socket. */
 export interface OutboxWire {
-  /** Calls back when the text was flushed to the kernel, or never will be. */
+  /** Calls `onSent` once the text was written to the socket, or when the write has failed. */
   send(text: string, onSent: () => void): void;
   /** Bytes sent but not yet flushed. */
   readonly bufferedBytes: number;
 }
 
-/** A frame sent in parts, and the later frames of its execution. */
+/** A frame that is sent in parts, with the later frames of the same execution, which must wait for it. */
 interface LongFrame {
   number: number;
   executionId: string | undefined;
@@ -23,7 +19,7 @@ interface LongFrame {
   followers: string[];
 }
 
-/** Orders and paces the frames of one socket, to bound the memory of both sides. */
+/** Send queue of one socket. It splits long frames into parts, so that short frames of other executions overtake them. */
 export class Outbox {
   readonly #wire: OutboxWire;
   readonly #maxBytes: number;
@@ -39,10 +35,7 @@ export class Outbox {
     this.#maxBytes = maxBytes;
   }
 
-  /**
-   * Sends a frame at the socket's pace, in parts if it is long. Returns false when it is too large. Frames of
-   * one execution keep their order; short frames of others overtake long ones.
-   */
+  /** Queues a frame. Frames of one execution keep their order. Returns false if the frame exceeds the size limit. */
   send(frame: object, executionId?: string): boolean {
     const text = JSON.stringify(frame);
     const isLong = text.length > HOST_SOCKET.partChars;

@@ -3,7 +3,7 @@ import type { Logger } from '../../../kit/telemetry/logger.ts';
 import type { PlatformCallContext, PlatformServices } from '../../execution.ts';
 import type { FrameError, ReplyFrame } from '../../runner/protocol.ts';
 
-/** Maximum in-flight platform calls per process; each holds memory until it is answered. */
+/** Maximum in-flight platform calls per process. It bounds the memory that plugin code can occupy in this service. */
 const MAX_IN_FLIGHT = 64;
 
 /** A `call` frame with a validated shape. */
@@ -19,8 +19,8 @@ export interface CallRouter {
 }
 
 /**
- * Answers the platform calls of one process. Plugin code supplies the service and method names, so only own
- * properties are looked up.
+ * Answers the platform calls of one process. Service and method names come from plugin code, so inherited properties
+ * such as `constructor` must not be found.
  */
 export function createCallRouter(deps: {
   services: PlatformServices;
@@ -34,7 +34,7 @@ export function createCallRouter(deps: {
     { service, method, args }: PlatformCall,
     context: PlatformCallContext,
   ): Promise<unknown> {
-    // Analytics events are exempt: nothing waits for them, and they have their own rate limit.
+    // Analytics events are exempt because handlers do not wait for them, and another limit bounds their rate.
     if (inFlight > MAX_IN_FLIGHT && service !== 'analytics') {
       throw new PlatformError(
         'SERVICE_UNAVAILABLE',
@@ -54,7 +54,7 @@ export function createCallRouter(deps: {
     { request, signal }: PlatformCallContext,
   ): FrameError {
     const error = toRemoteError(thrown);
-    // A cancelled call may fail in any way, and its result is not used.
+    // Cancelling a call often causes internal errors. They are not logged, because nobody uses its result.
     if (error.code === 'INTERNAL_ERROR' && !signal.aborted) {
       logger.error(`${call.service}.${call.method} failed`, {
         pluginId: request.plugin.id,

@@ -3,20 +3,20 @@ import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
 import type { RunOptions, StreamSink } from '../../execution.ts';
 import type { ExecuteFrame } from '../../runner/protocol.ts';
 
-/** One execution; it settles exactly once, regardless of its process. */
+/** An execution requested from a backend. It settles once, and only the first `resolve` or `reject` has an effect. */
 export interface Call {
   readonly request: ExecutionRequest;
-  /** The serialized execute frame. It is created on arrival, so that its size counts while the call is queued. */
+  /** The serialized execute frame. It is created on arrival, because the queue limits the total size of its frames. */
   readonly frame: string;
   readonly timeoutMs: number;
   readonly promise: Promise<CommandResult>;
   readonly isSettled: boolean;
   readonly stream: StreamSink | undefined;
-  /** Called when the handler starts; set by callers without a time limit for the queue. */
+  /** Called when the handler starts. If it is set, the call waits in the queue without a time limit. */
   readonly onBegun: (() => void) | undefined;
   resolve(result: CommandResult): void;
   reject(error: PlatformError): void;
-  /** Sets how the call is cancelled: by the queue while it waits, then by its process. */
+  /** Sets the function that cancels the call. The queue sets one, and later the process that runs the call. */
   cancelWith(run: () => void): void;
 }
 
@@ -60,7 +60,7 @@ function executeFrame(
   inputText: string | undefined,
 ): string {
   try {
-    // A frame is one line, so multi-line JSON is serialized again.
+    // Each frame is one line, so JSON text with line breaks cannot be used as it is.
     const text = inputText === undefined || inputText.includes('\n') ? JSON.stringify(input) : inputText;
     const streams = stream ? { streams: true as const } : {};
     const begun = onBegun ? { tellsBegun: true as const } : {};

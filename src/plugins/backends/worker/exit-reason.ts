@@ -15,28 +15,27 @@ export interface ProcessExit {
   code: number | null;
   signal: string | null;
   ended: EndReason | null;
-  /** Reported when an error outside any handler ended the process. */
+  /** The error that ended the process, if the runner could still report it. */
   fatal: { reason: string; message: string } | null;
   /** Last part of its stderr output. */
   stderr: string;
   memoryMb: number;
   wasReady: boolean;
-  /** Whether plugin code was loaded successfully. */
   hadLoaded: boolean;
 }
 
-/** Messages that V8 writes before it aborts because the heap is full. */
+/** Matches the messages that V8 writes to stderr before it aborts because its heap is full. */
 const HEAP_EXHAUSTED = /heap out of memory|Allocation failed|FatalProcessOutOfMemory/i;
 
 /**
- * Returns EXECUTION_ERROR with the cause for a call whose process ended. `shared` is set if other calls were lost too;
- * `details.interrupted` then says that this call may not be at fault.
+ * Returns the error of a call whose process ended. `details.interrupted` marks calls that may not have caused the end,
+ * because the process was running other calls too (`shared`).
  */
 export function lostProcess(exit: ProcessExit, pluginId: string, shared = false): PlatformError {
   if (!exit.wasReady) return startFailure(exit, pluginId);
   const { message, details } = describeExit(exit);
   const phase = exit.hadLoaded || exit.ended ? {} : { diedLoading: true };
-  // The process was ended because of another call, which has its result already.
+  // After a timeout or cancellation of one call, its process is ended, and with it the process's other calls.
   const wasInterrupted = shared || exit.ended?.kind === 'timeout' || exit.ended?.kind === 'cancelled';
   return new PlatformError('EXECUTION_ERROR', `The process of plugin ${pluginId} ${message}`, {
     details: { ...details, ...phase, ...(wasInterrupted ? { interrupted: true } : {}) },
@@ -54,7 +53,7 @@ function startFailure(exit: ProcessExit, pluginId: string): PlatformError {
     `The sandbox of plugin ${pluginId} could not be started: its process ${why} Its stderr output is in the log.`,
     {
       details: { exitCode: exit.code, signal: exit.signal },
-      // The stderr output is only for the log: callers of plugin routes and webhooks see the message and details.
+      // The output becomes the `cause`, which is only logged, because callers outside receive the message and details.
       ...(said ? { cause: new Error(`The process wrote to stderr: ${said}`) } : {}),
     },
   );
@@ -94,7 +93,7 @@ export function describeExit(exit: ProcessExit): { message: string; details: Rec
   };
 }
 
-/** Wraps an error in preparing a process. */
+/** Wraps errors that occur before the process starts. A `PlatformError` is returned unchanged. */
 export function asSandboxError(error: unknown, pluginId: string): PlatformError {
   if (error instanceof PlatformError) return error;
   return new PlatformError(

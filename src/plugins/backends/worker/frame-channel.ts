@@ -8,21 +8,19 @@ import type { ToRunner } from '../../runner/protocol.ts';
 import { parseUntrusted } from '../../untrusted-json.ts';
 import { asFrame, type RawFrame } from './frames.ts';
 
-/** Maximum bytes of unread replies; a process that does not read them is ended. */
+/** Maximum bytes of replies that the process has not read yet. Processes above this limit are ended. */
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 
 /**
- * Read budget of one process in bytes per second; each frame costs an extra kilobyte, each invalid one 16.
- * Above it, reading pauses, so that a flooding plugin only slows itself down.
+ * Bytes per second that are read from one process. Each frame costs a kilobyte more, each invalid frame another 16.
+ * Reading pauses above this rate, so that a plugin that sends too many frames slows down only itself.
  */
 const COST_PER_SECOND = 64 * 1024 * 1024;
 const COST_AT_ONCE = 32 * 1024 * 1024;
 const FRAME_COST = 1024;
 const EMPTY_FRAME_COST = 16 * 1024;
 
-/**
- * Size from which frames are charged by parse time, up to 0.2 s each: a process gets at most a quarter of this thread.
- */
+/** Frames above this size also cost their parse time, so that one process uses at most a quarter of this thread. */
 const LARGE_CHARS = 64 * 1024;
 const LARGE_MS_PER_SECOND = 250;
 const LARGE_MS_AT_ONCE = 500;
@@ -30,15 +28,15 @@ const LARGE_MS_AT_ONCE = 500;
 export interface FrameChannelEvents {
   /** Handles a frame; `length` is in characters. Returns false when the frame was invalid. */
   onFrame(frame: RawFrame, length: number): boolean;
-  /** Characters of the largest input of a running call: its result may be as large. */
+  /** Returns the characters of the largest input of a running call. Large inputs raise the limits for results. */
   inputChars(): number;
-  /** Called on a protocol violation; the text completes "it …". No later frame is read. */
+  /** Called once, on the first protocol violation, with a text that completes "it …". Later frames are ignored. */
   onFault(what: string): void;
 }
 
 export interface FrameChannel {
   send(frame: ToRunner): void;
-  /** Sends a frame that is already serialized as a line. */
+  /** Sends a serialized frame, which must end with a line break. */
   sendLine(line: string): void;
 }
 

@@ -9,10 +9,7 @@ export type RawFrame = Record<string, unknown>;
 
 const MESSAGE_CHARS = 4000;
 
-/**
- * Error codes that a runner may report; others become EXECUTION_ERROR, so that plugin code cannot forge
- * platform errors.
- */
+/** Error codes that a runner may report. Others become EXECUTION_ERROR: plugin code must not forge platform errors. */
 const REPORTABLE = new Set<PlatformCode>([
   'ADAPTER_NOT_CONFIGURED',
   'EXECUTION_ERROR',
@@ -27,7 +24,6 @@ export function readText(value: unknown, limit = MESSAGE_CHARS): string {
   return typeof value === 'string' ? value.slice(0, limit) : '';
 }
 
-/** Returns the frame if it is an object. */
 export function asFrame(value: unknown): RawFrame | undefined {
   return isRecord(value) ? value : undefined;
 }
@@ -40,7 +36,7 @@ export function readResult(frame: RawFrame): CommandResult {
   });
 }
 
-/** Returns the error of an `error` frame. Its stack becomes the cause, which only the log shows. */
+/** Returns the error of an `error` frame. The handler's stack is kept in `cause`, which is logged but never sent. */
 export function readError(frame: RawFrame): PlatformError {
   const error = isRecord(frame.error) ? frame.error : {};
   const code = readText(error.code);
@@ -53,7 +49,7 @@ export function readError(frame: RawFrame): PlatformError {
   });
 }
 
-/** Returns the platform call of a frame. Undefined for a malformed frame, which cannot be answered. */
+/** Returns the platform call in a frame, or undefined if the frame is malformed and therefore cannot be answered. */
 export function readCall({ callId, service, method, args }: RawFrame): PlatformCall | undefined {
   if (typeof callId !== 'number' || !Number.isSafeInteger(callId)) return undefined;
   if (typeof service !== 'string' || typeof method !== 'string' || !Array.isArray(args)) return undefined;

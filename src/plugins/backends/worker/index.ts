@@ -27,7 +27,7 @@ import { spawnRunner } from './spawn-runner.ts';
 const MEGABYTE = 1024 * 1024;
 export const RUNNER_LIMITS: RunnerLimits = {
   resultBytes: 6 * MEGABYTE,
-  // Room for the largest result after JSON escaping, plus the rest of the frame.
+  // A frame must have room for the largest result and for the other fields.
   frameBytes: 8 * MEGABYTE,
   logLinesPerSecond: LOG_BUDGET.linesPerSecond,
   logLinesAtOnce: LOG_BUDGET.linesAtOnce,
@@ -42,27 +42,24 @@ export interface WorkerBackendDeps {
   clock: Clock;
   /** The project's `.svc`, which no plugin may read. */
   dataDir: string;
-  /** Files and folders next to the plugin that no plugin may read. */
+  /** Additional files and folders that no plugin may read. */
   secrets?: readonly string[];
-  /** Source of the variables granted by `permissions.env`; default: this process. */
+  /** Environment from which plugins receive the variables in `permissions.env`. The default is that of this process. */
   environment?: NodeJS.ProcessEnv;
-  /** Called each time a plugin's process is prepared. */
+  /** Called with the sandbox chosen for a plugin's processes, or with the reason why none works. */
   onSandbox?: ((sandbox: SandboxStatus) => void) | undefined;
-  /** Returns the code of a plugin version whose files have changed since; called for each process. */
+  /** Returns the original code of a plugin version whose files have changed since it was loaded. */
   codeOf?: (plugin: ExecutionRequest['plugin']) => SourceCode | undefined;
   limits?: Partial<RunnerLimits>;
-  /**
-   * Maximum waiting calls per plugin; more fail with SERVICE_UNAVAILABLE. Default 512 (and 64 MiB of input).
-   */
+  /** Maximum queued calls per pool. Further calls fail with SERVICE_UNAVAILABLE. The default is 512. */
   maxQueue?: number;
 }
 
 type Plugin = ExecutionRequest['plugin'];
 
 /**
- * Runs plugin code in sandboxed child processes, kept warm per plugin. By default one call at a time per process, so
- * that a crash or hang affects that call only; `permissions.quotas.concurrency` allows sharing.
- * @spec docs/operations.md "Where plugin code runs"
+ * Runs plugin code in reusable sandboxed processes. A process runs one call at a time, so that a crash affects no other
+ * call, unless `permissions.quotas.concurrency` allows more. @spec docs/operations.md "Where plugin code runs"
  */
 export class WorkerBackend implements ExecutionBackend {
   readonly name = 'worker';
@@ -100,8 +97,8 @@ export class WorkerBackend implements ExecutionBackend {
   }
 
   /**
-   * Retires the processes of plugins for which `isCurrent` is false: running calls finish on their code, the
-   * next call starts a new process.
+   * Replaces the processes of plugins that are not current, for example after an update. Their calls finish on the old
+   * code, and later calls start new processes.
    */
   retire(isCurrent: (plugin: Plugin) => boolean): void {
     for (const [key, { plugin, pool }] of this.#pools) {
@@ -144,10 +141,10 @@ export class WorkerBackend implements ExecutionBackend {
     return opened;
   }
 
-  /** Opens a pool of processes. With `alone`, it has a separate process for one call at a time. */
+  /** Opens a pool of processes. With `alone`, the pool has one process, which runs one call at a time. */
   #openPool({ plugin, permissions }: ExecutionRequest, alone: boolean, onEmpty: () => void): Pool {
     const { config, services, logger, clock, codeOf, maxQueue = MAX_QUEUE } = this.#deps;
-    // The operator's figure is the maximum; a manifest can only lower it.
+    // A manifest can lower the operator's memory limit, but not raise it.
     const memoryMb = Math.min(config.memoryMb, permissions.quotas?.memoryMb ?? config.memoryMb);
     let root = plugin.root;
     return new Pool({

@@ -15,7 +15,7 @@ import { type OpenStream, openStream } from './open-stream.ts';
 /** How long a process with a stuck call may continue so that its other calls can finish. */
 const OTHER_CALLS_GRACE_MS = 10_000;
 const MAX_LOG_FRAME_CHARS = 64 * 1024;
-/** Error of platform calls that outlive their handler. */
+/** Reason for aborting platform calls that are still in flight when their handler ends. */
 const HANDLER_ENDED = new PlatformError('EXECUTION_ERROR', 'The handler ended without awaiting this call.');
 
 export interface LiveCallsDeps {
@@ -23,7 +23,7 @@ export interface LiveCallsDeps {
   services: PlatformServices;
   sink: PluginLogSink;
   logger: Logger;
-  /** Times the calls; timers that protect this service use real time. */
+  /** Clock for timeouts of calls. Timers that protect this service from plugin code use the system clock instead. */
   clock: Clock;
   send(frame: ToRunner): void;
   endProcess(reason: EndReason): void;
@@ -33,25 +33,25 @@ export interface LiveCallsDeps {
 
 interface LiveCall {
   call: Call;
-  /** Aborts the call's platform calls. Created by the first of them. */
+  /** Aborts the platform calls of the handler. The first of them creates it. */
   abort?: AbortController;
   timeout: HandlerTimeout;
   hasBegun?: true;
-  /** The call was aborted and has not stopped within the grace period. */
+  /** Set if the handler is still running at the end of the grace period after its abort. */
   isStuck?: true;
   /** Set once the handler has returned a stream. */
   stream?: OpenStream;
 }
 
 /**
- * The in-flight calls of one process, including timed-out ones that have not stopped yet: applies their timeouts and
- * handles the untrusted frames about them.
+ * The calls that run in one process, including aborted ones whose handlers have not stopped yet. Applies their timeouts
+ * and handles the untrusted frames that the process sends about them.
  */
 export class LiveCalls {
   readonly #deps: LiveCallsDeps;
   readonly #live = new Map<string, LiveCall>();
   readonly #router: CallRouter;
-  /** Pending end of the process, caused by stuck calls. */
+  /** Set once a stuck call has scheduled the end of the process. */
   #ending: { reason: EndReason; stop(): void } | null = null;
 
   constructor(deps: LiveCallsDeps) {
@@ -67,10 +67,7 @@ export class LiveCalls {
     return this.#live.size;
   }
 
-  /**
-   * Whether a call continues after its timeout. The process then accepts no more calls, and ends once the others are
-   * done.
-   */
+  /** Whether a handler ignores its abort. The process then accepts no more calls, and ends once the others are done. */
   get isStuck(): boolean {
     return [...this.#live.values()].some((entry) => entry.isStuck);
   }
@@ -98,7 +95,7 @@ export class LiveCalls {
     const entries = [...this.#live.values()];
     this.#live.clear();
     this.#ending?.stop();
-    // An exit without calls is not worth a warning, unless leftover work of a handler filled the memory.
+    // An exit between calls is normal, unless code that a handler left running exceeded the memory limit.
     if (entries.length === 0 && exit.ended?.kind !== 'memory') return;
     const meta = { exitCode: exit.code, signal: exit.signal, calls: entries.length };
     logger.warn(`A plugin's process ${describeExit(exit).message}`, { pluginId, meta });
@@ -113,9 +110,7 @@ export class LiveCalls {
     }
   }
 
-  /**
-   * Handles a frame about an execution; `length` is in characters. Returns false when the frame was invalid.
-   */
+  /** Handles a frame of `length` characters about an execution. Returns false if the frame is invalid. */
   take(frame: RawFrame, length: number): boolean {
     const entry = typeof frame.executionId === 'string' ? this.#live.get(frame.executionId) : undefined;
     if (frame.type === 'log') return this.#writeLog(frame, entry, length);
@@ -142,7 +137,7 @@ export class LiveCalls {
     return { request: entry.call.request, signal: entry.abort.signal };
   }
 
-  /** Starts the handler's time limit; a second frame does not extend it. */
+  /** Starts the handler's time limit. Repeated `begun` frames are invalid, so plugin code cannot extend the limit. */
   #begin(entry: LiveCall): boolean {
     const { call } = entry;
     if (!call.onBegun || entry.hasBegun || call.isSettled) return false;
@@ -154,7 +149,7 @@ export class LiveCalls {
 
   #routeCall(frame: RawFrame, entry: LiveCall): boolean {
     const call = readCall(frame);
-    // A timed-out call may not use the platform, though its code may still run for a moment.
+    // The code of an aborted handler may still run for a moment, but must not use the platform any more.
     if (!call || entry.call.isSettled) return false;
     this.#router.handle(call, this.#contextOf(entry));
     return true;
@@ -164,7 +159,7 @@ export class LiveCalls {
     const { call } = entry;
     if (!call.stream || entry.stream || call.isSettled) return false;
     const { executionId } = call.request;
-    // The stream's idle timeout replaces the timer of the call.
+    // From here on, the stream's idle timeout applies instead of the handler's time limit.
     entry.timeout.stop();
     const opened = openStream(readText(frame.contentType, 512), {
       sink: call.stream,
@@ -186,7 +181,7 @@ export class LiveCalls {
     return true;
   }
 
-  /** Settles the call after the reader took the last chunk. The idle timeout still applies to a stalled reader. */
+  /** Resolves the call. A stream must first be read to its end, and its idle timeout still applies to a slow reader. */
   #succeed({ call, stream }: LiveCall, result: CommandResult): void {
     if (!stream) call.resolve(result);
     else
@@ -216,7 +211,7 @@ export class LiveCalls {
     call.reject(error);
   }
 
-  /** Ends a call; platform calls that the handler did not await are aborted. */
+  /** Removes a call whose handler has ended, settles it with `run`, and aborts platform calls still in flight. */
   #settle(entry: LiveCall, run: () => void): boolean {
     entry.timeout.stop();
     this.#live.delete(entry.call.request.executionId);
@@ -236,7 +231,7 @@ export class LiveCalls {
     return true;
   }
 
-  /** Handles a stuck call: other calls of the process get time to finish before the process ends. */
+  /** Schedules the end of a process with a stuck call, so that its other calls get time to finish. */
   #overrun(entry: LiveCall, reason: EndReason): void {
     entry.isStuck = true;
     this.#ending ??= {
@@ -251,13 +246,13 @@ export class LiveCalls {
       this.#deps.endProcess(this.#ending.reason);
   }
 
-  /** Rejects the call at once, gives the handler a grace period, then ends its process. */
+  /** Rejects the call at once and aborts its handler. The process ends if the handler ignores the grace period. */
   #giveUp(entry: LiveCall, error: PlatformError, reason: EndReason): void {
     const { executionId } = entry.call.request;
     entry.call.reject(error);
     entry.timeout.stop();
     entry.stream?.close();
-    // The call is no longer running: only its reader is slow, and the process may be serving other calls.
+    // The handler has already ended, and only the reader of its stream was slow, so the process can continue.
     if (this.#live.get(executionId) !== entry) return;
     entry.abort?.abort(error);
     this.#deps.send({ type: 'cancel', executionId, reason: error.message });

@@ -2,20 +2,17 @@ import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
 import { lostProcess, type ProcessExit } from './exit-reason.ts';
 
-/** Consecutive crashes at load before new starts are delayed. */
+/** Number of consecutive crashes while loading from which on new processes are delayed. */
 const TOLERATED_CRASHES = 3;
 const FIRST_BACKOFF_MS = 1000;
 const MAX_BACKOFF_MS = 60_000;
 
-/** Delays new processes of plugins that crash while loading. Otherwise each call would start another process. */
+/** Delays new processes of a plugin that crashes while loading, because each call would otherwise start another one. */
 export interface LoadCrashes {
-  /** Whether no process has crashed since the last successful load. */
   readonly isClean: boolean;
-  /**
-   * Records the end of a process. Returns the error for waiting calls while starts are delayed, otherwise undefined.
-   */
+  /** Records the end of a process. Returns the error with which queued calls must fail if starts are now delayed. */
   note(exit: ProcessExit): PlatformError | undefined;
-  /** Resets the count after a successful load. */
+  /** Resets the crash count after a successful load. */
   forget(): void;
   /** Throws SERVICE_UNAVAILABLE with Retry-After while starts are delayed. */
   requireNotDelayed(): void;

@@ -2,13 +2,13 @@ import { readFileSync, statfsSync } from 'node:fs';
 import { systemClock } from '../../../kit/time/clock.ts';
 
 const WATCH_MS = 50;
-/** Poll interval while no call runs: code that a handler left running may keep allocating. */
+/** Poll interval while no call runs. Code that a handler left running may still allocate memory. */
 const IDLE_WATCH_MS = 200;
-/** An idle process above this share of its limit is replaced before its next call. */
+/** Idle processes that use more than this share of their memory limit are replaced. */
 const RETIRE_SHARE = 0.8;
 
 export interface MemoryWatch {
-  /** Called when a call starts: polls often until the process is idle, then less often. */
+  /** Polls at short intervals from now on, and at longer ones once the process is idle. Call it when a call starts. */
   start(): void;
   stop(): void;
 }
@@ -25,10 +25,7 @@ export interface MemoryWatchDeps {
   onFull(): void;
 }
 
-/**
- * Polls the resident memory of a process and its in-memory files from its first call on: V8's limit covers
- * neither buffers nor files.
- */
+/** Enforces the memory limit of a process by polling, because V8's heap limit covers neither buffers nor tmpfs files. */
 export function createMemoryWatch({
   limitMb,
   folders,
@@ -64,7 +61,7 @@ export function createMemoryWatch({
   };
 }
 
-/** Returns the resident memory of a process in MB. Undefined when it has ended, or without `/proc` (macOS). */
+/** Returns the resident memory of a process in MB, or undefined if it has ended or the system has no `/proc`. */
 function residentMb(pid: number): number | undefined {
   try {
     const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
@@ -74,7 +71,7 @@ function residentMb(pid: number): number | undefined {
   }
 }
 
-/** Returns the size of files in a process's tmpfs folders in MB, which resident memory does not include. */
+/** Returns the space in MB used in a process's tmpfs folders. Resident memory does not include it. */
 function filesMb(pid: number, folders: readonly string[]): number {
   let bytes = 0;
   for (const folder of folders) {

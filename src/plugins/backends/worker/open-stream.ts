@@ -3,9 +3,9 @@ import type { Clock } from '../../../kit/time/clock.ts';
 import { hours } from '../../../kit/time/duration.ts';
 import type { StreamSink } from '../../execution.ts';
 
-/** Maximum bytes in flight between a process and its reader: the memory cost of a stream. */
+/** Maximum bytes in flight between a process and its reader. It bounds the memory that a stream uses here. */
 const WINDOW_BYTES = 256 * 1024;
-/** Maximum duration of a stream: it occupies its process. */
+/** Maximum duration of a stream, because each stream occupies a slot of its process. */
 const MAX_STREAM_MS = hours(1);
 
 export interface OpenStreamDeps {
@@ -13,7 +13,7 @@ export interface OpenStreamDeps {
   clock: Clock;
   /** Requests `bytes` more bytes from the process. */
   pull(bytes: number): void;
-  /** Maximum time for the next chunk, on either side. */
+  /** Time limit for the process to send the next chunk, and for the reader to take one, in ms. */
   idleMs: number;
   /** Maximum bytes in flight; default 256 KiB. */
   windowBytes?: number;
@@ -23,12 +23,12 @@ export interface OpenStreamDeps {
 export interface OpenStream {
   /** Returns false when the process sent more than was requested. */
   take(piece: Buffer): boolean;
-  /** Resolves once the caller has everything. */
+  /** Resolves once the reader has taken all chunks received so far. */
   readonly drained: Promise<void>;
   close(): void;
 }
 
-/** Opens a stream from a process to a caller, at the caller's pace. Returns undefined for an invalid content type. */
+/** Opens a stream from a process at the pace of its reader. Returns undefined for an invalid content type. */
 export function openStream(contentType: string, deps: OpenStreamDeps): OpenStream | undefined {
   const { sink, clock, pull, idleMs, onTimeout, windowBytes = WINDOW_BYTES } = deps;
   if (contentType.length > 256 || !STREAM_CONTENT_TYPE.test(contentType)) return undefined;
@@ -56,7 +56,7 @@ export function openStream(contentType: string, deps: OpenStreamDeps): OpenStrea
       credit -= piece.length;
       moved();
       drained = drained.then(() => sink.write(piece)).then(() => addCredit(piece.length));
-      // Not an unhandled rejection: the caller's abort signal reports a closed connection.
+      // A failed write needs no handling here: the call's abort signal already reports that the reader disconnected.
       drained.catch(() => {});
       return true;
     },

@@ -1,12 +1,12 @@
 import type { Clock } from '../../../kit/time/clock.ts';
 import type { RunnerProcess } from './runner-process.ts';
 
-/** Minimum time that a process serves a busy tenant while other tenants wait, if tenants are separated. */
+/** Minimum time that a process stays bound to a tenant while other tenants wait for a process. */
 const TENURE_MS = 1000;
 
 export interface PoolMembersOptions {
   maxProcesses: number;
-  /** A process serves only the tenant of its first call. */
+  /** Whether each process serves only the tenant of its first call. */
   separateTenants: boolean;
   /** Concurrent calls per process. */
   concurrency: number;
@@ -41,7 +41,6 @@ export class PoolMembers {
     return [...this.#members.keys()];
   }
 
-  /** Processes that are not ready yet. */
   get starting(): number {
     return this.all.filter(({ isReady, isEnding }) => !isReady && !isEnding).length;
   }
@@ -50,7 +49,6 @@ export class PoolMembers {
     return this.all.filter(({ isEnding }) => isEnding).length;
   }
 
-  /** Whether any process could take another call. */
   get hasCapacity(): boolean {
     return this.all.some((process) => this.#canTake(process));
   }
@@ -84,7 +82,7 @@ export class PoolMembers {
     member.boundAt = this.#options.clock.monotonic();
   }
 
-  /** Ends a process without calls after the idle time, or at once if it is not needed any more. */
+  /** Ends a process without calls after `idleMs`, or at once if its pool is retired or it was evicted. */
   rest(process: RunnerProcess, isRetired: boolean): void {
     const { clock, idleMs } = this.#options;
     const member = this.#members.get(process);
@@ -94,15 +92,15 @@ export class PoolMembers {
     else member.stopIdle = clock.after(idleMs, () => process.end({ kind: 'idle' }));
   }
 
-  /** Ends idle processes, to make room for those of waiting tenants. */
+  /** Ends up to `count` idle processes, so that processes for waiting tenants can start. */
   endIdle(count: number): void {
     const idle = this.all.filter(({ isReady, isEnding, load }) => isReady && !isEnding && load === 0);
     for (const process of idle.slice(0, Math.max(0, count))) process.end({ kind: 'idle' });
   }
 
   /**
-   * Ends the longest-bound process when the waiting tenant has none and all are with tenants that always have work.
-   * `preparing` processes are being started.
+   * Evicts the process bound to its tenant for the longest time, if all processes serve other tenants and none is about
+   * to start or end. `preparing` is the number of processes being started.
    */
   evictFor(waiting: string, preparing: number): void {
     const { clock, maxProcesses } = this.#options;

@@ -15,7 +15,7 @@ const MAX_RETRY_SECONDS = 60;
 export interface PoolDeps extends PoolMembersOptions {
   pluginId: string;
   maxQueue: number;
-  /** Prepares the sandbox; called when the first process is needed, so that changed files are noticed. */
+  /** Prepares the sandbox. Called again whenever the pool was empty, so that changed files are noticed. */
   prepare(): Promise<Launch>;
   start(launch: Launch, events: RunnerProcessEvents): RunnerProcess;
   /** Called when no process is left and the queue is empty. */
@@ -27,7 +27,7 @@ export interface PoolStats {
   processes: number;
   pids: number[];
   running: number;
-  /** Concurrent calls once all processes have started. */
+  /** Maximum concurrent calls of all processes together. */
   slots: number;
   queued: number;
 }
@@ -41,7 +41,6 @@ export class Pool {
   readonly #queue: WaitQueue;
   readonly #loadCrashes: LoadCrashes;
   #launch: Promise<Launch> | undefined;
-  /** Number of processes being started. */
   #preparing = 0;
   #averageMs = 100;
   #closing: (() => void) | undefined;
@@ -79,13 +78,13 @@ export class Pool {
     };
   }
 
-  /** Accepts no more calls; running and waiting calls finish, then the processes end. */
+  /** Ends each process once it has no calls left. Running and queued calls still finish. */
   retire(): void {
     this.#isRetired = true;
     for (const process of this.#members.all) if (process.isReady) this.#becomeFree(process);
   }
 
-  /** Rejects waiting calls and ends every process; resolves once all have ended. */
+  /** Rejects queued calls and kills all processes. Resolves once they have ended. */
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.#closing = resolve;
@@ -96,7 +95,7 @@ export class Pool {
   }
 
   #freeFor({ request: { tenantId } }: Call): RunnerProcess | undefined {
-    // A process with free capacity may not serve a tenant that has used its share.
+    // A tenant that has used its share must wait, even if a process has free capacity.
     return this.#shares.mayTake(tenantId) ? this.#members.freeFor(tenantId) : undefined;
   }
 
@@ -127,7 +126,7 @@ export class Pool {
     call.cancelWith(() => leave(cancelled(call.request)));
     this.#startIfNeeded();
     if (call.onBegun) return;
-    // The timeout starts with the handler. A queued call waits as long again, and long enough to start a process.
+    // The handler's timeout does not cover the queue. A call may wait there as long, or until a process could start.
     const waitMs = Math.max(call.timeoutMs, START_MS);
     const stopTimer = clock.after(waitMs, () => {
       const message = `No process of plugin ${pluginId} became free within ${waitMs} ms; all are busy.`;
@@ -142,7 +141,6 @@ export class Pool {
   }
 
   #dispatch(): void {
-    // With a long queue, a freed process usually takes the first call, and no other process is free.
     while (this.#queue.size > 0 && this.#members.hasCapacity) {
       let process: RunnerProcess | undefined;
       const call = this.#queue.next((first) => {
@@ -150,7 +148,7 @@ export class Pool {
         if (!process) this.#evictFor(first.request.tenantId);
         return process !== undefined;
       });
-      // Calls that cannot run now block only their own tenants.
+      // No tenant's first call can run now.
       if (!call) break;
       this.#assign(process!, call);
     }
@@ -166,7 +164,7 @@ export class Pool {
     const { concurrency, maxProcesses, separateTenants } = this.#deps;
     if (this.#closing || this.#queue.size === 0) return;
     const starting = this.#preparing + this.#members.starting;
-    // Another process would not help tenants that have used their share.
+    // Calls of tenants that have used their share do not count, because a new process could not serve them.
     const waiting = this.#queue.sizeOf((tenantId) => this.#shares.mayTake(tenantId));
     const missing = Math.ceil(waiting / concurrency) - starting;
     const slots = maxProcesses - this.#members.size - this.#preparing;
@@ -221,7 +219,7 @@ export class Pool {
     if (this.#members.size > 0 || this.#preparing > 0 || this.#queue.size > 0) return;
     this.#launch = undefined;
     this.#closing?.();
-    // Keeps the crash count of a plugin until it has loaded successfully.
+    // The pool holds the crash count, so it must stay until the plugin has loaded successfully.
     if (this.#loadCrashes.isClean) this.#deps.onEmpty();
   }
 }

@@ -16,13 +16,12 @@ import { LiveCalls } from './live-calls.ts';
 import { createMemoryWatch, type MemoryWatch } from './memory.ts';
 import type { SpawnEvents, SpawnedRunner } from './spawn-runner.ts';
 
-/** Time until the runner is ready; plugin code loads later, within the call's timeout. */
+/** Time limit for the runner to become ready. Plugin code is loaded later and counts towards the first call. */
 export const START_MS = 15_000;
 /** Grace period for a process that was asked to exit. */
 const LEAVE_MS = 1000;
 
 export interface RunnerProcessDeps {
-  /** Starts the sandboxed process; all later communication uses its channel. */
   spawn(events: SpawnEvents): SpawnedRunner;
   plugin: ExecutionRequest['plugin'];
   permissions: ExecutionRequest['permissions'];
@@ -32,7 +31,7 @@ export interface RunnerProcessDeps {
   sink: PluginLogSink;
   logger: Logger;
   clock: Clock;
-  /** Modules to run instead of those on disk. */
+  /** Plugin code to run instead of the files on disk, which have changed since. */
   code: SourceCode | undefined;
 }
 
@@ -40,13 +39,12 @@ export interface RunnerProcessEvents {
   onReady(): void;
   /** Called when a call or its process ended and its slot is free. */
   onFree(call: Call): void;
-  /** Called when plugin code was loaded successfully. */
   onLoaded(): void;
-  /** Called when the process has ended and its calls were rejected. */
+  /** Called after the process has ended and its calls were rejected. */
   onExit(exit: ProcessExit): void;
 }
 
-/** A sandboxed runner, started by the constructor and supervised until its end. All its frames are untrusted. */
+/** A sandboxed runner process, which the constructor starts. All frames that it sends are untrusted. */
 export class RunnerProcess {
   readonly #deps: RunnerProcessDeps;
   readonly #events: RunnerProcessEvents;
@@ -91,17 +89,17 @@ export class RunnerProcess {
     return this.#isReady;
   }
 
-  /** True once `end` was called: the process accepts no more calls. */
+  /** Whether the process was told to end or has ended, and therefore accepts no more calls. */
   get isEnding(): boolean {
     return this.#ended !== null || this.#isGone;
   }
 
-  /** Whether a call did not stop after its timeout. The process accepts no more calls until it has stopped. */
+  /** Whether a handler ignores its abort. The process accepts no more calls while it runs. */
   get isStuck(): boolean {
     return this.#calls.isStuck;
   }
 
-  /** Number of in-flight calls, including timed-out ones that have not stopped yet. */
+  /** Number of calls, including aborted ones whose handlers have not stopped yet. */
   get load(): number {
     return this.#calls.size;
   }
@@ -153,7 +151,7 @@ export class RunnerProcess {
     });
   }
 
-  /** Handles a frame. Returns false if it is invalid. */
+  /** Returns false if the frame is invalid. */
   #handle(frame: RawFrame, length: number): boolean {
     if (frame.type === 'ready') return this.#becomeReady();
     if (frame.type === 'loaded') return this.#becomeLoaded();

@@ -7,23 +7,23 @@ import { MEMORY_FOLDERS } from '../../sandbox/bwrap.ts';
 import type { Launch } from '../../sandbox/index.ts';
 import { captureOutput } from './output-capture.ts';
 
-/** Time to read the last output of a process that exited. */
+/** Time limit for reading the last output of a process that has exited. */
 const DRAIN_MS = 200;
-/** Time for bwrap to notice that Node has exited. */
+/** Time limit for bwrap to exit after Node was killed. Then bwrap is killed too. */
 const REAP_MS = 1000;
 
 export interface SpawnEvents {
   onLine(stream: 'stdout' | 'stderr', line: string): void;
-  /** Called once, when the process has exited and its output was read; `error` when it failed to start. */
+  /** Called once, after the process has exited and its output was read. `error` is set if it could not be started. */
   onExit(code: number | null, signal: string | null, error?: Error): void;
 }
 
 export interface SpawnedRunner {
   /** The frame channel: file descriptor 3 of the child. */
   readonly channel: Duplex;
-  /** Pid of the Node process itself, even under bwrap; undefined until known. */
+  /** Process id of Node, not of bwrap. Undefined until bwrap has reported it. */
   readonly pid: number | undefined;
-  /** tmpfs folders of the process, whose files count towards its memory limit. */
+  /** In-memory folders of the process. Their files count towards its memory limit. */
   readonly memoryFolders: readonly string[];
   stderrTail(): string;
   /** Closes the channel, which makes the runner exit. */
@@ -31,7 +31,6 @@ export interface SpawnedRunner {
   kill(): void;
 }
 
-/** Starts the sandboxed process and supervises its descriptors and its exit. */
 export function spawnRunner(launch: Launch, events: SpawnEvents): SpawnedRunner {
   const usesBwrap = launch.mode === 'bwrap';
   const child = spawn(launch.command, launch.args, {
@@ -64,8 +63,7 @@ export function spawnRunner(launch: Launch, events: SpawnEvents): SpawnedRunner 
         child.kill('SIGKILL');
         return;
       }
-      // Kills Node, not bwrap: bwrap has not reaped it, so the pid is still valid, and a killed bwrap would
-      // leave a zombie where process 1 does not reap.
+      // Killing bwrap could leave a zombie, so Node is killed. Its pid cannot be reused before bwrap has reaped it.
       killPid(pid);
       systemClock.after(REAP_MS, () => {
         if (!isGone()) child.kill('SIGKILL');
@@ -88,7 +86,7 @@ function watchExit(child: ChildProcess, usesBwrap: boolean, { onExit }: SpawnEve
     if (child.pid === undefined) finish(null, null, error);
   });
   child.on('close', finish);
-  // A grandchild that keeps the pipes open must not delay the exit.
+  // Processes started by the plugin may keep the pipes open. They must not delay the reported exit.
   child.on('exit', (code, signal) => systemClock.after(DRAIN_MS, () => finish(code, signal)));
   return () => isGone || child.exitCode !== null || child.signalCode !== null;
 }
@@ -116,8 +114,8 @@ function killPid(pid: number): void {
 }
 
 /**
- * Reads the pid of bwrap's child. Only the first document counts, which bwrap writes before plugin code runs: a plugin
- * must not make the platform kill another process.
+ * Reads the pid of bwrap's child from the first JSON document only. bwrap writes it before plugin code runs, so plugin
+ * code cannot make the platform kill another process.
  */
 function readChildPid(status: Readable, found: (pid: number | undefined) => void): void {
   let text = '';
