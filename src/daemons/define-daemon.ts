@@ -21,11 +21,10 @@ import type { OperatorCredentials } from './process-protocol.ts';
 export interface Resources {
   config: PlatformConfig;
   profile: string;
-  /** The folder of `svc.config.json`. */
   projectDir: string;
-  /** The active config file; null: defaults. */
+  /** The active config file, or null if the service runs with the default configuration. */
   configFile: string | null;
-  /** `.svc/`: contains the service's own database. */
+  /** The data folder (`.svc/`). */
   dataDir: string;
   keys: KeyMaterial;
   /** Source of secrets that the config references. */
@@ -38,7 +37,6 @@ export interface Resources {
   analytics: Analytics;
   /** Whether the previous process crashed: it exited with an error or by an unexpected signal. */
   hadFault?: boolean | undefined;
-  /** Set only if traces are exported. */
   tracer?: Tracer | undefined;
   peers: Peers;
   /** Answers `ctx.fetch` in tests of plugins. */
@@ -52,7 +50,7 @@ export interface Resources {
    * store in one process.
    */
   sharesStore?: boolean | undefined;
-  /** Called when an essential part has failed permanently: the caller must close the service. */
+  /** Called when the service cannot continue to work. The caller must close the service. */
   onFatal?: ((error: PlatformError) => void) | undefined;
   /** Creates rate limiters shared by all processes of the service. */
   createLimiter: CreateLimiter;
@@ -61,9 +59,9 @@ export interface Resources {
 
 /** Optional parts common to every service. */
 export interface DaemonServices {
-  /** Authenticates callers; default: the upstream rule of `http/upstream-identity.ts`. */
+  /** Authenticates callers. The default is `upstreamIdentity`. */
   authenticate?: Authenticate;
-  /** Degraded parts, for the health endpoint. */
+  /** Returns the faults that the health endpoint reports as `degraded`. */
   degradations?: () => readonly Degradation[];
 }
 
@@ -77,7 +75,7 @@ export interface DaemonDefinition<Services extends DaemonServices = DaemonServic
    */
   services: (resources: Resources, stack: AsyncDisposableStack) => Services | Promise<Services>;
   routes: ReadonlyArray<(http: Http, services: Services) => void>;
-  /** A request listener of the service, which passes native endpoints on to Fastify; default: Fastify gets every request. */
+  /** Creates a request listener that passes some requests to Fastify. By default Fastify gets all requests. */
   listener?: (http: Http, services: Services) => RequestListener;
   standard?: Partial<Omit<StandardRoutes, 'isDraining' | 'degradations'>>;
   /** Called once the server listens. */

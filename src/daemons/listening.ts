@@ -13,7 +13,6 @@ export async function listen(
 ): Promise<number> {
   const { host, port, reusePort, handle } = address;
   try {
-    // Sets these options only if needed, to keep Node's defaults.
     const how = { ...(reusePort ? { reusePort } : {}), ...(handle ? { handle } : {}) };
     await http.listen({ host, port, backlog: LISTEN_BACKLOG, ...how });
     if (host === 'localhost')
@@ -67,7 +66,7 @@ function cannotListen(
   );
 }
 
-/** Time for processes of a killed predecessor to release the port. */
+/** Maximum time for which a start waits until processes of the previous service have released the port. */
 const FREE_WITHIN_MS = 3000;
 const FREE_POLL_MS = 50;
 

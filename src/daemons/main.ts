@@ -20,7 +20,7 @@ import { startByName } from './start-by-name.ts';
  * over the channel, or by the service's primary process in place of the supervisor.
  */
 
-/** Shutdown limit of a sibling whose primary died: the next primary waits for its port and store. */
+/** Maximum shutdown time of a sibling whose primary has died. The next primary cannot start before the sibling exits. */
 const ORPHAN_DEADLINE_MS = 2000;
 
 const name = ServiceName.parse(process.argv[2]);
@@ -136,7 +136,7 @@ function die(error: unknown): never {
 }
 
 function tell(message: FromSibling, sent: () => void = () => {}, handle?: Socket | Listener): void {
-  // A listener is a native handle, which Node's types do not cover.
+  // Node's types do not include native handles, which are sent as listening sockets.
   if (process.connected) process.send?.(message, handle as Socket | undefined, undefined, sent);
   else sent();
 }

@@ -1,12 +1,11 @@
 import type { ServiceName } from '../contracts/index.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 
-/** Addresses of the other services, as sent and updated by the supervisor. */
+/** Addresses of the other services, which the supervisor sends at the start and after each change. */
 export interface Peers {
-  /** Throws UPSTREAM_UNAVAILABLE while the service is unknown. */
+  /** Throws UPSTREAM_UNAVAILABLE while the address of the service is unknown. */
   urlOf(name: ServiceName): string;
   set(urls: Partial<Record<ServiceName, string>>): void;
-  /** All known addresses. */
   known(): Partial<Record<ServiceName, string>>;
   /** Called with each update. */
   onSet(listener: (urls: Partial<Record<ServiceName, string>>) => void): void;

@@ -27,7 +27,7 @@ export interface DaemonStart {
   dataDir: string;
   keys: KeyMaterial;
   operator: OperatorCredentials | null;
-  /** Addresses known so far; others follow. */
+  /** Addresses of the services that have already started. The supervisor sends later addresses separately. */
   peers: PeerUrls;
   listen: { host: string; port: number };
   logLevel?: LogLevel;

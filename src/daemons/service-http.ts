@@ -61,7 +61,7 @@ function createServer<Services extends DaemonServices>(options: ServiceHttpOptio
   });
 }
 
-/** Host names for clients, besides those of this machine. */
+/** Returns the host names that clients may use, apart from those of this machine. */
 function allowedHosts({ gateway: { allowedHosts, publicUrl } }: PlatformConfig): string[] {
   return publicUrl ? [...allowedHosts, new URL(publicUrl).hostname] : allowedHosts;
 }

@@ -13,7 +13,6 @@ const START: Record<ServiceName, Start> = {
   gateway: async (options) => startDaemon((await import('./gateway/index.ts')).gateway, options),
 };
 
-/** Starts the named service in this process. */
 export function startByName(name: ServiceName, options: StartOptions): Promise<RunningDaemon> {
   return START[name](options);
 }

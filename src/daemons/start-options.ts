@@ -19,7 +19,7 @@ export interface StartOptions
   /** Path of the active config file. Default: none. */
   configFile?: string | null;
   logLevel?: LogLevel;
-  /** Default: created by the service. Benchmarks pass no-op ones to measure their cost. */
+  /** By default the service creates them. Benchmarks pass implementations without effect. */
   metrics?: Metrics;
   analytics?: Analytics;
   /** Source of secrets that the config references; default: empty. */
@@ -41,7 +41,7 @@ export interface StartOptions
   primary?: PrimaryChannel;
 }
 
-/** Registers secrets for redaction that it cannot recognise by their form. */
+/** Registers the secrets that the logger cannot recognize by their form, so that it masks them. */
 export function keepSecrets({ config, keys, operator, env = {} }: StartOptions): void {
   const { jwtSecret, previousJwtSecret, internalSecret, masterKey, previousMasterKeys = [] } = keys;
   keepSecret([

@@ -4,7 +4,6 @@ import { Gauge } from 'prom-client';
 import type { ServiceName } from '../contracts/index.ts';
 import type { Metrics } from '../kit/telemetry/metrics.ts';
 
-/** Databases reported by each service. */
 const FILES: Partial<Record<ServiceName, readonly string[]>> = {
   gateway: ['svc.db'],
   workflow: ['workflow.db'],

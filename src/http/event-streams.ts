@@ -25,7 +25,7 @@ export type FollowEvents = (signal: AbortSignal) => AsyncGenerator<readonly Serv
 
 export interface EventStreams {
   /**
-   * Resolves when the generator ends, the client disconnects or the service stops. A later error is sent as an `error` event.
+   * Resolves when the generator ends, the client disconnects or the service stops. Later errors become an `error` event.
    * Throws RATE_LIMIT_EXCEEDED if the namespace uses its share of streams, SERVICE_UNAVAILABLE if all are in use.
    */
   send(call: StreamCall, follow: FollowEvents): Promise<void>;

@@ -3,7 +3,7 @@ import { HEADERS } from '../contracts/index.ts';
 import { errorBody, type PlatformError } from '../kit/errors/errors.ts';
 import { endUnread } from './linger.ts';
 
-/** Sends an error body without Fastify. `extra` is a flat list of header names and values. `isLast` closes the connection. */
+/** Sends an error body without Fastify. `extra` lists header names and values. `isLast` closes the connection. */
 export function sendRawError(
   res: ServerResponse,
   error: PlatformError,

@@ -41,7 +41,7 @@ export function sendError(
   } else sendUnread(error, request, reply);
 }
 
-/** Sends an error while the body is still arriving. Fastify would close the connection before the client reads the error. */
+/** Sends an error while the request body is still arriving. Fastify's way of ending the response would reset the connection. */
 function sendUnread(error: PlatformError, request: FastifyRequest, reply: FastifyReply): void {
   if (request.server.kit.draining) reply.header('connection', 'close');
   const set = Object.entries(reply.getHeaders());

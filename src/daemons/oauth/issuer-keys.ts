@@ -51,7 +51,7 @@ export async function createIssuerKeys(deps: IssuerKeysDeps): Promise<JWTVerifyG
   };
 }
 
-/** Decides when the keys are fetched: one fetch at a time, and rarely, whatever tokens callers send. */
+/** Limits fetches of the keys to one at a time, and limits how often tokens with unknown key ids cause a fetch. */
 class KeyRefresh {
   readonly #keys: RemoteKeySet;
   readonly #deps: IssuerKeysDeps;

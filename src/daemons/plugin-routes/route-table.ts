@@ -22,11 +22,10 @@ export interface PluginRoute {
   timeoutMs: number | undefined;
 }
 
-/** Why a route is not served at its declared path. */
+/** A route that is not served at its declared path, with the reason. */
 export interface RouteFault {
   pluginId: string;
   code: 'PLUGIN_CONFLICT';
-  /** Path in the manifest. */
   path: string;
   message: string;
 }

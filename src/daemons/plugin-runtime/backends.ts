@@ -21,7 +21,7 @@ import type { RunningCode } from './running-code.ts';
 import { type OnServiceCall, watchedServices } from './watched-services.ts';
 
 type BackendName = PlatformConfig['execution']['default'];
-/** Backends outside of this process: the gateway creates them, other services call the gateway. */
+/** Backends for containers and hosts. The gateway creates them, and the other services call the gateway. */
 export type RemoteBackends = Record<Exclude<BackendName, 'worker'>, ExecutionBackend>;
 export type CreateRemoteBackends = (services: PlatformServices, code: RunningCode) => RemoteBackends;
 

@@ -10,7 +10,6 @@ import {
 } from '../../plugins/index.ts';
 import type { RunningCode } from './running-code.ts';
 
-/** Validates a plugin's code. */
 export type CodeCheck = (plugin: LoadedPlugin) => Promise<PluginFault[]>;
 
 /**

@@ -34,7 +34,7 @@ export function gatewayDispatch(
         const reply = await client.post(peers.urlOf('gateway'), internalDispatch.path, {
           headers: {
             [HEADERS.internalSecret]: keys.internalSecret,
-            // Identifies a platform service, which records its executions itself.
+            // This header tells the gateway that the calling service records the execution.
             ...serviceHeaders(keys.internalSecret),
             ...(spanId === undefined ? {} : { traceparent: traceparent(request.traceId, spanId) }),
           },

@@ -51,7 +51,7 @@ function faultText(faults: readonly PluginFault[]): string {
   return faults.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
 }
 
-/** Plugins with a missing adapter run, but their calls of it fail. */
+/** Warns about plugins whose adapters are not configured. They run, but their calls of these adapters fail. */
 function reportMissingAdapters({ plugins }: PluginRegistry, resources: Resources, level: LogLevel): void {
   for (const { id, manifest } of plugins) {
     for (const { name, key, why } of adapterFaults(resources, adaptersAskedFor(manifest))) {

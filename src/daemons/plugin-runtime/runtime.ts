@@ -121,7 +121,7 @@ export class PluginRuntime {
     // Waits inside the execution's record: otherwise each rejected attempt would count as a failed
     // execution.
     const runOnce = options?.waitsForQueue ? () => retryWhileQueueFull(options.signal, run) : run;
-    // The caller records the execution; a second record would count it twice.
+    // The caller records this execution. A second record would count the execution twice.
     if (recordedSpanId !== undefined) return backend.run({ ...request, spanId: recordedSpanId }, options);
     return this.#track(request, manifest, runOnce);
   }
@@ -190,7 +190,7 @@ export class PluginRuntime {
     this.#stamp = await lockFileStamp(this.#resources.dataDir);
     const registry = await this.read();
     this.#registry = registry;
-    // The code is read now, before an edit can replace the files.
+    // The files are read immediately, because a later edit may change them.
     await this.#code.settled();
     this.#code.adopt(registry.plugins, []);
     this.#report(registry, []);

@@ -20,7 +20,7 @@ export interface SourceWatchOptions {
 }
 
 const POLL_MS = 200;
-/** Editors and version control write several files per change. */
+/** Editors and version control tools write several files for one change, which must cause one reload. */
 const SETTLE_MS = 60;
 const MAX_SETTLE_POLLS = 5;
 /** Polling uses at most this share of a core, regardless of the number of files. */

@@ -3,7 +3,6 @@ import type { PlatformServices } from '../../plugins/index.ts';
 /** Called before each platform call of a handler, with the service's name in `ctx`. */
 export type OnServiceCall = (pluginId: string, service: string) => void;
 
-/** Wraps services to report each call. */
 export function watchedServices(services: PlatformServices, onCall: OnServiceCall): PlatformServices {
   const watched = Object.entries(services).map(([service, methods]) => {
     const told = Object.entries(methods).map(([name, method]): [string, typeof method] => [

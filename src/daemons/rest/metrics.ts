@@ -49,7 +49,7 @@ export function createOperationMetrics({ registry }: Metrics): Observe {
   };
 }
 
-/** Record counts from `telemetry.db`: its writer has no metrics endpoint. */
+/** Adds the record counts of `telemetry.db`. The supervisor writes the file and has no metrics endpoint. */
 export function createTelemetryMetrics(
   { registry }: Metrics,
   read: () => Promise<Record<string, number>>,

@@ -9,7 +9,7 @@ import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { LoadedRoutes } from './domain/loaded-routes.ts';
 import { createOperationMetrics, createTelemetryMetrics, type Observe } from './metrics.ts';
 
-/** Installations fetch over the network; equals the gateway's timeout. */
+/** Timeout of calls to other services. Installations download packages, so it is as long as the gateway's timeout. */
 const OWNER_TIMEOUT_MS = minutes(2);
 
 /** Services that own parts of the REST API. */
@@ -27,7 +27,6 @@ export interface RestServices extends DaemonServices {
   routeTimeoutMs: number;
   /** Host ids that may run commands and see every tenant's records. */
   admins: readonly string[];
-  /** Undefined without a configured issuer. */
   verifyOAuth: VerifyOAuth | undefined;
 }
 

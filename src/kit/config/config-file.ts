@@ -28,7 +28,6 @@ export function configFileSchema(): Record<string, unknown> {
   return describeSchema(schema, CONFIG_DESCRIPTIONS);
 }
 
-/** Returns the default configuration. */
 export function defaultConfig(): PlatformConfig {
   return PlatformConfig.parse({});
 }

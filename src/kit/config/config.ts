@@ -18,7 +18,6 @@ export interface LoadConfigOptions {
   env: Environment;
   /** Value of `--config`: a file, or the folder that contains `svc.config.json`. */
   configFile?: string | undefined;
-  /** Value of `--profile`. */
   profile?: string | undefined;
   /** Ports from `--port name=n`, which take precedence over everything else. */
   ports?: Partial<Record<ServiceName, number>> | undefined;

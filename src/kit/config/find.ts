@@ -5,8 +5,8 @@ import { codeOf, messageOf, PlatformError } from '../errors/errors.ts';
 
 export const CONFIG_FILE = 'svc.config.json';
 
-/** Default folder of `store.url`, and a file that the first start creates in it. */
 const DATA_FOLDER = '.svc';
+/** The first start creates this file in the data folder, so its presence marks a folder with platform data. */
 const CREDENTIALS = 'credentials.json';
 
 export type Environment = Record<string, string | undefined>;

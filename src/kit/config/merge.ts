@@ -5,7 +5,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Merges `over` into `base`: objects merge key by key; anything else, lists and null included, replaces. */
+/** Merges `over` into `base`. Objects are merged key by key. Any other value, including arrays and null, is replaced. */
 export function mergeOver(base: unknown, over: unknown): unknown {
   if (!isObject(base) || !isObject(over)) return over;
   // fromEntries defines own properties, so a `__proto__` key stays an (invalid) key and never sets a prototype.

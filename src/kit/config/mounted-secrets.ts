@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { messageOf, PlatformError } from '../errors/errors.ts';
 import type { Environment } from './secret-ref.ts';
 
-/** The platform's secrets that the environment may give. */
+/** Environment variables that contain secrets of the platform. */
 export const PLATFORM_SECRETS = [
   'GATEWAY_JWT_SECRET',
   'GATEWAY_JWT_SECRET_PREVIOUS',

@@ -4,7 +4,7 @@ import { nearest } from '../data/nearest.ts';
 import { bare, keysAt } from '../data/schema-keys.ts';
 import { typeName, valueAt, withArticle } from '../data/schema-problems.ts';
 
-/** One config error: the key's path and what a valid value is. */
+/** A config error with the path of the key and a description of valid values. */
 export interface ConfigProblem {
   path: string;
   message: string;
@@ -77,7 +77,7 @@ function choices(message: string): string | undefined {
 
 const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
 
-/** Suggests the key that was probably meant: a similar sibling, or the same key at another path. */
+/** Suggests a key for a misspelt one: a similar key of the same object, or the same key at another path. */
 function unknownKey(parent: readonly PropertyKey[], key: string): string {
   const siblings = keysAt(PlatformConfig, parent);
   const close = nearest(key, siblings);

@@ -1,7 +1,7 @@
 import { PlatformError } from '../errors/errors.ts';
 import type { Environment } from './find.ts';
 
-/** Profiles that need no entry in the config file; without one, the base config applies. */
+/** Profiles that exist even if the config file does not define them. Their config is then the base config. */
 const IMPLIED = ['development', 'production'];
 
 export interface ProfileChoice {

@@ -11,9 +11,9 @@ const MAX_VALUES = 500_000;
  * times as much as a value: half a million block the event loop for 0.8 s.
  */
 const MAX_NEW_KEYS = 50_000;
-/** Length up to which a text cannot exceed the limits. */
+/** A shorter text cannot exceed the limits, so it is not checked. */
 const CHEAP_CHARS = 1024;
-/** Shortest key with a value: `"a":0,`. */
+/** Length of the shortest property: `"a":0,`. */
 const KEY_CHARS = 6;
 /**
  * Tolerance for text from the runner. Runner and platform count slightly differently (hash seeds, envelopes around
@@ -29,7 +29,7 @@ export function resultLimitFactor(inputChars: number): number {
   return Math.max(1, Math.ceil((2 * inputChars) / MAX_VALUES), Math.ceil(inputChars / ORDINARY_CHARS));
 }
 
-/** Returns why the text is too costly to parse, as a phrase after "JSON …", or undefined. `factor` scales the limits. */
+/** Returns the end of a sentence "The body is JSON …" if parsing costs too much. `factor` scales the limits. */
 export function findCostProblem(text: string, maxDepth: number, factor = 1): string | undefined {
   return (
     findExcessValues(text, maxDepth, MAX_VALUES * factor, TOLERANCE) ??

@@ -1,4 +1,4 @@
-/** A value that is usually available synchronously. Awaiting it anyway costs a microtask, which hot paths avoid. */
+/** A value or a promise. Frequently called code avoids `await` for plain values, because it costs a microtask. */
 export type MaybePromise<T> = T | Promise<T>;
 
 /** Calls `next` with the value: at once if it is available, otherwise when the promise resolves. */

@@ -1,4 +1,4 @@
-/** Makes names unique by a numeric suffix. Remembers the last number per name, so repeated names stay cheap. */
+/** Makes names unique by appending a number. The last number of each name is stored to avoid repeated searches. */
 export function createNumbering(isTaken: (name: string) => boolean): (wanted: string) => string {
   const last = new Map<string, number>();
   return (wanted) => {

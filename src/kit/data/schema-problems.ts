@@ -7,7 +7,7 @@ export interface SchemaProblem {
   message: string;
 }
 
-/** zod's default messages; a schema's own message is kept. */
+/** Replacements of zod's default messages. */
 const ZOD_DEFAULT_MESSAGE = /^(?:Invalid|Too|Unrecognized|Input not)\b/;
 
 const FORMATS: Readonly<Record<string, string>> = {
@@ -17,7 +17,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   email: 'must be an email address',
 };
 
-/** Converts issues to problems, one for each unknown key. With `keysAt`, a misspelt key is answered with a suggestion. */
+/** Converts zod issues to problems, one for each unknown key. With `keysAt`, messages suggest the correct spelling. */
 export function problemsOf(
   issues: readonly z.core.$ZodIssue[],
   value: unknown,
@@ -87,7 +87,7 @@ function atMost({ origin, maximum }: z.core.$ZodIssueTooBig): string {
   return unit ? `must have at most ${maximum} ${unit}` : `must be at most ${maximum}`;
 }
 
-/** Reports the union option whose problem lies deepest, as it fits best; if several do, all of them. */
+/** Reports the problems of the union options that match the value best, which are those with the deepest problem. */
 function alternatives(issue: z.core.$ZodIssueInvalidUnion, value: unknown): string {
   if (value === undefined) return 'is missing';
   if (issue.errors.length === 0) {
@@ -118,7 +118,7 @@ export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return current;
 }
 
-/** `expected` decides how numbers are named: where an integer is expected, a fraction is called so. */
+/** Describes the type of a value. If an integer is expected, a number with decimals is called a fraction. */
 export function typeName(value: unknown, expected?: string): string {
   if (value === undefined) return 'absent';
   if (value === null) return 'null';

@@ -15,7 +15,7 @@ function findPackageRoot(): string {
 /** Root folder of the installed package or the checkout. */
 export const packageRoot = findPackageRoot();
 
-/** Parts of the package that a plugin under development may read: programs and schemas, no project data. */
+/** Folders of the package that a plugin under development may read. They contain no project data. */
 export const publicParts = ['package.json', 'bin', 'config', 'dist']
   .map((part) => join(packageRoot, part))
   .filter((part) => existsSync(part));
@@ -37,7 +37,7 @@ const ENTRIES = {
   vectors: 'src/store/sqlite/state/vectors-worker.ts',
 } as const;
 
-/** Entry file of one of the platform's programs (for `sdk`: its module), built or as source like the caller. */
+/** Returns the entry file of a program of the platform, or the module `sdk`, from `dist` if this code runs there. */
 export function entryFile(name: keyof typeof ENTRIES): string {
   return isBuilt ? join(packageRoot, 'dist', `${name}.js`) : join(packageRoot, ENTRIES[name]);
 }

@@ -2,18 +2,16 @@
 export interface FairQueue<Item> {
   readonly size: number;
   add(tenantId: string, item: Item): void;
-  /** Returns false if the item is not queued. */
   remove(tenantId: string, item: Item): boolean;
-  /** Removes and returns the first accepted item. Only the head of each tenant's queue is considered. */
+  /** Removes and returns the first accepted item. Only the oldest item of each tenant is considered. */
   next(accepts: (tenantId: string, item: Item) => boolean): Item | undefined;
   /** Number of items queued by tenants that `counts` accepts. */
   sizeOf(counts: (tenantId: string) => boolean): number;
-  /** Removes and returns all items. */
   clear(): Item[];
 }
 
 export function createFairQueue<Item>(): FairQueue<Item> {
-  /** The order of the map is the round-robin order. Tenants with empty queues are removed. */
+  /** Tenants in round-robin order. Tenants without queued items are removed. */
   const queues = new Map<string, Item[]>();
   let size = 0;
 

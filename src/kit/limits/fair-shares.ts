@@ -1,4 +1,4 @@
-/** Slots a tenant may hold per free slot. A single tenant thus gets three quarters of all slots, rounded up. */
+/** Number of slots that a tenant may hold for each free slot. One tenant can thus hold three quarters of all slots. */
 const MAX_HELD_PER_FREE = 3;
 
 /**
@@ -12,13 +12,11 @@ export interface FairShares {
   available(tenantId: string): number;
   /** Takes the slots, or returns false and takes none if the tenant has its share or too few are free. */
   take(tenantId: string, slots?: number): boolean;
-  /** Releases slots of this tenant. */
   release(tenantId: string, slots?: number): void;
   readonly free: number;
   readonly count: number;
 }
 
-/** Tells whether more than one tenant has been seen. */
 export interface Tenancy {
   readonly isShared: boolean;
   note(tenantId: string): void;
@@ -39,8 +37,8 @@ export function createTenancy(): Tenancy {
 }
 
 /**
- * With `tenancy`, a single tenant may use all slots. The second tenant then waits once until slots are released. Most
- * platforms serve one tenant.
+ * Most installations have one tenant. With `tenancy`, that tenant may use all slots until a second tenant appears, which
+ * then waits until slots are released.
  */
 export function createFairShares(count: number, tenancy?: Tenancy): FairShares {
   const held = new Map<string, number>();

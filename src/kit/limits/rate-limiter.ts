@@ -2,7 +2,6 @@ import type { Clock } from '../time/clock.ts';
 
 export interface RateVerdict {
   allowed: boolean;
-  /** Number of calls that are still allowed now. */
   remaining: number;
   /** Ms until the oldest counted call expires: for a rejected caller, until the next call may succeed. */
   resetMs: number;
@@ -13,13 +12,13 @@ export interface RateLimiter {
   take(key: string, limit: number): RateVerdict;
   /** Returns the verdict of `take` without counting. */
   peek(key: string, limit: number): RateVerdict;
-  /** Uncounts one call that turned out not to be subject to the limit. */
+  /** Undoes `take` for a call to which the limit does not apply after all. */
   giveBack(key: string): void;
 }
 
-/** A limit that several processes may count together, so that a verdict may be asynchronous. */
+/** A rate limiter whose count may be shared by several processes. In that case `take` returns a promise. */
 export interface SharedLimiter extends Omit<RateLimiter, 'take'> {
-  /** Rejects with SERVICE_UNAVAILABLE if the counting process is gone. */
+  /** Rejects with SERVICE_UNAVAILABLE if the process that holds the count has exited. */
   take(key: string, limit: number): RateVerdict | Promise<RateVerdict>;
 }
 
@@ -30,7 +29,7 @@ export interface LimiterOptions {
    * rare, costly calls.
    */
   exact?: boolean;
-  /** Max keys counted separately, where clients choose them; further keys share one count. Default: unlimited. */
+  /** Maximum number of keys with separate counts, for keys that clients choose. All other keys share one count. */
   maxKeys?: number;
 }
 
@@ -54,8 +53,8 @@ export interface Windows<W extends Window> {
 }
 
 /**
- * Windows by key, in two generations of maps. A generation lives for one window, so all entries of the old map have
- * expired when it is dropped; no key is evicted individually.
+ * Stores windows by key in a young and an old map, which rotate once per window length. When the old map is dropped, all
+ * of its windows have ended, so keys need not be removed individually.
  */
 export function createWindows<W extends Window>(clock: Clock, windowMs: number): Windows<W> {
   let young = new Map<string, W>();
@@ -64,7 +63,7 @@ export function createWindows<W extends Window>(clock: Clock, windowMs: number):
   return {
     find(key, now) {
       if (now >= rotateAt || now < rotateAt - windowMs) {
-        // Rotates also if the clock jumped back, so that no window outlives the jump by more than its length.
+        // A clock set backwards also causes a rotation. Otherwise windows could last much longer than intended.
         old = now >= rotateAt && now < rotateAt + windowMs ? young : new Map();
         young = new Map();
         rotateAt = now + windowMs;
@@ -76,17 +75,17 @@ export function createWindows<W extends Window>(clock: Clock, windowMs: number):
   };
 }
 
-/** Calls that are counted together and expire when the last one does. */
+/** A group of consecutive calls, which stop counting when the latest call of the group expires. */
 interface Slice {
   since: number;
   last: number;
   count: number;
 }
 
-/** Slices per window, to bound the memory of a busy key. A call counts for at most 1/60 of a window too long. */
+/** Number of groups per window, which bounds the memory per key. A call may count 1/60 of a window too long. */
 const SLICES = 60;
 
-/** Sliding window count: no window, wherever it begins, contains more calls than were allowed. */
+/** Counts calls in a sliding window. */
 export class SlidingCount {
   readonly #windowMs: number;
   readonly #slices: Slice[] = [];
@@ -112,8 +111,7 @@ export class SlidingCount {
   }
 
   /**
-   * Uncounts calls recorded at `at`, by default the latest ones. Expired calls are no longer counted, so nothing
-   * changes.
+   * Removes calls recorded at `at`, by default the latest calls. Has no effect on calls that have expired.
    */
   remove(calls: number, at = Number.POSITIVE_INFINITY): void {
     const slice = this.#slices.findLast(({ since }) => since <= at);
@@ -123,7 +121,7 @@ export class SlidingCount {
     this.#total -= removed;
   }
 
-  /** Returns the ms until a call expires; a whole window if no call is counted. */
+  /** Returns the time in ms until the oldest call expires, or the window length if no call is counted. */
   freesIn(now: number): number {
     const oldest = this.#slices.find(({ count }) => count > 0);
     return oldest ? oldest.last + this.#windowMs - now : this.#windowMs;
@@ -132,12 +130,12 @@ export class SlidingCount {
   #expire(now: number): void {
     const slices = this.#slices;
     while (slices.length > 0 && slices[0]!.last + this.#windowMs <= now) this.#total -= slices.shift()!.count;
-    // After the clock was set back, no call counts for longer than a window.
+    // Removes calls with a future time, which exist after the clock was set backwards. They would count for too long.
     while (slices.length > 0 && slices.at(-1)!.last > now) this.#total -= slices.pop()!.count;
   }
 }
 
-/** Counts by key. An entry untouched for a window may be dropped. */
+/** Counts by key. An entry that is not accessed for one window may be removed. */
 export interface Counts<Entry> {
   find(key: string): Entry | undefined;
   open(key: string): Entry;
@@ -146,7 +144,7 @@ export interface Counts<Entry> {
 /** Key shared by all callers beyond `maxKeys`. */
 const SHARED_KEY = '';
 
-/** Two generations of maps, rotated every window: an access moves an entry to the young map, and the old map is dropped. */
+/** Stores counts in a young and an old map, which rotate once per window. An access moves an entry to the young map. */
 export function createCounts<Entry>(
   clock: Clock,
   windowMs: number,
@@ -185,7 +183,7 @@ export function createCounts<Entry>(
   };
 }
 
-/** Counts calls by key in a sliding window. Synchronous, on the injected clock. */
+/** Creates a rate limiter that counts calls by key in a sliding window, within this process. */
 export function createRateLimiter(clock: Clock, windowMs: number, maxKeys?: number): RateLimiter {
   const counts = createCounts(clock, windowMs, () => new SlidingCount(windowMs), maxKeys);
   const verdict = (count: SlidingCount, limit: number, allowed: boolean, now: number): RateVerdict => ({

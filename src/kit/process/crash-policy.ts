@@ -22,8 +22,8 @@ export interface CrashPolicy {
 }
 
 /**
- * Exponential backoff with jitter. Five crashes within a minute are a crash loop; from then on each crash before 30 s of
- * readiness doubles a delay between 30 s and 5 min.
+ * Exponential backoff with jitter. Five crashes within a minute are a crash loop. In a crash loop, the delay is 30 s and
+ * doubles up to 5 min with each crash of a process that was ready for less than 30 s.
  */
 export function createCrashPolicy({ clock, random }: { clock: Clock; random: Random }): CrashPolicy {
   let times: number[] = [];

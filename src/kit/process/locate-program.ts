@@ -6,7 +6,7 @@ export function locate(program: string, path = ''): string | undefined {
     try {
       return realpathSync(`${folder}/${program}`);
     } catch {
-      // A failed lookup means that the program is not in this folder.
+      // The program is not in this folder.
     }
   }
   return undefined;

@@ -59,7 +59,6 @@ export function escapeControlsInJson(json: string): string {
   );
 }
 
-/** Joins the lines of an untrusted text. */
 export function oneLine(text: string): string {
   return text.replace(/\s*[\r\n]+\s*/g, ' ');
 }

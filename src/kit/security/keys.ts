@@ -18,7 +18,7 @@ export interface KeyMaterial {
   internalSecret: string;
   /** Key for encryption at rest: 32 bytes as base64url. */
   masterKey: string;
-  /** Earlier master keys: they decrypt, but encrypt nothing. */
+  /** Earlier master keys, used only to decrypt. */
   previousMasterKeys?: readonly string[];
 }
 
@@ -66,7 +66,7 @@ function keyBytes(masterKey: string): Buffer {
   );
 }
 
-/** Whether the text is 32 bytes in base64url. */
+/** Returns true if the text is the base64url form of 32 bytes. */
 export function isMasterKey(text: string): boolean {
   return Buffer.from(text, 'base64url').length === 32;
 }

@@ -6,13 +6,12 @@ export interface Random {
   secret(bytes: number): string;
   /** Returns a UUID version 7. Such ids are ordered by creation time, so that new keys append to an index. */
   uuid(): string;
-  /** Returns a number in [0, 1), for jitter. */
   fraction(): number;
 }
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
-/** Draws entropy in pages: one system call per id would cost more than the id itself. */
+/** Reads entropy in large blocks, because a system call for each id would be slow. */
 function entropyPool(size = 4096): (count: number) => Uint8Array {
   const pool = new Uint8Array(size);
   let used = size;

@@ -1,5 +1,5 @@
 const NEWLINE = 0x0a;
-/** Longer lines are passed on in parts, to bound memory. */
+/** Maximum line length. Longer lines are passed to `take` in parts, to limit memory. */
 const MAX_LINE_BYTES = 1024 * 1024;
 
 /** Splits a byte stream at newlines: `take` gets blocks of whole lines. The content is not decoded. */

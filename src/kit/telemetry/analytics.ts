@@ -8,13 +8,13 @@ import { seconds } from '../time/duration.ts';
 import type { LineOutput } from './output.ts';
 import { redact } from './redact.ts';
 
-/** Event lines and log lines share one pipe; this prefix tells them apart. */
+/** Prefix of analytics events. It distinguishes them from log records, which are written to the same pipe. */
 export const EVENT_LINE = `{"schema":"${ANALYTICS_SCHEMA}",`;
 
 /** Fields of one event. `source` defaults to the platform. */
 export interface TrackedEvent {
   tenantId?: string | undefined;
-  /** Id of the workflow run, else of the execution or request. Empty: the event's own id. */
+  /** Id of the workflow run, execution or request. If empty, the event's own id is used. */
   runId: string;
   payload?: unknown;
   actor?: AnalyticsEvent['actor'];
@@ -36,7 +36,6 @@ export interface Analytics {
    * one per set of payload strings: `durationMs` is the mean, other numbers are sums, `ctx.count` is the number merged.
    */
   trackOften(type: string, event: FrequentEvent): void;
-  /** Writes the merged events now. */
   flush(): void;
 }
 
@@ -51,7 +50,7 @@ const PLATFORM: AnalyticsEvent['source'] = { product: 'svc', version };
 const EVENTS_PER_SECOND = 100;
 const EVENT_BURST = 1000;
 const MERGE_INTERVAL_MS = seconds(10);
-/** Callers choose names, so the number of merged kinds is bounded. */
+/** Maximum number of different merged events, because callers choose the names in their payloads. */
 const MAX_KINDS = 1000;
 
 interface Kind {
@@ -61,7 +60,6 @@ interface Kind {
   numbers: Record<string, number>;
 }
 
-/** Writes each event as a line of the log output; frequent ones above a rate are merged. */
 export class AnalyticsWriter implements Analytics {
   readonly #output: LineOutput;
   readonly #clock: Clock;

@@ -20,7 +20,7 @@ export interface LogFields {
   error?: unknown;
 }
 
-/** A log line with extra fields for an event that operators act on. @spec Diagnostic events */
+/** A log record about an event that an operator may have to act on. @spec Diagnostic events */
 export interface Diagnostic {
   domain: string;
   event: string;
@@ -109,7 +109,7 @@ function wrap(target: pino.Logger, inherited: LogFields, access: Logger['access'
   };
 }
 
-/** Not pino bindings: pino would repeat them in the line beside a field that overrides them. */
+/** These defaults are not pino bindings, because pino would write both the default and an overriding field. */
 const DEFAULTS: LogFields = { logsSource: 'platform', layer: 'service' };
 
 function record({ error, meta, ...given }: LogFields): Record<string, unknown> {

@@ -27,14 +27,14 @@ export interface Metrics {
   render(): Promise<string>;
   /** Returns this process's metrics as serializable data. */
   snapshot(): Promise<MetricsSnapshot>;
-  /** Replaces what `render` returns, for services with several processes. */
+  /** Replaces the implementation of `render`, for services with several processes. */
   renderBy(render: () => Promise<string>): void;
   close(): void;
 }
 
 export type MetricsSnapshot = Array<MetricObjectWithValues<{ value: number; labels: object }>>;
 
-/** Merges the metrics of several processes: sums, unless a metric declares another aggregator (uptime: max). */
+/** Merges the metrics of several processes. Values are added, unless a metric declares another aggregator. */
 export function sumMetrics(snapshots: readonly MetricsSnapshot[]): Pick<Metrics, 'render' | 'snapshot'> {
   const sum = AggregatorRegistry.aggregate([...snapshots]);
   return {
@@ -95,10 +95,9 @@ export function createMetrics(service: string, clock: Clock): Metrics {
   };
 }
 
-/** Label value that replaces values beyond the limit. */
 const OTHERS = '(others)';
 
-/** Bounds a label whose values callers choose: keeps the first `maxValues`, maps the rest to one value. */
+/** Returns a function that keeps the first `maxValues` values of a label and replaces all others by `(others)`. */
 export function boundedLabel(maxValues: number): (value: string) => string {
   const known = new Set<string>();
   return (value) => {
@@ -139,7 +138,7 @@ function requestObserver(service: string, registers: Registry[]): ObserveRequest
   };
 }
 
-/** Runs on the real clock: a manual clock moved by days would take a hundred thousand samples of an idle loop. */
+/** Samples the event loop delay in real time. A test clock moved by days would cause thousands of samples at once. */
 function watchEventLoop(service: string, registers: Registry[]): () => void {
   const lag = new Histogram({
     name: 'svc_event_loop_lag_seconds',

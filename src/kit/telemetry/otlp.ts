@@ -10,7 +10,7 @@ import type { EndedSpan, OtlpTarget, Tracer } from './tracer.ts';
 
 const SEND_EVERY_MS = seconds(1);
 const MAX_BATCH_SPANS = 512;
-/** Spans queued for the collector; further ones are dropped. */
+/** Maximum number of spans in the export queue. Spans beyond it are dropped. */
 const MAX_QUEUED_SPANS = 4096;
 const TIMEOUT_MS = seconds(5);
 const KINDS = { internal: 1, server: 2 } as const;
@@ -56,7 +56,6 @@ export class OtlpTracer implements Tracer {
     });
   }
 
-  /** Sends all queued spans. */
   close(): Promise<void> {
     while (this.#queue.length > 0) {
       const batch = this.#queue.splice(0, MAX_BATCH_SPANS);

@@ -2,7 +2,6 @@ import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import type { Clock } from '../time/clock.ts';
 
-/** Destination of log lines. */
 export interface LineOutput {
   write(line: string): void;
   /** Writes buffered lines, waiting at most a second for the reader. For process exit. */
@@ -11,7 +10,6 @@ export interface LineOutput {
 
 const FLUSH_BYTES = 64 * 1024;
 const FLUSH_MS = 50;
-/** Delay before retrying a full pipe. */
 const RETRY_MS = 10;
 /** Max bytes buffered for a slow reader; further lines are dropped. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
@@ -28,7 +26,7 @@ export class BufferedOutput implements LineOutput {
   readonly #onDropped: (count: number) => void;
   #buffered: string[] = [];
   #bufferedBytes = 0;
-  /** Remaining bytes of a block that the pipe has not accepted; the first line may be partly written. */
+  /** Bytes of a block that the pipe has not accepted yet. They may begin in the middle of a line. */
   #pending: Buffer = EMPTY;
   #dropped = 0;
   #isClosed = false;

@@ -18,7 +18,7 @@ const MIN_VALUE_CHARS = 8;
 let secretValues: RegExp | undefined;
 const knownSecrets = new Set<string>();
 
-/** Masks these values from now on in all log output of this process, whichever logger writes it. */
+/** Registers secrets, which all loggers of this process mask from now on. */
 export function keepSecret(values: ReadonlyArray<string | null | undefined>): void {
   for (const value of values) if (value && value.length >= MIN_VALUE_CHARS) knownSecrets.add(value);
   const patterns = [...knownSecrets]
@@ -58,7 +58,7 @@ export function redact(value: unknown, depth = 0): unknown {
   return copy;
 }
 
-/** Masks without truncating, for JSON that programs read later, such as a step's error. */
+/** Masks secrets like `redact`, but truncates nothing, because programs read the result later. */
 export function redactJson<Value extends object>(value: Value): Value {
   return JSON.parse(
     JSON.stringify(value, (name, item: unknown) => {

@@ -6,7 +6,7 @@ const ALL_ZEROS = /^0+$/;
 /** Visible ASCII without `<`, `>`, `"` and `'`: an id may be shown in HTML. */
 const SANE_ID = /^[!#-&(-;=?-~]{1,128}$/;
 
-/** Keeps a client's id if it is short and safe, else creates one. @spec docs/gateway.md "Requests" */
+/** Returns the client's id if it is short and safe, otherwise a new id. @spec docs/gateway.md "Requests" */
 export function saneId(sent: string | string[] | undefined, random: Random): string {
   return typeof sent === 'string' && SANE_ID.test(sent) ? sent : random.uuid();
 }

@@ -1,4 +1,4 @@
-/** A finished span. Ids are hex; a trace id not in W3C form is hashed. */
+/** A finished span. Trace ids that are not in W3C form are hashed on export. */
 export interface EndedSpan {
   traceId: string;
   spanId: string;
@@ -10,9 +10,8 @@ export interface EndedSpan {
   attributes: Record<string, string | number | boolean>;
 }
 
-/** Sink of finished spans. Exists only if OTEL_EXPORTER_OTLP_ENDPOINT is set. */
+/** Exports finished spans. Services have a tracer only if OTEL_EXPORTER_OTLP_ENDPOINT is set. */
 export interface Tracer {
-  /** Queues a finished span. The call is cheap, as the span is sent later. */
   ended(span: EndedSpan): void;
   /** Sends queued spans, with a short timeout. */
   close(): Promise<void>;
@@ -24,7 +23,7 @@ export interface OtlpTarget {
   headers: Record<string, string>;
 }
 
-/** Reads the standard OTEL variables. Undefined without an endpoint. Headers are `name=value,…` with URL-encoded values. */
+/** Reads the OTEL_EXPORTER_OTLP variables. Returns undefined if the endpoint is not set. */
 export function otlpTarget(env: Record<string, string | undefined>): OtlpTarget | undefined {
   const endpoint = env.OTEL_EXPORTER_OTLP_ENDPOINT;
   if (!endpoint) return undefined;

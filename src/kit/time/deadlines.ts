@@ -11,7 +11,7 @@ const MAX_DEADLINES = 10_000;
  * Covers only waits begun by this process; after a restart the wall clock decides. @spec docs/decisions/0025
  */
 export interface Deadlines {
-  /** Records the wall-clock deadline of a wait that begins now. Returns it. */
+  /** Records and returns the wall-clock deadline of a wait that begins now. */
   note(at: number): number;
   isPast(at: number): boolean;
   /** Returns the real ms until `at`, or 0 if `at` has passed. */

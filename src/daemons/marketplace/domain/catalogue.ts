@@ -39,7 +39,7 @@ export function createCatalogue({ registry, kept }: Kept): Catalogue {
   function record(id: string): PluginRecord {
     const plugin = registry.find(id);
     if (plugin && !keptOf(id)) return loadedRecord(plugin);
-    // For an unknown id, `require` throws with the most similar one.
+    // The error of `require` for an unknown id suggests the most similar id.
     return records.find((entry) => entry.id === id) ?? loadedRecord(registry.require(id));
   }
   return {

@@ -9,7 +9,7 @@ export interface Agreed {
   runManifest?: boolean | undefined;
 }
 
-/** Returns why a manifest module must not run. Undefined if the operator permitted it, or bubblewrap is in use. */
+/** Returns why a manifest module must not run. Returns undefined if it is permitted or bubblewrap confines it. */
 export async function whyNotRun(
   { runManifest = false }: Pick<Agreed, 'runManifest'>,
   sandbox: () => Promise<SandboxInForce>,
@@ -19,7 +19,7 @@ export async function whyNotRun(
   return mode === 'bwrap' ? undefined : (reason ?? mode);
 }
 
-/** Handlers are loaded only once the manifest equals the approved one. */
+/** Handlers may be loaded only if the manifest is the one that the operator approved. */
 export async function whenAgreed(
   agreed: Agreed,
   sandbox: () => Promise<SandboxInForce>,

@@ -122,7 +122,6 @@ export class Installer {
     return this.#inTurn(() => this.#setEnabled(id, enabled));
   }
 
-  /** Makes every service reload the plugins. */
   touch(): Promise<number> {
     return this.#inTurn(async () => this.#entries.touch(await this.#entries.read()));
   }
@@ -220,7 +219,6 @@ export class Installer {
     this.#events.announce(enabled ? 'enabled' : 'disabled', entry);
   }
 
-  /** Uninstalls or unlinks a plugin. */
   async #drop(id: string, origin: Exclude<PluginOrigin, 'project'>): Promise<void> {
     const lock = await this.#entries.read();
     await this.#dependents.requireOrigin(id, origin, lock);

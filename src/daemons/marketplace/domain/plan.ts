@@ -6,7 +6,7 @@ import {
 } from '../../../contracts/index.ts';
 import { permissionSets, selfStarting, workflowBriefs } from '../../../plugins/index.ts';
 
-/** Capabilities of a manifest by kind and name; an operator approves the differences. */
+/** Capabilities of a manifest by kind and name. The operator approves the changes in an update. */
 function capabilities(
   manifest: ManifestV3 | undefined,
 ): Map<string, { what: string; name: string; value: unknown }> {
@@ -89,7 +89,7 @@ export function warningsOf(manifest: ManifestV3, authMode: PlatformConfig['auth'
   return warnings;
 }
 
-/** Reports which code was run to make the plan, and which was not. */
+/** Returns notes that state which code of the plugin was run to make the plan. */
 export function codeWarnings(module: string | undefined, notRun: string | undefined): string[] {
   return [
     ...(module === undefined ? [] : [`Its manifest is code (${module}), which was run to read it.`]),

@@ -29,7 +29,7 @@ export interface Staged {
 export interface PluginFolders {
   /** Loads the plugin in a folder. Throws if it has faults. */
   requireSound(folder: string): Promise<LoadedPlugin>;
-  /** Fetches and validates a source, passes it to `use`, and removes what `use` did not place. */
+  /** Fetches and validates a source and calls `use`. Removes the staging folder afterwards. */
   withStaged<Result>(
     source: Source,
     options: ValidateOptions,

@@ -2,8 +2,6 @@ import type { LockEntry } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { LoadedPlugin, PluginFault } from '../../../plugins/index.ts';
 
-/** Errors of rejected plugin changes. */
-
 /** Throws CONFLICT when the source contains another plugin than the one to update. */
 export function requireSame({ id }: LoadedPlugin, wanted: string): void {
   if (id === wanted) return;

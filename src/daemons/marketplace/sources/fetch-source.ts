@@ -68,7 +68,7 @@ function describePacked(output: string): string | undefined {
 async function fromGit(url: string, ref: string | null, folder: string, at: ToolPlace): Promise<string> {
   const clone = join(at.cwd, 'clone');
   const inClone = { ...at, cwd: clone };
-  // Disables hooks, remote helpers named by a URL, and links.
+  // Disables git hooks, symbolic links, and remote helpers, which a URL could select.
   const safe = [
     '-c',
     'core.hooksPath=/dev/null',

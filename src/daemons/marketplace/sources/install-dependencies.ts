@@ -48,7 +48,7 @@ export async function installDependencies(at: ToolPlace): Promise<void> {
   if (Object.keys(needed).length === 0) return;
   for (const [name, range] of Object.entries(needed)) requireByName(name, String(range));
   const modules = join(at.cwd, 'node_modules');
-  // A bundled node_modules would be mixed with npm's.
+  // Removes a `node_modules` folder that came with the plugin, because npm would add its packages to that folder.
   await rm(modules, { recursive: true, force: true });
   // npm would resolve development and peer dependencies too, but they may exist only on the author's machine.
   const { devDependencies: _dev, peerDependencies: _peer, ...toInstall } = manifest;

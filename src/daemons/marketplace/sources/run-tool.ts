@@ -61,7 +61,7 @@ export async function runTool(tool: Tool, args: readonly string[], place: ToolPl
 interface ProgramGroup {
   /** Sends SIGTERM to all processes of the group, and SIGKILL after the grace period. */
   end(): void;
-  /** Call when the program has exited: kills remaining child processes if `end` was called. */
+  /** Must be called when the program has exited. Kills remaining child processes if `end` was called before. */
   isOver(): void;
 }
 
@@ -81,7 +81,7 @@ function groupOf(child: ChildProcess, graceMs: number): ProgramGroup {
       send('SIGTERM');
       stopTimer ??= systemClock.after(graceMs, () => {
         send('SIGKILL');
-        // A process that left the group may still hold the pipes open, and must not delay the exit.
+        // A child process that left the process group may keep the pipes open. It must not delay the result.
         child.stdout?.destroy();
         child.stderr?.destroy();
       });

@@ -11,7 +11,7 @@ export interface ToolLaunch {
 
 /** Disables interactive prompts. */
 const SETTINGS = { GIT_TERMINAL_PROMPT: '0', npm_config_yes: 'true' };
-/** Variables that are not passed to npm and git, so that they do not get the platform's secrets. */
+/** Environment variables that npm and git must not receive, because they contain secrets of the platform. */
 const WITHHELD = /^(?:SVC_|GATEWAY_|NODE_OPTIONS$)/;
 
 /**

@@ -46,7 +46,7 @@ export function createAdapters(resources: Resources): AdapterParts {
   };
 }
 
-/** Returns why calls of these adapters will fail: a missing config section or environment variable. */
+/** Returns the missing config sections and environment variables that will make calls of these adapters fail. */
 export function adapterFaults(
   { config: { adapters }, env }: Pick<Resources, 'config' | 'env'>,
   asked: readonly AdapterName[],

@@ -15,8 +15,8 @@ import { callOptions } from './call-options.ts';
 type PutBody = CallInput<typeof putState>['body'];
 
 /**
- * `ctx.state` and `ctx.cache` over HTTP: the state service owns the file. Each call carries its execution's
- * tenant.
+ * Implements `ctx.state` and `ctx.cache` by HTTP calls to the state service. Each call contains the tenant of the
+ * execution.
  */
 export function createStateAccess({ peers, keys }: Pick<Resources, 'peers' | 'keys'>): StateAccess {
   const client = createClient({ url: () => peers.urlOf('state'), peer: 'state' });

@@ -16,7 +16,7 @@ import { callOptions } from './call-options.ts';
  */
 const TIMEOUT_MS = minutes(1);
 
-/** Access to code workflow runs for services other than the workflow service. */
+/** Access to runs of code workflows, for services other than the workflow service. */
 export function createStepAccess({ peers, keys }: Pick<Resources, 'peers' | 'keys'>): StepAccess {
   const client = createClient({
     url: () => peers.urlOf('workflow'),

@@ -17,7 +17,7 @@ import { callOptions } from './call-options.ts';
 
 type Access = Pick<Resources, 'peers' | 'keys'>;
 
-/** Runs and jobs over HTTP: the workflow service owns the file. Each call carries its execution's tenant. */
+/** Access to runs and jobs by HTTP calls to the workflow service. Each call contains the tenant of the execution. */
 export function createTaskAccess({ peers, keys }: Access): { workflows: WorkflowAccess; jobs: JobAccess } {
   const client = createClient({ url: () => peers.urlOf('workflow'), peer: 'workflow service' });
   const options = callOptions(keys);
@@ -39,7 +39,7 @@ export function createTaskAccess({ peers, keys }: Access): { workflows: Workflow
   };
 }
 
-/** Plugins' webhooks, for services other than the gateway. */
+/** Access of plugins to their webhooks, for services other than the gateway. */
 export function createWebhookAccess({ peers, keys }: Access): WebhookAccess {
   const client = createClient({ url: () => peers.urlOf('gateway'), peer: 'gateway' });
   const options = callOptions(keys);

@@ -10,7 +10,6 @@ import {
 import type { PluginRoute } from '../../plugin-routes/route-table.ts';
 import type { PluginSchemas } from './plugin-schemas.ts';
 
-/** A route with its schemas. */
 interface DescribedRoute {
   route: PluginRoute;
   input: Record<string, unknown> | undefined;
@@ -48,7 +47,7 @@ async function describe(route: PluginRoute, schemas: PluginSchemas): Promise<Des
   return { route, ...(await schemas.ofHandler(route.declaration)) };
 }
 
-/** Size limit per plugin: the description is public and may be requested at any time. */
+/** Maximum size of a plugin's schemas. The description is public, so clients may request it at any time. */
 const PLUGIN_CHARS = 4 * 1024 * 1024;
 
 /** Cached JSON sizes of schemas, which are the same objects in each request. */
@@ -101,7 +100,7 @@ function inputOf(
   };
 }
 
-/** Resolves a reference, since parameters are listed individually. */
+/** Resolves a `$ref`, because OpenAPI needs each parameter as a separate schema. */
 function follow(schema: Record<string, unknown>, { schemas }: SchemaComponents): Record<string, unknown> {
   const { $ref } = schema;
   return typeof $ref === 'string' ? (schemas[$ref.split('/').at(-1)!] ?? {}) : schema;

@@ -11,7 +11,7 @@ import { minutes } from '../../../kit/time/duration.ts';
 import { zodRefs } from '../../../plugins/index.ts';
 import { bundleSchema, type JsonSchema, type ReadPluginJson, selfContained } from './schema-bundle.ts';
 
-/** Retry delay: the description is public, and a module that hangs costs 15 s of CPU per attempt. */
+/** Delay before a failed module is run again. Clients may cause runs, and a module that hangs uses 15 s of CPU. */
 const RETRY_MS = minutes(1);
 
 /** The schema references of one manifest entry. */
@@ -82,7 +82,7 @@ export class PluginSchemas {
       const schema = found && found.fault === undefined ? found[io] : null;
       return schema ? this.#selfContainedOnce(schema) : undefined;
     } catch {
-      // The code fails to load; calling the handler reports the error.
+      // The plugin's code cannot be loaded. Calls of its handlers report the error.
       return undefined;
     }
   }

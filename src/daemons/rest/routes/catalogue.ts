@@ -31,7 +31,7 @@ function platformRoutes({ kit }: Http): RouteItem[] {
     });
 }
 
-/** One item per path of a route; only the first is visible in the description. */
+/** Returns an item for each path of a route. The API description shows only the first path. */
 function pluginItems(routes: PluginRouteTable['routes']): RouteItem[] {
   return routes.flatMap(({ plugin, declaration, paths }) =>
     paths.map((path, index) => ({

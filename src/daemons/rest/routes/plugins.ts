@@ -85,7 +85,7 @@ function requireAllowed(
   } catch (error) {
     const { hostId, namespaceId: tenantId } = caller;
     const isAnonymous = hostId === ANONYMOUS_HOST;
-    // Without authentication, the tenant is only the sender's claim.
+    // The tenant of an unauthenticated call is an unverified claim of the client.
     if (isAnonymous) request.caller = null;
     const whose = { pluginId: plugin.id, ...(isAnonymous ? {} : { tenantId }) };
     reportRefused(kit, request, { reasonCode: 'ROUTE_SECURITY', ...whose, evidence: { hostId, security } });
@@ -179,13 +179,13 @@ async function serve(
       .send(JSON.stringify(answer.body));
   } catch (error) {
     if (stream.started) {
-      // The status is already sent; only the missing end tells the client about the error.
+      // The status is already sent, so an incomplete body is the only way to signal the error.
       stream.cut();
       http.kit.account(request, signal.aborted ? CLIENT_CLOSED_REQUEST : 500);
       return reply;
     }
     if (signal.aborted) {
-      // Fastify does not notice a response without a recipient, and would neither count nor log it.
+      // Fastify neither counts nor logs a response whose client has disconnected.
       http.kit.account(request, CLIENT_CLOSED_REQUEST);
       return reply.hijack();
     }

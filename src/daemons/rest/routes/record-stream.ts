@@ -5,7 +5,7 @@ import type { Numbered } from '../../../store/ports/telemetry.ts';
 
 const POLL_MS = 300;
 const PAGE = 500;
-/** Maximum streams; each polls the store three times a second. */
+/** Maximum number of concurrent streams. Each stream polls the store three times a second. */
 const MAX_STREAMS = 32;
 
 /** Stored records in arrival order. */
@@ -42,7 +42,7 @@ export function createRecordStreams(http: Http, what: string) {
           after = Math.max(after, items.at(-1)!.id);
           yield items.map(({ id, record }) => ({ id: String(id), data: JSON.stringify(record) }));
         }
-        // Real time, since it waits for writes of another process.
+        // Waits in real time, because another process writes the records.
         if (items.length < PAGE) await sleep(POLL_MS, undefined, { signal });
         items = await source.after(after, PAGE);
       }

@@ -15,7 +15,6 @@ export interface TarEntry {
   name: string;
   type: 'file' | 'folder' | 'symbolic link' | 'hard link' | 'device or unknown entry';
   size: number;
-  /** Permission bits of the file. */
   mode: number;
   /** Content of a file. It must be read before the next entry; unread content is skipped. */
   content: AsyncIterable<Buffer>;
@@ -79,7 +78,6 @@ async function* contentOf(entry: AsyncIterable<unknown>, explain: Explain): Asyn
   }
 }
 
-/** Reads the content of a file. */
 export async function textOf({ content }: TarEntry): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of content) chunks.push(chunk);
