@@ -80,7 +80,7 @@ export const dailyEventStats = endpoint({
   }),
 });
 
-/** Alias of `dailyEventStats` below `/stats`. Without tags, so that the API description lists it once. */
+/** Alias of `dailyEventStats` below `/stats`. It has no tags, so that the API description lists the operation once. */
 export const dailyEventStatsAlias = endpoint({
   method: 'GET',
   path: '/api/v1/analytics/stats/daily',

@@ -4,7 +4,7 @@ import { endpoint } from './endpoint.ts';
 import { DisplayName, NamespaceId, PluginId } from './ids.ts';
 
 const Label = z.string().max(256);
-/** Bounds the size of a page of a thousand hosts. */
+/** Limits how large a page of 1,000 hosts can become. */
 const MAX_LABELS = 64;
 const hasFewLabels = (labels: Record<string, string>): boolean => Object.keys(labels).length <= MAX_LABELS;
 const Capability = z.string().min(1).max(64);

@@ -43,6 +43,6 @@ export interface InputToCheck {
 export interface CheckedInput {
   /** Issues found by the handler's schema; null if it has none. */
   issues: Array<{ path: Array<string | number>; message: string }> | null;
-  /** Signals that the handler has schemas for; others need no check. */
+  /** Signals for which the handler has a schema. Payloads of other signals are not validated. */
   signals: string[];
 }

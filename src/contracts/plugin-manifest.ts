@@ -150,7 +150,7 @@ export const Permissions = z.strictObject({
       memoryMb: PositiveInt.min(32).optional(),
       /** Maximum concurrent executions per process. With more than 1, a crash ends all executions of the process. */
       concurrency: PositiveInt.max(1000).optional(),
-      /** Executions that may wait for a process; more are rejected with 503 and Retry-After. */
+      /** Maximum number of executions that wait for a process. Further ones are rejected with 503 and Retry-After. */
       queue: z.number().int().min(0).max(10_000).optional(),
     })
     .optional(),

@@ -1,4 +1,4 @@
-/** Marks a stream result. A registered symbol, because SDK and runner are separate programs. */
+/** Marks a stream result. The symbol is global (`Symbol.for`), because SDK and runner are separate programs. */
 export const STREAM_RESULT = Symbol.for('svc.stream-result');
 
 /** Streaming result of a route handler: chunks are sent to the caller as they are produced. @spec docs/plugins.md "Streams" */

@@ -7,7 +7,7 @@ const PATH = '/webhooks/:pluginId/:event';
 
 const target = { pluginId: PluginId, event: EventName };
 
-/** Only describes the endpoint. `mount` does not serve it, because the raw body is read after the first checks. */
+/** Only the API description uses this endpoint. `mount` does not serve it, because the body is read after the first checks. */
 const delivery = {
   method: 'POST',
   tags: ['webhooks'],

@@ -109,7 +109,7 @@ export type JobDefinition = z.infer<typeof JobDefinition>;
  * A schedule. `overlap` applies while the previous run is unfinished, and `catchUp` to start times that were missed.
  */
 export const ScheduleDefinition = z.strictObject({
-  // No default, so that existing definitions keep their hash.
+  // A default value would change the hash of existing definitions.
   id: Name.optional(),
   cron: z.string().min(1).max(256),
   timezone: z.string().min(1).max(64).default('UTC'),
@@ -150,13 +150,13 @@ const common = {
     .transform(String)
     .default('1'),
   inputs: z.record(z.string(), AnyJson).optional(),
-  // No default, so that existing definitions keep their hash.
+  // A default value would change the hash of existing definitions.
   signals: z.record(z.string().min(1).max(256), z.record(z.string(), AnyJson)).optional(),
   on: z
     .strictObject({
       manual: z.boolean().default(true),
       schedule: z.array(ScheduleDefinition).max(50).default([]),
-      // No default, so that existing definitions keep their hash.
+      // A default value would change the hash of existing definitions.
       webhook: z
         .union([WebhookTrigger, z.array(WebhookTrigger).min(1).max(50)])
         .transform((triggers) => [triggers].flat())
