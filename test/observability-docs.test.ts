@@ -53,6 +53,8 @@ const COMPUTED: Record<string, () => string[]> = {
     ...codesIn(part('daemons/oauth/verifier.ts', 'type OAuthFault', ';')),
     'ROUTE_SECURITY',
   ],
+  // Its codes are literals in the same file.
+  'http/readiness.ts: reason.reasonCode': () => [],
   // Close codes of sockets, which the page lists as a range.
   'daemons/gateway/domain/hosts/session-reports.ts: String(code)': () => [],
   // Codes of errors, and of faults of plugins.

@@ -43,6 +43,21 @@ export const health = endpoint({ method: 'GET', path: '/health', ...healthReply 
 /** Reports the same health as `/health`, under the path of the API. @spec Health, metrics, specification */
 export const apiHealth = endpoint({ method: 'GET', path: '/api/v1/health', ...healthReply });
 
+export const Ready = z.object({ ready: z.literal(true), service: ServiceName }).meta({ id: 'Ready' });
+export type Ready = z.infer<typeof Ready>;
+
+const readyReply = {
+  summary: 'Whether this service should receive requests; details.reasons of a 503 says why not',
+  tags: ['health'],
+  reply: Ready,
+  errors: ['SERVICE_UNAVAILABLE'],
+} as const;
+
+/** Reports whether load balancers should send requests to a service. @spec docs/operations.md "svc status" */
+export const ready = endpoint({ method: 'GET', path: '/ready', ...readyReply });
+/** Reports the same as `/ready`, under the path of the API. @spec docs/operations.md "svc status" */
+export const apiReady = endpoint({ method: 'GET', path: '/api/v1/ready', ...readyReply });
+
 /** A date and time with `Z` or an offset. The schema converts it to epoch milliseconds. */
 export const IsoTime = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 

@@ -15,6 +15,7 @@ import type { SandboxStatus, StubFetch } from '../plugins/index.ts';
 import type { ProcessGroup } from './group/process-group.ts';
 import type { ListenAddress } from './listen-address.ts';
 import type { Peers } from './peers.ts';
+import type { PluginRuntime } from './plugin-runtime/runtime.ts';
 import type { OperatorCredentials } from './process-protocol.ts';
 
 /** Dependencies of a service; each part takes what it needs by name. */
@@ -63,6 +64,10 @@ export interface DaemonServices {
   authenticate?: Authenticate;
   /** Returns the faults that the health endpoint reports as `degraded`. */
   degradations?: () => readonly Degradation[];
+  /** Resolves when the service's store has answered, for the readiness endpoint. */
+  probeStore?: () => Promise<unknown>;
+  /** The plugins that the service runs. */
+  plugins?: Pick<PluginRuntime, 'isBehind'>;
 }
 
 /** Declaration of a platform service, which `run-daemon.ts` starts. */
@@ -77,7 +82,7 @@ export interface DaemonDefinition<Services extends DaemonServices = DaemonServic
   routes: ReadonlyArray<(http: Http, services: Services) => void>;
   /** Creates a request listener that passes some requests to Fastify. By default Fastify gets all requests. */
   listener?: (http: Http, services: Services) => RequestListener;
-  standard?: Partial<Omit<StandardRoutes, 'isDraining' | 'degradations'>>;
+  standard?: Partial<Omit<StandardRoutes, 'isDraining' | 'readiness' | 'degradations'>>;
   /** Called once the server listens. */
   ready?: (services: Services, resources: Resources) => void | Promise<void>;
   /** Lets background work finish while the last requests are answered, within the service's `drainMs`. */

@@ -3,6 +3,7 @@ import {
   createHostCheck,
   createHttp,
   type Http,
+  Readiness,
   STANDARD_ROUTES,
   standardRoutes,
   upstreamIdentity,
@@ -21,12 +22,17 @@ export interface ServiceHttpOptions<Services extends DaemonServices> {
 export function createServiceHttp<Services extends DaemonServices>(
   options: ServiceHttpOptions<Services>,
 ): Http {
-  const { definition, services, isDraining } = options;
+  const { definition, resources, services, isDraining } = options;
   const http = createServer(options);
   standardRoutes(http, {
     ...STANDARD_ROUTES,
     ...definition.standard,
     isDraining,
+    readiness: new Readiness({
+      ...{ service: definition.name, clock: resources.clock, logger: resources.logger, isDraining },
+      probeStore: services.probeStore,
+      plugins: services.plugins,
+    }),
     degradations: services.degradations,
   });
   for (const routes of definition.routes) routes(http, services);

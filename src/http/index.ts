@@ -15,6 +15,7 @@ export * from './mount.ts';
 export type { OpenApiDocument } from './openapi.ts';
 export * from './raw-error.ts';
 export * from './raw-upgrade-error.ts';
+export { Readiness } from './readiness.ts';
 export * from './reply-stream.ts';
 export * from './request-ids.ts';
 export * from './request-line.ts';

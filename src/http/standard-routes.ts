@@ -1,24 +1,37 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { apiHealth, type Degradation, type Endpoint, type Health, health } from '../contracts/index.ts';
-import { PlatformError } from '../kit/errors/errors.ts';
+import {
+  apiHealth,
+  apiReady,
+  type Degradation,
+  type Endpoint,
+  type Health,
+  health,
+  ready,
+} from '../contracts/index.ts';
+import { errorBody, PlatformError } from '../kit/errors/errors.ts';
 import { isBuilt, packageRoot, version } from '../kit/files/paths.ts';
 import type { Http } from './http-kit.ts';
 import { mount } from './mount.ts';
+import { notReady, type Readiness } from './readiness.ts';
 
 export interface StandardRoutes {
   /** Health endpoints. The REST API does not serve `/health`. */
   health: readonly Endpoint[];
+  /** Readiness endpoints, beside the health endpoints. */
+  ready: readonly Endpoint[];
   metricsPaths: readonly string[];
   isDraining: () => boolean;
+  readiness: Readiness;
   /** Returns the faults that currently degrade the running service. */
   degradations?: (() => readonly Degradation[]) | undefined;
   /** Throws unless the request may read metrics. */
   guardMetrics?: (request: Parameters<Http['kit']['authenticate']>[0]) => void | Promise<void>;
 }
 
-export const STANDARD_ROUTES: Omit<StandardRoutes, 'isDraining' | 'degradations'> = {
+export const STANDARD_ROUTES: Omit<StandardRoutes, 'isDraining' | 'readiness' | 'degradations'> = {
   health: [health, apiHealth],
+  ready: [ready, apiReady],
   metricsPaths: ['/metrics'],
 };
 
@@ -39,6 +52,7 @@ export function standardRoutes(http: Http, routes: StandardRoutes): void {
       };
     });
   }
+  for (const endpoint of routes.ready) mountReady(http, endpoint, routes.readiness);
   for (const path of routes.metricsPaths) {
     http.get(path, async (request, reply) => {
       await routes.guardMetrics?.(request);
@@ -50,6 +64,20 @@ export function standardRoutes(http: Http, routes: StandardRoutes): void {
     return openApiDocument(service, version, http.kit.endpoints);
   });
   serveDocs(http, '/docs', '/openapi.json');
+}
+
+function mountReady(http: Http, endpoint: Endpoint, readiness: Readiness): void {
+  const { service } = http.kit;
+  mount(http, endpoint, { auth: 'open' }, async ({ reply }) => {
+    reply.header('cache-control', 'no-store');
+    const reasons = await readiness.reasons();
+    if (reasons.length === 0) return { ready: true, service };
+    // Not thrown: a thrown 503 is logged as an error, at each probe of a load balancer.
+    return reply
+      .code(503)
+      .header('retry-after', '1')
+      .send(errorBody(notReady(service, reasons)));
+  });
 }
 
 const ASSETS: Record<string, string> = {

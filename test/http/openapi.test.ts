@@ -97,7 +97,13 @@ test('a route without tags is hidden but reachable, a hidden one is too', async 
   );
   const document = (await (await daemon.fetch('/openapi.json')).json()) as { paths: Record<string, unknown> };
   expect(await openApiFaults(document)).toEqual([]);
-  expect(Object.keys(document.paths).sort()).toEqual(['/api/v1/health', '/health', '/tagged']);
+  expect(Object.keys(document.paths).sort()).toEqual([
+    '/api/v1/health',
+    '/api/v1/ready',
+    '/health',
+    '/ready',
+    '/tagged',
+  ]);
   for (const path of ['/tagged', '/untagged', '/empty-tags', '/stream']) {
     expect((await daemon.fetch(path)).status, path).toBe(200);
   }

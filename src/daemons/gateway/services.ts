@@ -67,6 +67,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     dispatch: createDispatch({ plugins, claims: createExecutionClaims(group) }),
     execution: config.execution,
     internalSecret: keys.internalSecret,
+    probeStore: () => store.probe(),
     degradations: () => inboxDegradations(inbox),
   };
 }

@@ -55,6 +55,8 @@ export class PluginRuntime {
   #registry: PluginRegistry | undefined;
   /** Stamp of the lock file that the latest reload has read. */
   #stamp: string | undefined;
+  /** Stamp of the lock file whose plugins are running. */
+  #loadedStamp: string | undefined;
   #reloading: Promise<void> | undefined;
   #stopWatching = (): void => {};
 
@@ -173,6 +175,11 @@ export class PluginRuntime {
     }
   }
 
+  /** Whether the lock file has changes that are not loaded, because a reload runs or has failed. */
+  async isBehind(): Promise<boolean> {
+    return (await lockFileStamp(this.#resources.dataDir)) !== this.#loadedStamp;
+  }
+
   /** Called after each reload, which waits for it; the returned function unsubscribes. */
   onReload(listener: ReloadListener): () => void {
     this.#listeners.add(listener);
@@ -193,17 +200,20 @@ export class PluginRuntime {
     // The files are read immediately, because a later edit may change them.
     await this.#code.settled();
     this.#code.adopt(registry.plugins, []);
+    this.#loadedStamp = this.#stamp;
     this.#report(registry, []);
     this.#stopWatching = every(systemClock, WATCH_MS, () => void this.upToDate());
   }
 
   async #swap(): Promise<void> {
+    const stamp = this.#stamp;
     const { registry: next, kept } = await this.readBeside();
     this.#registry = next;
     this.#code.adopt(next.plugins, kept);
     this.#report(next, kept);
     this.#backends.worker.retire(runsOn(next, kept));
     await Promise.all([...this.#listeners].map((listener) => listener(next)));
+    this.#loadedStamp = stamp;
   }
 }
 

@@ -1,4 +1,4 @@
-import { apiHealth } from '../../contracts/index.ts';
+import { apiHealth, apiReady } from '../../contracts/index.ts';
 import { defineDaemon } from '../define-daemon.ts';
 import { rereadRoutes } from '../plugin-runtime/reread.ts';
 import { analyticsRoutes } from './routes/analytics.ts';
@@ -14,7 +14,7 @@ export const rest = defineDaemon({
   name: 'rest',
   defaultPort: 5050,
   services: restServices,
-  standard: { health: [apiHealth], metricsPaths: ['/metrics', '/api/v1/metrics'] },
+  standard: { health: [apiHealth], ready: [apiReady], metricsPaths: ['/metrics', '/api/v1/metrics'] },
   routes: [
     forwardedRoutes,
     commandRoutes,

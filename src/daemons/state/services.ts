@@ -39,6 +39,7 @@ export async function stateServices(
     // Identity is required in every profile: otherwise a plugin with network access could read the data of all
     // tenants.
     authenticate: upstreamIdentity({ internalSecret: keys.internalSecret, mode: 'required', logger }),
+    probeStore: () => store.probe(),
     entries: createStateEntries({ store: store.entries, quotas: config.state.quotas }),
     objects,
     vectors: createVectorCollections({ config: config.adapters.vectorStore, store: vectors }),

@@ -81,6 +81,7 @@ export async function workflowServices(
     ...starts,
     reread: createReread(plugins, group),
     internalSecret: keys.internalSecret,
+    probeStore: () => store.probe(),
     decisions: new Decisions({ store: store.runs, definitions, engine, clock }),
     runs: new Runs({
       ...{ store: store.runs, engine, starter, definitions, clock },

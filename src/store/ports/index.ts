@@ -38,6 +38,8 @@ export interface GatewayStore {
   mintedTokens: MintedTokenStore;
   revocations: RevocationStore;
   members: MemberStore;
+  /** Resolves when the database has answered a read. Deliveries are accepted even while it rejects writes. */
+  probe(): Promise<unknown>;
   /** Writes everything that is still queued, then closes the store. */
   close(): Promise<void>;
 }
@@ -47,5 +49,7 @@ export interface StateStore {
   entries: KeyValueStore;
   /** Opens the object store, in which each scope may use `quotaBytes`. Must be called only once. */
   openObjects(options: { quotaBytes: number; random: Random }): ObjectStore;
+  /** Resolves when the database has accepted a write transaction. */
+  probe(): Promise<unknown>;
   close(): Promise<void>;
 }

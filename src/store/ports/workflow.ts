@@ -157,5 +157,7 @@ export interface WorkflowStore {
    * left.
    */
   pruneDefinitions(options: { usedBefore: number; inUse: ReadonlySet<string> }): Promise<number>;
+  /** Resolves when the database has accepted a write transaction. */
+  probe(): Promise<unknown>;
   close(): Promise<void>;
 }

@@ -83,6 +83,7 @@ export async function sqliteGatewayStore({
     mintedTokens: sqliteMintedTokens(db),
     revocations: sqliteRevocations(db),
     members: sqliteMembers(db, clock),
+    probe: () => db.read(() => db.pragma('schema_version')),
     async close() {
       await inbox.close();
       await db.close();
@@ -100,6 +101,7 @@ export async function sqliteStateStore({ dataDir, clock, logger }: SqliteStoreOp
       objects = fileObjects({ db, folder: join(dataDir, OBJECTS_FOLDER), clock, logger, ...options });
       return objects;
     },
+    probe: () => db.write(() => {}),
     async close() {
       await objects?.close();
       await db.close();

@@ -40,6 +40,7 @@ export async function sqliteWorkflowStore(options: {
     members: sqliteMembers(db, options.clock ?? systemClock),
     definition: (hash) => db.read(() => definition.get({ hash })),
     ...sqliteRetention(db),
+    probe: () => db.write(() => {}),
     close: () => db.close(),
   };
 }

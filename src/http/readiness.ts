@@ -1,0 +1,118 @@
+import type { Degradation, ServiceName } from '../contracts/index.ts';
+import { PlatformError } from '../kit/errors/errors.ts';
+import type { Logger } from '../kit/telemetry/logger.ts';
+import { type Clock, systemClock } from '../kit/time/clock.ts';
+import { seconds } from '../kit/time/duration.ts';
+
+/** Time without an answer of the store after which a service is not ready. */
+const MAX_STORE_SILENCE_MS = seconds(5);
+/** Maximum time that a readiness request waits for the store. Real time, because the store needs it. */
+const PROBE_WAIT_MS = 250;
+
+export interface ReadinessDeps {
+  service: ServiceName;
+  clock: Clock;
+  logger: Logger;
+  isDraining: () => boolean;
+  /** Resolves when the store has answered. Undefined for services without a store. */
+  probeStore?: (() => Promise<unknown>) | undefined;
+  /** Knows whether the lock file has changes that are not loaded. Undefined for services without plugins. */
+  plugins?: { isBehind(): Promise<boolean> } | undefined;
+}
+
+/** Decides whether load balancers should send requests to a service. */
+export class Readiness {
+  readonly #deps: ReadinessDeps;
+  #probe: Promise<void> | undefined;
+  /** Start of the first probe since the store's latest answer. */
+  #unansweredSince: number | undefined;
+  /** Reason codes that have been logged. */
+  #reported: ReadonlySet<string> = new Set();
+
+  constructor(deps: ReadinessDeps) {
+    this.#deps = deps;
+  }
+
+  /** Returns why the service is not ready; the list is empty if it is. Logs each change. */
+  async reasons(): Promise<Degradation[]> {
+    const reasons = [this.#drainReason(), await this.#storeReason(), await this.#pluginReason()].filter(
+      (reason) => reason !== undefined,
+    );
+    this.#report(reasons);
+    return reasons;
+  }
+
+  #drainReason(): Degradation | undefined {
+    if (!this.#deps.isDraining()) return undefined;
+    return { reasonCode: 'DRAINING', message: 'The service is stopping.' };
+  }
+
+  async #storeReason(): Promise<Degradation | undefined> {
+    const { clock, probeStore } = this.#deps;
+    if (!probeStore) return undefined;
+    this.#unansweredSince ??= clock.monotonic();
+    this.#probe ??= this.#runProbe(probeStore);
+    await settledWithin(this.#probe, PROBE_WAIT_MS);
+    if (this.#unansweredSince === undefined) return undefined;
+    const silentMs = clock.monotonic() - this.#unansweredSince;
+    if (silentMs < MAX_STORE_SILENCE_MS) return undefined;
+    return {
+      reasonCode: 'STORE_SILENT',
+      message: `The store has not answered for ${Math.floor(silentMs / 1000)} s.`,
+    };
+  }
+
+  async #runProbe(probeStore: () => Promise<unknown>): Promise<void> {
+    try {
+      await probeStore();
+      this.#unansweredSince = undefined;
+    } catch {
+      // The store logs its failures. A failed probe is silence.
+    } finally {
+      this.#probe = undefined;
+    }
+  }
+
+  async #pluginReason(): Promise<Degradation | undefined> {
+    if (!(await this.#deps.plugins?.isBehind())) return undefined;
+    return {
+      reasonCode: 'PLUGINS_BEHIND',
+      message: `The latest change of plugins is not loaded. If this persists, see: svc logs ${this.#deps.service}`,
+    };
+  }
+
+  #report(reasons: readonly Degradation[]): void {
+    const { service, logger } = this.#deps;
+    const before = this.#reported;
+    this.#reported = new Set(reasons.map(({ reasonCode }) => reasonCode));
+    if (before.size > 0 && reasons.length === 0) logger.info(`${service} is ready again`);
+    for (const reason of reasons.filter(({ reasonCode }) => !before.has(reasonCode))) {
+      logger.diagnostic({
+        domain: 'daemon',
+        event: 'daemon.not_ready',
+        level: 'warn',
+        reasonCode: reason.reasonCode,
+        message: `${service} is not ready. ${reason.message}`,
+        outcome: 'degraded',
+      });
+    }
+  }
+}
+
+/** Builds the 503 of a service that is not ready. */
+export function notReady(service: ServiceName, reasons: readonly Degradation[]): PlatformError {
+  const messages = reasons.map(({ message }) => message).join(' ');
+  return new PlatformError('SERVICE_UNAVAILABLE', `${service} is not ready. ${messages}`, {
+    details: { service, reasons },
+  });
+}
+
+function settledWithin(work: Promise<void>, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = systemClock.after(ms, resolve);
+    void work.finally(() => {
+      cancel();
+      resolve();
+    });
+  });
+}
