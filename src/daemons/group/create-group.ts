@@ -8,7 +8,6 @@ import { createSibling, type PrimaryChannel } from './sibling.ts';
 export interface GroupOptions extends PrimaryOptions {
   /** Channel to the primary. It is set when a primary started this process. */
   primary: PrimaryChannel | undefined;
-  /** The value of `process.platform`. */
   platform: NodeJS.Platform;
 }
 

@@ -1,4 +1,7 @@
-/** Messages of `shared-limiters.ts`. A key belongs to the limiter `name`; times in epoch ms. */
+/**
+ * Messages between the limiters of the primary and its siblings. `name` is the limiter that counts the key. Times are
+ * monotonic ms, which all processes of a machine share.
+ */
 
 /** Request `limit.take` from a sibling to the primary. */
 export interface TakeQuestion {
@@ -10,12 +13,12 @@ export interface TakeQuestion {
   maxKeys?: number;
   /** Number of calls that wait for the verdict. */
   want: number;
-  /** Unused permits of the previous loan, which expire after a moment. */
+  /** Number of unused permits of the previous loan, which the sibling returns with this request. */
   unused: number;
 }
 
 export interface TakeAnswer {
-  /** Permits granted: for the waiting calls, the rest as a loan. 0: the limit is reached. */
+  /** Number of permits granted. Those beyond `want` are a loan. 0 means that the limit is reached. */
   granted: number;
   /** Number of permits that remain at the primary after the loan. */
   left: number;

@@ -6,9 +6,9 @@ interface AboutLimiter {
 }
 
 export interface NamedLimiters<Limiter extends SharedLimiter> {
-  /** Returns the limiter of that name; creates it on first use. */
+  /** Returns the limiter with this name, and creates it on first use. */
   get(name: string, options: LimiterOptions): Limiter;
-  /** A request handler for limiters; returns `otherwise` for an unknown name. */
+  /** Creates a request handler that calls `give`, or returns `otherwise` when no limiter has the requested name. */
   answer<Question extends AboutLimiter, Answer>(
     give: (limiter: Limiter, question: Question) => Answer,
     otherwise: Answer,
@@ -34,7 +34,7 @@ export function createNamedLimiters<Limiter extends SharedLimiter>(
   };
 }
 
-/** Returns the verdict at `now` for a window that ends at `endsAt`, both in epoch ms. */
+/** Returns the verdict at `now` for a window that ends at `endsAt`, both in monotonic ms. */
 export function verdictOf(allowed: boolean, remaining: number, endsAt: number, now: number): RateVerdict {
   return { allowed, remaining: Math.max(0, remaining), resetMs: Math.max(0, endsAt - now) };
 }

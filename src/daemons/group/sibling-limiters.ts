@@ -20,11 +20,11 @@ import { createNamedLimiters, verdictOf } from './named-limiters.ts';
 import type { SiblingProcess } from './process-group.ts';
 
 /**
- * A rejected key is rejected without a request to the primary for this long, so that a flood does not become
- * one between processes.
+ * Time in ms for which a rejected key stays rejected without another request to the primary, so that a flood of calls
+ * does not cause a flood of messages between processes.
  */
 const REFUSED_FOR_MS = 250;
-/** Loans expire after this share of the window: their permits were counted when lent. */
+/** Loans expire after this share of the window, because the primary counted their permits when it lent them. */
 const LOAN_SHARE = 1 / 60;
 
 interface Lease extends Window {
