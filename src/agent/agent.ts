@@ -218,7 +218,7 @@ function keepRenewed(
   };
 }
 
-/** Converts a failed token request to a connection end that is retried. Throws if the gateway rejected the credentials. */
+/** Converts a failed token request to a connection end that is retried. Throws if the credentials were rejected. */
 function failedToConnect(thrown: unknown): ConnectionEnd {
   if (thrown instanceof PlatformError && thrown.code === 'UNAUTHORIZED') throw refused(thrown);
   return { code: 1006, reason: messageOf(thrown), wasOpen: false };

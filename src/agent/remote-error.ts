@@ -1,7 +1,7 @@
 import { isPlatformCode } from '../contracts/index.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 
-/** Converts an error frame to a `PlatformError`. Unknown codes, which newer gateways may send, become EXECUTION_ERROR. */
+/** Converts an error from the gateway. Codes unknown to this version of the agent become EXECUTION_ERROR. */
 export function remoteError(error: {
   code: string;
   message: string;

@@ -1,17 +1,14 @@
 import { isRecord } from '../kit/data/is-record.ts';
 import { ownValue } from '../kit/data/own-value.ts';
 
-/**
- * Limit on work, about 20 ms. Each visited schema, each value or key copied, and each 100 characters of text count as
- * one unit.
- */
+/** Limit on the work per call, about 20 ms. A unit is a visited schema, a copied value or key, or 100 characters. */
 const MAX_UNITS = 100_000;
 const CHARS_PER_UNIT = 100;
 const MAX_DEPTH = 256;
 
 /**
- * Applies the defaults of a plugin's `configSchema` to its settings, nested ones included. A reference is
- * followed once per given value, so recursive defaults apply once. Throws above MAX_UNITS.
+ * Adds the defaults of a plugin's `configSchema` to its settings, also to nested ones. Follows each `$ref` once per
+ * configured value, so that recursive schemas end. Throws above MAX_UNITS.
  */
 export function withDefaults(schema: unknown, settings: unknown): unknown {
   const place = { given: settings, open: new Set([schema]), depth: 0 };
@@ -46,7 +43,7 @@ class DefaultsFiller {
     return isRecord(filled) && isRecord(properties) ? this.#fillKeys(properties, filled, place) : filled;
   }
 
-  /** Applies subschemas of the same value. */
+  /** Applies the schemas in `$ref` and `allOf`, which describe the same value. */
   #fillInPlace({ $ref, allOf }: Record<string, unknown>, value: unknown, place: Place): unknown {
     let filled = value;
     if (typeof $ref === 'string') {
@@ -90,7 +87,6 @@ class DefaultsFiller {
   }
 }
 
-/** Returns the position of a nested value. */
 function inner({ open, depth }: Place, given: unknown): Place {
   return { given, open: given === undefined ? open : new Set(), depth: depth + 1 };
 }

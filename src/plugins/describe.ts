@@ -13,7 +13,7 @@ import type { Random } from '../kit/security/random.ts';
 import type { ExecutionBackend } from './execution.ts';
 import type { EvaluateManifest } from './registry/manifest-module.ts';
 
-/** A plugin to describe; it need not be registered. */
+/** A plugin whose code is evaluated. It need not be registered. */
 export interface DescribedPlugin {
   id: string;
   version: string;
@@ -27,7 +27,7 @@ export interface PluginDescriber {
   schemas(plugin: DescribedPlugin, refs: readonly SchemaToDescribe[]): Promise<DescribedSchema[]>;
   /** Returns why each referenced JSON Schema is unusable, null if it is usable, in request order. */
   references(plugin: DescribedPlugin, refs: readonly string[]): Promise<Array<string | null>>;
-  /** Returns the errors of the plugin's settings against the manifest's `configSchema`. */
+  /** Validates a plugin's settings against the `configSchema` of its manifest and returns the errors. */
   config(
     plugin: DescribedPlugin,
     schema: object,
@@ -36,17 +36,17 @@ export interface PluginDescriber {
   /** Returns the kind of each handler, or why it is invalid, in request order. */
   handlers(plugin: DescribedPlugin, refs: readonly string[]): Promise<DescribedHandler[]>;
   /**
-   * Returns the errors of an input or signal payload against the handler's own schema. Runs for the tenant of the
-   * value, so that separated tenants do not share a process.
+   * Validates an input or a signal payload against the handler's schema. Runs in a process of the value's tenant, because
+   * tenants may be separated.
    */
   input(plugin: DescribedPlugin, asked: InputToCheck, tenantId: string): Promise<CheckedInput>;
 }
 
 /** Time limit for importing a plugin's modules and their dependencies. */
 const TIMEOUT_MS = 15_000;
-/** Time limit for a manifest module. With the settings check, half of a service's startup limit. */
+/** Time limit for evaluating a manifest module. Services wait for it during startup. */
 const MANIFEST_MS = 10_000;
-/** Time limit for a check against a schema: the start of a run or of a service waits for it. */
+/** Time limit for validating a value. Starts of runs and services wait for it. */
 const CHECK_MS = 5000;
 const NOTHING = Permissions.parse({});
 

@@ -1,25 +1,25 @@
 import type { CommandResult, ExecutionRequest, HostTarget } from '../contracts/index.ts';
 
 export interface RunOptions {
-  /** Aborts the call: fires `ctx.signal`, then ends the process. */
+  /** Aborts `ctx.signal` of the handler, and ends its process if it does not stop. */
   signal?: AbortSignal;
-  /** Receives the result if the handler returns a stream; without it such a handler fails. */
+  /** Receives the stream that the handler returns. Without it, a handler that returns a stream fails. */
   stream?: StreamSink;
-  /** Called when the handler starts. With it, the call waits for a process without a time limit. */
+  /** Called when the handler starts. If it is set, the call waits for a process without a time limit. */
   onBegun?: () => void;
   /**
    * Runs the call alone in its process. Used after a process with several calls was lost, to find the call at fault.
    */
   alone?: boolean;
-  /** Narrows the configured target; only for the `host` backend. */
+  /** Narrows the configured choice of hosts. Only the `host` backend uses it. */
   target?: HostTarget;
-  /** The request's input as JSON text, if the caller has it; saves serializing it again. */
+  /** The request's input as JSON text. A caller that has it saves serializing the input again. */
   inputText?: string;
 }
 
 /** Receives a handler's stream. */
 export interface StreamSink {
-  /** Called once before the first chunk, when the handler returned a stream. */
+  /** Called once, before the first chunk. */
   start(contentType: string): void;
   /** Resolves when there is room for the next chunk. */
   write(piece: Buffer): Promise<void>;

@@ -30,7 +30,7 @@ export async function packageIntegrityOf(folder: string): Promise<string> {
   return digestOf(await listFiles(folder, staysBehind));
 }
 
-/** Like `integrityOf`, but may return a cached digest while no file changed. */
+/** Computes the digest that `integrityOf` returns. Implementations may cache it. */
 export type IntegrityOf = (folder: string) => Promise<string>;
 
 /**
@@ -63,7 +63,7 @@ async function digestOf(files: readonly ListedFile[]): Promise<string> {
   return `sha512-${whole.digest('base64')}`;
 }
 
-/** Reads small files at once, which is ten times as fast; streams large ones. */
+/** Reads small files as a whole, which is ten times as fast as streaming, and streams large ones. */
 async function contentDigest({ path, size }: ListedFile): Promise<string> {
   if (size <= WHOLE_BYTES) return hash('sha512', await readFile(path), 'base64');
   const content = createHash('sha512');

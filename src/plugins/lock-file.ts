@@ -7,15 +7,11 @@ import { replacePrivateFile } from '../kit/files/replace-file.ts';
 const NAME = 'marketplace.lock.json';
 const EMPTY: LockFile = { version: 1, revision: 0, plugins: {} };
 
-/** Folder of the installed plugins. */
 export function pluginsFolder(dataDir: string): string {
   return join(dataDir, 'plugins');
 }
 
-/**
- * Reads the marketplace's lock file; empty if it does not exist. Throws CONFIG_PARSE_ERROR for a damaged
- * file.
- */
+/** Reads the list of installed plugins. A missing file means none. Throws CONFIG_PARSE_ERROR for a damaged file. */
 export async function readLockFile(dataDir: string): Promise<LockFile> {
   const file = join(dataDir, NAME);
   let text: string;
@@ -36,7 +32,7 @@ export async function readLockFile(dataDir: string): Promise<LockFile> {
   }
 }
 
-/** Replaces the file atomically: readers, also after a crash, see the old or the new one. */
+/** Replaces the file atomically, so that readers never see a partial file, even after a crash. */
 export async function writeLockFile(dataDir: string, lock: LockFile): Promise<void> {
   await replacePrivateFile(join(dataDir, NAME), `${JSON.stringify(lock, null, 2)}\n`);
 }

@@ -1,4 +1,4 @@
-/** Names that are excluded at the top level: git history, npm's settings (which may hold tokens), project data. */
+/** Names excluded at the top level. npm's settings in `.npmrc` may contain tokens. */
 const AT_TOP = new Set(['.git', '.npmrc', '.svc']);
 /** The runner provides the platform's package; local links or copies of it are excluded. */
 const IN_MODULES = /(?:^|\/)node_modules\/(?:\.bin|svc-platform)$/;

@@ -1,13 +1,13 @@
 import type { ManifestV3, Permissions } from '../contracts/index.ts';
 import { isRecord } from '../kit/data/is-record.ts';
 
-/** A permission set and its position in the manifest. */
+/** A permission set and its path in the manifest, such as `commands[0].permissions`. */
 export interface PermissionPlace {
   at: string;
   permissions: Permissions;
 }
 
-/** Returns all permission sets of a manifest: the plugin's, and those that override it for routes and commands. */
+/** Returns the permission set of the plugin and those of routes and commands that override it. */
 export function permissionPlaces({ permissions, rest, commands }: ManifestV3): PermissionPlace[] {
   const own = (at: string, set: Permissions | undefined): PermissionPlace[] =>
     set ? [{ at: `${at}.permissions`, permissions: set }] : [];

@@ -35,10 +35,7 @@ export function workflowBriefs({ workflows }: ManifestV3): WorkflowBrief[] {
   }));
 }
 
-/**
- * Returns everything that a plugin runs on its own: on a schedule, on an event, when enabled or disabled, before a
- * sender is authenticated.
- */
+/** Returns the schedules, event triggers, lifecycle hooks and validators that run without a user's request. */
 export function selfStarting(manifest: ManifestV3): SelfStarting[] {
   return [
     ...ofWorkflows(manifest),

@@ -6,12 +6,12 @@ import { MANIFEST_FILE, type ManifestV3 } from '../contracts/index.ts';
 import { isInside } from './inside.ts';
 import { declaredWrites } from './permission-sets.ts';
 
-/** Files watched per folder: a check must take well under a millisecond per plugin. */
+/** Maximum number of watched files per plugin, so that a check for changes takes less than a millisecond. */
 const MAX_SOURCE_FILES = 2000;
 /** Folders that are ignored, because tools and running plugins write to them. */
 const NO_SOURCES = new Set(['node_modules', 'coverage']);
 const SOURCE = /\.(?:[cm]?[jt]sx?|json|ya?ml|wasm)$/;
-/** npm writes this file last, so one `npm install` changes the stamp once. */
+/** npm writes this file last, so that an `npm install` changes the stamp only once, when it is complete. */
 const INSTALLED = join('node_modules', '.package-lock.json');
 
 /**
@@ -23,7 +23,7 @@ export function sourceStamp(root: string, loaded?: ManifestV3): string {
   return sourceFiles(root, loaded).map(fileStamp).join('\n');
 }
 
-/** Like `sourceStamp`, but computed from the content: touching a file changes nothing. */
+/** Like `sourceStamp`, but computed from the content, so that a new modification time alone does not change it. */
 export async function sourceDigest(root: string, loaded?: ManifestV3): Promise<string> {
   const whole = createHash('sha256');
   for (const path of sourceFiles(root, loaded))
@@ -55,7 +55,7 @@ export function fileStamp(path: string): string {
   return found ? `${path} ${found.ino} ${found.size} ${found.mtimeMs} ${found.ctimeMs}` : '';
 }
 
-/** Paths writable under any permission set, also resolved: processes write to real paths. */
+/** Returns all paths that the plugin may write, each also with its symbolic links resolved. */
 function writablePaths(root: string, loaded: ManifestV3 | undefined): string[] {
   const declared = new Set([...declaredWrites(loaded), ...declaredWrites(manifestOnDisk(root))]);
   return [...declared].flatMap((path) => {

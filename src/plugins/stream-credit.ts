@@ -1,6 +1,5 @@
-/** Flow control of a stream: bytes that the reader has granted and not received. */
+/** Flow control of a stream: the number of bytes that the sender may still send. */
 export interface StreamCredit {
-  /** Adds room for more bytes. */
   grant(bytes: number): void;
   /**
    * Waits for credit for all of `bytes`, then spends it. Chunks are never split to the available credit,

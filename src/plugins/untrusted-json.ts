@@ -10,7 +10,7 @@ export function parseUntrusted(text: string, times = 1): unknown {
   const fault = findCostProblem(text, LIMITS.jsonDepth, times);
   if (fault) throw new SyntaxError(`JSON ${fault}`);
   const value: unknown = JSON.parse(text);
-  // The key may also be written with \u escapes, so these are searched for as well.
+  // JSON text may also contain the key's underscores or letters as `\u` escapes.
   if (text.includes('__proto__') || text.includes('\\u005') || text.includes('\\u007'))
     dropPrototypeKeys(value);
   return value;

@@ -23,7 +23,7 @@ export interface ValidatedPlugin {
 
 type Awaitable<Value> = Value | Promise<Value>;
 
-/** Options that prevent a plugin's code from running without consent or without a sandbox. */
+/** Options of a validation. Some prevent code from running without consent or without a sandbox. */
 export interface ValidateOptions {
   /** Reason why a manifest module is not run. */
   manifestNotRun?: string | undefined;

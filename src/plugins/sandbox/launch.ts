@@ -129,7 +129,7 @@ async function chosenFor({ preference, onSandbox }: LaunchInput): Promise<Chosen
   }
 }
 
-/** Requires that writable paths exist: bwrap cannot mount missing ones, and without bwrap a plugin could create them. */
+/** Rejects missing writable paths. bwrap cannot mount them, and without bwrap a plugin could create them. */
 function requireWritable(paths: readonly string[]): void {
   const missing = paths.find((path) => !existsSync(path));
   if (missing === undefined) return;

@@ -44,7 +44,7 @@ export interface ContainerState {
 
 type Method = 'GET' | 'POST' | 'DELETE';
 
-/** Client of a container engine's API on a Unix socket. Failed requests throw SANDBOX_ERROR with the engine's message. */
+/** Client of a container engine's API. Failed requests throw SANDBOX_ERROR with the engine's message. */
 export class Engine {
   readonly #socketPath: string;
   #pool: Promise<Pool> | undefined;

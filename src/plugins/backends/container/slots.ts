@@ -13,7 +13,7 @@ interface Waiting {
   giveUp(error: PlatformError): void;
 }
 
-/** Limits concurrent containers and shares them fairly between tenants. Queues further calls. @spec docs/decisions/0074 */
+/** Limits concurrent containers, shares them fairly between tenants and queues calls. @spec docs/decisions/0074 */
 export class Slots {
   readonly #count: number;
   readonly #tenancy = createTenancy();

@@ -124,7 +124,7 @@ function mount(source: string, target: string, readOnly: boolean) {
   return { Type: 'bind', Source: source, Target: target, ReadOnly: readOnly };
 }
 
-/** Whether SELinux is enforcing. Its labels would deny the container access to mounted files and the gateway's socket. */
+/** Whether SELinux is enforcing, whose labels would deny the container access to mounted files and sockets. */
 function isEnforcing(): boolean {
   try {
     return readFileSync('/sys/fs/selinux/enforce', 'utf8').trim() === '1';
@@ -134,8 +134,8 @@ function isEnforcing(): boolean {
 }
 
 /**
- * Returns the owner of the plugin's folder. Folders of root run as `nobody`, unless only root can read them. Root has no
- * capabilities in the container.
+ * Returns the owner of the plugin's folder. If that is root, returns `nobody`, unless only root can read the folder.
+ * Root has no capabilities in the container.
  */
 async function userFor(root: string): Promise<string> {
   const { uid, gid, mode } = await stat(root);

@@ -19,7 +19,7 @@ interface LongFrame {
   followers: string[];
 }
 
-/** Send queue of one socket. It splits long frames into parts, so that short frames of other executions overtake them. */
+/** Send queue of one socket. It splits long frames, so that short frames of other executions can overtake them. */
 export class Outbox {
   readonly #wire: OutboxWire;
   readonly #maxBytes: number;

@@ -25,7 +25,7 @@ export interface MemoryWatchDeps {
   onFull(): void;
 }
 
-/** Enforces the memory limit of a process by polling, because V8's heap limit covers neither buffers nor tmpfs files. */
+/** Polls the memory of a process, because V8's heap limit covers neither buffers nor files in memory. */
 export function createMemoryWatch({
   limitMb,
   folders,

@@ -4,7 +4,7 @@ import type { Clock } from '../../../kit/time/clock.ts';
 
 const LINE_CHARS = 4 * 1024;
 const TAIL_CHARS = 4 * 1024;
-/** Maximum read rate in bytes per second. Faster output fills the pipe, which blocks only the process that writes it. */
+/** Maximum read rate in bytes per second. Faster output fills the pipe and blocks only the writing process. */
 const BYTES_PER_SECOND = 32 * 1024 * 1024;
 const BYTES_AT_ONCE = 4 * 1024 * 1024;
 
