@@ -36,8 +36,8 @@ export interface PluginDescriber {
   /** Returns the kind of each handler, or why it is invalid, in request order. */
   handlers(plugin: DescribedPlugin, refs: readonly string[]): Promise<DescribedHandler[]>;
   /**
-   * Validates an input or a signal payload against the handler's schema. Runs in a process of the value's tenant, because
-   * tenants may be separated.
+   * Validates an input or a signal payload against the handler's schema. Runs in a process of the value's tenant,
+   * because tenants may be separated.
    */
   input(plugin: DescribedPlugin, asked: InputToCheck, tenantId: string): Promise<CheckedInput>;
 }
