@@ -15,7 +15,6 @@ import type { SandboxStatus, StubFetch } from '../plugins/index.ts';
 import type { ProcessGroup } from './group/process-group.ts';
 import type { ListenAddress } from './listen-address.ts';
 import type { Peers } from './peers.ts';
-import type { PluginRuntime } from './plugin-runtime/runtime.ts';
 import type { OperatorCredentials } from './process-protocol.ts';
 
 /** Dependencies of a service; each part takes what it needs by name. */
@@ -66,8 +65,8 @@ export interface DaemonServices {
   degradations?: () => readonly Degradation[];
   /** Resolves when the service's store has answered, for the readiness endpoint. */
   probeStore?: () => Promise<unknown>;
-  /** The plugins that the service runs. */
-  plugins?: Pick<PluginRuntime, 'isBehind'>;
+  /** Tells the readiness endpoint whether the latest change of plugins is not loaded yet. */
+  plugins?: { isBehind(): Promise<boolean> };
 }
 
 /** Declaration of a platform service, which `run-daemon.ts` starts. */
