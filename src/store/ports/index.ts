@@ -1,5 +1,6 @@
 import type { Random } from '../../kit/security/random.ts';
 import type { ClientStore } from './clients.ts';
+import type { FeedStore } from './feed.ts';
 import type { HostStore } from './hosts.ts';
 import type { KeyValueStore } from './key-value.ts';
 import type { MemberStore } from './members.ts';
@@ -11,6 +12,7 @@ import type { WebhookInbox } from './webhook-inbox.ts';
 import type { WebhookSecretStore } from './webhook-secrets.ts';
 
 export * from './clients.ts';
+export * from './feed.ts';
 export * from './hosts.ts';
 export * from './key-value.ts';
 export * from './members.ts';
@@ -38,6 +40,7 @@ export interface GatewayStore {
   mintedTokens: MintedTokenStore;
   revocations: RevocationStore;
   members: MemberStore;
+  feed: FeedStore;
   /** Resolves when the database has answered a read. Deliveries are accepted even while it rejects writes. */
   probe(): Promise<unknown>;
   /** Writes everything that is still queued, then closes the store. */

@@ -24,5 +24,7 @@ export interface RevocationStore {
   revokeToken(jti: string, expiresAt: number, now: number): Promise<boolean>;
   /** Returns at most `limit` revocations above the sequence number, in ascending order. */
   since(sequence: number, limit: number): Promise<Revocation[]>;
+  /** Returns the revocations of these hosts and tokens that are still stored. */
+  find(subjects: readonly string[]): Promise<Revocation[]>;
   prune(expiredBefore: number): Promise<number>;
 }

@@ -1,7 +1,13 @@
 import { join } from 'node:path';
 import type { Logger } from '../../kit/telemetry/logger.ts';
 import type { Clock } from '../../kit/time/clock.ts';
-import type { GatewayStore, ObjectStore, StateStore } from '../ports/index.ts';
+import {
+  FEED_SCOPES,
+  type FeedTopic,
+  type GatewayStore,
+  type ObjectStore,
+  type StateStore,
+} from '../ports/index.ts';
 import { openDatabase } from './database.ts';
 import { sqliteMembers } from './members.ts';
 import { sqliteKeyValue } from './state/key-value.ts';
@@ -9,6 +15,7 @@ import { entryQuotas } from './state/key-value-quota.ts';
 import { fileObjects } from './state/object-store.ts';
 import { STATE_MIGRATIONS } from './state/schema.ts';
 import { sqliteClients } from './svc/clients.ts';
+import { type AddToFeed, feedWriter, sqliteFeed } from './svc/feed.ts';
 import { sqliteHosts } from './svc/hosts.ts';
 import { sqliteMintedTokens } from './svc/minted-tokens.ts';
 import { sqliteRefreshTokens } from './svc/refresh-tokens.ts';
@@ -73,16 +80,18 @@ export async function sqliteGatewayStore({
     await db.close();
     throw error;
   }
+  const addToFeed = feedWriter(db, clock);
   return {
-    cache: sqliteKeyValue(db, clock),
-    secrets: sqliteWebhookSecrets(db, clock),
+    cache: sqliteKeyValue(db, clock, { onChange: announceScopes(addToFeed) }),
+    secrets: sqliteWebhookSecrets(db, clock, addToFeed),
     inbox,
     clients: sqliteClients(db),
     refreshTokens: sqliteRefreshTokens(db, clock),
     hosts: sqliteHosts(db),
     mintedTokens: sqliteMintedTokens(db),
-    revocations: sqliteRevocations(db),
+    revocations: sqliteRevocations(db, addToFeed),
     members: sqliteMembers(db, clock),
+    feed: sqliteFeed(db, clock),
     probe: () => db.read(() => db.pragma('schema_version')),
     async close() {
       await inbox.close();
@@ -91,12 +100,21 @@ export async function sqliteGatewayStore({
   };
 }
 
+/** Returns a listener that adds changes of the entries in FEED_SCOPES to the feed. */
+function announceScopes(addToFeed: AddToFeed): (scope: string, key: string) => void {
+  const topics = new Map<string, FeedTopic>(Object.entries(FEED_SCOPES));
+  return (scope, key) => {
+    const topic = topics.get(scope);
+    if (topic !== undefined) addToFeed(topic, key);
+  };
+}
+
 /** Opens `state.db`. Throws STORE_ERROR as openDatabase does. */
 export async function sqliteStateStore({ dataDir, clock, logger }: SqliteStoreOptions): Promise<StateStore> {
   const db = await openDatabase({ file: join(dataDir, 'state.db'), migrations: STATE_MIGRATIONS, logger });
   let objects: ObjectStore | undefined;
   return {
-    entries: sqliteKeyValue(db, clock, entryQuotas(db)),
+    entries: sqliteKeyValue(db, clock, { requireQuota: entryQuotas(db) }),
     openObjects(options) {
       objects = fileObjects({ db, folder: join(dataDir, OBJECTS_FOLDER), clock, logger, ...options });
       return objects;

@@ -1,8 +1,13 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import type { GatewayStore } from '../../../src/store/ports/index.ts';
 import { sqliteGatewayStore, sqliteStateStore } from '../../../src/store/sqlite/index.ts';
 import { describeClients } from '../suites/clients.ts';
 import type { OpenDriver } from '../suites/driver.ts';
+import { type AddUncommitted, describeFeed } from '../suites/feed.ts';
 import { describeHosts } from '../suites/hosts.ts';
 import { describeKeyValue } from '../suites/key-value.ts';
 import { describeMembers } from '../suites/members.ts';
@@ -32,7 +37,31 @@ describeWebhookInbox('sqlite, journalled', gatewayPart('inbox', false), { shared
 describeClients('sqlite', gatewayPart('clients'));
 describeMembers('sqlite', gatewayPart('members'));
 describeRefreshTokens('sqlite', gatewayPart('refreshTokens'));
-describeHosts('sqlite', async ({ dataDir, clock }) => {
+const wholeStore: OpenDriver<GatewayStore> = async ({ dataDir, clock }) => {
   const store = await sqliteGatewayStore({ dataDir, clock, logger: silentLogger });
   return { port: store, close: () => store.close() };
-});
+};
+describeHosts('sqlite', wholeStore);
+
+/** In another process: POSIX locks do not exclude connections of one process through two SQLite libraries. */
+const addUncommitted: AddUncommitted = async ({ dataDir, clock }, { topic, key }) => {
+  const program = `
+    const db = new (require('node:sqlite').DatabaseSync)(process.argv[1]);
+    db.exec('begin immediate');
+    db.prepare('insert into feed (topic, key, added_at) values (?, ?, ?)').run(...process.argv.slice(2, 4), +process.argv[4]);
+    process.send('added');
+    process.once('message', () => { db.exec('commit'); process.disconnect(); });`;
+  const values = [join(dataDir, 'svc.db'), topic, key, String(clock.now())];
+  const child = spawn(process.execPath, ['-e', program, ...values], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  onTestFinished(() => void child.kill());
+  await once(child, 'message');
+  return {
+    async commit() {
+      child.send('commit');
+      await once(child, 'exit');
+    },
+  };
+};
+describeFeed('sqlite', wholeStore, addUncommitted);

@@ -20,8 +20,19 @@ interface RowWrite extends Row {
   scope: string;
 }
 
-/** Key-value store with one row per entry, whose value is JSON. Without `requireQuota`, quotas have no effect. */
-export function sqliteKeyValue(db: Database, clock: Clock, requireQuota?: RequireQuota): KeyValueStore {
+export interface KeyValueOptions {
+  /** Without it, quotas have no effect. */
+  requireQuota?: RequireQuota;
+  /** Called in the transaction of each change except the expiry of entries. */
+  onChange?: (scope: string, key: string) => void;
+}
+
+/** Key-value store with one row per entry, whose value is JSON. */
+export function sqliteKeyValue(
+  db: Database,
+  clock: Clock,
+  { requireQuota, onChange }: KeyValueOptions = {},
+): KeyValueStore {
   const sql = statements(db);
 
   function rowOf(scope: string, key: string, value: JsonValue, ttlMs?: number): RowWrite {
@@ -39,6 +50,7 @@ export function sqliteKeyValue(db: Database, clock: Clock, requireQuota?: Requir
       await db.write(() => {
         if (quota) requireQuota?.(row, quota, clock.now());
         sql.set.run(row);
+        onChange?.(scope, key);
       });
     },
     async setIfAbsent(scope, key, value, ttlMs, quota) {
@@ -47,13 +59,16 @@ export function sqliteKeyValue(db: Database, clock: Clock, requireQuota?: Requir
         const now = clock.now();
         if (sql.get.get({ scope, key, now })) return false;
         if (quota) requireQuota?.(row, quota, now);
-        return sql.setIfAbsent.run({ ...row, now }).changes === 1;
+        const isSet = sql.setIfAbsent.run({ ...row, now }).changes === 1;
+        if (isSet) onChange?.(scope, key);
+        return isSet;
       });
     },
     async delete(scope, key) {
       requireStorableKey(scope, key);
       return db.write(() => {
         const row = sql.delete.get({ scope, key });
+        if (row) onChange?.(scope, key);
         return row !== undefined && (row.expiresAt === null || row.expiresAt > clock.now());
       });
     },
@@ -66,6 +81,7 @@ export function sqliteKeyValue(db: Database, clock: Clock, requireQuota?: Requir
         const row = { scope, key, value: JSON.stringify(value), expiresAt };
         if (quota) requireQuota?.(row, quota, clock.now());
         sql.set.run(row);
+        onChange?.(scope, key);
         return { value, expiresAt };
       });
     },

@@ -1,13 +1,15 @@
 import type { Revocation, RevocationStore } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
+import type { AddToFeed } from './feed.ts';
 
 /** Revocation store with one row per host or token. The row number serves readers as a cursor. */
-export function sqliteRevocations(db: Database): RevocationStore {
+export function sqliteRevocations(db: Database, addToFeed: AddToFeed): RevocationStore {
   const sql = statements(db);
   return {
     revokeHost: (hostId, now) =>
       db.write(() => {
         const fresh = sql.add.run({ kind: 'host', subject: hostId, expiresAt: null }).changes === 1;
+        if (fresh) addToFeed('revocations', hostId);
         sql.revokeHost.run({ hostId, now });
         sql.dropRefreshTokens.run({ hostId });
         sql.revokeClients.run({ hostId, now });
@@ -16,10 +18,12 @@ export function sqliteRevocations(db: Database): RevocationStore {
     revokeToken: (jti, expiresAt, now) =>
       db.write(() => {
         const fresh = sql.add.run({ kind: 'token', subject: jti, expiresAt }).changes === 1;
+        if (fresh) addToFeed('revocations', jti);
         sql.revokeMinted.run({ jti, now });
         return fresh;
       }),
     since: (sequence, limit) => db.read(() => sql.since.all({ sequence, limit })),
+    find: (subjects) => db.read(() => sql.find.all({ subjects: JSON.stringify(subjects) })),
     prune: (expiredBefore) => db.write(() => sql.prune.run({ expiredBefore }).changes),
   };
 }
@@ -39,6 +43,9 @@ function statements(db: Database) {
     since: db.prepare<[{ sequence: number; limit: number }], Revocation>(`
       select sequence, kind, subject, expires_at as expiresAt from revocation
       where sequence > :sequence order by sequence limit :limit`),
+    find: db.prepare<[{ subjects: string }], Revocation>(`
+      select sequence, kind, subject, expires_at as expiresAt from revocation
+      where kind in ('host', 'token') and subject in (select value from json_each(:subjects)) order by sequence`),
     prune: db.prepare<[{ expiredBefore: number }]>(
       'delete from revocation where expires_at <= :expiredBefore',
     ),

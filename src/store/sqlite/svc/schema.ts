@@ -2,6 +2,7 @@ import { MEMBERS } from '../members.ts';
 import type { Migrations } from '../migrate.ts';
 import { KEY_VALUE } from '../state/schema.ts';
 import { DELIVERY_LISTS } from './deliveries/list-schema.ts';
+import { FEED } from './feed.ts';
 
 /** Bodies above this size are stored in their own table. Released migrations use the value, so it must not change. */
 export const INLINE_BODY_BYTES = 4096;
@@ -220,4 +221,5 @@ export const GATEWAY_MIGRATIONS: Migrations = [
   WEBHOOK_JOURNAL_ID,
   DELIVERY_LISTS,
   OWNERS,
+  FEED,
 ];

@@ -1,6 +1,13 @@
 import type { Clock } from '../../../kit/time/clock.ts';
-import type { SecretKey, SecretRecord, SecretRotation, WebhookSecretStore } from '../../ports/index.ts';
+import {
+  type SecretKey,
+  type SecretRecord,
+  type SecretRotation,
+  secretFeedKey,
+  type WebhookSecretStore,
+} from '../../ports/index.ts';
 import type { Database } from '../database.ts';
+import type { AddToFeed } from './feed.ts';
 
 interface Row extends Omit<SecretRecord, 'namespaceInUrl' | 'lapsed'> {
   namespaceInUrl: 0 | 1;
@@ -10,7 +17,7 @@ interface Row extends Omit<SecretRecord, 'namespaceInUrl' | 'lapsed'> {
  * Secret store with one row per namespace, plugin, event and instance. Revoking a secret deletes its row. @spec Webhook
  * secret record
  */
-export function sqliteWebhookSecrets(db: Database, clock: Clock): WebhookSecretStore {
+export function sqliteWebhookSecrets(db: Database, clock: Clock, addToFeed: AddToFeed): WebhookSecretStore {
   const sql = statements(db);
   const recordOf = (row: Row): SecretRecord => {
     const record = { ...row, lapsed: null, namespaceInUrl: row.namespaceInUrl === 1 };
@@ -24,14 +31,22 @@ export function sqliteWebhookSecrets(db: Database, clock: Clock): WebhookSecretS
         ...next,
         namespaceInUrl: namespaceInUrl === undefined ? null : Number(namespaceInUrl),
       };
-      const row = await db.write(() => sql.rotate.get(rotation)!);
+      const row = await db.write(() => {
+        addToFeed('secrets', secretFeedKey(key));
+        return sql.rotate.get(rotation)!;
+      });
       return { rotated: row.rotated === 1, namespaceInUrl: row.namespaceInUrl === 1 };
     },
     async find(key) {
       const row = await db.read(() => sql.find.get(keyOf(key)));
       return row && recordOf(row);
     },
-    revoke: (key) => db.write(() => sql.revoke.run(keyOf(key)).changes === 1),
+    revoke: (key) =>
+      db.write(() => {
+        const isRevoked = sql.revoke.run(keyOf(key)).changes === 1;
+        if (isRevoked) addToFeed('secrets', secretFeedKey(key));
+        return isRevoked;
+      }),
     async list(namespaceId) {
       const rows = await db.read(() => sql.list.all({ namespaceId }));
       return rows.map(recordOf);
