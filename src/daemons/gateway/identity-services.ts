@@ -1,5 +1,6 @@
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
+import type { ChangeFeed } from '../membership/change-feed.ts';
 import { createOAuthVerifier } from '../oauth/verifier.ts';
 import { createEnrolments } from './domain/hosts/enrolments.ts';
 import { createHosts } from './domain/hosts/hosts.ts';
@@ -18,6 +19,7 @@ import { TokenExchange } from './domain/identity/token-exchange.ts';
 export interface IdentityDeps {
   store: GatewayStore;
   signing: ReturnType<typeof signingKeys>;
+  feed: ChangeFeed;
   /** Revisions of static tokens that other live nodes run with. */
   elsewhere: readonly (string | null)[];
 }
@@ -25,8 +27,7 @@ export interface IdentityDeps {
 /** Builds the services for tokens, clients, hosts and revocations. */
 export async function identityServices(
   resources: Resources,
-  { store, signing, elsewhere }: IdentityDeps,
-  stack: AsyncDisposableStack,
+  { store, signing, feed, elsewhere }: IdentityDeps,
 ) {
   const { config, clock, random, logger, operator, group } = resources;
   const owns = group.role !== 'sibling';
@@ -35,10 +36,7 @@ export async function identityServices(
   const staticTokens = owns
     ? await syncStaticTokens(entries, { cache: store.cache, logger, elsewhere })
     : storedStaticTokens(store.cache);
-  const revocations = stack.adopt(
-    await createRevocations({ store: store.revocations, clock, logger, group }),
-    (opened) => opened.close(),
-  );
+  const revocations = await createRevocations({ store: store.revocations, feed, clock });
   const jwts = createJwts({ keys: signing, clock, random });
   const registry = createClientRegistry({ store: store.clients, clock, random });
   if (operator && owns)
@@ -46,6 +44,7 @@ export async function identityServices(
   const verifyOAuth = oauth ? createOAuthVerifier(oauth, { clock, logger }) : undefined;
   const authenticator = createAuthenticator({ staticTokens, jwts, revocations, verifyOAuth, clock, logger });
   revocations.onRevoked(authenticator.clearCache);
+  feed.follow('static-tokens', authenticator.clearCache);
   const admins = createAdmins(adminHosts);
   const shared = { revocations, admins, random, logger };
   return {

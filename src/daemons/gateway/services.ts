@@ -1,6 +1,7 @@
 import type { GatewayStore } from '../../store/ports/index.ts';
 import { sqliteGatewayStore } from '../../store/sqlite/index.ts';
 import type { Resources } from '../define-daemon.ts';
+import { ChangeFeed } from '../membership/change-feed.ts';
 import { joinMembers, primaryFence, type StoreMember } from '../membership/join-members.ts';
 import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { createDispatch } from './domain/hosts/dispatch.ts';
@@ -29,8 +30,9 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
   const store = await openStore(resources, stack);
   const { inbox } = store;
   const { fence, membership, elsewhere } = await joinStore(resources, store, stack);
-  const identity = await identityServices(resources, { store, signing, elsewhere }, stack);
-  const state = await openWebhookState(resources, store, stack);
+  const feed = await openFeed(resources, { store, membership }, stack);
+  const identity = await identityServices(resources, { store, signing, feed, elsewhere });
+  const state = await openWebhookState(resources, { store, feed }, stack);
   const { createRemoteBackends, ...remote } = await remoteExecution(
     resources,
     { store, identity, fence, membership },
@@ -94,6 +96,18 @@ async function joinStore(
   const others = await membership.others();
   await requireSharedKeys(keys, { cache, others });
   return { fence: membership, membership, elsewhere: others.map((other) => other.release) };
+}
+
+/** Opens the feed before the data whose changes it announces. */
+async function openFeed(
+  { group, clock, logger, sharesStore }: Resources,
+  { store, membership }: Pick<StoreMember, 'membership'> & { store: GatewayStore },
+  stack: AsyncDisposableStack,
+): Promise<ChangeFeed> {
+  const sharedAs = sharesStore ? membership?.fence : undefined;
+  return stack.adopt(await ChangeFeed.open({ store: store.feed, group, sharedAs, clock, logger }), (opened) =>
+    opened.close(),
+  );
 }
 
 /** Locks and opens the store. Only the primary process recovers and prunes it. */

@@ -1,6 +1,7 @@
 import { createSeal } from '../../kit/security/keys.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
+import type { ChangeFeed } from '../membership/change-feed.ts';
 import { WebhookListing } from './domain/webhooks/admin/listing.ts';
 import { WebhookPauses } from './domain/webhooks/admin/pauses.ts';
 import { BacklogSignal } from './domain/webhooks/dispatch/backlog-signal.ts';
@@ -17,10 +18,10 @@ export type WebhookState = Awaited<ReturnType<typeof openWebhookState>>;
 
 export async function openWebhookState(
   resources: Resources,
-  store: GatewayStore,
+  { store, feed }: { store: GatewayStore; feed: ChangeFeed },
   stack: AsyncDisposableStack,
 ) {
-  const { config, clock, logger, keys, metrics, address, group, peers } = resources;
+  const { config, clock, logger, keys, metrics, address, peers } = resources;
   const { cache } = store;
   const targets = new WebhookTargets();
   const use = new ServiceUse();
@@ -30,12 +31,9 @@ export async function openWebhookState(
     seal: createSeal(keys.masterKey, keys.previousMasterKeys),
     clock,
     logger,
-    shared: group.role !== 'alone',
+    feed,
   });
-  const pauses = stack.adopt(
-    await WebhookPauses.open({ cache, clock, logger, group, onResume: () => backlog.notify() }),
-    (opened) => opened.close(),
-  );
+  const pauses = await WebhookPauses.open({ cache, feed, onResume: () => backlog.notify() });
   const services = stack.adopt(
     new NeededServices({ peers, use, logger, onBack: () => backlog.notify() }),
     (made) => made.close(),

@@ -1,5 +1,14 @@
-import { expect, test, vi } from 'vitest';
-import { type ExecutionRequest, exchangeToken, revokeClient } from '../../../src/contracts/index.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import {
+  type ExecutionRequest,
+  exchangeToken,
+  mintToken,
+  pauseWebhook,
+  resumeWebhook,
+  revokeClient,
+  revokeToken,
+  revokeWebhook,
+} from '../../../src/contracts/index.ts';
 import { differingKeys, keyFingerprints } from '../../../src/daemons/gateway/domain/identity/shared-keys.ts';
 import type { GatewayServices } from '../../../src/daemons/gateway/services.ts';
 import type { PlatformError } from '../../../src/kit/errors/errors.ts';
@@ -219,4 +228,68 @@ test('the only node on a store recovers at once from a killed predecessor, even 
   expect((await inbox.find(killed.webhookId))?.status).toBe('interrupted');
   expect(await inbox.seen('killed', clock.now())).toBeUndefined();
   expect(await members.unended('gateway')).toEqual([servicesOf(gateway).fence.require()]);
+});
+
+/** Moves the clocks of nodes in real time, since they poll the feed by them. Ends with the test. */
+function moveClocks(...nodes: TestGateway[]): void {
+  const timer = setInterval(() => {
+    for (const { clock } of nodes) clock.advance(10);
+  }, 10);
+  onTestFinished(() => clearInterval(timer));
+}
+
+test('a token that one node revokes is rejected by the other once the call has returned', async () => {
+  const store = await oneStore();
+  const [a, b] = [await store.start('a'), await store.start('b')];
+  moveClocks(a, b);
+  const { token, jti } = await a.call(mintToken, { body: { hostId: 'ci' } });
+  const statusOn = async ({ url }: TestGateway) =>
+    (await fetch(`${url}/api/v1/whoami`, { headers: { authorization: `Bearer ${token}` } })).status;
+  expect(await statusOn(a)).not.toBe(401);
+  expect(await statusOn(b)).not.toBe(401);
+  await a.call(revokeToken, { params: { jti } });
+  expect([await statusOn(b), await statusOn(a)]).toEqual([401, 401]);
+});
+
+test('a secret that one node rotates or revokes changes on the other once the call has returned', async () => {
+  const store = await oneStore();
+  const [a, b] = [await store.start('a'), await store.start('b')];
+  moveClocks(a, b);
+  let sent = 0;
+  const statusOnB = async (secret: string) =>
+    (await deliver(b, { event: 'created', secret, payload: { delivery: { id: `d${sent++}` } } })).status;
+  const first = await provision(a, 'created');
+  expect(await statusOnB(first)).toBe(200);
+  const next = await provision(a, 'created');
+  expect([await statusOnB(next), await statusOnB(first)]).toEqual([200, 200]);
+  await a.call(revokeWebhook, { params: { pluginId: '@acme/orders', event: 'created' } });
+  expect(await statusOnB(next)).toBe(401);
+});
+
+test('a webhook that one node pauses and resumes is paused and resumed on the other', async () => {
+  const store = await oneStore();
+  const [a, b] = [await store.start('a'), await store.start('b')];
+  moveClocks(a, b);
+  const secret = await provision(a, 'created');
+  const body = { pluginId: '@acme/orders', event: 'created' };
+  let sent = 0;
+  const statusOnB = async () =>
+    (await deliver(b, { event: 'created', secret, payload: { delivery: { id: `p${sent++}` } } })).status;
+  await a.call(pauseWebhook, { body });
+  expect(await statusOnB()).toBe(503);
+  await a.call(resumeWebhook, { body });
+  expect(await statusOnB()).toBe(200);
+});
+
+test('a node that cannot read the feed delays a revocation by a second at most', async () => {
+  const store = await oneStore();
+  const [a, b] = [await store.start('a'), await store.start('b')];
+  moveClocks(a);
+  const { jti } = await a.call(mintToken, { body: { hostId: 'ci' } });
+  const startedAt = performance.now();
+  await a.call(revokeToken, { params: { jti } });
+  const tookMs = performance.now() - startedAt;
+  expect(tookMs).toBeGreaterThan(900);
+  expect(tookMs).toBeLessThan(5000);
+  expect(b.url).toBeDefined();
 });

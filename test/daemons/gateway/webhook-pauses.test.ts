@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { WebhookPauses } from '../../../src/daemons/gateway/domain/webhooks/admin/pauses.ts';
 import type { ProcessGroup } from '../../../src/daemons/group/process-group.ts';
+import { ChangeFeed, POLL_MS } from '../../../src/daemons/membership/change-feed.ts';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import { manualClock } from '../../../src/kit/time/clock.ts';
-import { seconds } from '../../../src/kit/time/duration.ts';
 import { sqliteGatewayStore } from '../../../src/store/sqlite/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 
@@ -16,21 +16,21 @@ test('a process without a notification sees a resume at its next check, also whe
   const unheard = { role: 'primary', onNews: () => {}, announce: async () => {} } as unknown as ProcessGroup;
   async function open() {
     let resumed = 0;
-    const pauses = await WebhookPauses.open({
-      ...{ cache: store.cache, clock, logger: silentLogger, group: unheard },
-      onResume: () => resumed++,
+    const feed = await ChangeFeed.open({
+      ...{ store: store.feed, group: unheard, sharedAs: undefined, clock, logger: silentLogger },
     });
-    onTestFinished(() => pauses.close());
+    onTestFinished(() => feed.close());
+    const pauses = await WebhookPauses.open({ cache: store.cache, feed, onResume: () => resumed++ });
     return { pauses, resumed: () => resumed };
   }
   const [here, there] = [await open(), await open()];
   await here.pauses.pause(key('a'));
-  clock.advance(seconds(1));
+  clock.advance(POLL_MS);
   await expect.poll(() => there.pauses.isPaused(key('a'))).toBe(true);
 
   await here.pauses.resume(key('a'));
   await here.pauses.pause(key('b'));
-  clock.advance(seconds(1));
+  clock.advance(POLL_MS);
   await expect.poll(() => there.pauses.isPaused(key('b'))).toBe(true);
   expect([there.pauses.isPaused(key('a')), there.resumed()]).toEqual([false, 1]);
 });

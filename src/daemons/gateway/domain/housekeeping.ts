@@ -1,10 +1,12 @@
 import type { Logger } from '../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
 import { every } from '../../../kit/time/clock.ts';
-import { days, minutes } from '../../../kit/time/duration.ts';
+import { days, hours, minutes } from '../../../kit/time/duration.ts';
 import type { GatewayStore } from '../../../store/ports/index.ts';
 
 const EVERY_MS = minutes(1);
+/** Retention of the feed. A process that was suspended for longer loads all of its cached data again. */
+const FEED_MS = hours(1);
 /** Maximum rows deleted per write, so that commits of deliveries do not wait long. */
 const CHUNK = 500;
 
@@ -45,6 +47,7 @@ export function startHousekeeping({
       await store.refreshTokens.prune(now);
       await store.mintedTokens.prune(now);
       await store.revocations.prune(now);
+      await store.feed.prune(now - FEED_MS);
     } catch (error) {
       logger.warn('Expired data could not be deleted from svc.db; retrying in a minute', { error });
     }

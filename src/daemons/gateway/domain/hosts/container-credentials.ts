@@ -6,7 +6,7 @@ import type { Clock } from '../../../../kit/time/clock.ts';
 import type { KeyValueStore, MemberStore } from '../../../../store/ports/index.ts';
 import type { Fence } from '../../../membership/membership.ts';
 import type { Jwts } from '../identity/jwt.ts';
-import type { Revocations } from '../identity/revocations.ts';
+import type { Revocations, RevokedToken } from '../identity/revocations.ts';
 import { PLATFORM_SCOPE } from '../identity/static-tokens.ts';
 
 /** Added to the execution's time limit, so that the token is valid for the container's last call. */
@@ -63,10 +63,10 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
   const secretOf = (executionId: string): string =>
     createHmac('sha256', key).update(executionId).digest('base64url');
 
-  /** Revokes a token, and then deletes its cache entry. After a crash in between, the next gateway revokes it again. */
-  async function revoke(jti: string, refusedUntil: number): Promise<void> {
-    await revocations.revokeToken(jti, refusedUntil);
-    await cache.delete(PLATFORM_SCOPE, KEY_PREFIX + jti);
+  /** Revokes tokens, and then deletes their cache entries. After a crash in between, the next gateway repeats it. */
+  async function revoke(tokens: readonly RevokedToken[]): Promise<void> {
+    await revocations.revokeTokens(tokens);
+    await Promise.all(tokens.map(({ id }) => cache.delete(PLATFORM_SCOPE, KEY_PREFIX + id)));
   }
 
   return {
@@ -88,7 +88,7 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
         internalSecret: secretOf(executionId),
         async end() {
           try {
-            await revoke(jti, refusedUntil);
+            await revoke([{ id: jti, expiresAt: refusedUntil }]);
           } catch (error) {
             logger.error('The token of an ended container could not be revoked; it expires by itself', {
               meta: { executionId, expiresAt },
@@ -105,12 +105,13 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
         const page = await cache.scan(PLATFORM_SCOPE, range);
         // Read after the scan: otherwise a member that joins during the scan would count as ended.
         const unended = page.length === 0 ? [] : await members.unended('gateway');
-        for (const { key, value } of page) {
+        const orphans = page.flatMap(({ key, value }) => {
           const { refusedUntil, owner } = value as unknown as ActiveToken;
-          if (owner !== undefined && unended.includes(owner)) continue;
-          await revoke(key.slice(KEY_PREFIX.length), refusedUntil);
-          revoked++;
-        }
+          const isOwned = owner !== undefined && unended.includes(owner);
+          return isOwned ? [] : [{ id: key.slice(KEY_PREFIX.length), expiresAt: refusedUntil }];
+        });
+        await revoke(orphans);
+        revoked += orphans.length;
         if (page.length < PAGE) return revoked;
         after = page.at(-1)!.key;
       }

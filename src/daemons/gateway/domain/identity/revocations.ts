@@ -1,13 +1,8 @@
-import { messageOf } from '../../../../kit/errors/errors.ts';
-import type { Logger } from '../../../../kit/telemetry/logger.ts';
-import { type Clock, every } from '../../../../kit/time/clock.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
 import type { Revocation, RevocationStore } from '../../../../store/ports/index.ts';
-import type { ProcessGroup } from '../../../group/process-group.ts';
+import type { ChangeFeed } from '../../../membership/change-feed.ts';
 
-/** Maximum delay for revocations by other processes if their broadcast is lost. */
-const POLL_MS = 200;
 const PAGE = 1000;
-const NEWS = 'revocations';
 
 /** Fields of a caller by which it can be revoked. */
 export interface Revocable {
@@ -17,10 +12,16 @@ export interface Revocable {
   sid?: string | undefined;
 }
 
+/** A token by its `jti`, or a login by its `sid`. */
+export interface RevokedToken {
+  id: string;
+  expiresAt: number;
+}
+
 export interface Revocations {
   isRevoked(caller: Revocable): boolean;
   /**
-   * Revokes a host and its tokens. All processes reject them once the promise settles. Returns false if the host was
+   * Revokes a host and its tokens. All processes and nodes reject them once the promise settles. Returns false if the host was
    * already revoked.
    */
   revokeHost(hostId: string): Promise<boolean>;
@@ -29,20 +30,19 @@ export interface Revocations {
    * `expiresAt`.
    */
   revokeToken(id: string, expiresAt: number): Promise<boolean>;
+  /** Revokes several tokens, and waits only once for other processes. */
+  revokeTokens(tokens: readonly RevokedToken[]): Promise<void>;
   /**
    * Registers a listener that is called after each revocation by any process, once this process rejects the token or
    * host.
    */
   onRevoked(listener: () => void): void;
-  close(): void;
 }
 
 export interface RevocationsDeps {
   store: RevocationStore;
+  feed: Pick<ChangeFeed, 'follow' | 'spread'>;
   clock: Clock;
-  logger: Logger;
-  /** Other processes share the store and may revoke too, so changes are broadcast. */
-  group: ProcessGroup;
 }
 
 /**
@@ -50,61 +50,57 @@ export interface RevocationsDeps {
  * restart cannot lose a confirmed one.
  * @spec Gateway: DELETE /api/v1/hosts
  */
-export async function createRevocations({
-  store,
-  clock,
-  logger,
-  group,
-}: RevocationsDeps): Promise<Revocations> {
+export async function createRevocations({ store, feed, clock }: RevocationsDeps): Promise<Revocations> {
   const hosts = new Set<string>();
   const tokens = new Map<string, number>();
   const listeners: Array<() => void> = [];
-  let sequence = 0;
 
-  function learn(news: readonly Revocation[]): void {
-    for (const { kind, subject, expiresAt, sequence: number } of news) {
+  function learn(news: readonly Omit<Revocation, 'sequence'>[]): void {
+    for (const { kind, subject, expiresAt } of news) {
       if (kind === 'host') hosts.add(subject);
       else tokens.set(subject, expiresAt ?? Number.POSITIVE_INFINITY);
-      sequence = Math.max(sequence, number);
     }
+    forgetExpired();
     if (news.length > 0) for (const listener of listeners) listener();
   }
-  async function readNews(): Promise<void> {
-    for (;;) {
-      const news = await store.since(sequence, PAGE);
-      learn(news);
-      if (news.length < PAGE) return;
+  async function readAll(): Promise<void> {
+    for (let sequence = 0; ; ) {
+      const page = await store.since(sequence, PAGE);
+      learn(page);
+      if (page.length < PAGE) return;
+      sequence = page.at(-1)!.sequence;
     }
   }
   function forgetExpired(): void {
     const now = clock.now();
     for (const [jti, expiresAt] of tokens) if (expiresAt <= now) tokens.delete(jti);
   }
-  function poll(): void {
-    forgetExpired();
-    readNews().catch((error) => logger.warn(`Cannot read revocations: ${messageOf(error)}`, { error }));
-  }
 
-  await readNews();
-  group.onNews(NEWS, readNews);
-  const stop = group.role !== 'alone' ? every(clock, POLL_MS, poll) : () => {};
+  feed.follow('revocations', async (subjects) => {
+    if (subjects === null) await readAll();
+    else learn(await store.find(subjects));
+  });
+  await readAll();
   return {
     isRevoked: ({ hostId, jti, sid }) =>
       hosts.has(hostId) || (jti !== null && tokens.has(jti)) || (sid !== undefined && tokens.has(sid)),
     async revokeHost(hostId) {
-      const fresh = await store.revokeHost(hostId, clock.now());
-      await readNews();
-      await group.announce(NEWS);
-      return fresh;
+      const isNew = await store.revokeHost(hostId, clock.now());
+      learn([{ kind: 'host', subject: hostId, expiresAt: null }]);
+      await feed.spread();
+      return isNew;
     },
     async revokeToken(jti, expiresAt) {
-      forgetExpired();
-      const fresh = await store.revokeToken(jti, expiresAt, clock.now());
-      await readNews();
-      await group.announce(NEWS);
-      return fresh;
+      const isNew = await store.revokeToken(jti, expiresAt, clock.now());
+      learn([{ kind: 'token', subject: jti, expiresAt }]);
+      await feed.spread();
+      return isNew;
+    },
+    async revokeTokens(revoked) {
+      await Promise.all(revoked.map(({ id, expiresAt }) => store.revokeToken(id, expiresAt, clock.now())));
+      learn(revoked.map(({ id, expiresAt }) => ({ kind: 'token', subject: id, expiresAt })));
+      if (revoked.length > 0) await feed.spread();
     },
     onRevoked: (listener) => listeners.push(listener),
-    close: stop,
   };
 }

@@ -8,8 +8,9 @@ import { hasOuterBlank } from './bearer.ts';
 export const PLATFORM_SCOPE = 'platform';
 const PREFIX = 'host:token:';
 const PAGE = 500;
-/** Cache entry with the revisions that have been in force. The current one is last. */
-const REVISIONS_ENTRY = 'static-token-revisions';
+/** Cache entry with the revisions that have been in force. The current one is last. Its scope is one of FEED_SCOPES. */
+const REVISIONS_SCOPE = 'static-token-revisions';
+const REVISIONS_ENTRY = 'revisions';
 const MAX_REVISIONS = 100;
 const REVISION_CHARS = 16;
 
@@ -63,14 +64,14 @@ export async function syncStaticTokens(
   }
   if (inForce !== revision) {
     const next = [...applied.filter((one) => one !== revision), revision].slice(-MAX_REVISIONS);
-    await cache.set(PLATFORM_SCOPE, REVISIONS_ENTRY, next);
+    await cache.set(REVISIONS_SCOPE, REVISIONS_ENTRY, next);
   }
   return storedStaticTokens(cache);
 }
 
 /** Returns the revisions in the order in which they came into force. */
 async function appliedRevisions(cache: KeyValueStore): Promise<string[]> {
-  const entry = await cache.get(PLATFORM_SCOPE, REVISIONS_ENTRY);
+  const entry = await cache.get(REVISIONS_SCOPE, REVISIONS_ENTRY);
   return (entry?.value ?? []) as string[];
 }
 

@@ -1,20 +1,14 @@
-import type { Logger } from '../../../../../kit/telemetry/logger.ts';
-import { type Clock, every } from '../../../../../kit/time/clock.ts';
 import type { KeyValueStore, SecretKey } from '../../../../../store/ports/index.ts';
-import type { ProcessGroup } from '../../../../group/process-group.ts';
+import type { ChangeFeed } from '../../../../membership/change-feed.ts';
 import { endpointName } from '../receive/endpoint-name.ts';
 
+/** One of FEED_SCOPES. */
 const SCOPE = 'webhook-pause';
 const MAX_PAUSES = 100_000;
-/** Maximum delay for changes by other gateway processes if their broadcast is lost. */
-const POLL_MS = 1000;
 
 export interface WebhookPausesDeps {
   cache: KeyValueStore;
-  clock: Clock;
-  logger: Logger;
-  /** Other gateway processes pause and resume too, so changes are broadcast. */
-  group: ProcessGroup;
+  feed: Pick<ChangeFeed, 'follow' | 'spread'>;
   /** Called when an endpoint is resumed, because its queued deliveries may run again. */
   onResume: () => void;
 }
@@ -22,20 +16,19 @@ export interface WebhookPausesDeps {
 /** Stores which webhook endpoints are paused. @spec docs/webhooks.md "Pause" */
 export class WebhookPauses {
   readonly #deps: WebhookPausesDeps;
-  #paused: ReadonlySet<string>;
-  readonly #stopPolling: () => void;
+  #paused: ReadonlySet<string> = new Set();
+  /** Number of changes. A list that was read before a change is outdated. */
+  #changes = 0;
 
-  private constructor(deps: WebhookPausesDeps, paused: ReadonlySet<string>) {
+  private constructor(deps: WebhookPausesDeps) {
     this.#deps = deps;
-    this.#paused = paused;
-    const { group, clock } = deps;
-    const reload = () => this.#reload();
-    this.#stopPolling = group.role === 'alone' ? () => {} : every(clock, POLL_MS, () => void reload());
-    group.onNews(SCOPE, reload);
+    deps.feed.follow('pauses', () => this.#reload());
   }
 
   static async open(deps: WebhookPausesDeps): Promise<WebhookPauses> {
-    return new WebhookPauses(deps, await load(deps.cache));
+    const pauses = new WebhookPauses(deps);
+    await pauses.#reload();
+    return pauses;
   }
 
   /** Synchronous, because it is called for each delivery. */
@@ -52,37 +45,39 @@ export class WebhookPauses {
    * Pauses an endpoint, or all instances if the key has no instance id. The change is on disk once the promise settles.
    */
   async pause(key: SecretKey): Promise<void> {
-    const { cache, group } = this.#deps;
+    const { cache, feed } = this.#deps;
     await cache.set(SCOPE, endpointName(key), true);
-    this.#paused = new Set(this.#paused).add(endpointName(key));
-    await group.announce(SCOPE);
+    this.#replace(new Set(this.#paused).add(endpointName(key)));
+    await feed.spread();
   }
 
   /** Resumes an endpoint. The change is on disk once the promise settles. */
   async resume(key: SecretKey): Promise<void> {
-    const { cache, group, onResume } = this.#deps;
+    const { cache, feed, onResume } = this.#deps;
     await cache.delete(SCOPE, endpointName(key));
     const paused = new Set(this.#paused);
     paused.delete(endpointName(key));
-    this.#paused = paused;
+    this.#replace(paused);
     onResume();
-    await group.announce(SCOPE);
-  }
-
-  close(): void {
-    this.#stopPolling();
+    await feed.spread();
   }
 
   async #reload(): Promise<void> {
-    const { cache, logger, onResume } = this.#deps;
-    try {
-      const before = this.#paused;
+    const { cache, onResume } = this.#deps;
+    for (;;) {
+      const changes = this.#changes;
       const paused = await load(cache);
-      this.#paused = paused;
+      if (changes !== this.#changes) continue;
+      const before = this.#paused;
+      this.#replace(paused);
       if ([...before].some((name) => !paused.has(name))) onResume();
-    } catch (error) {
-      logger.warn('The list of paused webhooks could not be reloaded', { error });
+      return;
     }
+  }
+
+  #replace(paused: ReadonlySet<string>): void {
+    this.#changes++;
+    this.#paused = paused;
   }
 }
 

@@ -1,4 +1,4 @@
-import type { SecretKey } from '../../../../../store/ports/index.ts';
+import { type SecretKey, secretFeedKey } from '../../../../../store/ports/index.ts';
 
 /**
  * Cache of the latest name. A name is needed several times per delivery, and building it takes as long as hashing the
@@ -13,8 +13,7 @@ let latest: SecretKey & { name: string } = {
 };
 
 /**
- * Returns a unique name for a webhook of one namespace and instance. It is JSON, because fields may contain any
- * separator.
+ * Returns a unique name for a webhook of one namespace and instance: the key of its secret in the change feed.
  */
 export function endpointName({ namespaceId, pluginId, event, instanceId }: SecretKey): string {
   const isLatest =
@@ -23,7 +22,7 @@ export function endpointName({ namespaceId, pluginId, event, instanceId }: Secre
     latest.event === event &&
     latest.instanceId === instanceId;
   if (!isLatest) {
-    const name = JSON.stringify([namespaceId, pluginId, event, instanceId]);
+    const name = secretFeedKey({ namespaceId, pluginId, event, instanceId });
     latest = { namespaceId, pluginId, event, instanceId, name };
   }
   return latest.name;

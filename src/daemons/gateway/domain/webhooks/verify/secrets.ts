@@ -6,6 +6,7 @@ import type { Seal } from '../../../../../kit/security/keys.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { SecretKey, SecretRecord, WebhookSecretStore } from '../../../../../store/ports/index.ts';
+import type { ChangeFeed } from '../../../../membership/change-feed.ts';
 import { describeEndpoint, endpointName } from '../receive/endpoint-name.ts';
 import { PreviousUse } from './previous-use.ts';
 import { SealedKeys, type VerificationKeys } from './verification-key.ts';
@@ -18,8 +19,8 @@ export interface WebhookSecretsDeps {
   seal: Seal;
   clock: Clock;
   logger: Logger;
-  /** Whether other processes may rotate and revoke secrets. If so, each delivery reads the store. */
-  shared: boolean;
+  /** Announces changes by other processes, which rotate and revoke secrets too. */
+  feed: Pick<ChangeFeed, 'follow' | 'spread'>;
 }
 
 /** Provisions, rotates and revokes webhook secrets. @spec States: Webhook secret */
@@ -36,6 +37,7 @@ export class WebhookSecrets {
     this.#deps = deps;
     this.#sealed = new SealedKeys(deps.seal);
     this.#previousUse = new PreviousUse(deps);
+    deps.feed.follow('secrets', (keys) => this.#forget(keys));
   }
 
   /** Stores the secret as the current one. The former current secret becomes the previous one. */
@@ -79,13 +81,19 @@ export class WebhookSecrets {
     try {
       return await change;
     } finally {
-      this.#changes++;
-      this.#found.delete(endpointName(key));
+      this.#forget([endpointName(key)]);
+      await this.#deps.feed.spread();
     }
   }
 
+  #forget(keys: readonly string[] | null): void {
+    this.#changes++;
+    if (keys === null) this.#found.clear();
+    else for (const key of keys) this.#found.delete(key);
+  }
+
   async #read(key: SecretKey): Promise<VerificationKeys | undefined> {
-    const { store, clock, shared } = this.#deps;
+    const { store, clock } = this.#deps;
     const context = sealContext(key);
     const before = this.#changes;
     const record = await store.find(key);
@@ -99,7 +107,7 @@ export class WebhookSecrets {
       namespaceInUrl: record.namespaceInUrl,
     };
     const untilMs = keys.previousExpiresAt ?? Number.POSITIVE_INFINITY;
-    if (!shared && before === this.#changes) this.#found.set(endpointName(key), { keys, untilMs });
+    if (before === this.#changes) this.#found.set(endpointName(key), { keys, untilMs });
     return keys;
   }
 }

@@ -1,0 +1,161 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../../kit/errors/errors.ts';
+import type { Logger } from '../../kit/telemetry/logger.ts';
+import { type Clock, every } from '../../kit/time/clock.ts';
+import { seconds } from '../../kit/time/duration.ts';
+import type { FeedChange, FeedCursor, FeedStore, FeedTopic } from '../../store/ports/index.ts';
+import type { ProcessGroup } from '../group/process-group.ts';
+
+/** Maximum delay of a change that another process made, unless that process announces it. */
+export const POLL_MS = 200;
+const PAGE = 1000;
+const NEWS = 'feed';
+/** Time limit for other nodes to read a change. A node that cannot read the store must not block others. */
+const IN_FORCE_TIMEOUT_MS = seconds(1);
+const RECHECK_MS = 20;
+
+/**
+ * Applies changes of a topic to cached data. `keys` is null if they are unknown: all data must be loaded again. It must
+ * be safe to repeat. If it rejects, it is called again at the next poll.
+ */
+export type ApplyChanges = (keys: readonly string[] | null) => void | Promise<void>;
+
+export interface ChangeFeedDeps {
+  store: FeedStore;
+  group: Pick<ProcessGroup, 'role' | 'announce' | 'onNews'>;
+  /** Fence of this member if other nodes share the store: they then wait until it has read their changes. */
+  sharedAs: number | undefined;
+  clock: Clock;
+  logger: Logger;
+}
+
+/**
+ * Keeps cached data up to date with changes by other processes and nodes. The only process of the only node has nothing
+ * to read: it applies its own changes itself.
+ */
+export class ChangeFeed {
+  readonly #deps: ChangeFeedDeps;
+  readonly #followers = new Map<FeedTopic, ApplyChanges[]>();
+  readonly #stopPolling: () => void;
+  readonly #isAlone: boolean;
+  #cursor: FeedCursor;
+  #reading: Promise<void> | undefined;
+  /** A reading that has not started, which callers can share. */
+  #next: Promise<void> | undefined;
+  #isClosed = false;
+
+  private constructor(deps: ChangeFeedDeps, cursor: FeedCursor) {
+    const { group, clock, sharedAs } = deps;
+    this.#deps = deps;
+    this.#cursor = cursor;
+    this.#isAlone = group.role === 'alone' && sharedAs === undefined;
+    group.onNews(NEWS, () => this.#catchUp());
+    this.#stopPolling = this.#isAlone ? () => {} : every(clock, POLL_MS, () => this.#poll());
+  }
+
+  static async open(deps: ChangeFeedDeps): Promise<ChangeFeed> {
+    const { store, sharedAs } = deps;
+    const cursor = await store.begin();
+    // Caches that open later load all earlier changes themselves.
+    if (sharedAs !== undefined) await store.noteRead(sharedAs, cursor);
+    return new ChangeFeed(deps, cursor);
+  }
+
+  /** Registers a follower. Follow a topic before loading its data, so that no change is missed in between. */
+  follow(topic: FeedTopic, apply: ApplyChanges): void {
+    this.#followers.set(topic, [...(this.#followers.get(topic) ?? []), apply]);
+  }
+
+  /**
+   * Call after a change is stored: settles once the other processes of this service and all live nodes have applied it,
+   * or after a second. Processes that are late then read the change by polling.
+   */
+  async spread(): Promise<void> {
+    if (this.#isAlone) return;
+    const { group, sharedAs } = this.#deps;
+    await Promise.all([
+      this.#catchUp().catch((error) => this.#warn(error)),
+      group.announce(NEWS),
+      sharedAs === undefined ? undefined : this.#waitForNodes(sharedAs),
+    ]);
+  }
+
+  /** Stops polling. Settles when the last reading has ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#stopPolling();
+    await (this.#next ?? this.#reading)?.catch(() => {});
+  }
+
+  #poll(): void {
+    if (this.#reading) return;
+    this.#catchUp().catch((error) => this.#warn(error));
+  }
+
+  /** Reads all changes that were committed before the call. A reading in progress may have passed them already. */
+  #catchUp(): Promise<void> {
+    if (!this.#reading) return this.#start();
+    this.#next ??= this.#reading
+      .catch(() => {})
+      .then(() => {
+        this.#next = undefined;
+        return this.#start();
+      });
+    return this.#next;
+  }
+
+  #start(): Promise<void> {
+    const reading = this.#read().finally(() => {
+      this.#reading = undefined;
+    });
+    this.#reading = reading;
+    return reading;
+  }
+
+  async #read(): Promise<void> {
+    const { store, sharedAs } = this.#deps;
+    const before = this.#cursor;
+    for (let isLast = false; !isLast && !this.#isClosed; ) {
+      const { changes, cursor, isComplete } = await store.read(this.#cursor, PAGE);
+      await (isComplete ? this.#apply(changes) : this.#reloadAll());
+      this.#cursor = cursor;
+      isLast = isComplete && changes.length < PAGE;
+    }
+    if (sharedAs !== undefined && this.#cursor !== before && !this.#isClosed)
+      await store.noteRead(sharedAs, this.#cursor);
+  }
+
+  async #apply(changes: readonly FeedChange[]): Promise<void> {
+    for (const [topic, ofTopic] of Map.groupBy(changes, (change) => change.topic)) {
+      const keys = [...new Set(ofTopic.map(({ key }) => key))];
+      await Promise.all((this.#followers.get(topic) ?? []).map((apply) => apply(keys)));
+    }
+  }
+
+  async #reloadAll(): Promise<void> {
+    await Promise.all([...this.#followers.values()].flat().map((apply) => apply(null)));
+  }
+
+  async #waitForNodes(own: number): Promise<void> {
+    const { store, clock } = this.#deps;
+    const until = performance.now() + IN_FORCE_TIMEOUT_MS;
+    try {
+      const mark = await store.latest();
+      while (performance.now() < until) {
+        const behind = await store.behind(mark);
+        if (behind.every((fence) => fence === own)) return;
+        // Real time: nodes of a test have clocks of their own.
+        await sleep(RECHECK_MS);
+      }
+      this.#deps.logger.warn('A change is stored, but another node has not read it within a second', {
+        meta: { waitedMs: IN_FORCE_TIMEOUT_MS, at: clock.now() },
+      });
+    } catch (error) {
+      this.#warn(error);
+    }
+  }
+
+  #warn(error: unknown): void {
+    this.#deps.logger.warn(`Changes by other processes cannot be read: ${messageOf(error)}`, { error });
+  }
+}
