@@ -3,16 +3,16 @@ import type { Clock } from '../../kit/time/clock.ts';
 import { RemoteFailure } from './remote-error.ts';
 
 export interface AttemptLimits {
-  /** Adapter name for error messages. */
+  /** Name of the adapter, for error messages. */
   adapter: 'llm' | 'embeddings';
   timeoutMs: number;
-  /** Restarts the timeout with each chunk of the response. */
+  /** Whether the response is streamed, so that each chunk restarts the timeout. */
   isStream: boolean;
   maxResponseBytes: number;
 }
 
 const MAX_ERROR_BODY_BYTES = 16 * 1024;
-/** Headers that are sent. The library's other headers describe this machine, or come from environment variables. */
+/** The OpenAI library sets more headers. They are removed, because some describe this machine or its environment. */
 const SENT_HEADERS = ['authorization', 'content-type'];
 
 /** One HTTP request to a model endpoint, limited in time and size. */
@@ -31,12 +31,12 @@ export class Attempt {
     this.#restartTimer();
   }
 
-  /** Cause of the failure in the transport, before the library wrapped it. */
+  /** The original error of a failed request. The OpenAI library throws its own error instead. */
   get failure(): unknown {
     return this.#failure;
   }
 
-  /** Replaces the global `fetch` for this attempt. */
+  /** The `fetch` that the OpenAI library uses instead of the global one. */
   readonly fetch = async (url: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
     try {
       const response = await fetch(url, {
@@ -51,7 +51,7 @@ export class Attempt {
     }
   };
 
-  /** Stops the timer, and closes the connection of an abandoned response. */
+  /** Stops the timer and closes the connection if the response was not read to its end. */
   end(): void {
     this.#stopTimer();
     this.#over.abort();
@@ -61,7 +61,7 @@ export class Attempt {
     this.#stopTimer();
     const { timeoutMs } = this.#limits;
     this.#stopTimer = this.#clock.after(timeoutMs, () =>
-      this.#over.abort(new RemoteFailure('timeout', `nothing came for ${timeoutMs} ms`)),
+      this.#over.abort(new RemoteFailure('timeout', `no data arrived for ${timeoutMs} ms`)),
     );
   }
 
@@ -69,9 +69,9 @@ export class Attempt {
     const { status, body } = response;
     if (!body) return response;
     const headers = new Headers(response.headers);
-    // Some servers label JSON as text, and the library parses by label.
+    // Some servers send JSON with another content type, and the OpenAI library would not parse it.
     if (response.ok && !this.#limits.isStream) headers.set('content-type', 'application/json');
-    const chunks = response.ok ? this.#limitedBody(body, response.url, init) : firstBytes(body);
+    const chunks = response.ok ? this.#limitedBody(body, response.url, init) : errorBody(body);
     return new Response(ReadableStream.from(chunks), { status, headers });
   }
 
@@ -94,7 +94,7 @@ export class Attempt {
     }
   }
 
-  /** Records an error, except when the library aborts its own request after a failure that it reports itself. */
+  /** Records the error, unless the OpenAI library aborted the request. It then reports the cause itself. */
   #failed(error: unknown, { signal }: RequestInit): unknown {
     if (!signal?.aborted) this.#failure = error;
     return error;
@@ -102,17 +102,17 @@ export class Attempt {
 }
 
 function headersOf({ headers }: RequestInit): Headers {
-  const given = new Headers(headers);
+  const original = new Headers(headers);
   const sent = new Headers({ accept: 'application/json, text/event-stream' });
   for (const name of SENT_HEADERS) {
-    const value = given.get(name);
+    const value = original.get(name);
     if (value !== null) sent.set(name, value);
   }
   return sent;
 }
 
-/** Yields an error body; empty if it is too large or breaks off, since the status alone suffices. */
-async function* firstBytes(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+/** Yields the body of an error response, or nothing if the body is too large or incomplete. */
+async function* errorBody(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   try {
@@ -130,7 +130,7 @@ async function* firstBytes(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint
 function tooLarge(host: string, adapter: string, maxBytes: number): PlatformError {
   return new PlatformError(
     'PAYLOAD_TOO_LARGE',
-    `${host} answered with more than ${maxBytes} bytes (adapters.${adapter}.maxResponseBytes).`,
+    `${host} answered with more than ${maxBytes} bytes, the limit of adapters.${adapter}.maxResponseBytes.`,
     { details: { adapter, maxBytes } },
   );
 }

@@ -4,7 +4,7 @@ import type { LlmMessage, LlmToolCall, LlmUsage } from '../../contracts/index.ts
 import type { LlmRequest } from './language-model.ts';
 import { RemoteFailure } from './remote-error.ts';
 
-/** The subset in use of OpenAI's chat completion messages. The library does not validate responses. */
+// The schemas cover only the response fields in use. The OpenAI library itself does not validate responses.
 
 const Count = z.number().int().min(0).catch(0);
 const Usage = z.object({
@@ -79,15 +79,15 @@ function wireMessage(message: LlmMessage): OpenAI.ChatCompletionMessageParam {
   return {
     role,
     content: content === '' ? null : content,
-    tool_calls: message.toolCalls.map(({ id, name, arguments: given }) => ({
+    tool_calls: message.toolCalls.map(({ id, name, arguments: values }) => ({
       id,
       type: 'function',
-      function: { name, arguments: JSON.stringify(given) },
+      function: { name, arguments: JSON.stringify(values) },
     })),
   };
 }
 
-/** Parses a chat completion. Throws RemoteFailure `malformed` for anything else. */
+/** Parses the response to a chat request. Throws a `malformed` RemoteFailure if the response is invalid. */
 export function readReply(answer: unknown): ReadReply {
   const parsed = Reply.safeParse(answer);
   if (!parsed.success) throw malformed(parsed.error);
@@ -113,7 +113,7 @@ export interface ReadChunk {
   usage: LlmUsage | undefined;
 }
 
-/** Parses a chunk of a streamed completion. Throws RemoteFailure `malformed`. */
+/** Parses a chunk of a streamed chat response. Throws a `malformed` RemoteFailure if the chunk is invalid. */
 export function readChunk(chunk: unknown): ReadChunk {
   const parsed = Chunk.safeParse(chunk);
   if (!parsed.success) throw malformed(parsed.error);
@@ -126,7 +126,7 @@ export function readChunk(chunk: unknown): ReadChunk {
   };
 }
 
-/** Returns the token usage, all zeros if the endpoint does not report it. */
+/** Returns the token usage, or zeros if the endpoint does not report the usage. */
 export function usageOf(usage: z.infer<typeof Usage> | null | undefined): LlmUsage {
   const inputTokens = usage?.prompt_tokens ?? 0;
   const outputTokens = usage?.completion_tokens ?? 0;
@@ -145,7 +145,7 @@ function argumentsOf({
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
       return value as Record<string, unknown>;
   } catch {
-    // The error is thrown below.
+    // Arguments that are not valid JSON are reported below.
   }
   throw new RemoteFailure(
     'malformed',
@@ -157,6 +157,6 @@ function malformed(error: z.ZodError): RemoteFailure {
   const [issue] = error.issues;
   return new RemoteFailure(
     'malformed',
-    `its answer is not that of a chat completion (${issue!.path.join('.') || 'the whole'}: ${issue!.message})`,
+    `its response is not a valid chat completion (${issue!.path.join('.') || 'top level'}: ${issue!.message})`,
   );
 }

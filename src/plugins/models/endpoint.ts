@@ -5,14 +5,14 @@ import type { Clock } from '../../kit/time/clock.ts';
 import { seconds } from '../../kit/time/duration.ts';
 import { Attempt } from './attempt.ts';
 import { failureOf } from './library-error.ts';
-import { mayPass, type RemoteFailure, toCallError } from './remote-error.ts';
+import { isTransient, type RemoteFailure, toCallError } from './remote-error.ts';
 
 export interface EndpointOptions {
-  /** Adapter name for error messages. */
+  /** Name of the adapter, for error messages. */
   adapter: 'llm' | 'embeddings';
   baseUrl: string;
   apiKey: string | undefined;
-  /** Time limit of one attempt; for a stream, between two chunks. */
+  /** Time limit of one attempt, or of the wait for the next chunk of a stream. */
   timeoutMs: number;
   maxAttempts: number;
   maxResponseBytes: number;
@@ -21,12 +21,12 @@ export interface EndpointOptions {
 }
 
 const FIRST_WAIT_MS = 500;
-/** A longer Retry-After is not awaited: the handler has its own time limit. */
+/** Longest wait before a retry. A call fails at once if the endpoint's `Retry-After` header is longer. */
 const MAX_WAIT_MS = seconds(30);
-/** Keeps the library's own timeout, which uses another clock, from firing first. */
+/** Timeout of the OpenAI library. It never fires, because `Attempt` enforces the time limit. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** An OpenAI-compatible HTTP endpoint. Throws PlatformErrors (see LanguageModel) or the signal's reason. */
+/** An OpenAI-compatible HTTP endpoint. Requests throw the errors of `LanguageModel`, or the reason of an abort. */
 export class ModelEndpoint {
   readonly #options: EndpointOptions;
   readonly #host: string;
@@ -36,7 +36,7 @@ export class ModelEndpoint {
     this.#host = new URL(options.baseUrl).host;
   }
 
-  /** Returns a whole response; retries transient errors. */
+  /** Sends a request and returns the parsed response. Transient errors are retried. */
   async whole<Value>(
     signal: AbortSignal,
     request: (client: OpenAI) => Promise<unknown>,
@@ -52,10 +52,10 @@ export class ModelEndpoint {
         attempt.end();
       }
     });
-    return this.#called(() => read(answer));
+    return this.#parsed(() => read(answer));
   }
 
-  /** Retries until the response starts; then yields its chunks as they arrive, without retries. */
+  /** Yields the parsed chunks of a streamed response. Transient errors are retried only until the response starts. */
   async *stream<Value>(
     signal: AbortSignal,
     request: (client: OpenAI) => Promise<AsyncIterable<unknown>>,
@@ -63,8 +63,8 @@ export class ModelEndpoint {
   ): AsyncGenerator<Value> {
     const { attempt, chunks } = await this.#retried(signal, () => this.#open(signal, request));
     try {
-      for await (const chunk of chunks) yield this.#called(() => read(chunk));
-      // The library ends an aborted stream without an error.
+      for await (const chunk of chunks) yield this.#parsed(() => read(chunk));
+      // The OpenAI library ends an aborted stream without an error.
       if (attempt.failure) throw attempt.failure;
     } catch (error) {
       if (signal.aborted) throw signal.reason;
@@ -74,8 +74,8 @@ export class ModelEndpoint {
     }
   }
 
-  /** Returns the error for an invalid response. */
-  broken(failure: RemoteFailure): PlatformError {
+  /** Returns the error that the plugin gets for an invalid response. */
+  invalidResponse(failure: RemoteFailure): PlatformError {
     return toCallError(failure, this.#options.adapter, this.#host, 1);
   }
 
@@ -93,7 +93,7 @@ export class ModelEndpoint {
     return new Attempt({ ...this.#options, isStream }, this.#options.clock, signal);
   }
 
-  /** Sets every option that the library would read from an environment variable. */
+  /** Sets every option explicitly, because the OpenAI library reads missing ones from environment variables. */
   #client({ fetch }: Attempt): OpenAI {
     const { apiKey, baseUrl } = this.#options;
     return new OpenAI({
@@ -115,7 +115,7 @@ export class ModelEndpoint {
         if (error instanceof PlatformError) throw error;
         const failure = error as RemoteFailure;
         const waitMs = failure.retryAfterMs ?? random.fraction() * FIRST_WAIT_MS * 2 ** tries;
-        if (tries >= maxAttempts || !mayPass(failure) || waitMs > MAX_WAIT_MS)
+        if (tries >= maxAttempts || !isTransient(failure) || waitMs > MAX_WAIT_MS)
           throw this.#toCallError(failure, tries);
         await wait(clock, waitMs, signal);
       }
@@ -131,8 +131,8 @@ export class ModelEndpoint {
     return toCallError(failure, this.#options.adapter, this.#host, tries);
   }
 
-  /** Converts errors of reading a response into errors for the plugin. */
-  #called<Value>(read: () => Value): Value {
+  /** Parses a response. A parse error becomes the error that the plugin gets. */
+  #parsed<Value>(read: () => Value): Value {
     try {
       return read();
     } catch (error) {
@@ -141,17 +141,17 @@ export class ModelEndpoint {
   }
 }
 
-/** Rejects early with the signal's reason. */
+/** Waits for `ms`. Rejects with the signal's reason as soon as the signal aborts. */
 function wait(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const leave = (): void => {
+    const onAbort = (): void => {
       stop();
       reject(signal.reason);
     };
     const stop = clock.after(ms, () => {
-      signal.removeEventListener('abort', leave);
+      signal.removeEventListener('abort', onAbort);
       resolve();
     });
-    signal.addEventListener('abort', leave, { once: true });
+    signal.addEventListener('abort', onAbort, { once: true });
   });
 }

@@ -6,16 +6,16 @@ export interface LlmRequest extends LlmOptions {
   toolChoice?: 'auto' | 'none' | 'required' | { name: string };
 }
 
-/** Class of a remote error: the first four are transient, the others are not. */
+/** Class of a failed request. The first four classes are transient errors, which are retried. */
 export type ErrorClass = 'network' | 'timeout' | 'rate_limit' | 'server' | 'auth' | 'refused' | 'malformed';
 
 /**
- * A language model endpoint. Throws VALIDATION_ERROR for a rejected request, PAYLOAD_TOO_LARGE,
- * UPSTREAM_TIMEOUT, and UPSTREAM_UNAVAILABLE with `details.errorClass`.
+ * Client of a language model endpoint. Throws VALIDATION_ERROR for a request that the endpoint rejects,
+ * PAYLOAD_TOO_LARGE, UPSTREAM_TIMEOUT, or UPSTREAM_UNAVAILABLE with `details.errorClass`.
  */
 export interface LanguageModel {
   chat(request: LlmRequest, signal: AbortSignal): Promise<LlmToolReply>;
-  /** Yields text chunks as they arrive and returns the whole reply. Does not retry after the first chunk. */
+  /** Yields text as it arrives and returns the complete reply. Retries only until the response starts. */
   stream(request: LlmRequest, signal: AbortSignal): AsyncGenerator<string, LlmToolReply>;
 }
 

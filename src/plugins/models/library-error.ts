@@ -4,17 +4,20 @@ import { connectionFailure, RemoteFailure, statusFailure } from './remote-error.
 
 const MAX_MESSAGE_CHARS = 300;
 
-/** Classifies an error of the library, of its transport, or of reading a response. `now` is in epoch ms. */
+/** Classifies an error of the OpenAI library, the network or the response parser. `now` is in epoch ms. */
 export function failureOf(error: unknown, now: number): PlatformError | RemoteFailure {
   if (error instanceof PlatformError || error instanceof RemoteFailure) return error;
   if (error instanceof SyntaxError)
-    return new RemoteFailure('malformed', `its answer is no JSON: ${messageOf(error)}`);
+    return new RemoteFailure('malformed', `its response is not JSON: ${messageOf(error)}`);
   if (error instanceof APIConnectionError) return connectionFailure(error);
   if (!(error instanceof APIError)) return connectionFailure(error);
-  const said = endpointMessage(error.error);
+  const message = endpointMessage(error.error);
   if (error.status === undefined)
-    return new RemoteFailure('server', `it broke off: ${said.slice(0, MAX_MESSAGE_CHARS)}`);
-  return statusFailure(error.status, said, error.headers?.get('retry-after') ?? null, now);
+    return new RemoteFailure(
+      'server',
+      `it reported an error in its stream: ${message.slice(0, MAX_MESSAGE_CHARS)}`,
+    );
+  return statusFailure(error.status, message, error.headers?.get('retry-after') ?? null, now);
 }
 
 function endpointMessage(error: unknown): string {

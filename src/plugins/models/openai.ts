@@ -22,8 +22,8 @@ export interface ModelDeps {
 }
 
 /**
- * Any endpoint with OpenAI's chat completion API. Throws ADAPTER_NOT_CONFIGURED when an environment variable
- * for a key is missing.
+ * Creates the client of an endpoint with OpenAI's chat completion API. Throws ADAPTER_NOT_CONFIGURED if the API key
+ * refers to an environment variable that is not set.
  */
 export function openAiModel(config: LlmConfig, deps: ModelDeps): LanguageModel {
   const endpoint = endpointOf('llm', config, deps);
@@ -75,9 +75,9 @@ export function openAiModel(config: LlmConfig, deps: ModelDeps): LanguageModel {
         read.usage = chunk.usage ?? read.usage;
         if (chunk.text !== '') yield chunk.text;
       }
-      // Some servers omit `[DONE]`; without a finish reason too, the stream was cut off.
+      // Some servers omit the final `[DONE]`, so only a missing finish reason proves that the stream was cut off.
       if (read.finishReason === '')
-        throw endpoint.broken(new RemoteFailure('network', 'its stream broke off'));
+        throw endpoint.invalidResponse(new RemoteFailure('network', 'its stream ended early'));
       return whole(read, tier, model);
     },
   };
@@ -89,7 +89,7 @@ const EmbeddingsAnswer = z.object({
   usage: z.object({ prompt_tokens: z.number().optional(), total_tokens: z.number().optional() }).nullish(),
 });
 
-/** Any endpoint with OpenAI's embedding API; throws as `openAiModel` does. */
+/** Creates the client of an endpoint with OpenAI's embeddings API. Throws the same errors as `openAiModel`. */
 export function openAiEmbedder(config: EmbeddingsConfig, deps: ModelDeps): Embedder {
   const endpoint = endpointOf('embeddings', config, deps);
   return {
@@ -119,7 +119,7 @@ function readEmbeddings(answer: unknown, count: number) {
   const parsed = EmbeddingsAnswer.safeParse(answer);
   const vectors = parsed.success ? inOrder(parsed.data.data, count) : undefined;
   if (!parsed.success || !vectors)
-    throw new RemoteFailure('malformed', 'its answer does not hold one vector for each text');
+    throw new RemoteFailure('malformed', 'its response does not contain one vector per text');
   const { model, usage } = parsed.data;
   return { vectors, model, totalTokens: usage?.total_tokens ?? usage?.prompt_tokens ?? 0 };
 }

@@ -2,7 +2,7 @@ import { codeOf, messageOf, PlatformError } from '../../kit/errors/errors.ts';
 import { redactText } from '../../kit/telemetry/redact.ts';
 import type { ErrorClass } from './language-model.ts';
 
-/** A failed attempt, which may be retried. */
+/** A failed request to a model endpoint. It is retried if `errorClass` is a transient one. */
 export class RemoteFailure extends Error {
   readonly errorClass: ErrorClass;
   readonly status: number | undefined;
@@ -20,16 +20,15 @@ export class RemoteFailure extends Error {
   }
 }
 
-const PASSING: ReadonlySet<ErrorClass> = new Set(['network', 'timeout', 'rate_limit', 'server']);
+const TRANSIENT: ReadonlySet<ErrorClass> = new Set(['network', 'timeout', 'rate_limit', 'server']);
 
-/** Whether the error is transient. */
-export function mayPass({ errorClass }: RemoteFailure): boolean {
-  return PASSING.has(errorClass);
+export function isTransient({ errorClass }: RemoteFailure): boolean {
+  return TRANSIENT.has(errorClass);
 }
 
 const MAX_MESSAGE_CHARS = 300;
 
-/** Returns the error for a status other than 2xx, with the endpoint's message. */
+/** Returns the error for a response whose status is not 2xx. `said` is its error message; `now` is in epoch ms. */
 export function statusFailure(
   status: number,
   said: string,
@@ -50,7 +49,7 @@ function classOf(status: number): ErrorClass {
   return 'refused';
 }
 
-/** Parses a Retry-After header, which contains seconds or a date. */
+/** Returns the wait in ms that a `Retry-After` header asks for. The header contains seconds or a date. */
 function waitOf(retryAfter: string | null, now: number): number | undefined {
   if (retryAfter === null) return undefined;
   const seconds = Number(retryAfter);
@@ -58,14 +57,13 @@ function waitOf(retryAfter: string | null, now: number): number | undefined {
   return Number.isFinite(ms) ? Math.max(0, Math.round(ms)) : undefined;
 }
 
-/** Returns the error for a failed connection. */
 export function connectionFailure(thrown: unknown): RemoteFailure {
   const cause = thrown instanceof Error && thrown.cause ? thrown.cause : thrown;
   const code = codeOf(cause);
   return new RemoteFailure('network', `${messageOf(cause)}${code ? ` (${code})` : ''}`, { cause: thrown });
 }
 
-/** Returns the error that the plugin gets when no attempt is left. */
+/** Returns the error that the plugin gets when its request has finally failed. */
 export function toCallError(
   failure: RemoteFailure,
   adapter: string,
@@ -81,13 +79,13 @@ export function toCallError(
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   };
   const extra = { details, cause: failure };
-  const tries = attempts === 1 ? '' : ` (${attempts} tries)`;
+  const tries = attempts === 1 ? '' : ` (${attempts} attempts)`;
   if (errorClass === 'timeout')
     return new PlatformError('UPSTREAM_TIMEOUT', `${host} did not answer in time${tries}.`, extra);
   if (errorClass === 'refused')
-    return new PlatformError('VALIDATION_ERROR', `${host} refused the call: ${failure.message}.`, extra);
-  // The endpoint's message is not used for failed authentication, because it may repeat the key.
+    return new PlatformError('VALIDATION_ERROR', `${host} rejected the request: ${failure.message}.`, extra);
+  // For a failed authentication, the endpoint's message is omitted because it may contain the API key.
   const why =
     errorClass === 'auth' ? `it does not accept adapters.${adapter}.apiKey (${status})` : failure.message;
-  return new PlatformError('UPSTREAM_UNAVAILABLE', `The call of ${host} failed${tries}: ${why}.`, extra);
+  return new PlatformError('UPSTREAM_UNAVAILABLE', `The request to ${host} failed${tries}: ${why}.`, extra);
 }

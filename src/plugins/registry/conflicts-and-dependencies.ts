@@ -1,9 +1,9 @@
 import semver from 'semver';
-import { someOf } from './manifest-file.ts';
+import { limitFaults } from './manifest-file.ts';
 import type { BrokenPlugin, LoadedPlugin, PluginFault } from './types.ts';
 
 export interface Related {
-  /** The remaining plugins, sorted so that each plugin follows its dependencies. */
+  /** The plugins that can run. `relate` sorts them so that each plugin follows its dependencies. */
   plugins: LoadedPlugin[];
   broken: BrokenPlugin[];
 }
@@ -17,7 +17,7 @@ export function relate(candidates: LoadedPlugin[], knownBroken: BrokenPlugin[]):
 }
 
 function leaveOut({ id, root }: LoadedPlugin, faults: PluginFault[]): BrokenPlugin {
-  return { folder: root, id, faults: someOf(faults) };
+  return { folder: root, id, faults: limitFaults(faults) };
 }
 
 function dropConflicts(candidates: LoadedPlugin[]): Related {
@@ -62,7 +62,7 @@ function dropUnmet(candidates: LoadedPlugin[], knownBroken: BrokenPlugin[]): Rel
       leaveOut(plugin, [{ code: 'CIRCULAR_DEPENDENCY', path: `dependencies.${chain[1]}`, message }]),
     );
   }
-  // Excluding a plugin can leave its dependents with an unmet dependency.
+  // Each excluded plugin can leave others with an unmet dependency, so the check repeats until nothing changes.
   for (let isStable = false; !isStable; ) {
     isStable = true;
     for (const plugin of left.values()) {
@@ -89,16 +89,15 @@ function unmet(plugin: LoadedPlugin, left: Map<string, LoadedPlugin>, broken: Br
   });
 }
 
-/** Returns the plugins that are part of a dependency cycle, each with its shortest cycle. */
+/** Returns each plugin that is part of a dependency cycle, together with the ids of its shortest cycle. */
 function cyclesIn(plugins: Map<string, LoadedPlugin>): Array<[LoadedPlugin, string[]]> {
   return [...plugins.values()].flatMap((plugin): Array<[LoadedPlugin, string[]]> => {
-    const chain = wayBack(plugin.id, plugins);
+    const chain = shortestCycle(plugin.id, plugins);
     return chain ? [[plugin, chain]] : [];
   });
 }
 
-/** Returns the shortest dependency cycle through a plugin. */
-function wayBack(start: string, plugins: Map<string, LoadedPlugin>): string[] | undefined {
+function shortestCycle(start: string, plugins: Map<string, LoadedPlugin>): string[] | undefined {
   const ways: string[][] = [[start]];
   const seen = new Set<string>();
   for (let way = ways.shift(); way; way = ways.shift()) {

@@ -8,14 +8,14 @@ import { manifestModuleOf } from './manifest-module.ts';
 import type { BrokenPlugin, PluginFault } from './types.ts';
 
 export interface FoundFolders {
-  /** Real paths of folders with a manifest, ordered by pattern and then by name. */
+  /** Real paths of the folders with a manifest, sorted by pattern and then by name. */
   folders: string[];
   broken: BrokenPlugin[];
 }
 
 /**
- * Finds plugin folders by the config's `plugins` patterns. A folder without a manifest is ignored if it
- * matches a wildcard, and broken if named explicitly.
+ * Finds the plugin folders that match the `plugins` patterns of the config. A folder without a manifest is reported
+ * as broken if the config names its path, and ignored if it only matches a wildcard.
  */
 export async function findFolders(projectDir: string, patterns: string[]): Promise<FoundFolders> {
   const folders = new Set<string>();
@@ -23,7 +23,7 @@ export async function findFolders(projectDir: string, patterns: string[]): Promi
   for (const pattern of patterns) {
     const isNamed = !isDynamicPattern(pattern);
     for (const match of await matchFolders(projectDir, pattern, isNamed)) {
-      if (await holdsPlugin(match)) folders.add(await realpath(match));
+      if (await hasManifest(match)) folders.add(await realpath(match));
       else {
         const fault = await withoutManifest(match, isNamed);
         if (fault) broken.push({ folder: match, faults: [fault] });
@@ -33,8 +33,7 @@ export async function findFolders(projectDir: string, patterns: string[]): Promi
   return { folders: [...folders], broken };
 }
 
-/** Whether the folder has a manifest: a file, or a module named by its package.json. */
-async function holdsPlugin(folder: string): Promise<boolean> {
+async function hasManifest(folder: string): Promise<boolean> {
   return existsSync(join(folder, MANIFEST_FILE)) || (await manifestModuleOf(folder)) !== undefined;
 }
 

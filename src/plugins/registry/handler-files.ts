@@ -7,8 +7,9 @@ import { formatPath, MAX_FAULTS } from './manifest-file.ts';
 import { exportsInText } from './module-exports.ts';
 import type { PluginFault } from './types.ts';
 
-/** A file reference in a manifest. */
+/** A reference in a manifest to a file of the plugin, such as `./jobs.ts#cleanUp`. */
 interface FileRef {
+  /** Path of the reference in the manifest. */
   path: string;
   ref: string;
   file: string;
@@ -17,14 +18,13 @@ interface FileRef {
 }
 
 /**
- * Checks that every referenced file exists inside the plugin's folder and, as far as static analysis can
- * tell, has the export. Errors that only show at run time are found by `svc plugins validate` or the first
- * call. @spec Platform codes: INVALID_HANDLER
+ * Checks that the files referenced in a manifest exist in the plugin's folder and have the referenced exports, as far
+ * as static analysis can tell. No plugin code runs. @spec Platform codes: INVALID_HANDLER
  */
 export async function checkHandlerFiles(root: string, manifest: ManifestV3): Promise<PluginFault[]> {
   const files = new Map<string, CheckedFile>();
   const faults: PluginFault[] = [];
-  // Each file is checked only once. Otherwise a bundle with a thousand handlers would be loaded a thousand times.
+  // Each file is read only once, because one bundle may contain a thousand handlers.
   for (const { path, ref, file, name } of fileRefs(manifest)) {
     const found = files.get(file) ?? (await checkFile(root, file));
     files.set(file, found);
@@ -35,20 +35,19 @@ export async function checkHandlerFiles(root: string, manifest: ManifestV3): Pro
   return faults;
 }
 
-/** A handler reference in a manifest. */
 export interface NamedHandler {
+  /** Path of the reference in the manifest. */
   path: string;
   ref: string;
 }
 
-/** A schema reference in a manifest. */
 export interface NamedSchema {
+  /** Path of the reference in the manifest. */
   path: string;
   schema: SchemaRef;
   io: 'input' | 'output';
 }
 
-/** Returns all handler references of a manifest. */
 export function handlerRefs(manifest: ManifestV3): NamedHandler[] {
   const refs: NamedHandler[] = [];
   const add = (ref: string | undefined, ...path: PropertyKey[]) => {
@@ -71,7 +70,6 @@ export function handlerRefs(manifest: ManifestV3): NamedHandler[] {
   return refs;
 }
 
-/** Returns all schema references of a manifest. */
 function schemaRefs(manifest: ManifestV3): NamedSchema[] {
   const refs: NamedSchema[] = [];
   const add = (schema: SchemaRef | undefined, ...path: PropertyKey[]) => {
@@ -89,14 +87,13 @@ function schemaRefs(manifest: ManifestV3): NamedSchema[] {
   return refs;
 }
 
-/** Returns the schema references to plugin code. */
+/** Returns the references to Zod schemas, which plugin code exports. */
 export function zodRefs(manifest: ManifestV3): Array<SchemaToDescribe & { path: string }> {
   return schemaRefs(manifest).flatMap(({ path, schema, io }) =>
     'zod' in schema ? [{ path, zod: schema.zod, io }] : [],
   );
 }
 
-/** Returns the schema references to JSON Schemas. */
 export function jsonSchemaRefs(manifest: ManifestV3): Array<{ path: string; ref: string }> {
   return schemaRefs(manifest).flatMap(({ path, schema }) =>
     '$ref' in schema ? [{ path, ref: schema.$ref }] : [],
@@ -119,7 +116,7 @@ function splitRef(ref: string): Required<Omit<FileRef, 'path'>> {
   return { ref, file: ref.slice(0, at), name: ref.slice(at + 1) };
 }
 
-/** The error of a file, or the exports that static analysis found in it. */
+/** The error of a file, or its exports. `names` is undefined if static analysis cannot find all exports. */
 interface CheckedFile {
   fault?: string;
   names?: ReadonlySet<string> | undefined;

@@ -6,7 +6,7 @@ import type { IntegrityOf } from '../integrity.ts';
 import { pluginsFolder } from '../lock-file.ts';
 import type { PluginFault } from './types.ts';
 
-/** Opens the folder of a plugin in the lock file, and verifies the digest of an installed one. */
+/** Returns the real path of a locked plugin's folder. An installed plugin must still match its recorded digest. */
 export async function openLocked(
   entry: LockEntry,
   dataDir: string,
@@ -22,7 +22,7 @@ export async function openLocked(
   if (entry.integrity === null) return { root };
   try {
     if ((await integrity(root)) === entry.integrity) return { root };
-    return { root, fault: changed(entry, 'its files are not those that were installed') };
+    return { root, fault: changed(entry, 'its files differ from the installed ones') };
   } catch (error) {
     return { root, fault: changed(entry, messageOf(error)) };
   }
@@ -32,9 +32,13 @@ export function folderOf(entry: LockEntry, dataDir: string): string {
   return entry.origin === 'installed' ? join(pluginsFolder(dataDir), entry.folder) : entry.folder;
 }
 
-function missing({ id, origin }: LockEntry, folder: string): PluginFault {
-  const mend = origin === 'linked' ? `svc plugins unlink ${id}` : `svc plugins install it again`;
-  return { code: 'INVALID_MANIFEST', path: '', message: `Its folder ${folder} does not exist; ${mend}.` };
+function missing({ id, origin, source }: LockEntry, folder: string): PluginFault {
+  const command = origin === 'linked' ? `svc plugins unlink ${id}` : `svc plugins install ${source}`;
+  return {
+    code: 'INVALID_MANIFEST',
+    path: '',
+    message: `Its folder ${folder} does not exist. Run "${command}".`,
+  };
 }
 
 function changed({ id, source }: LockEntry, why: string): PluginFault {

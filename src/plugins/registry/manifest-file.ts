@@ -12,23 +12,22 @@ import { type EvaluateManifest, manifestModuleOf } from './manifest-module.ts';
 import type { PluginFault } from './types.ts';
 
 const MAX_BYTES = 1024 * 1024;
-/** Maximum number of reported faults. A megabyte of `1,` would have half a million. */
+/** Maximum number of reported faults per plugin. A manifest of 1 MiB can contain half a million. */
 export const MAX_FAULTS = 100;
 const MAX_NAME_CHARS = 100;
 
-/** Fault of a folder that contains no plugin. */
-export const NO_MANIFEST = `The folder has no ${MANIFEST_FILE}, and its package.json(a regular file) names no manifest under "svc".`;
+export const NO_MANIFEST = `The folder has no ${MANIFEST_FILE}, and no package.json that names a manifest module under "svc".`;
 
 export interface ReadManifest {
   manifest?: ManifestV3;
-  /** Id of the plugin. It is also set if the rest of the manifest is invalid, so that messages can name the plugin. */
+  /** Plugin id. Messages need it even if the rest of the manifest is invalid. */
   id?: string;
   faults: PluginFault[];
 }
 
 /**
- * Reads and validates a plugin's manifest; faults carry their path. `svc.plugin.json` is data; a module that
- * `package.json` names under `"svc"` runs in the sandbox via `evaluate`.
+ * Reads and validates the manifest of a plugin: the file `svc.plugin.json`, or else the module that `package.json`
+ * names under `"svc"`. `evaluate` runs the module in the sandbox.
  */
 export async function readManifest(folder: string, evaluate?: EvaluateManifest): Promise<ReadManifest> {
   const file = join(folder, MANIFEST_FILE);
@@ -45,7 +44,7 @@ export async function readManifest(folder: string, evaluate?: EvaluateManifest):
   }
   let raw: unknown;
   try {
-    // A byte-order mark is not valid JSON, but some editors write it.
+    // A byte-order mark is not valid JSON, but some editors write one.
     raw = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch (error) {
     return broken(`${MANIFEST_FILE} cannot be read as JSON: ${messageOf(error)}`);
@@ -70,26 +69,25 @@ function broken(message: string): ReadManifest {
   return { faults: [{ code: 'INVALID_MANIFEST', path: '', message }] };
 }
 
-/** Validates a parsed manifest. */
 export function checkManifest(raw: unknown): ReadManifest {
   const id = PluginId.safeParse((raw as { id?: unknown } | null)?.id);
   const named = id.success ? { id: id.data as string } : {};
   const parsed = ManifestV3.safeParse(raw);
-  if (!parsed.success) return { ...named, faults: someOf(issuesOf(parsed.error, raw)) };
+  if (!parsed.success) return { ...named, faults: limitFaults(issuesOf(parsed.error, raw)) };
   const faults = [...versionFaults(parsed.data), ...duplicateFaults(parsed.data)];
-  return { ...named, faults: someOf(faults), ...(faults.length === 0 ? { manifest: parsed.data } : {}) };
+  return { ...named, faults: limitFaults(faults), ...(faults.length === 0 ? { manifest: parsed.data } : {}) };
 }
 
 /**
- * Returns at most a hundred faults and the number of the others. A fault that prevents the gateway's start is always
- * included.
+ * Keeps at most MAX_FAULTS faults and adds one with the number of omitted faults. A fault that prevents the gateway's
+ * start is always kept.
  */
-export function someOf(faults: PluginFault[]): PluginFault[] {
+export function limitFaults(faults: PluginFault[]): PluginFault[] {
   if (faults.length <= MAX_FAULTS) return faults;
   const refusing = faults.find(({ refusesGatewayStart }) => refusesGatewayStart);
-  const told = [...new Set([...(refusing ? [refusing] : []), ...faults])].slice(0, MAX_FAULTS);
-  const { code } = told[0]!;
-  return [...told, { code, path: '', message: `and ${faults.length - told.length} more faults` }];
+  const kept = [...new Set([...(refusing ? [refusing] : []), ...faults])].slice(0, MAX_FAULTS);
+  const { code } = kept[0]!;
+  return [...kept, { code, path: '', message: `and ${faults.length - kept.length} more faults` }];
 }
 
 /** Formats a path as `webhooks[0].auth.type`. */
@@ -105,7 +103,7 @@ function named(key: PropertyKey): string {
   return text.length > MAX_NAME_CHARS ? `${text.slice(0, MAX_NAME_CHARS)}…` : text;
 }
 
-/** Validates a part of a manifest against a schema. The paths of the faults start at the manifest's root. */
+/** Validates a value of the manifest, found at the path `at`. The faults contain paths from the manifest's root. */
 export function faultsAgainst(schema: z.ZodType, part: unknown, at: PropertyKey[]): PluginFault[] {
   const { error } = schema.safeParse(part);
   return error ? issuesOf(error, part, at) : [];
@@ -181,7 +179,7 @@ function versionFaults({ version, engines, dependencies }: ManifestV3): PluginFa
   return faults;
 }
 
-/** Returns faults for duplicate declarations that must be unique within a manifest. */
+/** Returns a fault for each command, job, webhook or route that the manifest declares twice. */
 function duplicateFaults({ commands, jobs, webhooks, rest }: ManifestV3): PluginFault[] {
   const routes = rest?.routes ?? [];
   return [

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { MANIFEST_FILE } from '../../contracts/index.ts';
 import { readPackageJson } from '../package-json.ts';
 
-/** Runs a plugin's manifest module and resolves with its default export as JSON. */
+/** Runs the manifest module of a plugin and resolves with the module's default export as JSON. */
 export type EvaluateManifest = (folder: string, module: string) => Promise<unknown>;
 
 /** Returns the path of the module that `package.json` names under `"svc"`, relative to the folder. */
@@ -12,7 +12,7 @@ export async function manifestModuleOf(folder: string): Promise<string | undefin
   return typeof svc === 'string' && svc !== '' ? svc : undefined;
 }
 
-/** Returns the path of a plugin's manifest module, or undefined if the manifest is a file. */
+/** Returns the path of a plugin's manifest module, or undefined if the plugin has a manifest file. */
 export async function manifestCodeOf(folder: string): Promise<string | undefined> {
   return existsSync(join(folder, MANIFEST_FILE)) ? undefined : manifestModuleOf(folder);
 }

@@ -1,16 +1,15 @@
 import { readFile, stat } from 'node:fs/promises';
 
-/** Maximum size of a module that is analysed. */
-const MAX_BYTES = 16 * 1024 * 1024;
-/** Matches files whose exports static analysis finds completely. TypeScript and CommonJS files are not among them. */
+const MAX_MODULE_BYTES = 16 * 1024 * 1024;
+/** Files with other extensions are not analysed, because the parser does not support TypeScript. */
 const JAVASCRIPT = /\.m?js$/;
 
 /**
- * Returns the exports of a module by static analysis. Undefined if the analysis cannot find all: not an ES module,
- * TypeScript, a default export (whose keys count too), or `export * from`.
+ * Finds the exports of a module by static analysis. Returns undefined if it cannot find all of them: for CommonJS,
+ * TypeScript, `export * from`, and for a default export, because a handler may also be one of its properties.
  */
 export async function exportsInText(path: string): Promise<string[] | undefined> {
-  if (!JAVASCRIPT.test(path) || (await stat(path)).size > MAX_BYTES) return undefined;
+  if (!JAVASCRIPT.test(path) || (await stat(path)).size > MAX_MODULE_BYTES) return undefined;
   const source = await readFile(path, 'utf8');
   const { init, parse } = await import('es-module-lexer');
   await init;
@@ -18,12 +17,12 @@ export async function exportsInText(path: string): Promise<string[] | undefined>
   try {
     parsed = parse(source);
   } catch {
-    // Running the module reports the syntax error.
+    // A syntax error is reported when the module runs.
     return undefined;
   }
   const [imports, exports, , isModule] = parsed;
   const names = exports.map(({ n }) => n);
-  const begins = new Set(exports.map(({ ss }) => ss));
-  const passesOn = imports.some(({ ss }) => source.startsWith('export', ss) && !begins.has(ss));
-  return !isModule || passesOn || names.includes('default') ? undefined : names;
+  const exportStarts = new Set(exports.map(({ ss }) => ss));
+  const reexportsAll = imports.some(({ ss }) => source.startsWith('export', ss) && !exportStarts.has(ss));
+  return !isModule || reexportsAll || names.includes('default') ? undefined : names;
 }

@@ -21,28 +21,27 @@ export type {
 } from './types.ts';
 
 export interface LoadPluginsOptions {
-  /** Folder of `svc.config.json`; patterns are relative to it. */
+  /** Folder of `svc.config.json`, to which the patterns are relative. */
   projectDir: string;
   /** The folders, or glob patterns of folders, that the config lists under `plugins`. */
   patterns: string[];
   /** Runs manifest modules in the sandbox. If it is absent, plugins with such a manifest are broken. */
   evaluate?: EvaluateManifest;
-  /** Validates a plugin's settings; called for plugins with a `configSchema`. */
+  /** Validates a plugin's settings. Called for each plugin with a `configSchema`. */
   checkConfig?: (plugin: LoadedPlugin) => Promise<PluginFault[]>;
-  /** Validates a plugin's code; called for plugins with a valid manifest and files. */
+  /** Validates a plugin's code. Called for each enabled plugin with a valid manifest and files. */
   checkCode?: (plugin: LoadedPlugin) => Promise<PluginFault[]>;
-  /** Computes the digest of a folder. The default reads all its files. */
+  /** Computes the digest of a folder. The default implementation reads all files of the folder. */
   integrity?: IntegrityOf;
-  /** Path of `.svc`. Its lock file adds installed plugins and enables or disables the others. */
+  /** Path of the `.svc` folder. Its lock file lists installed, linked and disabled plugins. */
   dataDir?: string;
-  /** Files and folders that no plugin may be granted, besides `dataDir`. */
+  /** Files and folders, besides `dataDir`, to which plugins must not get access. */
   secrets?: readonly string[];
 }
 
 /**
- * Reads the manifests of all plugins: first of the config's folders, then of the lock file. Broken plugins
- * are reported with every fault and do not affect others. No plugin code runs in this process. @spec Platform
- * codes; Plugin enabled flag; docs/plugins.md
+ * Loads the plugins in the config's folders, then those in the lock file. Broken plugins are left out and reported
+ * with all their faults. @spec Platform codes; Plugin enabled flag; docs/plugins.md
  */
 export async function loadPlugins(options: LoadPluginsOptions): Promise<PluginRegistry> {
   const { projectDir, patterns, evaluate, dataDir, integrity = integrityOf } = options;
@@ -60,7 +59,7 @@ export async function loadPlugins(options: LoadPluginsOptions): Promise<PluginRe
   return assemble(await Promise.all(read.map((one) => checked(one, lock, options))), lock);
 }
 
-/** Validates the settings and code of a plugin, which must not run if either is invalid. */
+/** Validates the grants, settings and code of a plugin. A plugin with invalid ones counts as broken. */
 async function checked(
   read: ReadFolder,
   lock: Readonly<Record<string, LockEntry>>,
@@ -68,7 +67,7 @@ async function checked(
 ): Promise<ReadFolder> {
   const { plugin } = read;
   if (!plugin) return read;
-  const isEnabled = (plugin.locked ?? ownEntry(lock, plugin.id))?.enabled ?? true;
+  const isEnabled = (plugin.locked ?? projectEntry(lock, plugin.id))?.enabled ?? true;
   const { root, manifest } = plugin;
   const grants = dataDir === undefined ? [] : await grantFaults(root, manifest, { dataDir, secrets });
   const settings = manifest.configSchema ? await checkConfig?.(plugin) : undefined;
@@ -84,14 +83,14 @@ interface ReadFolder {
   broken?: BrokenPlugin;
 }
 
-/** Separates disabled plugins, even broken ones, then resolves conflicts and dependencies of the other plugins. */
+/** Builds the registry. A plugin that is both disabled and broken counts as disabled. */
 function assemble(read: readonly ReadFolder[], lock: Readonly<Record<string, LockEntry>>): PluginRegistry {
   const disabled: DisabledPlugin[] = [];
   const candidates: LoadedPlugin[] = [];
   const unreadable: BrokenPlugin[] = [];
   for (const { plugin, broken } of read) {
     const id = plugin?.id ?? broken?.id;
-    const locked = plugin?.locked ?? broken?.locked ?? ownEntry(lock, id);
+    const locked = plugin?.locked ?? broken?.locked ?? projectEntry(lock, id);
     if (locked && !locked.enabled) {
       const { version, folder } = locked;
       disabled.push({ id: locked.id, version, folder: plugin?.root ?? broken?.folder ?? folder, locked });
@@ -102,8 +101,11 @@ function assemble(read: readonly ReadFolder[], lock: Readonly<Record<string, Loc
   return createRegistry(related.plugins, [...unreadable, ...related.broken], disabled);
 }
 
-/** Returns the lock file entry of a plugin in the project's own folders. */
-function ownEntry(lock: Readonly<Record<string, LockEntry>>, id: string | undefined): LockEntry | undefined {
+/** Returns the lock file entry of a plugin that the config lists, if there is one. */
+function projectEntry(
+  lock: Readonly<Record<string, LockEntry>>,
+  id: string | undefined,
+): LockEntry | undefined {
   const entry = id !== undefined && Object.hasOwn(lock, id) ? lock[id] : undefined;
   return entry?.origin === 'project' ? entry : undefined;
 }
@@ -116,35 +118,34 @@ async function loadLocked(
     integrity,
   }: { dataDir: string; evaluate: EvaluateManifest | undefined; integrity: IntegrityOf },
 ): Promise<ReadFolder> {
-  const leftOut = (folder: string, faults: PluginFault[]): ReadFolder => ({
+  const brokenAt = (folder: string, faults: PluginFault[]): ReadFolder => ({
     broken: { folder, id: entry.id, faults, locked: entry },
   });
-  // A disabled plugin is not read, because its files may be the reason for disabling it.
-  if (!entry.enabled) return leftOut(folderOf(entry, dataDir), []);
+  // The files of a disabled plugin are not read, because they may be the reason why it was disabled.
+  if (!entry.enabled) return brokenAt(folderOf(entry, dataDir), []);
   const { root, fault } = await openLocked(entry, dataDir, integrity);
-  if (fault) return leftOut(root, [fault]);
+  if (fault) return brokenAt(root, [fault]);
   const { plugin, broken } = await loadFolder(root, evaluate);
-  if (!plugin) return leftOut(root, broken?.faults ?? []);
+  if (!plugin) return brokenAt(root, broken?.faults ?? []);
   if (plugin.id === entry.id) {
     const fault = otherManifest(plugin, entry);
-    return fault ? leftOut(root, [fault]) : { plugin: { ...plugin, locked: entry } };
+    return fault ? brokenAt(root, [fault]) : { plugin: { ...plugin, locked: entry } };
   }
   const message = `The folder holds the plugin ${plugin.id}, not ${entry.id}; unlink and link it again.`;
-  return leftOut(root, [{ code: 'INVALID_MANIFEST', path: 'id', message }]);
+  return brokenAt(root, [{ code: 'INVALID_MANIFEST', path: 'id', message }]);
 }
 
-/** Reports a manifest module that returns another manifest than the one that the operator approved. */
+/** Returns a fault if a manifest module returns a different manifest than the one that the operator approved. */
 function otherManifest(
   { manifest, manifestModule }: LoadedPlugin,
-  { origin, manifestDigest: agreed, source }: LockEntry,
+  { origin, manifestDigest: approved, source }: LockEntry,
 ): PluginFault | undefined {
-  if (origin !== 'installed' || manifestModule === undefined || manifestDigest(manifest) === agreed)
+  if (origin !== 'installed' || manifestModule === undefined || manifestDigest(manifest) === approved)
     return undefined;
   const message = `Its manifest, the module ${manifestModule}, differs from the approved one. Install it again: svc plugins install ${source}.`;
   return { code: 'INTEGRITY_MISMATCH', path: '', message };
 }
 
-/** Loads the manifest of a plugin's folder and checks that the referenced files exist. */
 async function loadFolder(root: string, evaluate?: EvaluateManifest): Promise<ReadFolder> {
   const { manifest, id, faults } = await readManifest(root, evaluate);
   const all = manifest ? await checkHandlerFiles(root, manifest) : faults;
@@ -154,7 +155,6 @@ async function loadFolder(root: string, evaluate?: EvaluateManifest): Promise<Re
   return { plugin: manifestModule === undefined ? plugin : { ...plugin, manifestModule } };
 }
 
-/** Creates a registry of validated plugins. */
 export function createRegistry(
   plugins: readonly LoadedPlugin[],
   broken: readonly BrokenPlugin[],

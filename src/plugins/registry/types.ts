@@ -7,13 +7,12 @@ export interface LoadedPlugin {
   /** Real path of the plugin's folder. */
   root: string;
   manifest: ManifestV3;
-  /** Path of the manifest module, if the manifest is code. */
+  /** Path of the manifest module. Absent if the manifest is a file. */
   manifestModule?: string;
-  /** Lock file entry of the plugin. Absent for plugins in the project's own folders. */
+  /** Lock file entry. Present only for installed and linked plugins. */
   locked?: LockEntry;
 }
 
-/** A plugin that an operator disabled. */
 export interface DisabledPlugin {
   id: string;
   version: string;
@@ -21,7 +20,6 @@ export interface DisabledPlugin {
   locked: LockEntry;
 }
 
-/** One fault of a plugin. */
 export interface PluginFault {
   code: Extract<
     PlatformCode,
@@ -33,20 +31,17 @@ export interface PluginFault {
     | 'MISSING_DEPENDENCY'
     | 'CIRCULAR_DEPENDENCY'
   >;
-  /** Path in the manifest, such as `webhooks[0].auth`. It is empty if the fault concerns the whole file. */
+  /** Path in the manifest, such as `webhooks[0].auth`. Empty if the fault concerns the whole plugin. */
   path: string;
   message: string;
-  /**
-   * Set for a webhook without sender authentication: the gateway must not start. @spec Webhook declaration:
-   * auth
-   */
+  /** Set if a webhook would accept requests without authentication. @spec Webhook declaration: auth */
   refusesGatewayStart?: true;
 }
 
 /** A plugin that was excluded because of its faults. */
 export interface BrokenPlugin {
   folder: string;
-  /** Id of the plugin. It is absent if the manifest is unreadable. */
+  /** Plugin id. Absent if the manifest cannot be read. */
   id?: string;
   faults: PluginFault[];
   locked?: LockEntry;
@@ -59,7 +54,7 @@ export interface PluginRegistry {
   readonly broken: readonly BrokenPlugin[];
   readonly disabled: readonly DisabledPlugin[];
   find(id: string): LoadedPlugin | undefined;
-  /** Throws PLUGIN_NOT_FOUND, with the plugin's faults or the most similar id. */
+  /** Throws PLUGIN_NOT_FOUND. The error lists the faults of a broken plugin, or suggests a similar id. */
   require(id: string): LoadedPlugin;
   /** Throws PLUGIN_NOT_FOUND, or WEBHOOK_NOT_FOUND for an event that the plugin does not declare. */
   requireWebhook(pluginId: string, event: string): { plugin: LoadedPlugin; webhook: WebhookHandlerDecl };
