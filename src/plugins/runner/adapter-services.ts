@@ -12,7 +12,7 @@ import type { PlatformCalls } from './platform-calls.ts';
 
 type Call = (service: string, method: string, ...args: unknown[]) => Promise<never>;
 
-/** `ctx.storage`, `ctx.llm`, `ctx.embeddings` and `ctx.vectorStore`, implemented as platform calls. */
+/** Implements `ctx.storage`, `ctx.llm`, `ctx.embeddings` and `ctx.vectorStore` by platform calls. */
 export function adapterServices(
   calls: PlatformCalls,
   executionId: string,

@@ -3,19 +3,20 @@ import process from 'node:process';
 import { createLineReader } from '../line-reader.ts';
 import type { FromRunner, ToRunner } from './protocol.ts';
 
-/** Sends frames over stdin and stdout, where the parent cannot pass a descriptor. */
+/** Command-line flag for frames over stdin and stdout. Container engines cannot pass a descriptor to the process. */
 const STDIO_FLAG = '--stdio';
 /** The inherited descriptor of the channel. */
 const CHANNEL_FD = 3;
-/** The service is trusted; this only bounds memory if it malfunctions. */
+/**
+ * Maximum size of a frame. The sending service is trusted, so the limit only bounds memory if the service malfunctions.
+ */
 const MAX_FRAME_BYTES = 256 * 1024 * 1024;
 const LAST_WORDS_MS = 200;
 
 export interface Channel {
-  /** The inherited socket; undefined over stdin and stdout, as in a container. */
+  /** The inherited socket of the channel; undefined if the channel is stdin and stdout, as in a container. */
   readonly socket: net.Socket | undefined;
   send(frame: FromRunner): void;
-  /** Sends a frame that is already serialized. */
   sendText(json: string): void;
   /** Sends a last frame and exits once it is flushed. */
   sendLast(frame: FromRunner, exitCode: number): void;

@@ -63,7 +63,9 @@ function hostContextOf({ host, hostContext, input }: RunnerRequest): Record<stri
   return host === 'webhook' ? { ...hostContext, payload: input } : hostContext;
 }
 
-/** Creates `ctx.analytics`, which must not fail a handler. The platform logs rejected events. */
+/**
+ * Creates `ctx.analytics`. An event that cannot be sent must not fail its handler; the platform logs rejected events.
+ */
 function analytics({ calls, executionId }: ContextParts): PluginContextV3['analytics'] {
   return {
     track(name, payload) {
@@ -93,7 +95,7 @@ function keyValue(calls: PlatformCalls, executionId: string, service: 'state' | 
   return access as KeyValueAccess;
 }
 
-/** Rejects `undefined`, functions and symbols, which JSON would silently drop or convert to null. */
+/** Throws for `undefined`, functions and symbols, which JSON would silently drop or convert to null. */
 function jsonValue(service: string, key: string, value: unknown): unknown {
   if (value === undefined || typeof value === 'function' || typeof value === 'symbol') {
     throw new TypeError(`ctx.${service}.set("${key}"): the value must be JSON, not ${typeof value}.`);

@@ -54,7 +54,7 @@ async function describeSchema(root: string, { zod, io }: SchemaToDescribe): Prom
   try {
     return { schema: print(await importedStandardSchema(root, zod), io) };
   } catch (error) {
-    // Only descriptions include the source position; callers of a route must not see it.
+    // Only descriptions include the source position, because callers of a route must not see it.
     const { cause } = error as Error;
     const place = cause === undefined ? undefined : loadPlaceOf(cause, root, resolvedModules);
     return { fault: `${messageOf(error)}${place ? ` (${placeText(place)})\n    | ${place.text}` : ''}` };
@@ -82,8 +82,8 @@ async function checkOwnInput(root: string, { ref, input, signal }: InputToCheck)
 type Io = 'input' | 'output';
 
 /**
- * Converts a schema to JSON Schema. One that cannot be converted still validates: its route is described as accepting
- * anything.
+ * Converts a schema to JSON Schema. A schema that cannot be converted is described as accepting anything, although it
+ * still validates.
  */
 function printed(schema: StandardSchema | null, io: Io): Record<string, unknown> | null {
   if (!schema) return null;

@@ -16,7 +16,10 @@ export class RunnerFailure extends Error {
   }
 }
 
-/** A rejected or failed platform call (`ctx.state`, `ctx.fetch`, …); handlers may catch it by its `code`. */
+/**
+ * A platform call (`ctx.state`, `ctx.fetch`, …) that was refused or has failed. Handlers may catch it and read its
+ * `code`.
+ */
 export class PlatformCallError extends Error {
   readonly code: string;
   readonly details: Record<string, unknown>;
@@ -38,8 +41,8 @@ const GRANTED_BY: Record<string, string> = {
 };
 
 /**
- * Converts any thrown value to a frame error. Only refusals keep their code; everything else becomes
- * EXECUTION_ERROR, so that plugin code cannot forge platform errors. The stack is only for the log.
+ * Converts any thrown value to the error of a frame. Only refusals keep their code. Everything else becomes
+ * EXECUTION_ERROR, so that plugin code cannot forge platform errors. The stack is only logged.
  */
 export function toFrameError(thrown: unknown, root: string): FrameError & { stack?: string } {
   const stack = textOf(() => stackOf(thrown));
@@ -64,7 +67,10 @@ export function toFrameError(thrown: unknown, root: string): FrameError & { stac
   };
 }
 
-/** Returns the fields for a workflow's retry: the error class, the delay, and a code that may determine the class. */
+/**
+ * Returns the fields for a workflow's retry decision: the error class, the delay, and a code from which a class may
+ * follow.
+ */
 function saidOf(thrown: unknown): ThrownClass & { code?: string } {
   try {
     const { code } = readFields(thrown);

@@ -22,8 +22,8 @@ export interface FetchReply {
 const NULL_BODY = new Set([101, 103, 204, 205, 304]);
 
 /**
- * `ctx.fetch` with the standard signature; the service makes the request and checks every redirect against
- * the manifest. Rejects with a PlatformCallError or the reason of an aborted signal.
+ * Creates `ctx.fetch`, which has the standard signature. The service makes the request and checks every redirect
+ * against the manifest. Rejects with a PlatformCallError or the reason of an aborted signal.
  */
 export function createFetch(
   calls: PlatformCalls,
@@ -67,7 +67,7 @@ function toResponse(reply: FetchReply): Response {
     statusText: reply.statusText,
     headers: reply.headers,
   });
-  // A constructed Response lacks `url` and `redirected`, which handlers that follow redirects use.
+  // A constructed Response has no `url` and no `redirected`, which handlers that follow redirects use.
   Object.defineProperty(response, 'url', { value: reply.url });
   Object.defineProperty(response, 'redirected', { value: reply.redirected });
   return response;

@@ -5,8 +5,8 @@ import { refusal, refused } from './refusal.ts';
 import { guardVm } from './vm-guard.ts';
 
 /**
- * Exports that write files, set V8 flags, read the memory of other tenants' calls or reach other processes, and that
- * no permission flag covers in every supported Node. Covered by test/plugins/node-apis.test.ts.
+ * Exports of built-in modules that plugins must not use: they write files, set V8 flags, read the memory of other
+ * tenants' calls or reach other processes. No permission flag covers them in every supported Node version.
  */
 const DENIED: Record<string, readonly string[]> = {
   'node:v8': [
@@ -49,14 +49,14 @@ const DENIED_ON_STARTUP_SNAPSHOT = [
   'setDeserializeMainFunction',
 ];
 
-/** Exit code of an aborted V8; a real `abort` would leave a core file with the process's memory. */
+/** Exit code that a V8 abort would have. A real `abort` would leave a core file with the memory of the process. */
 const ABORT_EXIT_CODE = 134;
-/** `module.constants.compileCacheStatus.DISABLED` */
+/** Value of `module.constants.compileCacheStatus.DISABLED`. */
 const COMPILE_CACHE_DISABLED = 3;
 
 /**
- * Closes gaps of Node's permission model before plugin code loads, by locking properties that all module
- * systems share. Defence in depth: the kernel sandbox is the security boundary. @spec docs/security.md
+ * Closes gaps of Node's permission model before plugin code loads. It locks properties that all module systems share.
+ * The kernel sandbox is the security boundary; this is a second line of defence. @spec docs/security.md
  */
 export function installGuards(): void {
   for (const [module, names] of Object.entries(DENIED)) denyExports(module, names);
@@ -70,7 +70,7 @@ export function installGuards(): void {
   // V8 does not verify cached bytecode, and the plugin could write the cache folder.
   const message = 'The compile cache is not available to plugins.';
   lock(builtin('node:module'), 'enableCompileCache', () => ({ status: COMPILE_CACHE_DISABLED, message }));
-  // Undefined instead of a throwing function: packages test for it before they use it.
+  // Set to undefined instead of a function that throws, because packages test for it before they use it.
   lock(process, 'report', undefined);
   lock(process, 'abort', () => process.exit(ABORT_EXIT_CODE));
   syncBuiltinESMExports();
@@ -97,7 +97,7 @@ function guardKill(): void {
   for (const name of KILL_METHODS) {
     const original = raw[name].bind(process);
     lock(process, name, (pid: number, signal?: unknown) => {
-      // 0 and negative ids address process groups, including the service's.
+      // Ids that are 0 or negative address process groups, among them that of the service.
       if (pid !== self) throw refused(`process.kill of any other process`);
       return original(pid, signal);
     });

@@ -14,14 +14,13 @@ import { isModuleFile, resolvedModules } from './module-hooks.ts';
 import type { RunnerRequest } from './protocol.ts';
 import { loadPlaceOf, placeText } from './source-place.ts';
 
-/** A loaded handler. */
 export interface Handler {
   ref: string;
   kind: HandlerDefinition['kind'] | null;
   method: string | null;
   input: StandardSchema | null;
   output: StandardSchema | null;
-  /** For workflows: the id, and default options of its steps. */
+  /** Id of a workflow, and the default options of its steps. */
   workflow?: WorkflowParts;
   execute(ctx: PluginContextV3 | WorkflowContext, input: unknown): unknown;
 }
@@ -38,7 +37,9 @@ export function signalSchema(workflow: WorkflowParts | undefined, name: string):
   return Object.hasOwn(signals, name) ? signals[name]! : null;
 }
 
-/** Resolves a file inside the plugin's folder; rejects paths outside it, also through symbolic links. */
+/**
+ * Returns the path of a file inside the plugin's folder. Throws for paths outside of it, also through symbolic links.
+ */
 export function resolveInside(root: string, file: string, ref: string): string {
   const path = join(root, file);
   const leadsOut = () =>

@@ -9,7 +9,7 @@ type Loaded = ReturnType<LoadHookSync>;
 /** Suffixes that `require` tries, in order. */
 const REQUIRED = ['', '.js', '.json', '/index.js'];
 
-/** Modules of a plugin version whose files were edited since; they replace the files on disk. */
+/** Modules that a plugin version had before its files were edited. They replace the files on disk. */
 export class KeptCode {
   readonly #files: ReadonlyMap<string, string>;
   readonly #rootUrl: string;
@@ -47,8 +47,8 @@ export class KeptCode {
   }
 
   /**
-   * Returns the module format by Node's rules, from the kept `package.json`. Without a "type" there, the syntax
-   * decides.
+   * Returns the module format by Node's rules, from the `package.json` that was kept. Without a "type" in it, the
+   * syntax decides.
    */
   #formatOf(name: string, source: string): string {
     const [, kind, language] = /^\.([cm]?)([jt])sx?$/.exec(extname(name)) ?? [];
@@ -72,8 +72,8 @@ const COMMONJS = ['exports', 'require', 'module', '__filename', '__dirname'];
 const IMPORT_OR_EXPORT = /^\s*(?:import|export)\b/m;
 
 /**
- * Whether the source is an ES module, as Node detects it by syntax. TypeScript does not compile as JavaScript, so
- * keywords decide there.
+ * Returns whether the source is an ES module, as Node detects it by syntax. In TypeScript, which does not compile as
+ * JavaScript, keywords decide.
  */
 function isModule(source: string, language: string | undefined): boolean {
   if (language === 't') return IMPORT_OR_EXPORT.test(source);

@@ -19,8 +19,8 @@ type WriteLine = (level: Level, message: string, meta?: unknown) => void;
 const REPORT_DROPS_MS = 1000;
 
 /**
- * Sends log lines as frames, truncated to the limits. Lines above the rate are dropped and counted; the
- * service enforces the same rate per plugin, so this drops nothing it would keep.
+ * Creates a writer that sends log lines as frames, truncated to the limits. Lines above the rate are dropped and
+ * counted. The service enforces the same rate per plugin, so no line is dropped that the service would accept.
  */
 export function createLogWriter(
   channel: Channel,
@@ -57,7 +57,7 @@ function cut(text: string, limit: number): string {
 }
 
 /**
- * Serializes the fields of a log line, which must never fail its handler: values that are not JSON, or too large, are
+ * Serializes the fields of a log line. Fields must never fail a handler, so values that are not JSON or too large are
  * replaced by a description.
  */
 function metaJson(meta: unknown, limit: number): string {

@@ -1,7 +1,6 @@
 /**
- * The program that runs plugin code: it reads frames from descriptor 3, runs handlers and replies. It must start
- * fast; protections of the platform are enforced by its parent, not here.
- * @spec docs/operations.md "Where plugin code runs"
+ * The program that runs plugin code: it reads frames from descriptor 3, runs handlers and replies. It must start fast.
+ * Its parent process enforces the protections of the platform. @spec docs/operations.md "Where plugin code runs"
  */
 import { setSourceMapsSupport } from 'node:module';
 import process from 'node:process';
@@ -39,8 +38,8 @@ function initialise(frame: InitFrame, channel: Channel): Executions {
   installModuleHooks(frame.sdk, frame.plugin.root, frame.code);
   const executions = new Executions(frame, channel);
   captureConsole(executions.write);
-  // The process state is undefined after either event. The process ends, its calls fail, and a new process serves the
-  // next calls.
+  // The state of the process is undefined after either event. The process ends, its calls fail, and a new process
+  // serves later calls.
   process.on('uncaughtException', (error) =>
     channel.sendLast(fatal('uncaught exception', error), FATAL_EXIT_CODE),
   );

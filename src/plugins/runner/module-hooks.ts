@@ -9,7 +9,7 @@ const PLUGIN_IMPORT = 'svc-plugin-import:';
 const MAX_RESOLVED = 10_000;
 const resolved: string[] = [];
 
-/** URLs of resolved modules in order: candidates for the position of a syntax error. */
+/** URLs of resolved modules, in the order of their resolution. A syntax error may be in any of them. */
 export const resolvedModules: readonly string[] = resolved;
 
 let kept: KeptCode | undefined;
@@ -54,7 +54,7 @@ function loadFrom(own: KeptCode): KeptCode {
   return own;
 }
 
-/** A specifier that resolves a package from the plugin's folder. */
+/** Returns a specifier that resolves a package from the plugin's folder. */
 export function pluginSpecifier(name: string): string {
   return name === SDK_SPECIFIER ? name : PLUGIN_IMPORT + name;
 }

@@ -7,15 +7,15 @@ import { PIPE_CONNECT_METHODS, pipePrototype } from '../../kit/process/node-inte
 type Connect = (this: object, request: unknown, address: unknown, ...rest: unknown[]) => unknown;
 type Lock = (target: object, name: string, value: unknown) => void;
 
-/** libuv error numbers, which `node:net` converts to errors. */
+/** Error numbers of libuv, which `node:net` converts to errors. */
 const REFUSED = -constants.errno.EACCES;
 const ABSENT = -constants.errno.ENOENT;
 /** The function is saved before plugin code can replace it. */
 const realPathOf = realpathSync.native;
 
 /**
- * Restricts Unix sockets to `permissions.fs`: Node's network permission covers all of them, even the
- * container engine's. Patches the native handle, which every client uses.
+ * Restricts Unix sockets to the folders in `permissions.fs`. Node's network permission covers all Unix sockets, even
+ * that of the container engine. The native handle is patched, because every client uses it.
  */
 export function guardPipes(channel: Socket, lock: Lock): void {
   const { permission } = process;

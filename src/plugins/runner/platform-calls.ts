@@ -19,7 +19,8 @@ export interface PlatformCalls {
 }
 
 /**
- * Platform calls of handlers, matched to their replies. `isLive` returns whether an execution still runs.
+ * Creates the platform calls of handlers, which match replies to calls. `isLive` returns whether an execution still
+ * runs.
  */
 export function createPlatformCalls(
   channel: Channel,

@@ -2,8 +2,8 @@ import type { CommandResult, ExecutionRequest } from '../../contracts/index.ts';
 import type { SourceCode } from '../source-code.ts';
 
 /**
- * Frames between a service (or host agent) and the runner: one JSON document per line, over the runner's
- * descriptor 3. Frames from the runner are untrusted: plugin code can write to that descriptor.
+ * Frames between a service (or host agent) and the runner: one JSON document per line, over descriptor 3 of the runner.
+ * Frames from the runner are untrusted, because plugin code can write to that descriptor.
  */
 export const PROTOCOL_VERSION = 1;
 
@@ -11,7 +11,6 @@ export const PROTOCOL_VERSION = 1;
 export interface RunnerLimits {
   /** Maximum bytes of a handler's result as JSON. */
   resultBytes: number;
-  /** Maximum bytes of one frame, including platform calls. */
   frameBytes: number;
   logLinesPerSecond: number;
   logLinesAtOnce: number;
@@ -28,11 +27,11 @@ export interface InitFrame {
   /** Names of the environment variables in `ctx.env`. */
   env: string[];
   limits: RunnerLimits;
-  /** Modules of the plugin that replace those on disk. */
+  /** Modules of the plugin that replace the files on disk. */
   code?: SourceCode;
 }
 
-/** An execution without fields that the process already has or must not see. */
+/** An execution request without the fields that the process already has or must not see. */
 export type RunnerRequest = Omit<ExecutionRequest, 'executionId' | 'plugin' | 'permissions'>;
 
 export interface ExecuteFrame {
@@ -45,7 +44,7 @@ export interface ExecuteFrame {
   tellsBegun?: true;
 }
 
-/** Credit for more bytes of a stream: the runner sends none without it. */
+/** Grants credit for more bytes of a stream. The runner sends nothing without credit. */
 export interface PullFrame {
   type: 'pull';
   executionId: string;
@@ -78,12 +77,12 @@ export interface ReadyFrame {
   protocol: number;
 }
 
-/** The first handler module was loaded: a later crash does not count as a crash at load. */
+/** Reports that the first handler module was loaded. A later crash does not count as a crash at load. */
 export interface LoadedFrame {
   type: 'loaded';
 }
 
-/** The handler was loaded, its input is valid, and it starts. */
+/** Reports that the handler was loaded, its input is valid, and it starts. */
 export interface BegunFrame {
   type: 'begun';
   executionId: string;
@@ -107,7 +106,7 @@ export interface CallFrame {
   args: unknown[];
 }
 
-/** The result is a stream; its chunks follow, then a result frame. */
+/** Reports that the result is a stream. Its chunks follow, then a result frame. */
 export interface StreamFrame {
   type: 'stream';
   executionId: string;
@@ -133,7 +132,7 @@ export interface ErrorFrame {
   error: FrameError & { stack?: string };
 }
 
-/** Sent before the process exits: an error outside any handler's promise. */
+/** Reports an error outside any handler's promise, before the process exits. */
 export interface FatalFrame {
   type: 'fatal';
   reason: 'uncaught exception' | 'unhandled rejection';

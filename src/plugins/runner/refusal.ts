@@ -1,6 +1,6 @@
 import { RunnerFailure } from './failure.ts';
 
-/** A function that replaces one that plugins may not call. */
+/** Returns a function that throws, to replace a function that plugins must not call. */
 export function refusal(name: string): () => never {
   return () => {
     throw refused(name);

@@ -5,7 +5,7 @@ import { findOwnCostProblem, resultLimitFactor } from '../../kit/data/json-cost.
 import { messageOf, RunnerFailure } from './failure.ts';
 
 /**
- * Interprets a handler's return value: an object with a numeric `exitCode` is a CommandResult; anything else is the
+ * Converts a handler's return value. An object with a numeric `exitCode` is a CommandResult; anything else is the
  * result of a success. @spec Command result; docs/plugins.md "Handlers"
  */
 export function toCommandResult(value: unknown): CommandResult {

@@ -30,7 +30,7 @@ export interface SchemaChecks {
 }
 
 /**
- * Validates against `{zod: "<package>#<export>"}`, `{$ref: "<file>#<pointer>"}` or the definition's own
+ * Creates the checks against `{zod: "<package>#<export>"}`, `{$ref: "<file>#<pointer>"}` or the definition's own
  * schemas.
  */
 export function createSchemaChecks(root: string): SchemaChecks {
@@ -111,8 +111,8 @@ export async function importedStandardSchema(root: string, ref: string): Promise
 }
 
 /**
- * Returns the main file of the plugin's own package if the reference names that package: Node allows this only through
- * `exports`.
+ * Returns the main file of the plugin's own package if the reference names that package. Node would resolve this only
+ * through `exports`.
  */
 function ownMain(root: string, packageName: string): string | undefined {
   const path = join(root, 'package.json');
@@ -125,7 +125,7 @@ function packageAt(path: string): { name?: string; main?: string; exports?: unkn
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch {
-    // Node reports errors of this file in more detail when it imports the schema.
+    // The later import of the schema reports errors of this file in more detail.
     return {};
   }
 }
@@ -174,7 +174,7 @@ export async function checkWith(schema: StandardSchema, value: unknown): Promise
   };
 }
 
-/** Whether an issue is from zod, whose issues hold more detail than the standard's message. */
+/** Returns whether the issue comes from zod, whose issues contain more detail than the standard's message. */
 function isZodIssue(issue: object): issue is z.core.$ZodIssue {
   return 'code' in issue && typeof issue.code === 'string';
 }
@@ -238,7 +238,7 @@ function faultsOf(errors: ErrorObject[] | null | undefined): SchemaFault[] {
   }));
 }
 
-/** Returns the text of an ajv error. The path already names the property, so the text does not. */
+/** Returns the text of an ajv error. It does not name the property, because the path already does. */
 function ajvText({ keyword, params, message }: ErrorObject): string {
   if (keyword === 'required') return 'is missing';
   if (keyword === 'additionalProperties' || keyword === 'unevaluatedProperties') return 'is not a known key';

@@ -17,7 +17,9 @@ export interface Place {
 const { stripTypeScriptTypes } = module;
 const TEXT_CHARS = 200;
 const SOURCE = /\.[cm]?[jt]s$/;
-/** Matches `file:///plugin/src/index.ts:12` or a path, above the source line and its caret. */
+/**
+ * Matches the first lines of a stack: `file:///plugin/src/index.ts:12` or a path, then the source line and its caret.
+ */
 const HEAD = /^((?:file:\/\/)?\/[^\n]*?):(\d+)\n(?:[^\n]*\n){1,5}?( *)\^/;
 const FRAME = /\(?((?:file:\/\/)?\/[^()\n]*?):(\d+):(\d+)\)?$/;
 

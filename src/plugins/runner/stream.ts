@@ -3,7 +3,7 @@ import { createStreamCredit, type StreamCredit } from '../stream-credit.ts';
 import type { Channel } from './channel.ts';
 import { RunnerFailure } from './failure.ts';
 
-/** Chunk size on the channel; below the window size, so that chunks overlap. */
+/** Size of a chunk on the channel. It is smaller than the window, so that several chunks can be under way. */
 const PIECE_BYTES = 32 * 1024;
 
 /** Returns the stream of a handler's result: the value itself, or the result of a success. */

@@ -1,7 +1,7 @@
 import { ERROR_CLASSES } from '../../contracts/error-classes.ts';
 import { isRecord } from '../../kit/data/is-record.ts';
 
-/** Error class and retry delay of a thrown value: its own, or derived from its code. */
+/** Error class and retry delay of a thrown value: those it declares, or those that follow from its code. */
 export interface ThrownClass {
   errorClass?: string;
   retryAfterMs?: number;
@@ -10,7 +10,10 @@ export interface ThrownClass {
 const CLASSES: ReadonlySet<string> = new Set(ERROR_CLASSES);
 /** Codes of failed and broken connections in Node and undici. */
 const NETWORK = /^(?:ECONN|ENOTFOUND|EAI_|EPIPE|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|UND_ERR_)/;
-/** `fetch` throws a TypeError whose cause has the code; libraries often wrap it again. */
+/**
+ * Maximum causes to follow. `fetch` throws a TypeError whose cause has the code, and libraries often wrap that error
+ * again.
+ */
 const MAX_CAUSES = 5;
 
 /** Classifies errors of plugin code. The workflow service classifies platform codes. */

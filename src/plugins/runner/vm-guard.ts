@@ -8,8 +8,8 @@ type Lock = (target: object, name: string, value: unknown) => void;
 const { construct } = Reflect;
 
 /**
- * Rejects `cachedData`: V8 runs its bytecode unverified, which amounts to native code. The wrappers use
- * nothing that plugin code could redefine.
+ * Rejects `cachedData` of scripts, because V8 runs its bytecode unverified, like native code. The wrappers use nothing
+ * that plugin code could redefine.
  */
 export function guardVm(lock: Lock): void {
   const { Script: Original, createScript, compileFunction } = vm as unknown as VmFunctions;
@@ -51,8 +51,8 @@ interface VmFunctions {
 }
 
 /**
- * Copies the options with `cachedData` as an own undefined property: a getter could return another value on
- * the second read, and Node would find one on `Object.prototype`.
+ * Copies the options and sets `cachedData` to undefined as an own property. A getter could return another value on the
+ * second read, and Node would also find a value on `Object.prototype`.
  */
 function withoutCache(given: unknown): Options {
   const options = copyOf(asObject(given));

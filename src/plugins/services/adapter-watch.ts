@@ -3,7 +3,7 @@ import type { AdapterName, LlmUsage } from '../../contracts/index.ts';
 /** Observes adapter calls; services count them. */
 export interface AdapterWatch {
   called(adapter: AdapterName, method: string, failed: boolean, durationMs: number): void;
-  /** Token usage of a model's reply; `cost` in US dollars, null if the price is unknown. */
+  /** Reports the tokens of a model's reply. `cost` is in US dollars; null if the price is unknown. */
   used(adapter: AdapterName, model: string, usage: LlmUsage, cost: number | null): void;
 }
 

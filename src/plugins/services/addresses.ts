@@ -11,10 +11,7 @@ export type PrivateKind =
   | 'metadata'
   | 'reserved';
 
-/**
- * Special-purpose address registries of IANA, and public addresses of cloud metadata services. @see IANA
- * special-purpose address registries
- */
+/** Special-purpose address ranges registered by IANA, and public addresses of cloud metadata services. */
 const IPV4: Array<[network: string, bits: number, kind: PrivateKind]> = [
   ['127.0.0.0', 8, 'loopback'],
   ['10.0.0.0', 8, 'private'],

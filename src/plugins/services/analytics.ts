@@ -25,8 +25,8 @@ export interface AnalyticsServiceDeps {
 }
 
 /**
- * `ctx.analytics`: the source is always the plugin, so that events cannot pose as the platform's. Oversized or too
- * frequent events are dropped with a warning. Throws VALIDATION_ERROR for an invalid name.
+ * Creates `ctx.analytics`. The source of an event is always the plugin, so that events cannot pose as the platform's.
+ * Oversized or too frequent events are dropped with a warning. Throws VALIDATION_ERROR for an invalid name.
  */
 export function createAnalyticsService({ analytics, logger, clock }: AnalyticsServiceDeps): PlatformService {
   const rates = new EventRates(logger, clock);

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { PlatformError } from '../../kit/errors/errors.ts';
 
-/** Validators for arguments from plugin code; each throws VALIDATION_ERROR naming the argument. */
+/** Validators for arguments from plugin code. Each throws VALIDATION_ERROR with the name of the argument. */
 
 export function textArgument(value: unknown, name: string, maxChars: number): string {
   if (typeof value === 'string' && value.length > 0 && value.length <= maxChars) return value;
@@ -14,7 +14,7 @@ export function optionsArgument(value: unknown): Record<string, unknown> {
   throw invalid('the options must be an object');
 }
 
-/** Returns undefined unchanged; otherwise requires an integer within the bounds. */
+/** Returns undefined unchanged. Any other value must be an integer within the bounds. */
 export function wholeArgument(value: unknown, name: string, min: number, max: number): number | undefined {
   if (value === undefined || value === null) return undefined;
   if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max)

@@ -2,7 +2,7 @@ import type { ExecutionRequest, Permissions } from '../../contracts/index.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 import type { PlatformCallContext } from '../execution.ts';
 
-/** The caller of a platform call, taken from its execution, never from the plugin. */
+/** The caller of a platform call. It is taken from the execution, never from the plugin. */
 export interface CallScope {
   tenantId: string;
   user: ExecutionRequest['user'];

@@ -9,7 +9,9 @@ import { textsArgument } from './llm-arguments.ts';
 /** Returns the configured model. Throws ADAPTER_NOT_CONFIGURED. */
 export type GetEmbedder = () => Promise<Embedder>;
 
-/** `ctx.embeddings`. Throws PERMISSION_DENIED unless the manifest requests it, and as Embedder does. */
+/**
+ * Creates `ctx.embeddings`. Throws PERMISSION_DENIED unless the manifest requests it, and the errors of the Embedder.
+ */
 export function createEmbeddingsService(
   embedder: GetEmbedder,
   analytics: Analytics,

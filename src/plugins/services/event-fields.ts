@@ -1,7 +1,10 @@
 import type { ExecutionRequest } from '../../contracts/index.ts';
 import type { TrackedEvent } from '../../kit/telemetry/analytics.ts';
 
-/** Event fields of an execution, besides the payload; `runId` is the workflow run's, if there is one. */
+/**
+ * Returns the fields of an event besides its payload. `runId` is that of the workflow run, if the execution belongs to
+ * one.
+ */
 export function eventFields({
   tenantId,
   hostContext,

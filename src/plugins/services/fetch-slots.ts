@@ -7,8 +7,8 @@ import {
 } from '../../kit/limits/fair-shares.ts';
 
 /**
- * Concurrent calls of one plugin, each of which buffers a response; further calls wait. With several tenants,
- * one gets at most eight.
+ * Maximum concurrent calls of one plugin, each of which buffers a response. Further calls wait. With several tenants,
+ * one tenant gets at most eight.
  */
 const MAX_AT_ONCE = 10;
 
@@ -29,8 +29,8 @@ interface PluginSlots {
 }
 
 /**
- * Limits each plugin to ten concurrent calls, shared fairly between tenants. The queue is bounded by the
- * in-flight calls of the plugin's processes.
+ * Limits each plugin to ten concurrent calls, which tenants share fairly. The queue is bounded, because the processes
+ * of a plugin limit its calls in flight.
  */
 export function createFetchSlots(): FetchSlots {
   const busy = new Map<string, PluginSlots>();

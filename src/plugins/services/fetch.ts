@@ -17,7 +17,7 @@ import type { Resolve } from './resolve.ts';
 const MAX_RESPONSE_BYTES = 8 * 1024 * 1024;
 const MAX_REDIRECTS = 10;
 const TIMEOUT_MS = 30_000;
-/** Headers of the connection, which the platform controls. */
+/** Headers of the connection. The platform sets them itself. */
 const CONNECTION_HEADERS = new Set([
   'connection',
   'content-length',
@@ -31,7 +31,7 @@ const CONNECTION_HEADERS = new Set([
   'transfer-encoding',
   'upgrade',
 ]);
-/** Answers an allowed request in place of the network; undefined: the network answers. */
+/** Answers an allowed request in place of the network. If it resolves to undefined, the request goes to the network. */
 export type StubFetch = (request: Request) => Promise<Response | undefined> | Response | undefined;
 
 export interface FetchServiceOptions {
@@ -56,13 +56,13 @@ export interface FetchService extends PlatformService {
 }
 
 /**
- * `ctx.fetch`: requests run in the service, which enforces the manifest's list on every redirect and address. Throws
- * PERMISSION_DENIED, UPSTREAM_UNAVAILABLE, UPSTREAM_TIMEOUT, PAYLOAD_TOO_LARGE, VALIDATION_ERROR.
- * @spec docs/plugins.md "The context"
+ * Creates `ctx.fetch`. The service makes the requests and checks every redirect and every address against the manifest.
+ * Throws PERMISSION_DENIED, UPSTREAM_UNAVAILABLE, UPSTREAM_TIMEOUT, PAYLOAD_TOO_LARGE, VALIDATION_ERROR. @spec
+ * docs/plugins.md "The context"
  */
 export function createFetchService(options: FetchServiceOptions = {}): FetchService {
   const calls = new FetchCalls(options);
-  // A plain object: the router of platform calls looks up own properties only.
+  // The result is a plain object, because the router of platform calls looks up own properties only.
   return { request: (context, [sent]) => calls.request(context, sent) };
 }
 

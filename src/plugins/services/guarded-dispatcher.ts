@@ -6,9 +6,12 @@ import { literalAddress, privateKindOf } from './addresses.ts';
 import type { Resolve } from './resolve.ts';
 
 export interface Dispatchers {
-  /** For names and patterns: rejects private addresses at connect time. */
+  /** Agent for names and patterns. It rejects private addresses at connect time. */
   publicOnly: Agent;
-  /** For hosts that may be private. A separate pool, so that connections are not shared. */
+  /**
+   * Agent for hosts that may have private addresses. It has its own pool, so that its connections are never used for
+   * other hosts.
+   */
   anywhere: Agent;
 }
 
@@ -48,8 +51,8 @@ const CONNECT_MS = 10_000;
 const KEEP_ALIVE_MS = 10_000;
 
 /**
- * undici agents for plugins' calls. The check runs in the connection's own DNS lookup: the checked address is
- * the one connected to, which prevents DNS rebinding.
+ * Creates the undici agents for calls of plugins. The address is checked in the DNS lookup of the connection itself, so
+ * that the checked address is the one that is used. This prevents DNS rebinding.
  */
 export async function createDispatchers(resolve: Resolve = dnsLookup): Promise<Dispatchers> {
   const { Agent } = await import('undici');
@@ -66,7 +69,7 @@ export async function createDispatchers(resolve: Resolve = dnsLookup): Promise<D
   };
 }
 
-/** A DNS lookup that fails with the error of `check` for any of the addresses. */
+/** Returns a DNS lookup that fails with the error of `check` for any of the addresses. */
 export function checkedLookup(
   resolve: Resolve,
   check: (host: string, address: string) => void,
@@ -75,7 +78,7 @@ export function checkedLookup(
     resolve(hostname, { all: true, family: options.family }, (error, addresses) => {
       if (error) return callback(error, []);
       try {
-        // One private address rejects the name: undici chooses which address is used.
+        // One private address rejects the name, because undici chooses the address.
         for (const { address } of addresses) check(hostname, address);
       } catch (refusal) {
         return callback(refusal as NodeJS.ErrnoException, []);

@@ -6,12 +6,12 @@ export function pluginOf(ref: string): string {
   return ref.slice(0, ref.lastIndexOf('/'));
 }
 
-/** Whether `permissions.invoke` lists the command or its plugin. */
+/** Returns whether `permissions.invoke` lists the command or its plugin. */
 export function mayInvoke({ permissions }: ExecutionRequest, ref: string): boolean {
   return permissions.invoke.includes(ref) || permissions.invoke.includes(pluginOf(ref));
 }
 
-/** Throws PERMISSION_DENIED naming the missing entry. */
+/** Throws PERMISSION_DENIED with the name of the missing entry. */
 export function requireInvoke(request: ExecutionRequest, ref: string): void {
   if (mayInvoke(request, ref)) return;
   throw new PlatformError(

@@ -5,7 +5,6 @@ import type { PlatformService } from '../execution.ts';
 import { invalid } from './arguments.ts';
 import { requireInvoke } from './invoke-permission.ts';
 
-/** A call of one plugin's command by another plugin. */
 export interface Invocation {
   pluginId: string;
   commandId: string;
@@ -25,7 +24,7 @@ const MAX_DEPTH = 8;
 const REF = /^((?:@[^/\s]+\/)?[^@/\s][^/\s]*)\/([^/\s]+)$/;
 
 /**
- * `ctx.invoke`. Throws PERMISSION_DENIED unless `permissions.invoke` lists the command or its plugin. A
+ * Creates `ctx.invoke`. Throws PERMISSION_DENIED unless `permissions.invoke` lists the command or its plugin. A
  * command's own error code is kept in `details.code` if it is not a platform code.
  */
 export function createInvokeService(invoke: InvokeCommand): PlatformService {

@@ -7,7 +7,7 @@ import { invalid, optionsArgument, textArgument, wholeArgument } from './argumen
 import { type CallScope, callScope } from './call-scope.ts';
 import { eventFields } from './event-fields.ts';
 
-/** Namespace of entries, and the caller. */
+/** Identifies the namespace of entries, and the caller. */
 export interface StateScope extends CallScope {
   /** `plugin:<id>:state` or `plugin:<id>:cache`. */
   namespace: string;
@@ -39,7 +39,7 @@ const CACHE_TTL_MS = hours(1);
 const MAX_TTL_MS = Number.MAX_SAFE_INTEGER;
 
 /**
- * `ctx.state` and `ctx.cache`: entries of one plugin and tenant, both taken from the execution. With
+ * Creates `ctx.state` or `ctx.cache`: entries of one plugin and tenant, both taken from the execution. With
  * `analytics`, reports hits and misses. Throws PERMISSION_DENIED when the manifest disables the service.
  */
 export function createKeyValueService(

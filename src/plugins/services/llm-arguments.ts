@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { LlmRequest } from '../models/language-model.ts';
 import { invalid, parsedArgument } from './arguments.ts';
 
-/** Arguments of `ctx.llm` from plugin code; invalid ones throw VALIDATION_ERROR with their path. */
+/** Arguments of `ctx.llm` from plugin code. Invalid arguments throw VALIDATION_ERROR with their path. */
 
 const ToolName = z
   .string()
@@ -51,7 +51,7 @@ const ToolOptions = z.strictObject({
   toolChoice: z.union([z.enum(['auto', 'none', 'required']), z.strictObject({ name: ToolName })]).optional(),
 });
 
-/** A string prompt becomes a conversation with one message. */
+/** Parses the arguments. A string prompt becomes a conversation with one message. */
 export function chatArguments([messages, options]: unknown[]): LlmRequest {
   const given = typeof messages === 'string' ? [{ role: 'user', content: messages }] : messages;
   return {

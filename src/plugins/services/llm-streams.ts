@@ -17,16 +17,16 @@ interface Open {
   executionId: string;
   pieces: Pieces;
   abort: AbortController;
-  /** The chunk being prefetched. */
+  /** The chunk that is fetched in advance. */
   ahead: Promise<IteratorResult<string, LlmReply>>;
   stopTimer: () => void;
 }
 
 const MAX_STREAMS_PER_EXECUTION = 8;
-/** Time after which an unread stream is closed: a handler that ended does not close it. */
+/** Time after which an unread stream is closed, because a handler that has ended does not close its stream. */
 const UNREAD_MS = minutes(2);
 
-/** Open streams, each prefetched by one chunk. */
+/** Open streams. One chunk of each is fetched in advance. */
 export class LlmStreams {
   readonly #clock: Clock;
   readonly #open = new Map<number, Open>();
@@ -82,7 +82,7 @@ export class LlmStreams {
 
   #find(executionId: string, id: unknown): Open {
     const stream = typeof id === 'number' ? this.#open.get(id) : undefined;
-    // Ids are global; an execution may only use its own streams.
+    // Ids are unique over all executions, so the owner must be checked: an execution may only use its own streams.
     if (stream?.executionId === executionId) return stream;
     throw new PlatformError(
       'NOT_FOUND',
@@ -99,14 +99,14 @@ export class LlmStreams {
     stopTimer();
     this.#open.delete(id);
     abort.abort();
-    // A generator suspended at a chunk that was not taken does not notice the signal.
+    // A suspended generator does not notice an aborted signal, so it is closed explicitly.
     pieces[Symbol.asyncDispose]().then(undefined, () => {});
   }
 }
 
 function readAhead(pieces: Pieces): Open['ahead'] {
   const ahead = pieces.next();
-  // `next` handles the error; an unread stream must not cause an unhandled rejection.
+  // `next` handles the error. Without a handler here, an unread stream would cause an unhandled rejection.
   ahead.catch(() => {});
   return ahead;
 }

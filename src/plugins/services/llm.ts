@@ -20,13 +20,16 @@ export interface LlmServiceDeps {
 }
 
 /**
- * `ctx.llm`. A stream is read by calls (`openStream`, then `nextPieces` until there is a reply), so that it
- * works with every backend and is paced by its reader. Throws PERMISSION_DENIED, and as LanguageModel does.
+ * Creates `ctx.llm`. A stream is read by calls (`openStream`, then `nextPieces` until there is a reply), so that it
+ * works with every backend and its reader sets the pace. Throws PERMISSION_DENIED, and the errors of LanguageModel.
  */
 export function createLlmService({ model, analytics, watch, clock }: LlmServiceDeps): PlatformService {
   const streams = new LlmStreams(clock);
 
-  /** @spec Standard analytics types: llm.completion.completed, llm.chatWithTools.completed */
+  /**
+   * Emits the analytics event of a completion. @spec Standard analytics types: llm.completion.completed,
+   * llm.chatWithTools.completed
+   */
   function tell(
     { request }: PlatformCallContext,
     type: string,
@@ -51,7 +54,7 @@ export function createLlmService({ model, analytics, watch, clock }: LlmServiceD
     tell(context, 'llm.completion.completed', value, durationMs);
     return withoutCalls(value);
   }
-  /** Streams the chunks and reports one completion at the end. */
+  /** Yields the chunks of a stream, and reports one completion at its end. */
   async function* pieces(context: PlatformCallContext, asked: LlmRequest, signal: AbortSignal) {
     const startedAt = performance.now();
     let failed = false;

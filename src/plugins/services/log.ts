@@ -21,8 +21,8 @@ interface Budget {
 }
 
 /**
- * Writes plugins' log lines, truncated and limited to 400 a second per plugin (burst 800); dropped lines are
- * reported in one line. Under a flood, each line costs only a token lookup.
+ * Creates the sink for log lines of plugins. Lines are truncated and limited to 400 a second per plugin (burst 800).
+ * Dropped lines are reported in one line. Under a flood, each line costs only a token lookup.
  */
 export function createPluginLogSink({ logger, clock }: { logger: Logger; clock: Clock }): PluginLogSink {
   const budgets = new Map<string, Budget>();
@@ -73,7 +73,7 @@ function bounded(meta: Record<string, unknown>): Record<string, unknown> {
   return length <= META_CHARS ? meta : { dropped: `${length} characters of meta` };
 }
 
-/** `ctx.log`: `write(level, message, meta)`. */
+/** Creates `ctx.log`, whose call is `write(level, message, meta)`. */
 export function createLogService(sink: PluginLogSink): PlatformService {
   return {
     async write({ request }, [level, message, meta]) {

@@ -1,18 +1,17 @@
 import { PlatformError } from '../../kit/errors/errors.ts';
 import { literalAddress } from './addresses.ts';
 
-/** Result of a permission check. */
 export interface HostGrant {
   /**
-   * True for an address in the manifest, or a name in the operator's list: it may resolve to a private
-   * address.
+   * Whether the name may resolve to a private address: true for an address in the manifest, and for a name in the
+   * operator's list.
    */
   mayBePrivate: boolean;
 }
 
 /**
- * Matches a URL's host against `permissions.network`; an entry without a port allows any. Only names in `privateHosts`
- * may resolve to private addresses. Throws PERMISSION_DENIED naming the missing entry.
+ * Requires that `permissions.network` lists the host of a URL. An entry without a port allows any port. Only names in
+ * `privateHosts` may resolve to private addresses. Throws PERMISSION_DENIED with the name of the missing entry.
  */
 export function requireHost(
   url: URL,

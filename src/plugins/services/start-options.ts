@@ -11,12 +11,11 @@ export const StartOptions = z.strictObject({
   runAt: Moment.optional(),
 });
 
-/** Options for sending a signal from plugin code. */
 export const SignalOptions = StartOptions.pick({ idempotencyKey: true });
 
 /**
- * Scopes an idempotency key to its plugin and target: equal keys of two plugins, or for two targets, are
- * different.
+ * Returns a key that is unique to the plugin and the target. Equal keys of two plugins, or for two targets, thereby
+ * stay different.
  */
 export function ownKey(
   pluginId: string,

@@ -20,8 +20,7 @@ export interface ReplayId {
 }
 
 /**
- * The run behind a workflow function. Throws CONFLICT once its replay has ended, and
- * WORKFLOW_DEFINITION_CHANGED.
+ * Calls to the run of a workflow function. Throws CONFLICT once the replay has ended, and WORKFLOW_DEFINITION_CHANGED.
  */
 export interface StepAccess {
   begin(scope: CallScope, replay: ReplayId): Promise<unknown>;
@@ -62,8 +61,8 @@ function replayOf({ request }: PlatformCallContext): ReplayId {
 }
 
 /**
- * Step kinds without a permission. Others are commands and child workflows; `http` steps do not exist in
- * code, which has `ctx.fetch`.
+ * Step kinds that need no permission. The others are commands and child workflows. Workflows in code have no `http`
+ * steps, because they use `ctx.fetch`.
  */
 const FREE = new Set([CODE_STEP, 'wait', 'signal', 'approval']);
 

@@ -7,7 +7,7 @@ import { invalid, optionsArgument, textArgument, wholeArgument } from './argumen
 import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
 import { eventFields } from './event-fields.ts';
 
-/** The caller, and the namespace of the objects: `plugin:<id>`. */
+/** Identifies the caller, and the namespace of the objects: `plugin:<id>`. */
 export interface ObjectScope extends CallScope {
   namespace: string;
 }
@@ -32,9 +32,8 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const MAX_CHARS = Math.ceil(LIMITS.storageObjectBytes / 3) * 4;
 
 /**
- * `ctx.storage`: objects of one plugin and tenant, both taken from the execution. Forwards data as base64
- * without decoding. Throws PERMISSION_DENIED unless the manifest requests it, and errors of the state
- * service.
+ * Creates `ctx.storage`: objects of one plugin and tenant, both taken from the execution. Data is forwarded as base64
+ * without decoding. Throws PERMISSION_DENIED unless the manifest requests it, and errors of the state service.
  */
 export function createStorageService(
   objects: ObjectAccess,
@@ -48,7 +47,10 @@ export function createStorageService(
   const call = <Value>(method: string, run: () => Promise<Value>) => watched(watch, 'storage', method, run);
   const keyOf = (key: unknown): string => textArgument(key, 'the key', KEY_CHARS);
 
-  /** @spec Standard analytics types: storage.read.completed, storage.write.completed */
+  /**
+   * Emits the analytics event of a call. @spec Standard analytics types: storage.read.completed,
+   * storage.write.completed
+   */
   function tell(
     way: 'read' | 'write',
     { request }: PlatformCallContext,

@@ -4,12 +4,12 @@ import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
 
 /** Methods of the gateway for `ctx.webhooks`. */
 export interface WebhookAccess {
-  /** Webhooks of one plugin, as provisioned in the namespace of the scope's tenant. */
+  /** Returns the webhooks of one plugin, as provisioned in the namespace of the scope's tenant. */
   list(scope: CallScope, pluginId: string): Promise<WebhookListItem[]>;
 }
 
 /**
- * `ctx.webhooks`: URLs and state of the plugin's own webhooks, without secrets. Throws PERMISSION_DENIED,
+ * Creates `ctx.webhooks`: URLs and state of the plugin's own webhooks, without secrets. Throws PERMISSION_DENIED,
  * UPSTREAM_UNAVAILABLE.
  */
 export function createWebhooksService(webhooks: WebhookAccess): PlatformService {

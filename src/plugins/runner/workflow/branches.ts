@@ -15,7 +15,10 @@ export interface Branch {
   /** End time of the branch's latest step, as the current time in the branch. */
   now: number;
   draws: number;
-  /** Whether steps of the branch are clean-up: the branch got a CancelledError, or runs inside `ctx.nonCancellable`. */
+  /**
+   * Whether new steps of the branch belong to the clean-up: the branch got a CancelledError, or runs inside
+   * `ctx.nonCancellable`.
+   */
   isCancelled: boolean;
   shields: number;
   /** Number of uses per step name. */
@@ -71,7 +74,7 @@ export function draw(seed: string, branch: Branch): Buffer {
 
 export const isInStep = (): boolean => place.getStore()?.inStep != null;
 
-/** Error for a step that was started while its branch awaits another one. */
+/** Returns the error for a step that was started while its branch awaits another step. */
 export function sideBySide(busyWith: string, id: string): RunnerFailure {
   return new RunnerFailure(
     'VALIDATION_ERROR',

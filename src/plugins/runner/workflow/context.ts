@@ -37,7 +37,7 @@ export function createWorkflowContext(
   return { context: context as unknown as WorkflowContext, unstarted: () => steps.unstarted };
 }
 
-/** Creates the steps that the run executes itself: functions and waits. */
+/** Creates the steps that need no other plugin or workflow: functions and waits. */
 function localSteps(steps: StepFactory, workflow: WorkflowParts) {
   return {
     step: (name: string, run: (step: StepInfo) => unknown, options: StepOptions = {}) => {
@@ -144,8 +144,8 @@ function payloadReader(workflow: WorkflowParts, name: string): StepRequest['deco
 }
 
 /**
- * Merges a step's options into the workflow's defaults. An inherited `retry` is marked, since it does not
- * declare this step safe to repeat.
+ * Merges the options of a step into the workflow's defaults. An inherited `retry` is marked, because it does not
+ * declare that this step is safe to repeat.
  */
 function over(defaults: StepOptions, options: StepOptions): Pick<StepRequest, 'options' | 'inheritsRetry'> {
   const { retry = defaults.retry } = options;
@@ -156,7 +156,7 @@ function over(defaults: StepOptions, options: StepOptions): Pick<StepRequest, 'o
   };
 }
 
-/** Wraps a log to suppress lines that an earlier replay has already written. */
+/** Wraps a log and suppresses lines that an earlier replay has already written. */
 function quietLog(log: PluginLog, isQuiet: () => boolean): PluginLog {
   const levels = Object.keys(log) as Array<keyof PluginLog>;
   return Object.fromEntries(
@@ -179,7 +179,7 @@ function timeOf(until: SleepUntil): Record<string, unknown> {
   );
 }
 
-/** Returns the default name of a step: `charge` for `@acme/shop/charge`. */
+/** Returns the default name of a step that calls a command: `charge` for `@acme/shop/charge`. */
 function nameOf(ref: unknown): string {
   return String(ref)
     .split('/')

@@ -46,8 +46,8 @@ export function workflowLink(
 }
 
 /**
- * Replays a workflow function from its start. Its result or error ends the run; when every branch waits, the
- * replay is abandoned and never resumed.
+ * Replays a workflow function from its start. The function's result or error ends the run. When every branch waits, the
+ * replay is abandoned and never continued.
  */
 export async function runWorkflow(
   { ref, workflow, execute }: Handler,
@@ -108,7 +108,7 @@ function threw(thrown: unknown): ReplayEnd {
   const { error } = faultOf(thrown);
   if (thrown instanceof CancelledError) return { end: 'threw', error, cancelled: true };
   if (thrown instanceof WorkflowStepError) return { end: 'threw', error, step: thrown.step };
-  // An error of the function itself is not a step's failure.
+  // An error of the function itself must not be taken for a step's failure.
   return {
     end: 'threw',
     error: error.code === 'STEP_FAILED' ? { ...error, code: 'EXECUTION_ERROR' } : error,

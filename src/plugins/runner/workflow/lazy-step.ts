@@ -1,4 +1,4 @@
-/** A step that starts when it is awaited or passed to `ctx.all`; steps that never start can be detected. */
+/** A step that starts when it is awaited or passed to `ctx.all`. Steps that never start can thereby be detected. */
 export class LazyStep<Result> implements Promise<Result> {
   readonly [Symbol.toStringTag] = 'WorkflowStep';
   readonly name: string;

@@ -1,6 +1,6 @@
 import type { EnterStep, RecalledStep, StepAnswer } from '../../../contracts/index.ts';
 
-/** Steps of earlier replays that this replay has recalled and the function has not reached yet. */
+/** Steps of earlier replays that were fetched for this replay and that the function has not reached yet. */
 export class Recalled {
   readonly #steps = new Map<string, RecalledStep>();
 
@@ -8,7 +8,10 @@ export class Recalled {
     for (const step of steps) this.#steps.set(step.id, step);
   }
 
-  /** Returns the answer to a recalled step. Undefined for a changed step: the run then reports the change. */
+  /**
+   * Returns the recorded answer to a step. Returns undefined if the recorded step differs, and the run then reports
+   * that the code has changed.
+   */
   take({ id, branch, place, uses }: EnterStep): StepAnswer | undefined {
     const step = this.#steps.get(id);
     if (!step || step.branch !== branch || step.place !== place || step.uses !== uses) return undefined;

@@ -4,5 +4,5 @@ export type Halt =
   | { end: 'strayed'; missed?: string | undefined }
   | { end: 'broke'; message: string };
 
-/** Never resolves. Code of an ended replay awaits this promise, because it must not continue. */
+/** A promise that never resolves. Code of a replay that has ended awaits it, because the code must not continue. */
 export const NEVER = new Promise<never>(() => {});

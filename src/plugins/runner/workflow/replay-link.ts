@@ -8,7 +8,7 @@ import type {
 } from '../../../contracts/index.ts';
 import type { StepInfo } from '../../../contracts/workflow-context.ts';
 
-/** The run behind the function, reached through the platform channel. */
+/** Calls to the run of the function, over the platform channel. */
 export interface ReplayLink {
   replay: ReplayContext;
   signal: AbortSignal;
@@ -20,7 +20,7 @@ export interface ReplayLink {
   watch(): Promise<ReadySteps>;
 }
 
-/** A step as requested by the function. `run` is set for steps whose code is in the function. */
+/** A step as the function requests it. `run` is set for steps whose work is a part of the function. */
 export interface StepRequest {
   uses: string;
   with: Record<string, unknown>;

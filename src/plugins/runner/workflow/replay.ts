@@ -9,7 +9,7 @@ import { StepCalls } from './step-calls.ts';
 import { failureOf } from './step-ends.ts';
 import { Turns } from './turns.ts';
 
-/** Minimum delay between polls, in case the run answers at once without news. */
+/** Minimum delay between two polls, for the case that the run answers at once without news. */
 const WATCH_PAUSE_MS = 100;
 const NOTHING_READY: ReadySteps = { ready: [], stop: [] };
 
@@ -21,12 +21,12 @@ export class Replay {
   readonly #steps: StepCalls;
   readonly #recalled = new Recalled();
   readonly #turns = new Turns();
-  /** Waiting branches, by the step that each waits for. */
+  /** Callbacks of waiting branches, by the id of the step that each branch waits for. */
   readonly #waiting = new Map<string, () => void>();
   readonly #branches = new Set<Branch>();
   /** Branches that neither wait nor have forked. */
   #active = 1;
-  /** Finished steps seen so far, including those of earlier replays. */
+  /** Number of finished steps that this replay has reached or learned of, including those of earlier replays. */
   #met = 0;
   #isWatching = false;
 
@@ -56,7 +56,7 @@ export class Replay {
     return [...this.#branches].find(({ busyWith }) => busyWith !== null)?.busyWith ?? undefined;
   }
 
-  /** Fetches the steps of earlier replays in advance, before the function reaches them one by one. */
+  /** Fetches the steps of earlier replays in advance, so that the function need not request them one by one. */
   async recall(): Promise<void> {
     for (let after: number | null = 0; after !== null; ) {
       const from: number = after;
@@ -107,7 +107,7 @@ export class Replay {
           return await body(branch);
         } finally {
           parent.now = Math.max(parent.now, branch.now);
-          // The last branch passes its turn to the parent.
+          // The parent continues in the turn of the last branch.
           this.#turns.end(branch, --open === 0 ? parent : null);
           if (open > 0) this.#leave();
         }
@@ -117,7 +117,6 @@ export class Replay {
     return valuesOf(parent, ends);
   }
 
-  /** Detaches the function from its run. */
   close(): void {
     this.#run.close();
     this.#turns.stop();
@@ -134,7 +133,10 @@ export class Replay {
     return this.#run.halt(why);
   }
 
-  /** Resolves once all earlier completions were delivered. A waiting step may be among them; the watch reports it. */
+  /**
+   * Resolves once all earlier completions were delivered. One of them may belong to a step whose branch still waits;
+   * the watch reports it.
+   */
   async #awaitTurn(order: number, branch: Branch): Promise<void> {
     const turn = this.#turns.wait(order, branch);
     void this.#turns.give().then(() => this.#waiting.size === 0 && this.#endStray());
@@ -142,7 +144,10 @@ export class Replay {
     if (this.#run.isOver) await NEVER;
   }
 
-  /** Halts when every runnable branch waits for the end of a step that the changed function no longer reaches. */
+  /**
+   * Halts the replay when every branch that could run waits for the end of a step that the changed function no longer
+   * reaches.
+   */
   #endStray(): void {
     if (this.#run.isOver || this.#turns.held === 0 || this.#turns.held !== this.#active) return;
     void this.#halt({ end: 'strayed', missed: this.#recalled.missedByEnd() });
@@ -154,7 +159,7 @@ export class Replay {
     else if (this.#waiting.size === 0) this.#endStray();
   }
 
-  /** Resolves when the branch may continue; never when no branch can. */
+  /** Resolves when the branch may continue. It never resolves if all branches wait, because the replay then ends. */
   #blocked(id: string): Promise<void> {
     if (this.#active === 1) return this.#halt({ end: 'suspended' });
     this.#active--;
@@ -189,7 +194,7 @@ export class Replay {
     wake();
   }
 
-  /** Requests the step until it has ended. */
+  /** Requests the step again until it has ended. */
   async #outlast(
     branch: Branch,
     step: EnterStep,

@@ -4,9 +4,9 @@ import { Semaphore } from './semaphore.ts';
 
 /** Maximum in-flight requests to the run. */
 const MAX_CALLS = 16;
-/** Codes of errors that the function causes and may catch. Other errors are handled by the replay. */
+/** Codes of errors that the function causes and may catch. All other errors end the replay. */
 const FUNCTION_FAULTS = new Set(['PERMISSION_DENIED', 'VALIDATION_ERROR', 'PAYLOAD_TOO_LARGE']);
-/** Codes by which the run ends this replay. Its function must not continue. */
+/** Error codes with which the run ends this replay. Its function must not continue. */
 const RUN_ENDED = new Set(['CONFLICT', 'WORKFLOW_DEFINITION_CHANGED']);
 
 /** Calls of the run by one replay, until the replay has halted. */

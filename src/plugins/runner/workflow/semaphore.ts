@@ -1,6 +1,6 @@
 /**
- * Limits how many tasks run concurrently; others wait in FIFO order. Starts a task synchronously if a permit is free: p-limit
- * starts it a microtask later, so that steps that need two permits would reach the run after steps that need one.
+ * Limits how many tasks run concurrently; others wait in FIFO order. A task starts synchronously if a permit is free.
+ * p-limit would start it a microtask later, and the order in which steps reach the run would change.
  */
 export class Semaphore {
   readonly #waiting: Array<() => void> = [];

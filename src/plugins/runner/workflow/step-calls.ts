@@ -9,9 +9,9 @@ import { faultOf } from './step-failure.ts';
 
 /** Maximum concurrent step functions: each may have platform calls in flight, which are limited too. */
 const MAX_STEP_FUNCTIONS = 32;
-/** Delay of an attempt's signal after its timeout: the clock of the run ends the attempt first. */
+/** Time that an attempt's signal aborts after its timeout, because the clock of the run must end the attempt first. */
 const SIGNAL_LAG_MS = 100;
-/** Delay until a step is watched for cancellation. Most steps end sooner. */
+/** Delay after which a running step is watched for cancellation. Most steps end sooner. */
 const WATCH_AFTER_MS = 50;
 
 type StepFunction = NonNullable<StepRequest['run']>;
@@ -41,7 +41,10 @@ export class StepCalls {
     this.#running.get(id)?.abort(new DOMException('The run was cancelled.', 'AbortError'));
   }
 
-  /** Enters a step. A step with a function waits for its permit first, since its timeout starts when it is entered. */
+  /**
+   * Enters a step at the run. A step with a function waits for its permit first, because its timeout starts when it is
+   * entered.
+   */
   enter(branch: Branch, step: EnterStep, run: StepRequest['run']): Promise<StepAnswer> {
     if (!run) return this.#run.ask(() => this.#link.enter(step));
     return this.#permits.run(() => this.#enterLocal(branch, step, run));

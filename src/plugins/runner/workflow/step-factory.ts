@@ -33,7 +33,10 @@ export class StepFactory {
     return lazy as Promise<unknown> as Promise<never>;
   }
 
-  /** The body of a `ctx.all` branch: a step, which keeps its id from the parent branch, or a function. */
+  /**
+   * Returns the body of a `ctx.all` branch. An item is a function or a step; a step keeps the id that it has in the
+   * parent branch.
+   */
   bodyOf(parent: Branch, item: unknown, index: number): (branch: Branch) => Promise<unknown> {
     if (item instanceof LazyStep) {
       const id = stepId(parent, item.name);

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import type { Branch } from './branches.ts';
 
-/** Maximum wait for a branch to reach its next step: a branch that waits for another one never does. */
+/** Maximum wait for a branch to reach its next step. A branch that waits for another branch never reaches one. */
 const LONGEST_REST_MS = 20;
 
 /**
@@ -9,7 +9,7 @@ const LONGEST_REST_MS = 20;
  * interleave branches identically.
  */
 export class Turns {
-  /** Known completions that wait for earlier ones, by order. */
+  /** Completions that wait for earlier ones, by their order. */
   readonly #held = new Map<number, { branch: Branch; resolve(): void }>();
   #given = 0;
   #isGiving = false;
@@ -23,14 +23,14 @@ export class Turns {
     return this.#isGiving ? 0 : this.#held.size;
   }
 
-  /** Resolves when the completion is next; call `give` to deliver it. */
+  /** Resolves when the completion is the next one. Call `give` to deliver it. */
   wait(order: number, branch: Branch): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#held.set(order, { branch, resolve });
     return promise;
   }
 
-  /** Delivers all completions that are next. */
+  /** Delivers completions in order, as long as the next one has arrived. */
   async give(): Promise<void> {
     if (this.#isGiving) return;
     this.#isGiving = true;
@@ -63,7 +63,7 @@ export class Turns {
     this.#isOver = true;
   }
 
-  /** Waits until the branch, and the branches it woke, cannot advance further. */
+  /** Waits until the branch, and the branches that it has resumed, cannot advance further. */
   async #rest(): Promise<void> {
     await nextTurn();
     if (this.#going === null) return;
