@@ -68,7 +68,7 @@ const LanguageModel = z.strictObject({
 
 const Embeddings = z.strictObject({
   ...endpoint,
-  // Large enough for 256 vectors of 3,072 dimensions as JSON.
+  // The default fits 256 vectors of 3,072 dimensions as JSON.
   maxResponseBytes: PositiveInt.default(16 * 1024 ** 2),
   model: z.string().min(1),
   dimensions: PositiveInt.nullable().default(null),

@@ -50,7 +50,7 @@ export const DispatchRequest = z.object({
 export type DispatchRequest = z.infer<typeof DispatchRequest>;
 
 /**
- * Executes a handler for another service. Requires the internal secret instead of a Bearer token, else answers 403.
+ * Executes a handler for another service. Callers need the internal secret instead of a Bearer token; others get 403.
  * @spec Authentication 6
  */
 export const internalDispatch = endpoint({

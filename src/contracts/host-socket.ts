@@ -10,7 +10,7 @@ export const HOST_SOCKET = {
   /** Time limit between the WebSocket upgrade and a valid hello frame. */
   helloMs: 5000,
   heartbeatMs: 15_000,
-  /** Heartbeats without any frame after which the peer counts as gone. */
+  /** Number of heartbeat intervals without any frame after which the peer counts as gone. */
   maxMissedHeartbeats: 3,
   /** Maximum size of one WebSocket message in bytes. */
   messageBytes: 1024 * 1024,
@@ -125,7 +125,7 @@ export type AgentFrame = { [Type in AgentFrameType]: z.infer<(typeof AGENT_FRAME
 /** An execution as sent to an agent: the plugin by id, version and digest, without the gateway's folder. */
 export const HostExecution = ExecutionRequest.omit({ executionId: true, plugin: true }).extend({
   plugin: HostPlugin,
-  // JSON omits undefined.
+  // Optional, because JSON omits undefined.
   input: z.unknown().optional(),
 });
 export type HostExecution = z.infer<typeof HostExecution>;

@@ -48,7 +48,7 @@ export type WebhookRetry = z.infer<typeof WebhookRetry>;
 const asyncOnly = (field: string) =>
   `"${field}" is for async webhooks: the sender of a synchronous one gets the handler's outcome and retries itself. Add "async": true or remove it`;
 
-/** @spec Webhook declaration; the last five fields are extensions (docs/webhooks.md) */
+/** Declaration of a webhook. The last five fields extend the spec (docs/webhooks.md). @spec Webhook declaration */
 export const WebhookHandlerDecl = z
   .strictObject({
     event: EventName,
@@ -166,7 +166,7 @@ export const RouteDecl = z.strictObject({
       /^(?!(?:.*\/)?\.{1,2}(?:\/|$))\/?(?:[A-Za-z0-9._~-]+|:[A-Za-z_]\w*)?(?:\/(?:[A-Za-z0-9._~-]+|:[A-Za-z_]\w*))*$/,
       'must be a literal path such as "/issues/:number"',
     )
-    // Both forms are relative to `basePath`.
+    // A path with and one without a leading slash are both relative to `basePath`.
     .overwrite((path) => (path.startsWith('/') ? path : `/${path}`)),
   handler: HandlerRef,
   description: z.string().optional(),
@@ -264,10 +264,11 @@ export const ManifestV3 = z.strictObject({
   commands: z.array(CommandDecl).default([]),
   rest: RestDecl.optional(),
   webhooks: z.array(WebhookHandlerDecl).default([]),
-  // Each a `PluginWorkflow`. Validated by the workflow service, so that an invalid one does not disable the plugin.
+  // Each item is a `PluginWorkflow`. The workflow service validates it, so that an invalid workflow does not disable
+  // the plugin.
   workflows: z.array(z.record(z.string(), z.unknown())).default([]),
   jobs: z.array(JobDecl).default([]),
-  // Each a `PluginSchedule`; validated by the workflow service.
+  // Each item is a `PluginSchedule`, which the workflow service validates.
   schedules: z.array(z.record(z.string(), z.unknown())).default([]),
   lifecycle: z.strictObject({ onEnable: HandlerRef.optional(), onDisable: HandlerRef.optional() }).optional(),
 });

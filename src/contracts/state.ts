@@ -8,7 +8,10 @@ const params = z.object({ namespace: Namespace, key: Key });
 /** TTL of an entry in ms. An entry without a TTL does not expire. */
 const TtlMs = z.number().int().positive().max(Number.MAX_SAFE_INTEGER);
 
-/** Any JSON. Not `z.json()`, which traverses the whole value again and silently drops `__proto__` keys. */
+/**
+ * Any JSON value. `z.json()` is not used, because it traverses the whole value again and silently drops `__proto__`
+ * keys.
+ */
 const Json = z.unknown().refine((value) => value !== undefined, 'is required') as z.ZodType<
   z.infer<ReturnType<typeof z.json>>
 >;

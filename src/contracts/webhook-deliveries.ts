@@ -143,7 +143,10 @@ export const replayDelivery = endpoint({
   errors: ['VALIDATION_ERROR', 'UNAUTHORIZED', 'DELIVERY_NOT_FOUND', 'CONFLICT', 'WEBHOOK_NOT_FOUND'],
 });
 
-/** Skips deliveries already replayed, and those the sender has since redelivered successfully. */
+/**
+ * Replays all matching deliveries. Skips those that were replayed before or that the sender has since redelivered
+ * successfully.
+ */
 export const replayDeliveries = endpoint({
   method: 'POST',
   path: '/api/v1/webhooks/deliveries/replay',

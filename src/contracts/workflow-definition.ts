@@ -2,7 +2,10 @@ import { z } from 'zod';
 import { ERROR_CLASSES } from './error-classes.ts';
 import { EventName, HandlerRef, PluginId } from './ids.ts';
 
-/** Any JSON. Not `z.json()`, which traverses the whole value again and silently drops `__proto__` keys. */
+/**
+ * Any JSON value. `z.json()` is not used, because it traverses the whole value again and silently drops `__proto__`
+ * keys.
+ */
 export const AnyJson = z.unknown().refine((value) => value !== undefined, 'is required') as z.ZodType<
   z.infer<ReturnType<typeof z.json>>
 >;

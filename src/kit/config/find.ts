@@ -55,7 +55,7 @@ export function readConfigText(file: string): string {
   }
 }
 
-/** Reads the `.env` beside the config; a missing file is empty. */
+/** Reads the `.env` file beside the config. Returns no variables if the file is missing. */
 export function readDotEnv(projectDir: string): Environment {
   const file = join(projectDir, '.env');
   try {

@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { endOfString } from './json.ts';
 
 /**
- * Max values in one text. The cost of parsing JSON depends on the number of values, not on bytes: 6 MB of `[]` block the
- * event loop for 0.4 s, 6 MB of text for 0.01 s.
+ * Maximum values in one text. The cost of parsing JSON depends on the number of values, not on bytes: 6 MB of `[]`
+ * block the event loop for 0.4 s, 6 MB of text for 0.01 s.
  */
 const MAX_VALUES = 500_000;
 /**
- * Max distinct keys in one text, counted per object shape. Each new key creates a string and a hidden class and costs ten
- * times as much as a value: half a million block the event loop for 0.8 s.
+ * Maximum distinct keys in one text, counted per object shape. Each new key creates a string and a hidden class and
+ * costs ten times as much as a value: half a million block the event loop for 0.8 s.
  */
 const MAX_NEW_KEYS = 50_000;
 /** A shorter text cannot exceed the limits, so it is not checked. */
@@ -24,7 +24,10 @@ const TOLERANCE = 1.2;
 /** JSON of up to this length contains less than half of MAX_VALUES and no more than MAX_NEW_KEYS. */
 const ORDINARY_CHARS = 300_000;
 
-/** Factor on the limits for the result of a handler, by input size: a handler may return all of its input twice. */
+/**
+ * Returns the factor by which the limits grow for the result of a handler. It depends on the size of the input, because
+ * a handler may return all of its input twice.
+ */
 export function resultLimitFactor(inputChars: number): number {
   return Math.max(1, Math.ceil((2 * inputChars) / MAX_VALUES), Math.ceil(inputChars / ORDINARY_CHARS));
 }

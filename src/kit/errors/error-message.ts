@@ -13,7 +13,10 @@ export function toErrorMessage(thrown: unknown): ErrorMessage {
   return { code, message, details };
 }
 
-/** Start failure of a process, for the operator, who unlike a caller needs the cause. */
+/**
+ * Returns the message of a process that failed to start. It contains the cause, because it is meant for the operator
+ * and not for a caller.
+ */
 export function toStartFailure(what: string, thrown: unknown): ErrorMessage {
   if (thrown instanceof PlatformError) return toErrorMessage(thrown);
   return { code: 'INTERNAL_ERROR', message: `${what} could not start: ${messageOf(thrown)}`, details: {} };

@@ -3,7 +3,7 @@ import type { Clock } from '../time/clock.ts';
 export interface RateVerdict {
   allowed: boolean;
   remaining: number;
-  /** Ms until the oldest counted call expires: for a rejected caller, until the next call may succeed. */
+  /** Time in ms until the oldest counted call expires. After that time, a rejected caller may succeed. */
   resetMs: number;
 }
 
@@ -25,8 +25,8 @@ export interface SharedLimiter extends Omit<RateLimiter, 'take'> {
 export interface LimiterOptions {
   windowMs: number;
   /**
-   * When true, the limit is never leased to other processes; all of them learn when it is reached. For `peek` and for
-   * rare, costly calls.
+   * If true, the counts are never leased to other processes, and all processes learn when the limit is reached. Meant
+   * for limits that use `peek`, and for rare, costly calls.
    */
   exact?: boolean;
   /** Maximum number of keys with separate counts, for keys that clients choose. All other keys share one count. */

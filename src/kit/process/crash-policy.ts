@@ -10,7 +10,10 @@ const LOOP_CRASHES = 5;
 const FIRST_LOOP_PAUSE_MS = seconds(30);
 const MAX_LOOP_PAUSE_MS = minutes(5);
 
-/** Restart after `delayMs`. In a crash loop the delay is long, and the caller may give up instead. */
+/**
+ * What to do after a crash: restart after `delayMs`. In a crash loop the delay is long, and the caller may give up
+ * instead.
+ */
 export type CrashVerdict =
   | { loop: false; delayMs: number }
   | { loop: true; crashes: number; windowMs: number; delayMs: number };

@@ -15,8 +15,8 @@ export interface ListeningHandle {
 }
 
 /**
- * The native handle of a listening server, for `listen({ handle })` in another process. A server that is sent as a whole
- * would have the receiver accept connections at once.
+ * Returns the native handle of a listening server, for `listen({ handle })` in another process. If the whole server
+ * were sent instead, the receiver would accept connections at once.
  */
 export function listeningHandle(server: Server): ListeningHandle | undefined {
   return (server as { _handle?: ListeningHandle | null })._handle ?? undefined;
@@ -32,8 +32,8 @@ export function stopReading(socket: Socket): void {
 }
 
 /**
- * The prototype of native pipes, given a socket that is one; undefined for other sockets. Every client of a named pipe ends
- * at its `connect`, which is the place to hold plugin code to its permissions.
+ * Returns the prototype of native pipes, given a socket that is one; undefined for other sockets. All clients of named
+ * pipes use its `connect` method, so replacing that method subjects plugin code to its permissions.
  */
 export function pipePrototype(socket: Socket): Record<string, unknown> | undefined {
   const handle = (socket as WithHandle)._handle;
@@ -61,7 +61,7 @@ interface WithResponse {
   _httpMessage?: (ServerResponse & { _headerSent: boolean }) | null;
 }
 
-/** The response that the socket carries now. Public API would need a listener for each request. */
+/** Returns the response that is pending on the socket. The public API would need a listener for each request. */
 export function pendingResponse(socket: Duplex): ServerResponse | undefined {
   return (socket as WithResponse)._httpMessage ?? undefined;
 }
@@ -75,8 +75,8 @@ export function answerHalfClosed(server: Server): void {
 }
 
 /**
- * Whether bytes of a response have left on the socket, as Node's own answer to malformed requests checks it. `headersSent`
- * is also true for a head that waits for its body.
+ * Returns whether bytes of a response have left on the socket, by the check that Node uses for its own answer to
+ * malformed requests. `headersSent` is also true for a head that waits for its body.
  */
 export function hasBegunResponse(socket: Socket): boolean {
   return (socket as WithResponse)._httpMessage?._headerSent === true;

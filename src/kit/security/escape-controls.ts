@@ -8,8 +8,8 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a
 const CONTROL_EXCEPT_LINES =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 /**
- * `CONTROL_EXCEPT_LINES`, with colours of `createStyle` as a group. Black and white can hide text, so they are no such
- * colours.
+ * Matches `CONTROL_EXCEPT_LINES`, and the colour sequences of `createStyle` as a group. Black and white are excluded,
+ * because they can hide text.
  */
 const CONTROL_OR_COLOUR =
   /(\u001b\[(?:1|2|22|3[1-69]|90)m)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;

@@ -19,7 +19,7 @@ import {
 const LABEL = 'svc host hello v1';
 const NONCE_BYTES = 32;
 
-/** Sent to the host; each field is 32 bytes in base64. */
+/** The challenge that the gateway sends to the host. Each field is 32 bytes in base64. */
 export interface Challenge {
   nonce: string;
   publicKey: string;

@@ -30,7 +30,10 @@ export interface Seal {
 
 const SEAL_VERSION = 'v1';
 
-/** AES-256-GCM as `v1.<key id>.<iv><tag><text>`. The key id distinguishes a wrong key from corrupted data. */
+/**
+ * Creates a seal that uses AES-256-GCM. Sealed values have the form `v1.<key id>.<iv><tag><text>`, in which the key id
+ * distinguishes a wrong key from corrupted data.
+ */
 export function createSeal(masterKey: string, previous: readonly string[] = []): Seal {
   const keys = new Map([...previous, masterKey].map((text) => [masterKeyId(text), keyBytes(text)]));
   const keyId = masterKeyId(masterKey);

@@ -11,7 +11,7 @@ export interface LineOutput {
 const FLUSH_BYTES = 64 * 1024;
 const FLUSH_MS = 50;
 const RETRY_MS = 10;
-/** Max bytes buffered for a slow reader; further lines are dropped. */
+/** Maximum bytes buffered for a slow reader; further lines are dropped. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 const MAX_FLUSH_WAIT_MS = 1000;
 const EMPTY = Buffer.alloc(0);

@@ -50,7 +50,10 @@ export interface ManualClock extends Clock {
   jump(to: number): void;
 }
 
-/** Far from any wall-clock time, so that mixing up the two clocks fails tests. */
+/**
+ * Start of the manual clock's monotonic time. It is far from any wall-clock time, so that tests fail if the two clocks
+ * are mixed up.
+ */
 const MANUAL_MONOTONIC_START_MS = 100_000_000;
 
 /** A clock that moves only by `advance`; for tests of the platform and of plugins. */

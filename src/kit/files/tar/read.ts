@@ -5,7 +5,9 @@ import { createGunzip } from 'node:zlib';
 import { type Extract, extract } from 'tar-stream';
 import { messageOf, PlatformError } from '../../errors/errors.ts';
 
-/** Max bytes of headers before one entry. They compress so well that an archive of a kilobyte could hold megabytes. */
+/**
+ * Maximum bytes of headers before one entry. They compress so well that an archive of a kilobyte could hold megabytes.
+ */
 const MAX_HEADER_BYTES = 64 * 1024;
 /** Bytes written to the extractor at a time: the header limit is checked between two writes. */
 const SLICE_BYTES = 16 * 1024;
