@@ -26,8 +26,8 @@ export function declaredPermissions(manifest: ManifestV3, handler: string, host:
 }
 
 /**
- * Throws HOST_MISMATCH when the manifest declares the handler only for other hosts. The runner cannot check
- * this for plain functions, which have no kind. @spec Plugin routes 7
+ * Throws HOST_MISMATCH if the manifest declares the handler only for other kinds of host. The runner cannot check this,
+ * because handlers that are plain functions have no kind. @spec Plugin routes 7
  */
 export function requireDeclaredHost(manifest: ManifestV3, handler: string, host: HostKind): void {
   if (declaredPermissions(manifest, handler, host).length > 0) return;

@@ -1,23 +1,21 @@
 import type { CommandResult, ExecutionRequest, HostTarget } from '../contracts/index.ts';
 
 export interface RunOptions {
-  /** Aborts `ctx.signal` of the handler, and ends its process if it does not stop. */
+  /** Aborts `ctx.signal` of the handler. If the handler does not stop, its process is ended. */
   signal?: AbortSignal;
   /** Receives the stream that the handler returns. Without it, a handler that returns a stream fails. */
   stream?: StreamSink;
   /** Called when the handler starts. If it is set, the call waits for a process without a time limit. */
   onBegun?: () => void;
-  /**
-   * Runs the call alone in its process. Used after a process with several calls was lost, to find the call at fault.
-   */
+  /** Runs the call alone in a process. Used after a shared process crashed, to find the call at fault. */
   alone?: boolean;
   /** Narrows the configured choice of hosts. Only the `host` backend uses it. */
   target?: HostTarget;
-  /** The request's input as JSON text. A caller that has it saves serializing the input again. */
+  /** The request's input as JSON text. If the caller has it, the input is not serialized again. */
   inputText?: string;
 }
 
-/** Receives a handler's stream. */
+/** Receives the stream that a handler returns. */
 export interface StreamSink {
   /** Called once, before the first chunk. */
   start(contentType: string): void;

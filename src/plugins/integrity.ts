@@ -34,8 +34,8 @@ export async function packageIntegrityOf(folder: string): Promise<string> {
 export type IntegrityOf = (folder: string) => Promise<string>;
 
 /**
- * Caches by each file's size, inode and times: any change updates `ctime`, which programs cannot set. Files changed
- * within the last two seconds are not cached, since the file system's clock is coarse. @spec docs/decisions/0048
+ * Caches the digest of a folder until the size, inode or times of a file change. Folders changed within the last two
+ * seconds are not cached, because file times are coarse. @spec docs/decisions/0048
  */
 export function createIntegrityCache(now: () => number = systemClock.now): IntegrityOf {
   const known = new Map<string, { stamp: string; integrity: string }>();

@@ -1,7 +1,7 @@
 const FIRST_CAPACITY = 64 * 1024;
 
 export interface LineReader {
-  /** Adds bytes; returns false when a line exceeds the limit, after which the reader must not be used. */
+  /** Adds bytes. Returns false if a line exceeds the limit. The reader must not be used after that. */
   push(chunk: Buffer): boolean;
 }
 

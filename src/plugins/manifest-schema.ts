@@ -3,13 +3,13 @@ import { describeSchema } from '../contracts/descriptions/describe.ts';
 import { MANIFEST_DESCRIPTIONS } from '../contracts/descriptions/manifest.ts';
 import { ManifestV3, PluginSchedule, PluginWorkflow } from '../contracts/index.ts';
 
-/** The manifest with the schemas of workflows and schedules, which services validate one by one. */
+/** `ManifestV3` accepts any workflows and schedules, because services validate each one separately. */
 const AsWritten = ManifestV3.extend({
   workflows: z.array(PluginWorkflow).default([]),
   schedules: z.array(PluginSchedule).default([]),
 });
 
-/** The JSON schema of `svc.plugin.json`, for editors: `config/plugin.schema.json`. */
+/** Returns the JSON Schema of `svc.plugin.json`, which editors read from `config/plugin.schema.json`. */
 export function manifestSchema(): Record<string, unknown> {
   const { $schema, ...schema } = z.toJSONSchema(AsWritten, { io: 'input', unrepresentable: 'any' });
   return {

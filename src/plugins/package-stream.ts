@@ -9,10 +9,8 @@ import { isInside } from './inside.ts';
 import { INSTALL_LIMITS } from './integrity.ts';
 import { staysBehind } from './package-files.ts';
 
-/**
- * A plugin's folder as a gzipped stream: per file a line of JSON, `{name, size, executable}`, then its bytes.
- * The receiver verifies the digest of the folder, so the format needs no checksums.
- */
+// The format is a gzip stream. Each file is a line of JSON, `{name, size, executable}`, followed by the file's bytes.
+// The format needs no checksums, because the receiver verifies the digest of the unpacked folder.
 
 const MAX_HEADER_BYTES = 8 * 1024;
 
@@ -22,7 +20,7 @@ interface FileHeader {
   executable: boolean;
 }
 
-/** Streams the files that hosts need; fails on links and devices. */
+/** Streams the files that hosts need. Fails if the folder contains links or devices. */
 export function packFolder(root: string): Readable {
   return Readable.from(filesOf(root)).compose(createGzip()) as unknown as Readable;
 }
@@ -50,8 +48,8 @@ async function* fileOf(path: string, name: string): AsyncGenerator<Buffer> {
   const header: FileHeader = { name, size, executable: (mode & 0o111) !== 0 };
   yield Buffer.from(`${JSON.stringify(header)}\n`);
   let left = size;
-  // Reads at most `size` bytes, so that a growing file does not shift the next ones. Its digest then fails, and the
-  // host fetches again.
+  // At most `size` bytes are read, so that a growing file cannot corrupt the files after it. The host then notices the
+  // wrong digest and fetches the package again.
   if (size > 0) {
     for await (const chunk of createReadStream(path, { end: size - 1 })) {
       left -= (chunk as Buffer).length;
@@ -62,15 +60,15 @@ async function* fileOf(path: string, name: string): AsyncGenerator<Buffer> {
 }
 
 /**
- * Unpacks a stream of `packFolder` into an empty folder. Throws VALIDATION_ERROR for a name outside the folder, and
- * when a limit is exceeded.
+ * Unpacks a stream of `packFolder` into an empty folder. Throws VALIDATION_ERROR if a file name points outside the
+ * folder or a size limit is exceeded.
  */
 export async function unpackFolder(packed: AsyncIterable<Uint8Array>, root: string): Promise<void> {
   const bytes = Readable.from(packed).compose(createGunzip()) as unknown as Readable;
   try {
     await unpack(createReader(bytes), root);
   } finally {
-    // A rejected stream is not read to its end, so that the sender notices.
+    // The rest of a rejected package is not read. Closing the stream tells the sender.
     bytes.destroy();
   }
 }

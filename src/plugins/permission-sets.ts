@@ -22,7 +22,7 @@ export function permissionSets(manifest: ManifestV3): Permissions[] {
   return permissionPlaces(manifest).map(({ permissions }) => permissions);
 }
 
-/** Returns `fs.write` of all permission sets of an unvalidated manifest. */
+/** Returns the paths in `fs.write` of all permission sets of an unvalidated manifest. */
 export function declaredWrites(manifest: unknown): string[] {
   if (!isRecord(manifest)) return [];
   const { rest, commands } = manifest;

@@ -11,7 +11,7 @@ import {
 export interface SelfStarting {
   what: 'schedule' | 'event' | 'hook' | 'validator';
   name: string;
-  /** When it runs, as text for people. */
+  /** Text for the consent prompt that says when the part runs. */
   when: string;
 }
 
@@ -25,7 +25,6 @@ export interface WorkflowBrief {
   isSound: boolean;
 }
 
-/** Returns a summary of each workflow that a manifest declares. */
 export function workflowBriefs({ workflows }: ManifestV3): WorkflowBrief[] {
   return workflows.map((written, index) => ({
     id: typeof written.id === 'string' ? written.id : `workflows[${index}]`,

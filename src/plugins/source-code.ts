@@ -6,14 +6,11 @@ import { sourceFiles } from './source-stamp.ts';
 /** Sources of a plugin's modules and JSON files, by path relative to its folder, with `/`. */
 export type SourceCode = Readonly<Record<string, string>>;
 
-/**
- * Maximum characters per plugin: services keep them in memory, and send them to each process of a kept
- * version.
- */
+/** Maximum size of a plugin's code, which services keep in memory and send to each process of a replaced version. */
 export const MAX_CODE_CHARS = 8 * 1024 * 1024;
 const MODULE = /\.(?:[cm]?[jt]sx?|json)$/;
 
-/** Reads the plugin's own code. Undefined above MAX_CODE_CHARS, or if a file is missing. */
+/** Reads a plugin's code without dependencies. Returns undefined above MAX_CODE_CHARS, or if a file is missing. */
 export async function readSourceCode(root: string, manifest: ManifestV3): Promise<SourceCode | undefined> {
   const paths = sourceFiles(root, manifest).filter((file) => MODULE.test(file));
   const files = await Promise.all(paths.map((path) => readOne(root, path)));

@@ -15,9 +15,8 @@ const SOURCE = /\.(?:[cm]?[jt]sx?|json|ya?ml|wasm)$/;
 const INSTALLED = join('node_modules', '.package-lock.json');
 
 /**
- * Stamp of a plugin's source files: changes when one is written, added or removed. Hidden files, dependencies
- * and paths writable by the plugin (by its manifest on disk and the `loaded` one) do not count. Empty for a
- * missing folder.
+ * Returns a stamp that changes when a source file of the plugin is written, added or removed. Ignores hidden files,
+ * dependencies, and paths that the plugin may write. Returns an empty stamp for a missing folder.
  */
 export function sourceStamp(root: string, loaded?: ManifestV3): string {
   return sourceFiles(root, loaded).map(fileStamp).join('\n');
@@ -31,7 +30,7 @@ export async function sourceDigest(root: string, loaded?: ManifestV3): Promise<s
   return whole.digest('base64');
 }
 
-/** The files covered by the stamp and the digest, at most MAX_SOURCE_FILES. */
+/** Returns the files that the stamp and the digest cover, at most MAX_SOURCE_FILES. */
 export function sourceFiles(root: string, loaded: ManifestV3 | undefined): string[] {
   const excluded = writablePaths(root, loaded);
   const files: string[] = [];
@@ -55,7 +54,7 @@ export function fileStamp(path: string): string {
   return found ? `${path} ${found.ino} ${found.size} ${found.mtimeMs} ${found.ctimeMs}` : '';
 }
 
-/** Returns all paths that the plugin may write, each also with its symbolic links resolved. */
+/** Returns all paths that the plugin may write by its loaded manifest or the one on disk, and their real paths. */
 function writablePaths(root: string, loaded: ManifestV3 | undefined): string[] {
   const declared = new Set([...declaredWrites(loaded), ...declaredWrites(manifestOnDisk(root))]);
   return [...declared].flatMap((path) => {
@@ -81,7 +80,7 @@ function realPathOrNone(path: string): string | undefined {
   }
 }
 
-/** Returns the entries of a folder, empty if it was deleted meanwhile. */
+/** Returns the entries of a folder, or an empty list if the folder was deleted meanwhile. */
 function entriesOf(folder: string) {
   try {
     return readdirSync(folder, { withFileTypes: true });

@@ -2,13 +2,13 @@
 export interface StreamCredit {
   grant(bytes: number): void;
   /**
-   * Waits for credit for all of `bytes`, then spends it. Chunks are never split to the available credit,
-   * since a slow reader would get ever smaller ones. Rejects when the signal aborts.
+   * Waits until the credit covers `bytes`, then spends it. Chunks are not split to fit, because a slow reader would get
+   * ever smaller ones. Rejects when the signal aborts.
    */
   take(bytes: number): Promise<void>;
 }
 
-/** Credit at the sender of one stream. A chunk must not exceed the reader's window. */
+/** Creates the credit of one stream's sender. A chunk larger than the reader's window would wait forever. */
 export function createStreamCredit(signal: AbortSignal): StreamCredit {
   let left = 0;
   let wake = (): void => {};

@@ -3,8 +3,8 @@ import { open } from 'node:fs/promises';
 import { codeOf } from '../kit/errors/errors.ts';
 
 /**
- * Reads a file of untrusted origin. Rejects links, which would reveal their target, and pipes, which would
- * block; checks the open descriptor, so that nothing changes between check and read.
+ * Reads a file of untrusted origin. Rejects symbolic links, which would reveal their target, and pipes, which would
+ * block. The opened file is checked, so that it cannot be replaced between the check and the read.
  */
 export async function readUntrustedFile(path: string, name: string, maxBytes: number): Promise<string> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;

@@ -2,15 +2,14 @@ import { LIMITS } from '../contracts/index.ts';
 import { findCostProblem } from '../kit/data/json-cost.ts';
 
 /**
- * Parses JSON that plugin code may have written. Throws SyntaxError above 512 levels, 500,000 values or
- * 50,000 distinct keys, or `times` as many. Drops `__proto__` keys, so that copying a value cannot set a
- * prototype.
+ * Parses JSON that plugin code may have written, and drops `__proto__` keys. Throws SyntaxError above 512 levels,
+ * 500,000 values or 50,000 distinct keys. `times` multiplies the limits for values and keys.
  */
 export function parseUntrusted(text: string, times = 1): unknown {
   const fault = findCostProblem(text, LIMITS.jsonDepth, times);
   if (fault) throw new SyntaxError(`JSON ${fault}`);
   const value: unknown = JSON.parse(text);
-  // JSON text may also contain the key's underscores or letters as `\u` escapes.
+  // JSON text may also spell the key with `\u` escapes for the underscore or for the letters p, r and t.
   if (text.includes('__proto__') || text.includes('\\u005') || text.includes('\\u007'))
     dropPrototypeKeys(value);
   return value;

@@ -47,8 +47,8 @@ const KIND_OF = {
 } as const;
 
 /**
- * Validates a plugin without calling it: the manifest, its files, and their exports by loading them in the
- * sandbox. Returns all faults with their paths.
+ * Validates the manifest of a plugin, the files that it references, and their exports. Files are loaded in the sandbox,
+ * but no handler is called. Returns all faults with their paths.
  */
 export async function validatePlugin(
   folder: string,
@@ -69,7 +69,7 @@ export async function validatePlugin(
     ...(module === undefined ? {} : { manifestModule: module }),
   };
   const inText = await checkHandlerFiles(root, manifest);
-  const told = new Set(inText.map(({ path }) => path));
+  const reported = new Set(inText.map(({ path }) => path));
   const whenLoaded = handlersNotRun === undefined ? await codeFaults(plugin, describer) : [];
   const shapes = definitionFaults(manifest);
   const compiled = (await compile(manifest))
@@ -82,7 +82,7 @@ export async function validatePlugin(
       ...shapes,
       ...compiled,
       ...inText,
-      ...whenLoaded.filter(({ path }) => !told.has(path)),
+      ...whenLoaded.filter(({ path }) => !reported.has(path)),
     ],
   };
 }
@@ -96,8 +96,8 @@ function notRun(module: string, reason: string): PlatformError {
 }
 
 /**
- * Shape faults of workflows and schedules. Services skip only the invalid one, so these are not manifest
- * faults there; references are checked where all plugins are known.
+ * Returns the schema faults of workflows and schedules. Services do not report them as manifest faults, because they
+ * skip only the invalid workflow or schedule.
  */
 function definitionFaults({ workflows, schedules }: ManifestV3): PluginFault[] {
   return [
@@ -109,7 +109,7 @@ function definitionFaults({ workflows, schedules }: ManifestV3): PluginFault[] {
   ];
 }
 
-/** Checks the plugin's code against its manifest by loading it in the sandbox. */
+/** Loads a plugin's code in the sandbox and returns where the code does not match the manifest. */
 export async function codeFaults(plugin: LoadedPlugin, describer: PluginDescriber): Promise<PluginFault[]> {
   const { manifest } = plugin;
   const handlers = handlerRefs(manifest);

@@ -19,7 +19,7 @@ export interface WaitQueue {
   enter(call: Call): string | undefined;
   /** Returns false when the call is not in the queue. */
   leave(call: Call): boolean;
-  /** Removes and returns the first call, in fair order, that `accepts` allows. Offers only the first of each tenant. */
+  /** Removes and returns a call in fair order. Considers only each tenant's first call, if `accepts` allows it. */
   next(accepts: (call: Call) => boolean): Call | undefined;
   /** Returns the number of queued calls of the tenants for which `counts` returns true. */
   sizeOf(counts: (tenantId: string) => boolean): number;

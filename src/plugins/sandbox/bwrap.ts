@@ -160,7 +160,7 @@ function isolation(variant: Variant, sharesNetwork: boolean): string[] {
     '--unshare-uts',
     '--unshare-cgroup-try',
     ...(sharesNetwork ? [] : ['--unshare-net']),
-    // The kernel ends the sandbox with the service. Node is process 1, so its child processes end with it.
+    // The kernel ends Node when the service ends. Node is process 1, so its child processes end with it.
     '--die-with-parent',
     '--as-pid-1',
     '--new-session',

@@ -109,7 +109,7 @@ export async function grantedPath(
   return real;
 }
 
-/** Rejects folders inside or around `.svc`, which would expose keys and databases, except for installed plugins. */
+/** Rejects paths that contain `.svc` or are inside it, because it holds keys and databases. Allows plugins. */
 function refuseDataFolder(path: string, dataDir: string, what: string): void {
   const installed = join(dataDir, 'plugins');
   const isInstalled = isInside(installed, path) && path !== installed;
@@ -168,7 +168,7 @@ async function refuseEscapingLink(path: string, allowed: string[]): Promise<void
   const where = target === undefined ? 'nothing' : target;
   throw new PlatformError(
     'SANDBOX_ERROR',
-    `The plugin holds a symbolic link that leaves its folder: ${path} points to ${where}. Replace it by the file itself, or grant its target in permissions.fs.read.`,
+    `The plugin holds a symbolic link that leaves its folder: ${path} points to ${where}. Replace it with the file itself, or grant its target in permissions.fs.read.`,
     { details: { path, target: target ?? null } },
   );
 }

@@ -55,7 +55,7 @@ export function userSecrets(env: Environment): string[] {
   ];
 }
 
-/** Throws SANDBOX_ERROR for a real path that equals, contains or is inside a secret. */
+/** Throws SANDBOX_ERROR for a real path that equals or contains a secret file or folder, or is inside one. */
 export async function refuseSecrets(
   path: string,
   root: string,

@@ -49,8 +49,8 @@ export interface LaunchInput {
 }
 
 /**
- * Returns the sandbox in use. Throws SANDBOX_ERROR if a required bwrap does not work, and if its probe timed out,
- * because slowness must not select the weaker sandbox. @spec docs/security.md
+ * Returns the sandbox in use. Throws SANDBOX_ERROR if bwrap is required but does not work, or if its test timed out,
+ * because a slow machine must not fall back to the weaker sandbox. @spec docs/security.md
  */
 export async function sandboxInForce(preference: SandboxPreference = 'auto'): Promise<SandboxInForce> {
   return inForce(await chooseSandbox(preference));
@@ -140,7 +140,7 @@ function requireWritable(paths: readonly string[]): void {
   );
 }
 
-/** Resolves bwrap with the PATH of the service, because the environment of the child process has none. */
+/** Resolves bwrap with the PATH of the service, because the environment of the child process contains no PATH. */
 async function findBwrap(environment: NodeJS.ProcessEnv): Promise<string> {
   return locate('bwrap', environment.PATH) ?? 'bwrap';
 }

@@ -10,7 +10,7 @@ export function hasRawNetwork(permissions: Permissions): boolean {
   return permissions.network.includes('*');
 }
 
-/** Keeps V8's heap below the memory limit of the process, so that V8 fails first and reports a clear message. */
+/** Returns V8's heap limit, which is below the process's memory limit, so that V8 fails first with a clear message. */
 function heapMb(memoryMb: number): number {
   return Math.max(24, Math.floor(memoryMb * 0.75));
 }

@@ -1,11 +1,11 @@
 import { Duplex, PassThrough } from 'node:stream';
 
-/** A header holds the stream's number, three zero bytes and the length. @spec Docker Engine API: Stream format */
+/** A header holds the stream's number, three zero bytes and the data length. @spec Docker Engine API: Stream format */
 const HEADER_BYTES = 8;
 const STDOUT = 1;
 
 export interface AttachedStreams {
-  /** The stdin and stdout of the container, which carry the frames. */
+  /** The stdin and stdout of the container, which carry the messages of the runner protocol. */
   channel: Duplex;
   stderr: PassThrough;
 }
@@ -80,7 +80,7 @@ class Channel extends Duplex {
     this.#flow();
   }
 
-  /** Returns the number of bytes read. */
+  /** Reads the next bytes of a header and returns their number. */
   #readHeader(chunk: Buffer, at: number): number {
     const step = Math.min(HEADER_BYTES - this.#headerBytes, chunk.length - at);
     chunk.copy(this.#header, this.#headerBytes, at, at + step);

@@ -58,7 +58,7 @@ export class Engine {
     return Id;
   }
 
-  /** Attaches to stdin, stdout and stderr. Attach before `start`, so that no output is lost. */
+  /** Attaches to stdin, stdout and stderr. Must be called before `start`, so that no output is lost. */
   async attach(id: string): Promise<Duplex> {
     const client = await this.#connections();
     try {

@@ -29,7 +29,7 @@ export interface ContainerBackendDeps {
   clock: Clock;
   /** The project's `.svc`. */
   dataDir: string;
-  /** The node: several with one path of the data folder, such as pods, can share an engine. */
+  /** Name of this node. Nodes with the same data folder path, such as pods, may share a container engine. */
   instance: string;
   /** Additional files and folders that no plugin may read. */
   secrets?: readonly string[];
@@ -39,7 +39,7 @@ export interface ContainerBackendDeps {
   codeOf?: (plugin: ExecutionRequest['plugin']) => SourceCode | undefined;
 }
 
-/** Label of a node's containers, by which it recognises those of its earlier processes. */
+/** Returns the owner label of a node's containers. It survives restarts, so that a node can remove its orphans. */
 export function containerOwner({
   dataDir,
   instance,
@@ -51,7 +51,7 @@ export function containerOwner({
 }
 
 /**
- * Runs each execution in a separate container with the same runner as workers. Frames use stdin and stdout.
+ * Runs each execution in a container of its own, with the same runner program as the worker backend.
  * @spec Container execution JWT; docs/operations.md "Where plugin code runs"
  */
 export class ContainerBackend implements ExecutionBackend {
@@ -83,15 +83,12 @@ export class ContainerBackend implements ExecutionBackend {
     // The call may be rejected before `#execute` awaits it, which must not count as an unhandled rejection.
     call.promise.catch(() => {});
     const leave = await this.#slots.enter(call);
-    // Until a process runs the call and cancels it itself, cancelling only rejects the call.
+    // Until a process runs the call, cancelling it only rejects its promise.
     call.cancelWith(() => call.reject(cancelled(request)));
     return this.#execute(call, leave);
   }
 
-  /**
-   * Removes containers left by an earlier process of this node; returns their number. Throws
-   * SANDBOX_ERROR.
-   */
+  /** Removes containers that earlier processes of this node left behind. Returns their number. */
   async removeOrphans(): Promise<number> {
     const { config, logger } = this.#deps;
     if (!existsSync(config.socket)) return 0;
@@ -158,7 +155,7 @@ export class ContainerBackend implements ExecutionBackend {
     signal.addEventListener('abort', onClose, { once: true });
     // If the backend was already closed, the abort event has passed and the listener will not be called.
     if (signal.aborted) onClose();
-    // A runner that is ready may be running the handler, which gets its abort signal and a grace period instead.
+    // A runner that is not ready ends at once. Otherwise the handler gets an abort signal and a grace period.
     call.promise.catch(() => runner.isReady || runner.end({ kind: 'cancelled' }));
     try {
       return await call.promise;

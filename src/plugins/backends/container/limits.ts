@@ -10,8 +10,8 @@ export interface LimitCheckDeps {
 }
 
 /**
- * Checks once that the engine enforces limits, because rootless engines may silently ignore them. Throws SANDBOX_ERROR
- * for a created container without limits, unless `requireLimits` is false.
+ * Returns a check for created containers. It throws SANDBOX_ERROR if the engine ignores limits, as rootless engines do,
+ * unless `requireLimits` is false. The check is not repeated after it passed once.
  */
 export function createLimitCheck({ engine, config, logger }: LimitCheckDeps): (id: string) => Promise<void> {
   let isChecked = false;
@@ -23,7 +23,7 @@ export function createLimitCheck({ engine, config, logger }: LimitCheckDeps): (i
     isChecked = true;
     if (missing.length > 0)
       logger.warn(
-        `Containers run without limits for ${missing.join(' and ')}: the engine does not enforce them`,
+        `Containers run without limits for ${missing.join(' and ')}, because the engine does not enforce them`,
       );
   };
 }

@@ -6,7 +6,7 @@ import type { Engine } from './engine.ts';
 const REMOVAL_TRIES = 6;
 const REMOVAL_PAUSE_MS = 150;
 
-/** Removes a container. Failures are only logged, because the next start of the platform removes it. */
+/** Removes a container. Failures are only logged, because the next start of the platform retries. */
 export async function removeContainer(engine: Engine, logger: Logger, id: string): Promise<void> {
   try {
     await removeWithRetries(engine, id);

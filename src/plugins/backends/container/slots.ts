@@ -61,7 +61,7 @@ export class Slots {
     if (this.#shares.free === this.#count) this.#onIdle();
   }
 
-  /** Takes a slot for the next call in fair order whose tenant has a share left. */
+  /** Takes a slot for the next call in fair order, and returns the call. Skips tenants that have used their share. */
   #next(): Call | undefined {
     return this.#queue.next((call) => this.#shares.take(call.request.tenantId));
   }

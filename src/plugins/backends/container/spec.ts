@@ -14,7 +14,7 @@ const MEGABYTE = 1024 * 1024;
 /** Path of Node in every runner image. */
 const NODE = '/usr/local/bin/node';
 const TMP = 'rw,noexec,nosuid,nodev,size=64m';
-/** Read-only mount options. Podman would otherwise mount these folders writable and without a size limit. */
+/** Mount options of `/run` and `/var/tmp`. By default, Podman mounts them writable and without a size limit. */
 const SEALED = 'ro,noexec,nosuid,nodev,size=64k';
 const SHM_BYTES = 16 * MEGABYTE;
 /** User and group id of `nobody`. */
@@ -54,7 +54,8 @@ export async function containerSpec(input: SpecInput): Promise<ContainerSpec> {
   const { permissions } = request;
   await refuseEngineSocket(grants, config.socket);
   const memoryMb = memoryMbOf(config, request);
-  // The container's network restricts connections, so Node need not, and would also block the gateway's socket.
+  // Node's own network check is switched off, because it would block the gateway's socket. The container's network
+  // restricts connections instead.
   const flags = nodeFlags(grants, { ...permissions, network: ['*'] }, memoryMb);
   const env = {
     ...scrubEnvironment(permissions, environment),
@@ -84,14 +85,14 @@ export async function containerSpec(input: SpecInput): Promise<ContainerSpec> {
       SecurityOpt: ['no-new-privileges', ...(isEnforcing() ? ['label=disable'] : [])],
       Privileged: false,
       Memory: memoryMb * MEGABYTE,
-      // Equal to the memory limit, which disables swap.
+      // The limit for memory plus swap. Being equal to the memory limit, it disables swap.
       MemorySwap: memoryMb * MEGABYTE,
       PidsLimit: config.pidsLimit,
       ...(config.cpus === null ? {} : { NanoCpus: Math.round(config.cpus * 1e9) }),
       Tmpfs: { '/tmp': TMP, '/run': SEALED, '/var/tmp': SEALED },
       ShmSize: SHM_BYTES,
       Mounts: [...mountsOf(grants), ...(access.socket ? [mount(access.socket, GATEWAY_SOCKET, true)] : [])],
-      // Frames carry inputs and results, which must not end up in the engine's log files.
+      // The container's output contains inputs and results, which must not end up in the engine's log files.
       LogConfig: { Type: 'none' },
     },
   };
@@ -124,7 +125,7 @@ function mount(source: string, target: string, readOnly: boolean) {
   return { Type: 'bind', Source: source, Target: target, ReadOnly: readOnly };
 }
 
-/** Whether SELinux is enforcing, whose labels would deny the container access to mounted files and sockets. */
+/** Whether SELinux is enforcing. Its labels would deny the container access to mounted files and sockets. */
 function isEnforcing(): boolean {
   try {
     return readFileSync('/sys/fs/selinux/enforce', 'utf8').trim() === '1';
@@ -134,8 +135,8 @@ function isEnforcing(): boolean {
 }
 
 /**
- * Returns the owner of the plugin's folder. If that is root, returns `nobody`, unless only root can read the folder.
- * Root has no capabilities in the container.
+ * Returns the user of the container: the owner of the plugin's folder, or `nobody` if root is the owner. Root itself,
+ * which has no capabilities in the container, is used only for folders that nobody else can read.
  */
 async function userFor(root: string): Promise<string> {
   const { uid, gid, mode } = await stat(root);

@@ -20,7 +20,7 @@ export function createFrameJoiner(maxBytes: number): FrameJoiner {
   function take({ frame, index, last, text }: PartFrame): Joined {
     const isNext = open ? frame === open.frame && index === open.texts.length : index === 0;
     if (!isNext) return refused(`part ${index} of frame ${frame} is out of order`);
-    // Short parts are rejected, because a frame could otherwise arrive as millions of tiny messages.
+    // All parts but the last must have full size. A frame could otherwise arrive as millions of tiny messages.
     if (!last && text.length !== HOST_SOCKET.partChars)
       return refused('a part that is not the last is short');
     open ??= { frame, texts: [], bytes: 0 };

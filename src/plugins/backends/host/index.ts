@@ -5,7 +5,7 @@ import { seconds } from '../../../kit/time/duration.ts';
 import type { ExecutionBackend, RunOptions } from '../../execution.ts';
 import { packageIntegrityOf } from '../../integrity.ts';
 
-/** Runs an execution on a connected host that matches the target. Throws HOST_UNAVAILABLE and errors of the host. */
+/** Runs an execution on a connected host that matches the target. Throws HOST_UNAVAILABLE if there is none. */
 export type RunOnHost = (
   request: ExecutionRequest,
   plugin: HostPlugin,
@@ -48,7 +48,7 @@ export function createHostBackend({ run, targetOf, clock }: HostBackendDeps): Ex
   };
 }
 
-/** Returns the target of a call, which may only narrow the configured one. */
+/** Combines the configured target with the requested one, which may only narrow it. */
 function narrowed(configured: HostTarget, asked: HostTarget, pluginId: string): HostTarget {
   const clash = (what: string): PlatformError =>
     new PlatformError(

@@ -1,6 +1,6 @@
 import { HOST_SOCKET, type PartFrame } from '../../../contracts/index.ts';
 
-/** Bytes buffered in the socket. More would make short frames wait longer, and fewer could leave the socket idle. */
+/** Limit for bytes buffered in the socket. Above it, short frames wait too long; below it, the socket may idle. */
 const WINDOW_BYTES = 256 * 1024;
 
 export interface OutboxWire {
@@ -58,7 +58,7 @@ export class Outbox {
     return this.#waitingChars + this.#wire.bufferedBytes;
   }
 
-  /** Discards unsent frames of that execution. */
+  /** Discards the unsent long frames of an execution, and the frames that wait for them. */
   withdraw(executionId: string): void {
     if (!this.#latest.delete(executionId)) return;
     for (const frame of this.#long.filter((other) => other.executionId === executionId)) {
@@ -70,7 +70,7 @@ export class Outbox {
     this.#long = this.#long.filter((other) => other.executionId !== executionId);
   }
 
-  /** Discards everything. */
+  /** Discards all unsent frames. */
   close(): void {
     this.#short = [];
     this.#long = [];

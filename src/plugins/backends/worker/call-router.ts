@@ -6,7 +6,7 @@ import type { FrameError, ReplyFrame } from '../../runner/protocol.ts';
 /** Maximum in-flight platform calls per process. It bounds the memory that plugin code can occupy in this service. */
 const MAX_IN_FLIGHT = 64;
 
-/** A `call` frame with a validated shape. */
+/** A call of a platform service by plugin code, read from a validated `call` frame. */
 export interface PlatformCall {
   callId: number;
   service: string;
@@ -54,7 +54,7 @@ export function createCallRouter(deps: {
     { request, signal }: PlatformCallContext,
   ): FrameError {
     const error = toRemoteError(thrown);
-    // Cancelling a call often causes internal errors. They are not logged, because nobody uses its result.
+    // Cancelling a call often causes internal errors. They are not logged, because no caller waits for a result.
     if (error.code === 'INTERNAL_ERROR' && !signal.aborted) {
       logger.error(`${call.service}.${call.method} failed`, {
         pluginId: request.plugin.id,

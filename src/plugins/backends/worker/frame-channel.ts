@@ -12,15 +12,15 @@ import { asFrame, type RawFrame } from './frames.ts';
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 
 /**
- * Bytes per second that are read from one process. Each frame costs a kilobyte more, each invalid frame another 16.
- * Reading pauses above this rate, so that a plugin that sends too many frames slows down only itself.
+ * Read budget of one process in bytes per second. Each frame costs its size plus 1 KiB, and an invalid one 16 KiB more.
+ * Reading pauses while the budget is spent, so that a plugin that sends too much slows down only itself.
  */
 const COST_PER_SECOND = 64 * 1024 * 1024;
 const COST_AT_ONCE = 32 * 1024 * 1024;
 const FRAME_COST = 1024;
-const EMPTY_FRAME_COST = 16 * 1024;
+const INVALID_FRAME_COST = 16 * 1024;
 
-/** Frames above this size also cost their parse time, so that one process uses at most a quarter of this thread. */
+/** Parsing larger frames has a time budget, so that one process uses at most a quarter of this thread's time. */
 const LARGE_CHARS = 64 * 1024;
 const LARGE_MS_PER_SECOND = 250;
 const LARGE_MS_AT_ONCE = 500;
@@ -30,7 +30,7 @@ export interface FrameChannelEvents {
   onFrame(frame: RawFrame, length: number): boolean;
   /** Returns the characters of the largest input of a running call. Large inputs raise the limits for results. */
   inputChars(): number;
-  /** Called once, on the first protocol violation, with a text that completes "it …". Later frames are ignored. */
+  /** Called on the first protocol violation, with a text such as "sent an invalid frame". Later frames are ignored. */
   onFault(what: string): void;
 }
 
@@ -66,7 +66,7 @@ export function openFrameChannel(stream: Duplex, maxBytes: number, events: Frame
       fault(`sent a frame that cannot be read (${messageOf(error).slice(0, 200)})`);
       return;
     }
-    if (!frame || !events.onFrame(frame, line.length)) cost += EMPTY_FRAME_COST;
+    if (!frame || !events.onFrame(frame, line.length)) cost += INVALID_FRAME_COST;
     if (startedAt !== undefined) costMs += performance.now() - startedAt;
   }
 

@@ -3,10 +3,10 @@ import type { Call } from './call.ts';
 
 /** Time between the abort of `ctx.signal` and the end of the process. */
 const GRACE_MS = 500;
-/** Time limit for loading the plugin's code, for calls whose own limit starts only with the handler. */
+/** Minimum time limit for loading the plugin's code. It applies to calls whose own limit excludes loading. */
 const LOAD_MS = 15_000;
 
-/** The timer of one call of a handler. At any time it runs for one limit: loading, handler or grace period. */
+/** The timer of one call. It limits in turn the loading of code, the handler, and the grace period after an abort. */
 export class HandlerTimeout {
   readonly #clock: Clock;
   readonly #call: Call;
@@ -19,7 +19,7 @@ export class HandlerTimeout {
     this.#onTimeout = onTimeout;
   }
 
-  /** Limits the loading of the plugin's code. Without `call.onBegun`, loading counts as the handler's time. */
+  /** Limits the loading of the plugin's code. Without `call.onBegun`, the handler's time limit includes loading. */
   limitLoading(): void {
     const { onBegun, timeoutMs } = this.#call;
     this.#limit(onBegun ? Math.max(timeoutMs, LOAD_MS) : timeoutMs);

@@ -33,7 +33,7 @@ export interface LiveCallsDeps {
 
 interface LiveCall {
   call: Call;
-  /** Aborts the platform calls of the handler. The first of them creates it. */
+  /** Aborts the platform calls of the handler. Created with the first such call. */
   abort?: AbortController;
   timeout: HandlerTimeout;
   hasBegun?: true;
@@ -67,7 +67,7 @@ export class LiveCalls {
     return this.#live.size;
   }
 
-  /** Whether a handler ignores its abort. The process then accepts no more calls, and ends once the others are done. */
+  /** Whether a handler ignores its abort. The process then accepts no more calls and ends after its other calls. */
   get isStuck(): boolean {
     return [...this.#live.values()].some((entry) => entry.isStuck);
   }
@@ -252,7 +252,7 @@ export class LiveCalls {
     entry.call.reject(error);
     entry.timeout.stop();
     entry.stream?.close();
-    // The handler has already ended, and only the reader of its stream was slow, so the process can continue.
+    // If the handler has already ended, only the reader of its stream was slow, and the process can continue.
     if (this.#live.get(executionId) !== entry) return;
     entry.abort?.abort(error);
     this.#deps.send({ type: 'cancel', executionId, reason: error.message });

@@ -2,8 +2,8 @@ import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
 import { lostProcess, type ProcessExit } from './exit-reason.ts';
 
-/** Number of consecutive crashes while loading from which on new processes are delayed. */
-const TOLERATED_CRASHES = 3;
+/** New processes are delayed after this number of consecutive crashes while loading. */
+const MAX_CRASHES = 3;
 const FIRST_BACKOFF_MS = 1000;
 const MAX_BACKOFF_MS = 60_000;
 
@@ -12,8 +12,7 @@ export interface LoadCrashes {
   readonly isClean: boolean;
   /** Records the end of a process. Returns the error with which queued calls must fail if starts are now delayed. */
   note(exit: ProcessExit): PlatformError | undefined;
-  /** Resets the crash count after a successful load. */
-  forget(): void;
+  reset(): void;
   /** Throws SERVICE_UNAVAILABLE with Retry-After while starts are delayed. */
   requireNotDelayed(): void;
 }
@@ -42,16 +41,16 @@ export function createLoadCrashes({ pluginId, clock }: { pluginId: string; clock
       if (exit.hadLoaded || exit.ended?.kind === 'idle' || exit.ended?.kind === 'closing') return undefined;
       crashes++;
       last = lostProcess(exit, pluginId);
-      if (crashes < TOLERATED_CRASHES) return undefined;
-      const backoffMs = FIRST_BACKOFF_MS * 2 ** Math.min(16, crashes - TOLERATED_CRASHES);
+      if (crashes < MAX_CRASHES) return undefined;
+      const backoffMs = FIRST_BACKOFF_MS * 2 ** Math.min(16, crashes - MAX_CRASHES);
       nextStartAt = clock.monotonic() + Math.min(MAX_BACKOFF_MS, backoffMs);
       return backoffError();
     },
-    forget() {
+    reset() {
       crashes = 0;
     },
     requireNotDelayed() {
-      if (crashes >= TOLERATED_CRASHES && clock.monotonic() < nextStartAt) throw backoffError();
+      if (crashes >= MAX_CRASHES && clock.monotonic() < nextStartAt) throw backoffError();
     },
   };
 }

@@ -15,13 +15,13 @@ export interface MemoryWatch {
 
 export interface MemoryWatchDeps {
   limitMb: number;
-  /** In-memory folders of the process; their files count as memory. */
+  /** In-memory folders of the process. Their files count towards its memory limit. */
   folders: readonly string[];
-  /** Returns the pid of the process, undefined once it has ended or is about to. */
+  /** Returns the pid of the process, or undefined once the process has ended or is ending. */
   pid(): number | undefined;
   isBusy(): boolean;
   onOver(usedMb: number): void;
-  /** Called when the process is idle and nearly full. */
+  /** Called when the process is idle and close to its memory limit. */
   onFull(): void;
 }
 

@@ -15,7 +15,7 @@ export interface OpenStreamDeps {
   pull(bytes: number): void;
   /** Time limit for the process to send the next chunk, and for the reader to take one, in ms. */
   idleMs: number;
-  /** Maximum bytes in flight; default 256 KiB. */
+  /** Maximum bytes in flight. The default is 256 KiB. */
   windowBytes?: number;
   onTimeout(): void;
 }
@@ -28,7 +28,7 @@ export interface OpenStream {
   close(): void;
 }
 
-/** Opens a stream from a process at the pace of its reader. Returns undefined for an invalid content type. */
+/** Forwards a process's stream to its reader, at the reader's pace. Returns undefined for an invalid content type. */
 export function openStream(contentType: string, deps: OpenStreamDeps): OpenStream | undefined {
   const { sink, clock, pull, idleMs, onTimeout, windowBytes = WINDOW_BYTES } = deps;
   if (contentType.length > 256 || !STREAM_CONTENT_TYPE.test(contentType)) return undefined;

@@ -13,7 +13,7 @@ export interface OutputCapture {
   tail(): string;
 }
 
-/** Splits a process's output into lines; long lines are truncated, so memory is bounded. */
+/** Splits the output of a process into lines. Long lines are truncated, so that memory use is bounded. */
 export function captureOutput(stream: Readable, clock: Clock, onLine: (line: string) => void): OutputCapture {
   const bucket = createTokenBucket(clock, BYTES_PER_SECOND, BYTES_AT_ONCE);
   let line = '';

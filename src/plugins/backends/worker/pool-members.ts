@@ -24,7 +24,7 @@ interface Member {
   isLeaving: boolean;
 }
 
-/** The processes of a pool: which tenant each serves, and when it ends. */
+/** Tracks which tenant each process of a pool serves, and ends idle processes. */
 export class PoolMembers {
   readonly #options: PoolMembersOptions;
   readonly #members = new Map<RunnerProcess, Member>();
@@ -83,7 +83,7 @@ export class PoolMembers {
   }
 
   /** Ends a process without calls after `idleMs`, or at once if its pool is retired or it was evicted. */
-  rest(process: RunnerProcess, isRetired: boolean): void {
+  endWhenIdle(process: RunnerProcess, isRetired: boolean): void {
     const { clock, idleMs } = this.#options;
     const member = this.#members.get(process);
     if (!member || process.load > 0 || process.isEnding) return;

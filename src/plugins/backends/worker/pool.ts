@@ -126,7 +126,7 @@ export class Pool {
     call.cancelWith(() => leave(cancelled(call.request)));
     this.#startIfNeeded();
     if (call.onBegun) return;
-    // The handler's timeout does not cover the queue. A call may wait there as long, or until a process could start.
+    // The wait in the queue does not count towards the handler's timeout, and has a limit of its own.
     const waitMs = Math.max(call.timeoutMs, START_MS);
     const stopTimer = clock.after(waitMs, () => {
       const message = `No process of plugin ${pluginId} became free within ${waitMs} ms; all are busy.`;
@@ -148,7 +148,6 @@ export class Pool {
         if (!process) this.#evictFor(first.request.tenantId);
         return process !== undefined;
       });
-      // No tenant's first call can run now.
       if (!call) break;
       this.#assign(process!, call);
     }
@@ -184,7 +183,7 @@ export class Pool {
           this.#shares.release(request.tenantId);
           this.#becomeFree(process);
         },
-        onLoaded: () => this.#loadCrashes.forget(),
+        onLoaded: () => this.#loadCrashes.reset(),
         onExit: (exit) => this.#handleExit(process, exit),
       });
       this.#members.add(process);
@@ -199,7 +198,7 @@ export class Pool {
 
   #becomeFree(process: RunnerProcess): void {
     this.#dispatch();
-    this.#members.rest(process, this.#isRetired);
+    this.#members.endWhenIdle(process, this.#isRetired);
   }
 
   #handleExit(process: RunnerProcess, exit: ProcessExit): void {

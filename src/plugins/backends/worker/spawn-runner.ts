@@ -78,8 +78,8 @@ function watchExit(child: ChildProcess, usesBwrap: boolean, { onExit }: SpawnEve
     if (isGone) return;
     isGone = true;
     for (const stream of child.stdio) stream?.destroy();
-    const passedOn = usesBwrap && code !== null ? signalOf(code) : undefined;
-    if (passedOn) onExit(null, passedOn, error);
+    const nodeSignal = usesBwrap && code !== null ? signalOf(code) : undefined;
+    if (nodeSignal) onExit(null, nodeSignal, error);
     else onExit(code, signal, error);
   }
   child.on('error', (error) => {
@@ -101,7 +101,7 @@ function offerToOomKiller(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, '500');
   } catch {
-    // No /proc, or the process has already exited.
+    // The system has no `/proc`, or the process has already exited.
   }
 }
 
