@@ -144,7 +144,7 @@ export class ChangeFeed {
       while (performance.now() < until) {
         const behind = await store.behind(mark);
         if (behind.every((fence) => fence === own)) return;
-        // Real time: nodes of a test have clocks of their own.
+        // Waits in real time, because nodes of a test have clocks of their own.
         await sleep(RECHECK_MS);
       }
       this.#deps.logger.warn('A change is stored, but another node has not read it within a second', {

@@ -4,12 +4,14 @@ import type { Environment } from '../../kit/config/secret-ref.ts';
 import { codeOf } from '../../kit/errors/errors.ts';
 import type { Random } from '../../kit/security/random.ts';
 
-/** In the data folder. Not part of a backup: a restored copy is another node. */
+/**
+ * File in the data folder with the id of the node. It is not part of a backup, because a restored copy is another node.
+ */
 export const INSTANCE_FILE = 'instance';
 
 /**
- * The id of this node, created with its data folder. `SVC_INSTANCE` takes precedence, for nodes whose folder does not
- * outlive them.
+ * Returns the id of this node, which is created with its data folder. `SVC_INSTANCE` takes precedence, for nodes whose
+ * folder does not outlive them.
  */
 export function instanceId(dataDir: string, env: Environment, random: Random): string {
   if (env.SVC_INSTANCE) return env.SVC_INSTANCE;
@@ -17,7 +19,7 @@ export function instanceId(dataDir: string, env: Environment, random: Random): s
   return read(file) ?? create(file, `node_${random.uuid()}`);
 }
 
-/** Links a whole file into place: services that start at the same time must agree on one id. */
+/** Creates the file by linking a complete one, because services that start at the same time must agree on one id. */
 function create(file: string, id: string): string {
   const draft = `${file}.${id}`;
   writeFileSync(draft, `${id}\n`, { mode: 0o600 });

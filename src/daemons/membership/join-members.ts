@@ -4,7 +4,10 @@ import type { Resources } from '../define-daemon.ts';
 import { instanceId } from './instance-id.ts';
 import { type Fence, Membership } from './membership.ts';
 
-/** What a process writes with, and its membership unless it shares that of its primary. */
+/**
+ * The fence that a process writes into its rows, and its membership. A process that shares the membership of its
+ * primary has none of its own.
+ */
 export interface StoreMember {
   fence: Fence;
   membership: Membership | undefined;
@@ -28,7 +31,7 @@ export async function joinMembers(
   return stack.adopt(joined, (membership) => membership.leave());
 }
 
-/** The fence of the primary, for processes that it started: they end with it. */
+/** Returns the fence of the primary, for processes that the primary has started: they end with it. */
 export async function primaryFence(
   { dataDir, env, random }: Resources,
   store: MemberStore,

@@ -16,24 +16,24 @@ export interface MembershipDeps {
   onLost(error: PlatformError): void;
 }
 
-/** Supplies the fence that rows are written with. */
+/** Supplies the fence that is written into rows. */
 export interface Fence {
   /** Throws SERVICE_UNAVAILABLE while the lease is not held: another member may have taken over. */
   require(): number;
 }
 
 /**
- * This process among those that share its store. A sole member needs no lease, since the owner lock stands for it:
- * an idle single machine writes nothing. @spec docs/decisions/0218
+ * Membership of this process among the processes that share its store. A sole member needs no lease, because it holds
+ * the owner lock; an idle single machine therefore writes nothing. @spec docs/decisions/0218
  */
 export class Membership implements Fence {
   readonly fence: number;
   readonly #deps: MembershipDeps;
   readonly #leaseMs: number | null;
   readonly #sweepers: Array<() => Promise<void>> = [];
-  /** The lease by this process's monotonic clock; it ends no later than the stored one. */
+  /** End of the lease on the monotonic clock of this process. It is never later than the end of the stored lease. */
   #heldUntil: number;
-  /** Since when renewals succeed without a gap. */
+  /** Time since which every renewal has succeeded. */
   #inTouchSince: number;
   #url: string | null = null;
   #isOver = false;
@@ -49,14 +49,13 @@ export class Membership implements Fence {
     if (this.#leaseMs !== null) this.#renewLater();
   }
 
-  /** Ends earlier members of the same node and kind. */
+  /** Adds this process to the members, and ends earlier members of the same node and kind. */
   static async join(deps: MembershipDeps): Promise<Membership> {
     const askedAt = deps.clock.monotonic();
     const fence = await deps.store.join({ ...deps.member, leaseMs: leaseOf(deps.member) });
     return new Membership(deps, fence, askedAt);
   }
 
-  /** The node's id. */
   get instance(): string {
     return this.#deps.member.instance;
   }
@@ -75,7 +74,7 @@ export class Membership implements Fence {
     return this.#leaseMs === null || this.#deps.clock.monotonic() < this.#heldUntil;
   }
 
-  /** Other live members of this kind. */
+  /** Returns the other live members of this kind. */
   async others(): Promise<MemberRecord[]> {
     const { store, member } = this.#deps;
     return (await store.live(member.kind)).filter(({ fence }) => fence !== this.fence);
@@ -139,8 +138,8 @@ export class Membership implements Fence {
   }
 
   /**
-   * Ends members whose lease has expired. Not before this one was in touch for a whole lease: after an outage of the
-   * store every lease has expired, and the first to return would end all others.
+   * Ends members whose lease has expired, but not before this member was in touch for a whole lease. After an outage of
+   * the store every lease has expired, and the first member to return would end all others.
    */
   async #takeOver(): Promise<void> {
     const { store, member, clock } = this.#deps;

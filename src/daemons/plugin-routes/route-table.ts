@@ -33,7 +33,7 @@ export interface RouteFault {
 export interface PluginRouteTable {
   routes: readonly PluginRoute[];
   faults: readonly RouteFault[];
-  /** `rawPath` is undecoded and has no query. */
+  /** Finds the route of a call. `rawPath` is not decoded and has no query. */
   find(method: string, rawPath: string): PathMatch<PluginRoute>;
   /** Whether the path belongs to a plugin by its id or base path, with or without a route. */
   belongsToPlugin(rawPath: string): boolean;
@@ -43,8 +43,9 @@ const PREFIX = '/api';
 export const PLUGIN_ROUTES_PREFIX = '/api/v1/plugins/';
 
 /**
- * Paths of all plugin routes. The path of a plugin's id is reserved for it; a base path goes to the first plugin (by
- * id) that claims it, so that no plugin can impersonate another. @spec Plugin routes; docs/plugins.md "Routes"
+ * Builds the table of all plugin routes. The path with a plugin's id is reserved for that plugin. A base path belongs
+ * to the first plugin (by id) that claims it, so that no plugin can impersonate another. @spec Plugin routes;
+ * docs/plugins.md "Routes"
  */
 export function createPluginRouteTable(plugins: readonly RoutedPlugin[]): PluginRouteTable {
   const matcher = createPathMatcher<PluginRoute>();
@@ -86,7 +87,7 @@ export function createPluginRouteTable(plugins: readonly RoutedPlugin[]): Plugin
   };
 }
 
-/** Returns the base path that contains the plugin's id, which works in addition to the declared one. */
+/** Returns the base path with the plugin's id, which works in addition to the declared base path. */
 function aliasOf(pluginId: string): string {
   return `/v1/plugins/${encodeURIComponent(pluginId)}`;
 }

@@ -42,7 +42,8 @@ export function executionEvents({
   return async (execution, manifest, run) => {
     const spanId = newSpanId(random);
     execution.spanId = spanId;
-    // Validators are part of authentication: unauthenticated clients trigger them, and no user acts.
+    // Executions of validators are not reported: they are part of authentication, unauthenticated clients trigger them,
+    // and no user acts.
     if (execution.host === 'validator') return run();
     const startedAt = performance.now();
     const tell = (exitCode: number, code: string | undefined): void => {

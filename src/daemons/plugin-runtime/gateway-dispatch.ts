@@ -7,8 +7,8 @@ import type { ExecutionBackend, StreamSink } from '../../plugins/index.ts';
 import type { Resources } from '../define-daemon.ts';
 
 /**
- * The gateway enforces the handler's timeout and may fetch a plugin for a host first; it counts as hung this
- * much later.
+ * Extra time after the handler's timeout, which the gateway enforces, until the gateway counts as hung. It may have to
+ * fetch a plugin for a host first.
  */
 const GRACE_MS = seconds(90);
 

@@ -18,7 +18,7 @@ export function createHandlerNames(): (manifest: ManifestV3, called: Called) => 
   };
 }
 
-/** Returns the name that depends on the call, undefined if the call does not decide it. */
+/** Returns the name that depends on the call; undefined if the call does not determine it. */
 function nameOfCall(manifest: ManifestV3, { handler, host, hostContext }: Called): string | undefined {
   const { event, command, method, path } = hostContext;
   if (host === 'webhook')

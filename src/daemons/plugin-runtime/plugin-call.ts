@@ -21,7 +21,7 @@ type CallFields =
   | 'traceId';
 
 /**
- * A call of one handler. `permissions` override the plugin's (a route may have its own); defaults:
+ * A call of one handler. `permissions` replace those of the plugin, because a route may have its own. Defaults:
  * `timeoutMs` 60 s, no `schemas`, a generated `executionId`.
  */
 export interface PluginCall
@@ -31,7 +31,7 @@ export interface PluginCall
     > {
   /** Span of the execution if the caller records it. Without it, this runtime records the execution. */
   recordedSpanId?: string;
-  /** The plugin, or the id of a loaded one. */
+  /** The plugin, or the id of a loaded plugin. */
   plugin: RunnablePlugin | string;
 }
 

@@ -4,10 +4,7 @@ import { PlatformError } from '../../kit/errors/errors.ts';
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1000;
 
-/**
- * Retries a call while the queue of its plugin's processes is full; in real time, since it waits for
- * processes.
- */
+/** Retries a call while the queue of its plugin's processes is full. Waits in real time, because processes need it. */
 export async function retryWhileQueueFull<T>(
   signal: AbortSignal | undefined,
   run: () => Promise<T>,

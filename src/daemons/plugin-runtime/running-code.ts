@@ -11,8 +11,8 @@ interface Snapshot {
 const MAX_TOTAL_CHARS = 64 * 1024 * 1024;
 
 /**
- * Code that project and linked plugins run. After a broken edit, new processes of the kept version start from it,
- * since the files have changed. @spec docs/decisions/0050
+ * The code of running project and linked plugins. After a broken edit, the files have changed, so new processes of the
+ * running version start from this copy. @spec docs/decisions/0050
  */
 export class RunningCode {
   /** Latest valid code by folder. */

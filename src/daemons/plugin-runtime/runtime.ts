@@ -31,7 +31,7 @@ import { configFaults, settingsOf } from './settings.ts';
 
 type ReloadListener = (registry: PluginRegistry) => void | Promise<void>;
 
-/** Poll interval of the lock file, in real time, as files change in it. */
+/** Poll interval of the lock file. It is real time, because files change in real time. */
 const WATCH_MS = 250;
 
 /**
@@ -151,8 +151,8 @@ export class PluginRuntime {
   }
 
   /**
-   * Reloads the plugins; one that is running and now broken on disk keeps its running version. One reload at a time:
-   * the next poll notices a change during a reload.
+   * Reloads the plugins. A running plugin that is now broken on disk keeps its running version. One reload runs at a
+   * time; the next poll notices a change during a reload.
    */
   reload(): Promise<void> {
     this.#reloading ??= this.#swap().finally(() => {

@@ -20,13 +20,18 @@ export interface SourceWatchOptions {
 }
 
 const POLL_MS = 200;
-/** Editors and version control tools write several files for one change, which must cause one reload. */
+/**
+ * Time to wait after a change. Editors and version control tools write several files for one change, which must cause
+ * only one reload.
+ */
 const SETTLE_MS = 60;
 const MAX_SETTLE_POLLS = 5;
 /** Polling uses at most this share of a core, regardless of the number of files. */
 const MAX_SHARE = 1 / 50;
 const MAX_POLL_MS = 5000;
-/** Pause after a change, doubled after each subsequent one: each reloads the plugins of every service. */
+/**
+ * Pause after a change. It doubles with each further change, because each one makes every service reload the plugins.
+ */
 const MIN_REST_MS = 400;
 const MAX_REST_MS = 10_000;
 

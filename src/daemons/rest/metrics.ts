@@ -15,7 +15,7 @@ export type Observe = <Result>(
   failed?: (result: Result) => boolean,
 ) => Promise<Result>;
 
-/** @spec Metrics: svc_rest_domain_operation_* */
+/** Creates the metrics of operations by domain and name. @spec Metrics: svc_rest_domain_operation_* */
 export function createOperationMetrics({ registry }: Metrics): Observe {
   const registers = [registry];
   const total = new Counter({

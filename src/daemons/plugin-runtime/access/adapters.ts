@@ -25,8 +25,8 @@ import { createAdapterWatch } from './adapter-metrics.ts';
 import { callOptions } from './call-options.ts';
 
 /**
- * Adapters for plugins. Objects and vectors are owned by the state service; models are called from this
- * process, since their replies stream.
+ * Creates the adapters for plugins. The state service owns objects and vectors. Models are called from this process,
+ * because their replies are streamed.
  */
 export function createAdapters(resources: Resources): AdapterParts {
   const { config, metrics } = resources;

@@ -17,7 +17,7 @@ interface DescribedRoute {
 }
 
 /**
- * API description of plugin routes, from manifests and schemas; each route once, at its first path.
+ * Builds the API description of plugin routes from manifests and schemas. Each route appears once, at its first path.
  * `schemasOf` reads a plugin's schema files. @spec Health, metrics, specification: /openapi-plugins.json
  */
 export async function pluginOpenApi(
@@ -50,7 +50,7 @@ async function describe(route: PluginRoute, schemas: PluginSchemas): Promise<Des
 /** Maximum size of a plugin's schemas. The description is public, so clients may request it at any time. */
 const PLUGIN_CHARS = 4 * 1024 * 1024;
 
-/** Cached JSON sizes of schemas, which are the same objects in each request. */
+/** JSON sizes of schemas, cached by object: each request gets the same schema objects. */
 const sizes = new WeakMap<object, number>();
 
 /** Omits a plugin's schemas above its size limit. A schema counts once per route. */
@@ -78,7 +78,7 @@ function headOf({ plugin, declaration }: PluginRoute, path: string): Record<stri
   };
 }
 
-/** Query parameters for GET and DELETE, otherwise the JSON body. @spec Plugin routes 1 */
+/** Returns the query parameters for GET and DELETE, otherwise the JSON body. @spec Plugin routes 1 */
 function inputOf(
   { declaration }: PluginRoute,
   path: string,
@@ -135,7 +135,10 @@ function securityOf({ security }: PluginRoute): unknown[] {
       : [{ bearer: [] }];
 }
 
-/** `acme.orders` for `@acme/orders`: component names allow only letters, digits and `. _ -`. */
+/**
+ * Returns the prefix of a plugin's component names: `acme.orders` for `@acme/orders`. Names may contain only letters,
+ * digits and `. _ -`.
+ */
 function componentPrefix(pluginId: string): string {
   return pluginId.replace(/^@/, '').replace(/[^A-Za-z0-9._-]/g, '.');
 }

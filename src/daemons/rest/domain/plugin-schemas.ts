@@ -11,7 +11,10 @@ import { minutes } from '../../../kit/time/duration.ts';
 import { zodRefs } from '../../../plugins/index.ts';
 import { bundleSchema, type JsonSchema, type ReadPluginJson, selfContained } from './schema-bundle.ts';
 
-/** Delay before a failed module is run again. Clients may cause runs, and a module that hangs uses 15 s of CPU. */
+/**
+ * Delay before a failed module is run again. Requests for the public description cause such runs, and a module that
+ * hangs uses 15 s of CPU.
+ */
 const RETRY_MS = minutes(1);
 
 /** The schema references of one manifest entry. */
@@ -37,7 +40,7 @@ export interface PluginSchemasDeps {
 export class PluginSchemas {
   readonly #deps: PluginSchemasDeps;
   readonly #files = new Map<string, Promise<unknown>>();
-  // Cached, since many routes may name one schema.
+  // The bundles are cached, because many routes may name one schema.
   readonly #bundles = new Map<string, Promise<JsonSchema>>();
   readonly #printed = new WeakMap<JsonSchema, JsonSchema>();
   readonly #describedZods: () => Promise<Map<string, DescribedSchema>>;

@@ -27,8 +27,8 @@ export function answerTo(
 }
 
 /**
- * Error for a handler that did not return. Its own exceptions stay opaque, since their text may hold
- * anything; the platform's errors are meant for the caller. @spec Plugin routes 2, 5, 6, 7
+ * Returns the error for a handler that did not return. Exceptions of the handler stay opaque, because their text may
+ * contain anything. Errors of the platform are meant for the caller. @spec Plugin routes 2, 5, 6, 7
  */
 export function failureFor(thrown: unknown): unknown {
   if (!(thrown instanceof PlatformError) || thrown.code !== 'EXECUTION_ERROR') return thrown;

@@ -10,7 +10,7 @@ import { PlatformError } from '../../../kit/errors/errors.ts';
 /** Requirement of a route without `security` for calls that the gateway passed without a token. */
 const IDENTIFIED: readonly Security[] = ['token'];
 
-/** Whether a caller satisfies one `security` alternative. @spec docs/plugins.md "Routes" */
+/** Returns, by `security` alternative, whether a caller satisfies it. @spec docs/plugins.md "Routes" */
 const SATISFIES: Record<Security, (caller: Caller) => boolean> = {
   none: () => true,
   token: isKnown,
@@ -23,9 +23,9 @@ function isKnown({ hostId }: Caller): boolean {
 }
 
 /**
- * Requires any listed alternative; without `security` the service's default applies. `isStranger`: the
- * gateway passed the call without a token, possibly based on an older version of the plugin. Throws
- * UNAUTHORIZED or FORBIDDEN. @spec Plugin routes 8
+ * Requires that the caller satisfies one of the listed alternatives. Without `security`, the service's default applies.
+ * `isStranger` means that the gateway passed the call without a token, possibly because it has an older version of the
+ * plugin. Throws UNAUTHORIZED or FORBIDDEN. @spec Plugin routes 8
  */
 export function requireSecurity(
   declared: readonly Security[] | undefined,

@@ -10,8 +10,8 @@ const VALUE_CHARS = 4;
 export type ReadPluginJson = (file: string) => Promise<unknown>;
 
 /**
- * The schema that a reference points to, made self-contained: the definitions it needs are copied into `$defs`. Throws
- * if a file or definition is missing, or if the result is too large.
+ * Returns the schema that a reference points to. The definitions that it needs are copied into `$defs`, so that it is
+ * self-contained. Throws if a file or definition is missing, or if the result is too large.
  */
 export async function bundleSchema(ref: string, open: ReadPluginJson): Promise<JsonSchema> {
   return new Bundle(open).of(ref);

@@ -11,7 +11,9 @@ import { given, timeRange, visibleTenant } from '../domain/logs-scope.ts';
 import type { RestServices } from '../services.ts';
 import { createRecordStreams, follows } from './record-stream.ts';
 
-/** @spec REST API: analytics; docs/observability.md "Analytics" */
+/**
+ * Routes to list analytics events and their statistics. @spec REST API: analytics; docs/observability.md "Analytics"
+ */
 export function analyticsRoutes(http: Http, { telemetry, observe, admins }: RestServices): void {
   type Asked = Validated<typeof eventStats> & { caller: Parameters<typeof visibleTenant>[0] };
 

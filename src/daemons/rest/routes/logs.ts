@@ -7,7 +7,7 @@ import { createRecordStreams, follows } from './record-stream.ts';
 
 type Query = Validated<typeof queryLogs>['query'];
 
-/** @spec REST API: logs; docs/observability.md "Logs" */
+/** Routes to query and follow log records. @spec REST API: logs; docs/observability.md "Logs" */
 export function logRoutes(http: Http, { telemetry, observe, admins }: RestServices): void {
   const stream = createRecordStreams(http, 'logs');
 

@@ -24,7 +24,7 @@ interface Found {
 }
 
 /**
- * All plugin routes behind one wildcard: authenticates, matches, authorizes, runs the handler and responds.
+ * Serves all plugin routes behind one wildcard: authenticates, matches, authorizes, runs the handler and responds.
  * @spec Plugin routes
  */
 export function pluginRoutes(http: Http, services: RestServices): void {
@@ -172,7 +172,7 @@ async function serve(
       return reply;
     }
     if (answer.undeclared) warnOfUndeclared(http, route, answer, request);
-    // Serialized here, so that strings and null are sent as JSON too.
+    // The result is serialized here, so that strings and null are sent as JSON too.
     return reply
       .code(answer.status)
       .type('application/json; charset=utf-8')
@@ -227,7 +227,7 @@ async function run(
   return answerTo(result, errors);
 }
 
-/** @spec Plugin routes 4 */
+/** Logs a warning about an error code that the manifest does not declare. @spec Plugin routes 4 */
 function warnOfUndeclared(
   http: Http,
   { plugin, declaration }: PluginRoute,
