@@ -6,8 +6,8 @@ const HttpUrl = z.url({ protocol: /^https?$/ });
 const Ms = PositiveInt;
 
 /**
- * Reference to a secret in the environment or in the `.env` beside the config. The config never contains the secret itself,
- * so printing it is safe.
+ * Reference to a secret in the environment or in the `.env` beside the config. The config never contains the secret
+ * itself, so printing it is safe.
  */
 export const SecretRef = z.string().regex(
   /^\$\{[A-Za-z_]\w*\}$/,

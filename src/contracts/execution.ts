@@ -18,7 +18,10 @@ const WebhookRequest = z.object({
 });
 export type WebhookRequest = z.infer<typeof WebhookRequest>;
 
-/** Host context of a webhook handler. `headers` omits cookies and the sender's credentials. @spec Webhook handler context */
+/**
+ * Host context of a webhook handler. `headers` omits cookies and the sender's credentials. @spec Webhook handler
+ * context
+ */
 export const WebhookHostContext = WebhookRequest.extend({
   host: z.literal('webhook'),
   event: z.string(),

@@ -1,4 +1,5 @@
-// Types of `ctx.storage`, `ctx.llm`, `ctx.embeddings`, `ctx.vectorStore`. @spec docs/plugins.md "Storage, models and vectors"
+// Types of `ctx.storage`, `ctx.llm`, `ctx.embeddings`, `ctx.vectorStore`. @spec docs/plugins.md "Storage, models and
+// vectors"
 
 /** Metadata of a stored object. */
 export interface StoredObject {
@@ -9,9 +10,9 @@ export interface StoredObject {
 }
 
 /**
- * Objects by key, per plugin and tenant. A key is a path without a leading slash, such as `reports/2030/may.pdf`: at most
- * 512 characters, no empty, `.` or `..` part, no backslash. Writes are atomic. Calls reject with PERMISSION_DENIED (not in
- * the manifest), ADAPTER_NOT_CONFIGURED, VALIDATION_ERROR (the key), PAYLOAD_TOO_LARGE and QUOTA_EXCEEDED.
+ * Objects by key, per plugin and tenant. A key is a path without a leading slash, such as `reports/2030/may.pdf`: at
+ * most 512 characters, no empty, `.` or `..` part, no backslash. Writes are atomic. Calls reject with PERMISSION_DENIED
+ * (not in the manifest), ADAPTER_NOT_CONFIGURED, VALIDATION_ERROR (the key), PAYLOAD_TOO_LARGE and QUOTA_EXCEEDED.
  */
 export interface StorageAccess {
   /** Returns the content of an object, or undefined if the object does not exist. */
@@ -137,9 +138,9 @@ export interface VectorMatch {
 }
 
 /**
- * Vectors per plugin and tenant, in collections (default `default`). The first vector of a collection sets its dimensions,
- * at most 4,096; others reject with VALIDATION_ERROR. Calls also reject with PERMISSION_DENIED, ADAPTER_NOT_CONFIGURED and
- * QUOTA_EXCEEDED.
+ * Vectors per plugin and tenant, in collections (default `default`). The first vector of a collection sets its
+ * dimensions, at most 4,096; others reject with VALIDATION_ERROR. Calls also reject with PERMISSION_DENIED,
+ * ADAPTER_NOT_CONFIGURED and QUOTA_EXCEEDED.
  */
 export interface VectorStoreAccess {
   /** Inserts or replaces items atomically; at most 500 items and 8 MiB as JSON. */

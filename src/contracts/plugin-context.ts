@@ -9,8 +9,8 @@ export interface EntryOptions {
 }
 
 /**
- * Key-value entries per plugin and tenant. Keys have 1 to 512 characters, values are any JSON. Each method is atomic, so
- * concurrent handlers need no lock. Calls reject with PERMISSION_DENIED if the manifest disables the service.
+ * Key-value entries per plugin and tenant. Keys have 1 to 512 characters, values are any JSON. Each method is atomic,
+ * so concurrent handlers need no lock. Calls reject with PERMISSION_DENIED if the manifest disables the service.
  */
 export interface KeyValueAccess {
   /** Returns the value of an entry, or undefined if the entry does not exist. */
@@ -42,11 +42,13 @@ export type PluginLog = Record<
 /** Matches valid names of analytics events. */
 export const PLUGIN_EVENT_NAME = /^[A-Za-z][\w.:-]{0,127}$/;
 
-/** Custom analytics events of a plugin. @spec Analytics events: plugins may emit custom events with a name and a payload */
+/**
+ * Custom analytics events of a plugin. @spec Analytics events: plugins may emit custom events with a name and a payload
+ */
 export interface PluginAnalytics {
   /**
-   * Emits an event; returns immediately. Source, tenant and run are added. `name` consists of letters, digits and `. _ : -`;
-   * the payload has at most 16 KB as JSON. Events above 100 per second and plugin are dropped.
+   * Emits an event; returns immediately. Source, tenant and run are added. `name` consists of letters, digits and `. _
+   * : -`; the payload has at most 16 KB as JSON. Events above 100 per second and plugin are dropped.
    */
   track(name: string, payload?: unknown): void;
 }
@@ -94,7 +96,8 @@ export interface PluginContextV3<HostContext = Record<string, unknown>> {
   readonly fetch: typeof globalThis.fetch;
   /**
    * Runs another plugin's command for the same tenant and user, and resolves with its `result`. `command` is
-   * `<plugin>/<command>`; `permissions.invoke` must list it, or `<plugin>` for all commands. Rejects with the command's error.
+   * `<plugin>/<command>`; `permissions.invoke` must list it, or `<plugin>` for all commands. Rejects with the command's
+   * error.
    */
   readonly invoke: <Result = unknown>(command: string, input?: unknown) => Promise<Result>;
   /** Registered workflows and their runs. They require `permissions.platform.workflows`. */
@@ -144,9 +147,9 @@ export type StandardResult<Output> =
     };
 
 /**
- * A handler: a function, or an object with `execute`. Its return value becomes the CommandResult: an object with a numeric
- * `exitCode` is used as is; anything else is the `result` of a success.
- * @spec Command result; docs/plugins.md "Handlers"
+ * A handler: a function, or an object with `execute`. Its return value becomes the CommandResult: an object with a
+ * numeric `exitCode` is used as is; anything else is the `result` of a success. @spec Command result; docs/plugins.md
+ * "Handlers"
  */
 export interface HandlerDefinition<Context = PluginContextV3, Input = unknown, Result = unknown> {
   readonly kind: HandlerKind;

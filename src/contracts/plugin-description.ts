@@ -1,6 +1,6 @@
 /**
- * Built-in handlers of every runner that describe a plugin. Their names cannot collide with a plugin's files: a manifest
- * that references a missing file is rejected.
+ * Built-in handlers of every runner that describe a plugin. Their names cannot collide with a plugin's files: a
+ * manifest that references a missing file is rejected.
  */
 export const DESCRIBE_HANDLERS = {
   manifest: 'svc:describe#manifest',

@@ -7,8 +7,8 @@ import type { RunStatus, WorkflowRun } from './workflow-records.ts';
 /** Options for starting a run or job. */
 export interface StartOptions {
   /**
-   * Starts at most once per key: a repeated call returns what the first one started, and rejects with CONFLICT if the input
-   * differs. Keys are scoped to plugin, tenant and workflow or job; at most 256 characters.
+   * Starts at most once per key: a repeated call returns what the first one started, and rejects with CONFLICT if the
+   * input differs. Keys are scoped to plugin, tenant and workflow or job; at most 256 characters.
    */
   idempotencyKey?: string;
   /** Priority from -100 to 100; higher priorities start first. The default is 0. */
@@ -35,9 +35,9 @@ export interface Cancelled {
 }
 
 /**
- * Registered workflows and their runs, for the tenant of the call. Calls reject with PERMISSION_DENIED, WORKFLOW_NOT_FOUND,
- * WORKFLOW_RUN_NOT_FOUND, WORKFLOW_ALREADY_CANCELLED, VALIDATION_ERROR (invalid input), CONFLICT, QUOTA_EXCEEDED or
- * CONCURRENT_LIMIT_EXCEEDED.
+ * Registered workflows and their runs, for the tenant of the call. Calls reject with PERMISSION_DENIED,
+ * WORKFLOW_NOT_FOUND, WORKFLOW_RUN_NOT_FOUND, WORKFLOW_ALREADY_CANCELLED, VALIDATION_ERROR (invalid input), CONFLICT,
+ * QUOTA_EXCEEDED or CONCURRENT_LIMIT_EXCEEDED.
  */
 export interface WorkflowsAccess {
   /** Resolves once the run is stored, before it finishes. */

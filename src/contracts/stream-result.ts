@@ -1,7 +1,10 @@
 /** Marks a stream result. The symbol is global (`Symbol.for`), because SDK and runner are separate programs. */
 export const STREAM_RESULT = Symbol.for('svc.stream-result');
 
-/** Streaming result of a route handler: chunks are sent to the caller as they are produced. @spec docs/plugins.md "Streams" */
+/**
+ * Streaming result of a route handler: chunks are sent to the caller as they are produced. @spec docs/plugins.md
+ * "Streams"
+ */
 export interface StreamResult {
   readonly [STREAM_RESULT]: true;
   readonly contentType: string;

@@ -188,8 +188,8 @@ export const sendSample = endpoint({
 });
 
 /**
- * Server-sent events: `delivery` (a new record with its body), `ended` (the outcome of an open delivery), `passed` (a record
- * excluded by the query), `ping` when idle. Each has an id to resume from (`Last-Event-ID` or `?cursor=`).
+ * Server-sent events: `delivery` (a new record with its body), `ended` (the outcome of an open delivery), `passed` (a
+ * record excluded by the query), `ping` when idle. Each has an id to resume from (`Last-Event-ID` or `?cursor=`).
  */
 export const streamDeliveries = endpoint({
   method: 'GET',

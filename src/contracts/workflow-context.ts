@@ -4,9 +4,10 @@ import type { CodeStepOptions } from './workflow-code.ts';
 import type { WorkflowHostContext } from './workflow-records.ts';
 
 /**
- * Options of a step. An explicit `retry` permits repeating the step; an inherited one only if it is `idempotent` or has a
- * key. `timeoutMs` limits each attempt: default 5 minutes, at most an hour. After an interruption `ctx.step` runs again with
- * the same `idempotencyKey`, or an operator decides (`once`); `ctx.invoke` runs again if it is idempotent or has a key.
+ * Options of a step. An explicit `retry` permits repeating the step; an inherited one only if it is `idempotent` or has
+ * a key. `timeoutMs` limits each attempt: default 5 minutes, at most an hour. After an interruption `ctx.step` runs
+ * again with the same `idempotencyKey`, or an operator decides (`once`); `ctx.invoke` runs again if it is idempotent or
+ * has a key.
  */
 export type StepOptions = z.input<typeof CodeStepOptions>;
 
@@ -65,10 +66,9 @@ type BranchResult<One> = One extends () => Promise<infer Result>
     : never;
 
 /**
- * Context of a workflow function. The function is replayed from its start whenever the run resumes; finished steps return
- * their stored results. Put effects and non-deterministic code into steps. A step starts when it is awaited; steps run
- * concurrently only inside `all`.
- * @spec docs/workflows.md "Workflows in code"
+ * Context of a workflow function. The function is replayed from its start whenever the run resumes; finished steps
+ * return their stored results. Put effects and non-deterministic code into steps. A step starts when it is awaited;
+ * steps run concurrently only inside `all`. @spec docs/workflows.md "Workflows in code"
  */
 export interface WorkflowContext<Signals extends SignalSchemas = Record<never, never>>
   extends Omit<PluginContextV3<WorkflowHostContext>, 'invoke'> {

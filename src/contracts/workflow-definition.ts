@@ -190,7 +190,9 @@ export const WorkflowDefinition = z.strictObject({
 });
 export type WorkflowDefinition = z.infer<typeof WorkflowDefinition>;
 
-/** A workflow in a plugin's manifest whose steps are created by its code. @spec docs/workflows.md "Workflows in code" */
+/**
+ * A workflow in a plugin's manifest whose steps are created by its code. @spec docs/workflows.md "Workflows in code"
+ */
 export const CodeWorkflowDefinition = z.strictObject({ ...common, handler: HandlerRef });
 export type CodeWorkflowDefinition = z.infer<typeof CodeWorkflowDefinition>;
 

@@ -176,8 +176,8 @@ export const decideApproval = endpoint({
 });
 
 /**
- * Signals are stored until a step waits for them. The `Idempotency-Key` header is equivalent to the field; a repeated key
- * sends nothing for as long as the run is retained.
+ * Signals are stored until a step waits for them. The `Idempotency-Key` header is equivalent to the field; a repeated
+ * key sends nothing for as long as the run is retained.
  */
 export const sendSignal = endpoint({
   method: 'POST',

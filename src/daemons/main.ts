@@ -20,7 +20,9 @@ import { startByName } from './start-by-name.ts';
  * over the channel, or by the service's primary process in place of the supervisor.
  */
 
-/** Maximum shutdown time of a sibling whose primary has died. The next primary cannot start before the sibling exits. */
+/**
+ * Maximum shutdown time of a sibling whose primary has died. The next primary cannot start before the sibling exits.
+ */
 const ORPHAN_DEADLINE_MS = 2000;
 
 const name = ServiceName.parse(process.argv[2]);

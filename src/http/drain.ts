@@ -8,7 +8,9 @@ import type { Http } from './http-kit.ts';
 export const LISTEN_BACKLOG = 4096;
 
 const POLL_MS = 10;
-/** Consecutive polls without activity after which the backlog counts as empty. A busy event loop delays the polls too. */
+/**
+ * Consecutive polls without activity after which the backlog counts as empty. A busy event loop delays the polls too.
+ */
 const QUIET_POLLS = 4;
 /** Maximum time for which a draining server accepts connections that are still in the kernel backlog. */
 const MAX_ACCEPTING_MS = 6000;
@@ -41,7 +43,8 @@ export function drainOnClose(http: Http): void {
     if (!server.listening) return;
     http.kit.drainEndsAt = performance.now() + drainMsOf(http) + STOP_DEADLINES.httpCutMs;
     await untilBacklogEmpty(http);
-    // Node closes connections that are idle at close; those that become idle later stay open until the keep-alive timeout.
+    // Node closes connections that are idle at close; those that become idle later stay open until the keep-alive
+    // timeout.
     keepNewConnections(server, acceptedAt);
     const reap = setInterval(() => server.closeIdleConnections(), REAP_MS);
     const cut = setTimeout(() => server.closeAllConnections(), drainLeftMs(http));

@@ -15,7 +15,9 @@ export function refuseEncodedBodies(http: Http): void {
   });
 }
 
-/** Returns the 501 error for an unknown transfer coding. The connection closes, because the end of the body is unknown. */
+/**
+ * Returns the 501 error for an unknown transfer coding. The connection closes, because the end of the body is unknown.
+ */
 export function unknownTransferCoding(): PlatformError {
   return new PlatformError('NOT_IMPLEMENTED', 'The only supported transfer coding is "chunked".', {
     headers: { connection: 'close' },

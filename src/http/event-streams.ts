@@ -18,20 +18,23 @@ export interface StreamCall {
 }
 
 /**
- * Yields batches of events. An error before the first batch becomes an ordinary error response. `signal` aborts when the
- * client disconnects.
+ * Yields batches of events. An error before the first batch becomes an ordinary error response. `signal` aborts when
+ * the client disconnects.
  */
 export type FollowEvents = (signal: AbortSignal) => AsyncGenerator<readonly ServerSentEvent[], void>;
 
 export interface EventStreams {
   /**
-   * Resolves when the generator ends, the client disconnects or the service stops. Later errors become an `error` event.
-   * Throws RATE_LIMIT_EXCEEDED if the namespace uses its share of streams, SERVICE_UNAVAILABLE if all are in use.
+   * Resolves when the generator ends, the client disconnects or the service stops. Later errors become an `error`
+   * event. Throws RATE_LIMIT_EXCEEDED if the namespace uses its share of streams, SERVICE_UNAVAILABLE if all are in
+   * use.
    */
   send(call: StreamCall, follow: FollowEvents): Promise<void>;
 }
 
-/** Limits concurrent event streams to `count`, shared fairly between namespaces. Error messages name the content `what`. */
+/**
+ * Limits concurrent event streams to `count`, shared fairly between namespaces. Error messages name the content `what`.
+ */
 export function createEventStreams(
   http: Http,
   { what, count }: { what: string; count: number },

@@ -67,7 +67,9 @@ export function createSchemaComponents(): SchemaComponents {
   };
 }
 
-/** Converts a schema inside a wrapper object, so that a recursive schema refers to `$defs` instead of the root (`#`). */
+/**
+ * Converts a schema inside a wrapper object, so that a recursive schema refers to `$defs` instead of the root (`#`).
+ */
 function print(
   schema: z.ZodType,
   io: 'input' | 'output',

@@ -101,7 +101,9 @@ function parse(schema: z.ZodType | undefined, value: unknown, place: string): un
   });
 }
 
-/** Returns a function that counts a call. It throws if the limit is reached, or rejects if processes share the limit. */
+/**
+ * Returns a function that counts a call. It throws if the limit is reached, or rejects if processes share the limit.
+ */
 function limitOf(
   perMinute: MountOptions['perMinute'],
   { method, path }: Endpoint,

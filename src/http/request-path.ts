@@ -4,7 +4,9 @@ export function pathOf(url: string): string {
   return end === -1 ? url : url.slice(0, end);
 }
 
-/** Matches `.` and `..` segments, also percent-encoded or followed by `;`, because some servers remove such a suffix. */
+/**
+ * Matches `.` and `..` segments, also percent-encoded or followed by `;`, because some servers remove such a suffix.
+ */
 const DOT_SEGMENT = /(?:^|\/|%2f|%5c)(?:\.|%2e){1,2}(?=\/|%2f|%5c|;|$)/i;
 const BAD_ESCAPE = /%(?![0-9a-f]{2})/i;
 const PLAIN = /^[\w/~!$&'()*+,;=:@-]*$/;

@@ -41,7 +41,10 @@ export function sendError(
   } else sendUnread(error, request, reply);
 }
 
-/** Sends an error while the request body is still arriving. Fastify's way of ending the response would reset the connection. */
+/**
+ * Sends an error while the request body is still arriving. Fastify's way of ending the response would reset the
+ * connection.
+ */
 function sendUnread(error: PlatformError, request: FastifyRequest, reply: FastifyReply): void {
   if (request.server.kit.draining) reply.header('connection', 'close');
   const set = Object.entries(reply.getHeaders());

@@ -41,7 +41,10 @@ export interface HttpOptions extends Omit<HttpKit, KitState | 'createLimiter'> {
   bodyLimitBytes?: number;
   /** Maximum time in ms between two chunks of a body; default 30 s. */
   bodyIdleMs?: number;
-  /** Creates a request listener that may pass requests to `http.routing` (Fastify). By default Fastify gets all requests. */
+  /**
+   * Creates a request listener that may pass requests to `http.routing` (Fastify). By default Fastify gets all
+   * requests.
+   */
   listener?: ((http: Http) => RequestListener) | undefined;
 }
 

@@ -8,7 +8,9 @@ import type { Authenticate } from './http-kit.ts';
 
 export interface UpstreamIdentityOptions {
   internalSecret: string;
-  /** `required` accepts only calls with the service key. `optional` lets other clients choose a tenant by `X-Tenant-ID`. */
+  /**
+   * `required` accepts only calls with the service key. `optional` lets other clients choose a tenant by `X-Tenant-ID`.
+   */
   mode: 'optional' | 'required';
   /** Browser origins that may call without the service key: `gateway.cors.origins`. Default: none. */
   allowedOrigins?: readonly string[];
@@ -46,8 +48,8 @@ export function upstreamIdentity(options: UpstreamIdentityOptions): Authenticate
 const OTHER_SITES = new Set<unknown>(['cross-site', 'same-site']);
 
 /**
- * Rejects requests from web pages of other origins. Without CORS headers, a browser hides the response from the page but
- * still sends GET and simple POST requests. Clients other than browsers send neither header.
+ * Rejects requests from web pages of other origins. Without CORS headers, a browser hides the response from the page
+ * but still sends GET and simple POST requests. Clients other than browsers send neither header.
  */
 function refuseForeignPages(request: FastifyRequest, allowed: ReadonlySet<string>, logger: Logger): void {
   const { origin, host, referer } = request.headers;

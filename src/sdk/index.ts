@@ -1,6 +1,6 @@
 /**
- * Public API for plugins (`svc-platform/sdk`). Loads nothing but zod, because it adds to the startup time of every plugin
- * process. @spec docs/plugins.md
+ * Public API for plugins (`svc-platform/sdk`). Loads nothing but zod, because it adds to the startup time of every
+ * plugin process. @spec docs/plugins.md
  */
 import type {
   CommandResult,
@@ -144,8 +144,8 @@ interface WorkflowSpec<In, Signals extends SignalSchemas> {
 }
 
 /**
- * Defines a workflow as a function, for `workflows: [{id, handler}]` in the manifest. Whenever its run resumes, the function
- * is replayed from its start; finished steps do not run again. @spec docs/workflows.md "Workflows in code"
+ * Defines a workflow as a function, for `workflows: [{id, handler}]` in the manifest. Whenever its run resumes, the
+ * function is replayed from its start; finished steps do not run again. @spec docs/workflows.md "Workflows in code"
  */
 export function defineWorkflow<
   In extends AnySchema = undefined,
@@ -171,8 +171,8 @@ export function defineValidator(
 }
 
 /**
- * Types a manifest written as a module: `package.json` names the module in `"svc"`, and its default export is the manifest.
- * The module runs in the sandbox without any permissions.
+ * Types a manifest written as a module: `package.json` names the module in `"svc"`, and its default export is the
+ * manifest. The module runs in the sandbox without any permissions.
  */
 export function defineManifest<const Manifest extends PluginManifest>(manifest: Manifest): Manifest {
   return manifest;
@@ -181,8 +181,8 @@ export function defineManifest<const Manifest extends PluginManifest>(manifest: 
 export type StreamSource = StreamResult['source'];
 
 /**
- * Result of a route that streams bytes or text instead of JSON. The source is read only as fast as the caller reads. The
- * stream ends with the source or when the caller disconnects (`ctx.signal`).
+ * Result of a route that streams bytes or text instead of JSON. The source is read only as fast as the caller reads.
+ * The stream ends with the source or when the caller disconnects (`ctx.signal`).
  */
 export function stream(source: StreamSource, options: { contentType?: string } = {}): StreamResult {
   return { [STREAM_RESULT]: true, contentType: options.contentType ?? 'application/octet-stream', source };

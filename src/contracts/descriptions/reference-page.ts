@@ -53,7 +53,9 @@ function boundsOf({ minimum, exclusiveMinimum, maximum }: Node): string {
   return from === undefined ? '' : ` ≥${from}`;
 }
 
-/** Returns the default and, unless the default shows it, the type. Objects and strings without a default show nothing. */
+/**
+ * Returns the default and, unless the default shows it, the type. Objects and strings without a default show nothing.
+ */
 function shownValue(node: Node): string {
   const [types, preset] = [typesOf(node).filter((type) => type !== 'null'), defaultOf(node)];
   if (types.length === 1 && ['object', 'string'].includes(types[0]!)) return preset;

@@ -5,7 +5,9 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Merges `over` into `base`. Objects are merged key by key. Any other value, including arrays and null, is replaced. */
+/**
+ * Merges `over` into `base`. Objects are merged key by key. Any other value, including arrays and null, is replaced.
+ */
 export function mergeOver(base: unknown, over: unknown): unknown {
   if (!isObject(base) || !isObject(over)) return over;
   // fromEntries defines own properties, so a `__proto__` key stays an (invalid) key and never sets a prototype.

@@ -19,7 +19,8 @@ export function chooseProfile(named: string | undefined, env: Environment): Prof
 
 /**
  * Checks that the chosen profile exists. Throws CONFIG_NOT_RESOLVED when it was named explicitly, or when the file has
- * profiles but not this one. NODE_ENV may hold any value in a file without profiles. @spec Platform codes; docs/operations.md "Configuration"
+ * profiles but not this one. NODE_ENV may hold any value in a file without profiles. @spec Platform codes;
+ * docs/operations.md "Configuration"
  */
 export function requireProfile(choice: ProfileChoice, listed: string[], file: string | null): void {
   const { name, source } = choice;

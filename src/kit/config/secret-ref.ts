@@ -2,7 +2,10 @@ import { PlatformError } from '../errors/errors.ts';
 
 export type Environment = Record<string, string | undefined>;
 
-/** Resolves `${NAME}` from the environment; undefined for null. Throws ADAPTER_NOT_CONFIGURED if the variable is not set. */
+/**
+ * Resolves `${NAME}` from the environment; undefined for null. Throws ADAPTER_NOT_CONFIGURED if the variable is not
+ * set.
+ */
 export function resolveSecret(ref: string | null, env: Environment, at: string): string | undefined {
   if (ref === null) return undefined;
   const name = ref.slice(2, -1);

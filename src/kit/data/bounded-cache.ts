@@ -7,8 +7,9 @@ export interface BoundedCache<Value> {
 }
 
 /**
- * Two generations of maps: a read moves an entry to the young map; when that is full, the old map is dropped. Evicting the
- * oldest key of a single map instead (`map.keys().next()`) halves proxy throughput or worse. Entries weigh 1 without `weigh`.
+ * Two generations of maps: a read moves an entry to the young map; when that is full, the old map is dropped. Evicting
+ * the oldest key of a single map instead (`map.keys().next()`) halves proxy throughput or worse. Entries weigh 1
+ * without `weigh`.
  */
 export function createBoundedCache<Value>(
   capacity: number,

@@ -2,8 +2,8 @@
 const MAX_HELD_PER_FREE = 3;
 
 /**
- * Slots shared by tenants. A slot may be held for any length of time, so capacity for new tenants must be kept free: the
- * more slots a tenant holds, the more must be free before it gets another.
+ * Slots shared by tenants. A slot may be held for any length of time, so capacity for new tenants must be kept free:
+ * the more slots a tenant holds, the more must be free before it gets another.
  */
 export interface FairShares {
   /** Returns true if `take` would succeed. */
@@ -37,8 +37,8 @@ export function createTenancy(): Tenancy {
 }
 
 /**
- * Most installations have one tenant. With `tenancy`, that tenant may use all slots until a second tenant appears, which
- * then waits until slots are released.
+ * Most installations have one tenant. With `tenancy`, that tenant may use all slots until a second tenant appears,
+ * which then waits until slots are released.
  */
 export function createFairShares(count: number, tenancy?: Tenancy): FairShares {
   const held = new Map<string, number>();

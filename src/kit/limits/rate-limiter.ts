@@ -53,8 +53,8 @@ export interface Windows<W extends Window> {
 }
 
 /**
- * Stores windows by key in a young and an old map, which rotate once per window length. When the old map is dropped, all
- * of its windows have ended, so keys need not be removed individually.
+ * Stores windows by key in a young and an old map, which rotate once per window length. When the old map is dropped,
+ * all of its windows have ended, so keys need not be removed individually.
  */
 export function createWindows<W extends Window>(clock: Clock, windowMs: number): Windows<W> {
   let young = new Map<string, W>();

@@ -1,6 +1,6 @@
 /**
- * Every use of Node internals, with its reason. `test/kit/process/node-internals.test.ts` checks each against the running
- * Node, so that a Node version that changes one fails there first.
+ * Every use of Node internals, with its reason. `test/kit/process/node-internals.test.ts` checks each against the
+ * running Node, so that a Node version that changes one fails there first.
  */
 import type { ServerResponse } from 'node:http';
 import type { Server, Socket } from 'node:net';
@@ -67,8 +67,8 @@ export function pendingResponse(socket: Duplex): ServerResponse | undefined {
 }
 
 /**
- * Keeps a connection whose client has ended its side until the pending response is sent. By default, Node ends it without
- * the response.
+ * Keeps a connection whose client has ended its side until the pending response is sent. By default, Node ends it
+ * without the response.
  */
 export function answerHalfClosed(server: Server): void {
   (server as { httpAllowHalfOpen?: boolean }).httpAllowHalfOpen = true;

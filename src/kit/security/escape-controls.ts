@@ -25,8 +25,8 @@ export function escapeControls(text: string): string {
 }
 
 /**
- * Copies data and escapes control characters in all strings and keys, except newlines and tabs. Applied before formatting,
- * so that only the command's own colours reach the terminal.
+ * Copies data and escapes control characters in all strings and keys, except newlines and tabs. Applied before
+ * formatting, so that only the command's own colours reach the terminal.
  */
 export function escapeControlsIn<Data>(data: Data): Data {
   return mapTexts(data, cleaned) as Data;

@@ -32,8 +32,9 @@ export interface Analytics {
   /** Writes one event. Costs a few microseconds: serialize and append to the output. @spec Analytics event */
   track(type: string, event: TrackedEvent): void;
   /**
-   * Writes up to 100 events a second (burst 1,000) per type and tenant. Events over the limit are merged every ten seconds,
-   * one per set of payload strings: `durationMs` is the mean, other numbers are sums, `ctx.count` is the number merged.
+   * Writes up to 100 events a second (burst 1,000) per type and tenant. Events over the limit are merged every ten
+   * seconds, one per set of payload strings: `durationMs` is the mean, other numbers are sums, `ctx.count` is the
+   * number merged.
    */
   trackOften(type: string, event: FrequentEvent): void;
   flush(): void;
@@ -149,7 +150,10 @@ export class AnalyticsWriter implements Analytics {
 
 const round = (value: number): number => Math.round(value * 100) / 100;
 
-/** Removes event lines from a block of log lines, for log files and terminals. Returns the same buffer if there are none. */
+/**
+ * Removes event lines from a block of log lines, for log files and terminals. Returns the same buffer if there are
+ * none.
+ */
 export function withoutEvents(lines: Buffer): Buffer {
   if (lines.indexOf(EVENT_LINE) === -1) return lines;
   const kept = lines

@@ -17,8 +17,8 @@ const MAX_FLUSH_WAIT_MS = 1000;
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Buffers lines and writes 64 KB at a time or after 50 ms. Never blocks on a slow reader: lines beyond 4 MiB are dropped,
- * and `onDropped` gets their count once the pipe has room. After EPIPE all lines are discarded.
+ * Buffers lines and writes 64 KB at a time or after 50 ms. Never blocks on a slow reader: lines beyond 4 MiB are
+ * dropped, and `onDropped` gets their count once the pipe has room. After EPIPE all lines are discarded.
  */
 export class BufferedOutput implements LineOutput {
   readonly #fd: number;

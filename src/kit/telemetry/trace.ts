@@ -51,8 +51,8 @@ export function traceparent(traceId: string, spanId: string): string {
 }
 
 /**
- * Returns the `traceparent` header to forward from a span of this process. Keeps the flags of the incoming header if its
- * trace id matches; otherwise `traceId` wins, because it is the one in the logs.
+ * Returns the `traceparent` header to forward from a span of this process. Keeps the flags of the incoming header if
+ * its trace id matches; otherwise `traceId` wins, because it is the one in the logs.
  */
 export function traceparentOf(
   headers: Record<string, string | string[] | undefined>,

@@ -50,7 +50,10 @@ export function createStepsService(steps: StepAccess): PlatformService {
   };
 }
 
-/** Returns the run id and the token of the replay. Both come from the platform's request, so a plugin cannot name another run. */
+/**
+ * Returns the run id and the token of the replay. Both come from the platform's request, so a plugin cannot name
+ * another run.
+ */
 function replayOf({ request }: PlatformCallContext): ReplayId {
   const { runId, pass: replay } = request.hostContext as { runId?: unknown; pass?: { token?: unknown } };
   if (typeof runId === 'string' && typeof replay?.token === 'string') return { runId, token: replay.token };

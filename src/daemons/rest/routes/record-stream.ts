@@ -14,7 +14,9 @@ export interface RecordSource {
   after(id: number, limit: number): Promise<Array<Numbered<unknown>>>;
 }
 
-/** Query parameters of a list that can be followed. `follow` requests a stream; `after` is the record id to resume from. */
+/**
+ * Query parameters of a list that can be followed. `follow` requests a stream; `after` is the record id to resume from.
+ */
 export interface FollowQuery {
   follow?: '0' | '1' | 'true' | 'false' | undefined;
   after?: number | undefined;

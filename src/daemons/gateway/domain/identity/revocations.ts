@@ -21,8 +21,8 @@ export interface RevokedToken {
 export interface Revocations {
   isRevoked(caller: Revocable): boolean;
   /**
-   * Revokes a host and its tokens. All processes and nodes reject them once the promise settles. Returns false if the host was
-   * already revoked.
+   * Revokes a host and its tokens. All processes and nodes reject them once the promise settles. Returns false if the
+   * host was already revoked.
    */
   revokeHost(hostId: string): Promise<boolean>;
   /**

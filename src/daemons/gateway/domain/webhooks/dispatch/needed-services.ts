@@ -49,8 +49,8 @@ export class NeededServices {
   }
 
   /**
-   * Probes services whose state is unknown or outdated. Resolves when `isUnavailable` is up to date; undefined if it already
-   * is.
+   * Probes services whose state is unknown or outdated. Resolves when `isUnavailable` is up to date; undefined if it
+   * already is.
    */
   confirm(target: DeclaredWebhook): undefined | Promise<unknown> {
     const needed = this.#neededBy(target).map((name) => ({ name, state: this.#stateOf(name) }));
