@@ -3,7 +3,7 @@ import { relative, sep } from 'node:path';
 import type { ManifestV3 } from '../contracts/index.ts';
 import { sourceFiles } from './source-stamp.ts';
 
-/** Sources of a plugin's modules and JSON files, by path relative to its folder, with `/`. */
+/** Texts of a plugin's modules and JSON files. The keys are paths in the plugin's folder, separated by `/`. */
 export type SourceCode = Readonly<Record<string, string>>;
 
 /** Maximum size of a plugin's code, which services keep in memory and send to each process of a replaced version. */

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { isRecord } from '../../kit/data/is-record.ts';
 import { readPackageJson } from '../package-json.ts';
 
-/** A package found in `node_modules`, with its path there and its real path, which differ for linked packages. */
+/** A package found in `node_modules`. For a linked package, `real` is the link's target. */
 export interface FoundPackage {
   path: string;
   real: string;

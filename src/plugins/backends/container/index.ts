@@ -155,7 +155,7 @@ export class ContainerBackend implements ExecutionBackend {
     signal.addEventListener('abort', onClose, { once: true });
     // If the backend was already closed, the abort event has passed and the listener will not be called.
     if (signal.aborted) onClose();
-    // A runner that is not ready ends at once. Otherwise the handler gets an abort signal and a grace period.
+    // After a rejected call, a runner that is not ready ends at once. A ready one aborts its handler first.
     call.promise.catch(() => runner.isReady || runner.end({ kind: 'cancelled' }));
     try {
       return await call.promise;
