@@ -1,4 +1,4 @@
-import { PlatformError } from '../../../kit/errors/errors.ts';
+import { type EntryUsage, exceedsQuota, quotaExceeded } from '../../key-value-rules.ts';
 import type { EntryQuota } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 
@@ -28,11 +28,6 @@ export const KEY_VALUE_USAGE = `
     delete from key_value_usage where scope = old.scope and keys = 0;
   end;`;
 
-interface Usage {
-  keys: number;
-  bytes: number;
-}
-
 export interface QuotaRow {
   scope: string;
   key: string;
@@ -50,7 +45,7 @@ const MAX_EXPIRED_ROWS = 1000;
  */
 export function entryQuotas(db: Database): RequireQuota {
   const sql = {
-    usage: db.prepare<[{ scope: string }], Usage>(
+    usage: db.prepare<[{ scope: string }], EntryUsage>(
       'select keys, bytes from key_value_usage where scope = :scope',
     ),
     bytesOf: db.prepare<[{ scope: string; key: string }], { bytes: number }>(`
@@ -61,13 +56,10 @@ export function entryQuotas(db: Database): RequireQuota {
         select scope, key from key_value where scope = :scope and expires_at <= :now limit :limit)`),
   };
 
-  function excess({ scope, key, value }: QuotaRow, quota: EntryQuota): Usage | null {
+  function excess({ scope, key, value }: QuotaRow, quota: EntryQuota): EntryUsage | null {
     const used = sql.usage.get({ scope }) ?? { keys: 0, bytes: 0 };
     const before = sql.bytesOf.get({ scope, key })?.bytes;
-    const bytes = used.bytes - (before ?? 0) + Buffer.byteLength(key) + Buffer.byteLength(value);
-    const keys = used.keys + (before === undefined ? 1 : 0);
-    const grows = bytes > used.bytes || keys > used.keys;
-    return grows && (bytes > quota.maxBytes || keys > quota.maxKeys) ? used : null;
+    return exceedsQuota({ key, value }, used, before, quota) ? used : null;
   }
 
   return (row, quota, now) => {
@@ -76,12 +68,4 @@ export function entryQuotas(db: Database): RequireQuota {
     const used = excess(row, quota);
     if (used) throw quotaExceeded(row.key, used, quota);
   };
-}
-
-function quotaExceeded(key: string, used: Usage, { maxBytes, maxKeys, setting }: EntryQuota): PlatformError {
-  return new PlatformError(
-    'QUOTA_EXCEEDED',
-    `The entry '${key}' does not fit: the plugin has ${used.bytes} of ${maxBytes} bytes and ${used.keys} of ${maxKeys} keys in use for this tenant. Delete some entries, or raise ${setting}.maxBytes or ${setting}.maxKeys.`,
-    { details: { bytes: used.bytes, maxBytes, keys: used.keys, maxKeys } },
-  );
 }

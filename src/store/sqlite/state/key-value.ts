@@ -1,4 +1,3 @@
-import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
 import {
   type JsonValue,
@@ -6,6 +5,7 @@ import {
   type KeyValueStore,
   requireStorableKey,
 } from '../../ports/index.ts';
+import { expiryOf, sumOf } from '../../key-value-rules.ts';
 import type { Database } from '../database.ts';
 import { endOfPrefix, firstKey } from '../key-range.ts';
 import type { RequireQuota } from './key-value-quota.ts';
@@ -132,23 +132,4 @@ function statements(db: Database) {
 
 function entryOf({ key, value, expiresAt }: Row): KeyValueEntry {
   return { key, value: JSON.parse(value), expiresAt };
-}
-
-function expiryOf(clock: Clock, ttlMs: number | undefined): number | null {
-  return ttlMs === undefined ? null : Math.min(clock.now() + ttlMs, Number.MAX_SAFE_INTEGER);
-}
-
-function sumOf(key: string, before: unknown, by: number): number {
-  if (typeof before !== 'number') {
-    throw new PlatformError(
-      'CONFLICT',
-      `The entry '${key}' is not a number, so it cannot be incremented. Use another key or delete it first.`,
-    );
-  }
-  const sum = before + by;
-  if (Math.abs(sum) <= Number.MAX_SAFE_INTEGER) return sum;
-  throw new PlatformError(
-    'CONFLICT',
-    `The counter '${key}' would exceed the range of safe integers. Delete it to start again.`,
-  );
 }

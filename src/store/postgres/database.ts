@@ -1,0 +1,96 @@
+import { CamelCasePlugin, Kysely, PostgresDialect, type Transaction } from 'kysely';
+import pg from 'pg';
+import type { Logger } from '../../kit/telemetry/logger.ts';
+import { isRepeatable, postgresError } from './postgres-error.ts';
+import type { Tables } from './tables.ts';
+
+export interface PostgresOptions {
+  /** `postgres://user:password@host:port/database`. */
+  url: string;
+  logger: Logger;
+  /** Shown in `pg_stat_activity`. */
+  applicationName: string;
+  maxConnections?: number;
+}
+
+/** Schema of all tables, so that the platform can share a database with other programs. */
+export const SCHEMA = 'svc';
+
+const MAX_CONNECTIONS = 10;
+const CONNECT_TIMEOUT_MS = 5000;
+/** Limit per statement. A server that is cut off must not hold a request for longer. */
+const QUERY_TIMEOUT_MS = 30_000;
+/** Limit for transactions that wait for their client: one left open keeps PostgreSQL from removing dead rows. */
+const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
+const MAX_ATTEMPTS = 5;
+
+const INT8_OID = 20;
+const NUMERIC_OID = 1700;
+
+/** Numbers of the platform are safe integers (times, counts, positions), but `pg` returns these types as text. */
+const types = {
+  getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
+    if (oid === INT8_OID || oid === NUMERIC_OID) return Number;
+    return pg.types.getTypeParser(oid, format as 'text');
+  },
+};
+
+export type Query = Kysely<Tables> | Transaction<Tables>;
+
+/** Connections of one process to PostgreSQL. Failures that an operator can fix become STORE_ERROR. */
+export class PostgresDatabase {
+  /** Host, port and database without credentials, for messages. */
+  readonly server: string;
+  readonly pool: pg.Pool;
+  readonly #kysely: Kysely<Tables>;
+
+  constructor({ url, logger, applicationName, maxConnections = MAX_CONNECTIONS }: PostgresOptions) {
+    this.server = serverOf(url);
+    this.pool = new pg.Pool({
+      connectionString: url,
+      max: maxConnections,
+      application_name: applicationName,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      query_timeout: QUERY_TIMEOUT_MS,
+      idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
+      keepAlive: true,
+      types: types as pg.CustomTypesConfig,
+    });
+    // Without a listener, the loss of an idle connection would end the process. The pool opens a new one when needed.
+    this.pool.on('error', (error) => logger.warn('An idle connection to PostgreSQL was lost', { error }));
+    this.#kysely = new Kysely<Tables>({
+      dialect: new PostgresDialect({ pool: this.pool }),
+      plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
+    }).withSchema(SCHEMA);
+  }
+
+  /** Runs one statement. A write is durable when the promise resolves. */
+  async run<Result>(statement: (query: Query) => Promise<Result>): Promise<Result> {
+    try {
+      return await statement(this.#kysely);
+    } catch (error) {
+      throw postgresError(this.server, error);
+    }
+  }
+
+  /** Runs a transaction, and repeats it when it lost a race against another one. */
+  async transaction<Result>(work: (query: Transaction<Tables>) => Promise<Result>): Promise<Result> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#kysely.transaction().execute(work);
+      } catch (error) {
+        if (attempt === MAX_ATTEMPTS || !isRepeatable(error)) throw postgresError(this.server, error);
+      }
+    }
+  }
+
+  /** Waits for running statements, then closes all connections. */
+  async close(): Promise<void> {
+    await this.#kysely.destroy();
+  }
+}
+
+function serverOf(url: string): string {
+  const { host, pathname } = new URL(url);
+  return `${host}${pathname}`;
+}

@@ -1,0 +1,87 @@
+import type { Selectable } from 'kysely';
+import { PlatformError } from '../../../kit/errors/errors.ts';
+import type { HostRecord, HostStore } from '../../ports/index.ts';
+import type { PostgresDatabase } from '../database.ts';
+import { isUniqueViolation } from '../postgres-error.ts';
+import type { Tables } from '../tables.ts';
+
+/** Host store with one row per host. The host's self-description is JSON. */
+export function postgresHosts(database: PostgresDatabase): HostStore {
+  return {
+    async register(host, client) {
+      try {
+        await database.transaction(async (query) => {
+          await query.insertInto('client').values(client).execute();
+          await query.insertInto('host').values(rowOf(host)).execute();
+        });
+      } catch (error) {
+        if (!isUniqueViolation(error)) throw error;
+        throw new PlatformError('CONFLICT', `There is already a host '${host.hostId}'.`, { cause: error });
+      }
+    },
+    async find(hostId) {
+      const row = await database.run((query) =>
+        query.selectFrom('host').selectAll().where('hostId', '=', hostId).executeTakeFirst(),
+      );
+      return row && recordOf(row);
+    },
+    async list(namespaceId, { limit, after }) {
+      const rows = await database.run((query) => {
+        let page = query.selectFrom('host').selectAll().orderBy('hostId').limit(limit);
+        if (after !== undefined) page = page.where('hostId', '>', after);
+        if (namespaceId !== undefined) page = page.where('namespaceId', '=', namespaceId);
+        return page.execute();
+      });
+      return rows.map(recordOf);
+    },
+    async connect(hostId, sessionId, now) {
+      await database.run((query) =>
+        query
+          .updateTable('host')
+          .set({ sessionId, connectedAt: now, lastSeenAt: now })
+          .where('hostId', '=', hostId)
+          .execute(),
+      );
+    },
+    async seen(hostId, sessionId, now) {
+      await database.run((query) =>
+        query
+          .updateTable('host')
+          .set({ lastSeenAt: now })
+          .where('hostId', '=', hostId)
+          .where('sessionId', '=', sessionId)
+          .execute(),
+      );
+    },
+    async disconnect(hostId, sessionId, now) {
+      await database.run((query) =>
+        query
+          .updateTable('host')
+          .set({ sessionId: null, connectedAt: null, lastSeenAt: now })
+          .where('hostId', '=', hostId)
+          .where('sessionId', '=', sessionId)
+          .execute(),
+      );
+    },
+  };
+}
+
+type Row = Selectable<Tables['host']>;
+
+function rowOf({ capabilities, labels, metadata, ...host }: HostRecord): Row {
+  return {
+    ...host,
+    capabilities: JSON.stringify(capabilities),
+    labels: JSON.stringify(labels),
+    metadata: JSON.stringify(metadata),
+  };
+}
+
+function recordOf({ capabilities, labels, metadata, ...row }: Row): HostRecord {
+  return {
+    ...row,
+    capabilities: JSON.parse(capabilities),
+    labels: JSON.parse(labels),
+    metadata: JSON.parse(metadata),
+  };
+}

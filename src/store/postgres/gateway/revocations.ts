@@ -1,0 +1,97 @@
+import type { MintedTokenStore, Revocation, RevocationStore } from '../../ports/index.ts';
+import type { PostgresDatabase, Query } from '../database.ts';
+import { deleteTokensOf } from './refresh-tokens.ts';
+
+/** Revocation store with one row per host or token. */
+export function postgresRevocations(database: PostgresDatabase): RevocationStore {
+  return {
+    revokeHost: (hostId, now) =>
+      database.transaction(async (query) => {
+        const isNew = await add(query, { kind: 'host', subject: hostId, expiresAt: null });
+        await query
+          .updateTable('host')
+          .set({ revokedAt: now })
+          .where('hostId', '=', hostId)
+          .where('revokedAt', 'is', null)
+          .execute();
+        const clients = await query
+          .selectFrom('client')
+          .select('clientId')
+          .where('hostId', '=', hostId)
+          .execute();
+        await deleteTokensOf(
+          query,
+          clients.map(({ clientId }) => clientId),
+        );
+        await query
+          .updateTable('client')
+          .set({ revokedAt: now })
+          .where('hostId', '=', hostId)
+          .where('revokedAt', 'is', null)
+          .execute();
+        return isNew;
+      }),
+    revokeToken: (jti, expiresAt, now) =>
+      database.transaction(async (query) => {
+        const isNew = await add(query, { kind: 'token', subject: jti, expiresAt });
+        await query
+          .updateTable('mintedToken')
+          .set({ revokedAt: now })
+          .where('jti', '=', jti)
+          .where('revokedAt', 'is', null)
+          .execute();
+        return isNew;
+      }),
+    since: (sequence, limit) =>
+      database.run((query) =>
+        query
+          .selectFrom('revocation')
+          .selectAll()
+          .where('sequence', '>', sequence)
+          .orderBy('sequence')
+          .limit(limit)
+          .execute(),
+      ),
+    async prune(expiredBefore) {
+      const deleted = await database.run((query) =>
+        query.deleteFrom('revocation').where('expiresAt', '<=', expiredBefore).executeTakeFirst(),
+      );
+      return Number(deleted.numDeletedRows);
+    },
+  };
+}
+
+async function add(query: Query, revocation: Omit<Revocation, 'sequence'>): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await query
+    .insertInto('revocation')
+    .values(revocation)
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst();
+  return numInsertedOrUpdatedRows === 1n;
+}
+
+/** Store of manually issued tokens with one row per token. The token itself is not stored. */
+export function postgresMintedTokens(database: PostgresDatabase): MintedTokenStore {
+  return {
+    async add(token) {
+      await database.run((query) => query.insertInto('mintedToken').values(token).execute());
+    },
+    find: (jti) =>
+      database.run((query) =>
+        query.selectFrom('mintedToken').selectAll().where('jti', '=', jti).executeTakeFirst(),
+      ),
+    list: (namespaceId, { now, limit, before }) =>
+      database.run((query) => {
+        let page = query.selectFrom('mintedToken').selectAll().where('expiresAt', '>', now);
+        if (before !== undefined) page = page.where('jti', '<', before);
+        if (namespaceId !== undefined) page = page.where('namespaceId', '=', namespaceId);
+        return page.orderBy('jti', 'desc').limit(limit).execute();
+      }),
+    async prune(expiredBefore) {
+      const deleted = await database.run((query) =>
+        query.deleteFrom('mintedToken').where('expiresAt', '<=', expiredBefore).executeTakeFirst(),
+      );
+      return Number(deleted.numDeletedRows);
+    },
+  };
+}

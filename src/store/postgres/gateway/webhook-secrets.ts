@@ -1,0 +1,92 @@
+import { sql } from 'kysely';
+import type { Clock } from '../../../kit/time/clock.ts';
+import type { SecretKey, SecretRecord, WebhookSecretStore } from '../../ports/index.ts';
+import type { PostgresDatabase } from '../database.ts';
+import type { Tables } from '../tables.ts';
+
+/**
+ * Secret store with one row per namespace, plugin, event and instance. A revoked secret has no row. @spec Webhook
+ * secret record
+ */
+export function postgresWebhookSecrets(database: PostgresDatabase, clock: Clock): WebhookSecretStore {
+  const recordOf = (row: Tables['webhookSecret']): SecretRecord => {
+    const hasLapsed = row.previousExpiresAt !== null && row.previousExpiresAt <= clock.now();
+    return hasLapsed
+      ? { ...row, previous: null, previousExpiresAt: null, lapsed: row.previous }
+      : { ...row, lapsed: null };
+  };
+  return {
+    rotate: (key, { sealed, graceEndsAt, now, namespaceInUrl }) =>
+      database.run((query) =>
+        query
+          .insertInto('webhookSecret')
+          .values({
+            ...keyOf(key),
+            current: sealed,
+            previous: null,
+            previousExpiresAt: null,
+            previousUsedAt: null,
+            rotatedAt: now,
+            namespaceInUrl: namespaceInUrl ?? false,
+          })
+          .onConflict((conflict) =>
+            conflict.columns(['namespaceId', 'pluginId', 'event', 'instanceId']).doUpdateSet((values) => ({
+              previous: values.ref('webhookSecret.current'),
+              previousExpiresAt: graceEndsAt,
+              current: values.ref('excluded.current'),
+              rotatedAt: values.ref('excluded.rotatedAt'),
+              previousUsedAt: null,
+              namespaceInUrl: namespaceInUrl ?? values.ref('webhookSecret.namespaceInUrl'),
+            })),
+          )
+          .returning(['namespaceInUrl', sql<boolean>`previous is not null`.as('rotated')])
+          .executeTakeFirstOrThrow(),
+      ),
+    async find(key) {
+      const row = await database.run((query) =>
+        query
+          .selectFrom('webhookSecret')
+          .selectAll()
+          .where((where) => where.and(keyOf(key)))
+          .executeTakeFirst(),
+      );
+      return row && recordOf(row);
+    },
+    async revoke(key) {
+      const { numDeletedRows } = await database.run((query) =>
+        query
+          .deleteFrom('webhookSecret')
+          .where((where) => where.and(keyOf(key)))
+          .executeTakeFirst(),
+      );
+      return numDeletedRows === 1n;
+    },
+    async list(namespaceId) {
+      const rows = await database.run((query) =>
+        query
+          .selectFrom('webhookSecret')
+          .selectAll()
+          .where('namespaceId', '=', namespaceId)
+          .orderBy('pluginId')
+          .orderBy('event')
+          .orderBy('instanceId')
+          .execute(),
+      );
+      return rows.map(recordOf);
+    },
+    async previousUsed(key, at) {
+      await database.run((query) =>
+        query
+          .updateTable('webhookSecret')
+          .set({ previousUsedAt: at })
+          .where((where) => where.and(keyOf(key)))
+          .execute(),
+      );
+    },
+  };
+}
+
+/** Returns only the key fields, because callers may pass objects with more fields. */
+function keyOf({ namespaceId, pluginId, event, instanceId }: SecretKey): SecretKey {
+  return { namespaceId, pluginId, event, instanceId };
+}

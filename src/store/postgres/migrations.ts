@@ -1,0 +1,13 @@
+import { IDENTITY, WEBHOOK_SECRETS } from './gateway/schema.ts';
+import { CACHE_ENTRIES, STATE_ENTRIES } from './state/schema.ts';
+
+export interface Migration {
+  sql: string;
+  /** The oldest schema version whose programs still work on the result. Raised one release after an expansion. */
+  minVersion: number;
+}
+
+/** Migrations in order; the version of a database is the number of applied ones. Never change a released one. */
+export const MIGRATIONS: readonly Migration[] = [
+  { sql: `${CACHE_ENTRIES} ${STATE_ENTRIES} ${IDENTITY} ${WEBHOOK_SECRETS}`, minVersion: 1 },
+];

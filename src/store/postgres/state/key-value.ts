@@ -1,0 +1,237 @@
+import { sql } from 'kysely';
+import type { Clock } from '../../../kit/time/clock.ts';
+import { type EntryUsage, exceedsQuota, expiryOf, quotaExceeded, sumOf } from '../../key-value-rules.ts';
+import {
+  type EntryQuota,
+  type JsonValue,
+  type KeyValueEntry,
+  type KeyValueStore,
+  requireStorableKey,
+} from '../../ports/index.ts';
+import type { PostgresDatabase, Query } from '../database.ts';
+
+interface Row {
+  scope: string;
+  key: string;
+  value: string;
+  expiresAt: number | null;
+}
+
+type EntryTable = 'cacheEntry' | 'stateEntry';
+
+/** Expired rows that a write over the quota deletes at most. */
+const MAX_EXPIRED_ROWS = 1000;
+/** Separates the lock of a scope from other advisory locks. */
+const LOCK_SEED = 0x6b7673;
+
+/** Key-value store with one row per scope and key, whose value is JSON. Only the state service's table has quotas. */
+export class PostgresKeyValue implements KeyValueStore {
+  readonly #database: PostgresDatabase;
+  readonly #table: EntryTable;
+  readonly #clock: Clock;
+
+  constructor(database: PostgresDatabase, table: EntryTable, clock: Clock) {
+    this.#database = database;
+    this.#table = table;
+    this.#clock = clock;
+  }
+
+  async get(scope: string, key: string): Promise<KeyValueEntry | undefined> {
+    requireStorableKey(scope, key);
+    const row = await this.#database.run((query) => this.#find(query, scope, key));
+    return row && entryOf(row);
+  }
+
+  async set(scope: string, key: string, value: JsonValue, ttlMs?: number, quota?: EntryQuota): Promise<void> {
+    const row = this.#rowOf(scope, key, value, ttlMs);
+    await this.#write(scope, quota, async (query) => {
+      if (quota) await this.#requireQuota(query, row, quota);
+      await this.#put(query, row);
+    });
+  }
+
+  async setIfAbsent(
+    scope: string,
+    key: string,
+    value: JsonValue,
+    ttlMs?: number,
+    quota?: EntryQuota,
+  ): Promise<boolean> {
+    const row = this.#rowOf(scope, key, value, ttlMs);
+    return this.#write(scope, quota, async (query) => {
+      if (await this.#find(query, scope, key)) return false;
+      if (quota) await this.#requireQuota(query, row, quota);
+      const { numInsertedOrUpdatedRows } = await query
+        .insertInto(this.#table)
+        .values(row)
+        .onConflict((conflict) =>
+          conflict
+            .columns(['scope', 'key'])
+            .doUpdateSet({ value: row.value, expiresAt: row.expiresAt })
+            .where(`${this.#table}.expiresAt`, '<=', this.#clock.now()),
+        )
+        .executeTakeFirst();
+      return numInsertedOrUpdatedRows === 1n;
+    });
+  }
+
+  async delete(scope: string, key: string): Promise<boolean> {
+    requireStorableKey(scope, key);
+    const row = await this.#database.run((query) =>
+      query
+        .deleteFrom(this.#table)
+        .where('scope', '=', scope)
+        .where('key', '=', key)
+        .returning('expiresAt')
+        .executeTakeFirst(),
+    );
+    return row !== undefined && (row.expiresAt === null || row.expiresAt > this.#clock.now());
+  }
+
+  async increment(
+    scope: string,
+    key: string,
+    { by, windowMs, quota }: { by: number; windowMs?: number; quota?: EntryQuota },
+  ): Promise<{ value: number; expiresAt: number | null }> {
+    const first = this.#rowOf(scope, key, by, windowMs);
+    return this.#write(scope, quota, async (query) => {
+      if (quota) await this.#requireQuota(query, first, quota);
+      const sum = await this.#add(query, first, by);
+      if (sum) return { value: Number(sum.value), expiresAt: sum.expiresAt };
+      // The entry is not a number, or the sum is too large: `sumOf` throws the error that says which.
+      const found = await this.#find(query, scope, key);
+      const value = sumOf(key, found ? JSON.parse(found.value) : 0, by);
+      return { value, expiresAt: first.expiresAt };
+    });
+  }
+
+  async scan(
+    scope: string,
+    { prefix, after, limit }: { prefix: string; after?: string; limit: number },
+  ): Promise<KeyValueEntry[]> {
+    requireStorableKey(scope, prefix, after ?? '');
+    const rows = await this.#database.run((query) => {
+      let page = this.#live(query).where('scope', '=', scope).where(sql<boolean>`starts_with(key, ${prefix})`);
+      // The range of the primary key; `starts_with` alone would read the whole scope.
+      page = page.where('key', '>=', prefix);
+      if (after !== undefined) page = page.where('key', '>', after);
+      return page.orderBy('key').limit(limit).execute();
+    });
+    return rows.map(entryOf);
+  }
+
+  async sweep(limit: number): Promise<number> {
+    const { numDeletedRows } = await this.#database.run((query) =>
+      this.#deleteExpired(query, limit).executeTakeFirst(),
+    );
+    return Number(numDeletedRows);
+  }
+
+  #rowOf(scope: string, key: string, value: JsonValue, ttlMs: number | undefined): Row {
+    requireStorableKey(scope, key);
+    return { scope, key, value: JSON.stringify(value), expiresAt: expiryOf(this.#clock, ttlMs) };
+  }
+
+  /** Runs a write. Writes with a quota take turns per scope, so that two of them cannot exceed it together. */
+  #write<Result>(
+    scope: string,
+    quota: EntryQuota | undefined,
+    work: (query: Query) => Promise<Result>,
+  ): Promise<Result> {
+    if (!quota) return this.#database.run(work);
+    return this.#database.transaction(async (query) => {
+      await sql`select pg_advisory_xact_lock(hashtextextended(${scope}, ${sql.lit(LOCK_SEED)}))`.execute(query);
+      return work(query);
+    });
+  }
+
+  #live(query: Query) {
+    return query
+      .selectFrom(this.#table)
+      .select(['scope', 'key', 'value', 'expiresAt'])
+      .where((where) => where.or([where('expiresAt', 'is', null), where('expiresAt', '>', this.#clock.now())]));
+  }
+
+  #find(query: Query, scope: string, key: string): Promise<Row | undefined> {
+    return this.#live(query).where('scope', '=', scope).where('key', '=', key).executeTakeFirst();
+  }
+
+  async #put(query: Query, row: Row): Promise<void> {
+    await query
+      .insertInto(this.#table)
+      .values(row)
+      .onConflict((conflict) =>
+        conflict.columns(['scope', 'key']).doUpdateSet({ value: row.value, expiresAt: row.expiresAt }),
+      )
+      .execute();
+  }
+
+  /** Adds to the counter in one statement. Returns undefined if the entry is not a number or the sum is too large. */
+  #add(query: Query, first: Row, by: number): Promise<Pick<Row, 'value' | 'expiresAt'> | undefined> {
+    const stored = (column: string) => sql.ref(`${this.#table}.${column}`);
+    const isExpired = sql<boolean>`coalesce(${stored('expiresAt')} <= ${this.#clock.now()}, false)`;
+    const isNumber = sql<boolean>`jsonb_typeof(${stored('value')}::jsonb) = 'number'`;
+    const sum = sql`${stored('value')}::float8 + ${by}::float8`;
+    return query
+      .insertInto(this.#table)
+      .values(first)
+      .onConflict((conflict) =>
+        conflict
+          .columns(['scope', 'key'])
+          .doUpdateSet({
+            value: sql<string>`case when ${isExpired} then ${first.value} else (${sum})::text end`,
+            expiresAt: sql<
+              number | null
+            >`case when ${isExpired} then ${first.expiresAt}::bigint else ${stored('expiresAt')} end`,
+          })
+          .where(
+            sql<boolean>`${isExpired} or case when ${isNumber} then abs(${sum}) <= ${sql.lit(Number.MAX_SAFE_INTEGER)} else false end`,
+          ),
+      )
+      .returning(['value', 'expiresAt'])
+      .executeTakeFirst();
+  }
+
+  #deleteExpired(query: Query, limit: number, scope?: string) {
+    return query
+      .deleteFrom(this.#table)
+      .where(({ refTuple, selectFrom }) => {
+        let expired = selectFrom(this.#table)
+          .select(['scope', 'key'])
+          .where('expiresAt', '<=', this.#clock.now())
+          .orderBy('expiresAt')
+          .limit(limit)
+          // Two members may sweep at once.
+          .forUpdate()
+          .skipLocked();
+        if (scope !== undefined) expired = expired.where('scope', '=', scope);
+        return sql<boolean>`${refTuple('scope', 'key')} in (${expired})`;
+      });
+  }
+
+  async #requireQuota(query: Query, row: Row, quota: EntryQuota): Promise<void> {
+    if (!(await this.#excess(query, row, quota))) return;
+    await this.#deleteExpired(query, MAX_EXPIRED_ROWS, row.scope).execute();
+    const used = await this.#excess(query, row, quota);
+    if (used) throw quotaExceeded(row.key, used, quota);
+  }
+
+  async #excess(query: Query, row: Row, quota: EntryQuota): Promise<EntryUsage | null> {
+    const used = (await query
+      .selectFrom('stateEntryUsage')
+      .select(['keys', 'bytes'])
+      .where('scope', '=', row.scope)
+      .executeTakeFirst()) ?? { keys: 0, bytes: 0 };
+    const replaced = await query
+      .selectFrom(this.#table)
+      .select(sql<number>`octet_length(key) + octet_length(value)`.as('bytes'))
+      .where('scope', '=', row.scope)
+      .where('key', '=', row.key)
+      .executeTakeFirst();
+    return exceedsQuota(row, used, replaced?.bytes, quota) ? used : null;
+  }
+}
+
+function entryOf({ key, value, expiresAt }: Row): KeyValueEntry {
+  return { key, value: JSON.parse(value), expiresAt };
+}

@@ -1,0 +1,43 @@
+/** Returns the DDL of a key-value table. Keys are compared by bytes, as the port requires. */
+function keyValueTable(name: string): string {
+  return `
+  create table svc.${name} (
+    scope text collate "C" not null,
+    key text collate "C" not null,
+    value text not null,
+    expires_at bigint,
+    primary key (scope, key)
+  );
+  create index ${name}_expiry on svc.${name} (expires_at) where expires_at is not null;`;
+}
+
+/** The platform cache. No write-ahead log: a crash of the server empties it, which a cache allows. */
+export const CACHE_ENTRIES = keyValueTable('cache_entry').replace('create table', 'create unlogged table');
+
+/** Triggers maintain the usage per scope, so that no write can bypass the quota. */
+export const STATE_ENTRIES = `${keyValueTable('state_entry')}
+  create table svc.state_entry_usage (
+    scope text collate "C" primary key,
+    keys bigint not null,
+    bytes bigint not null
+  );
+  create function svc.count_state_entry() returns trigger language plpgsql as $$
+  declare
+    keys bigint := 0;
+    bytes bigint := 0;
+  begin
+    if tg_op <> 'INSERT' then
+      keys := -1;
+      bytes := -octet_length(old.key) - octet_length(old.value);
+    end if;
+    if tg_op <> 'DELETE' then
+      keys := keys + 1;
+      bytes := bytes + octet_length(new.key) + octet_length(new.value);
+    end if;
+    insert into svc.state_entry_usage as used (scope, keys, bytes)
+    values (coalesce(new.scope, old.scope), keys, bytes)
+    on conflict (scope) do update set keys = used.keys + excluded.keys, bytes = used.bytes + excluded.bytes;
+    return null;
+  end $$;
+  create trigger state_entry_counted after insert or delete or update of value on svc.state_entry
+    for each row execute function svc.count_state_entry();`;

@@ -1,0 +1,36 @@
+import type { Generated } from 'kysely';
+import type {
+  ClientRecord,
+  HostRecord,
+  MintedTokenRecord,
+  RefreshTokenRecord,
+  Revocation,
+  SecretRecord,
+} from '../ports/index.ts';
+
+interface KeyValueRow {
+  scope: string;
+  key: string;
+  /** JSON. */
+  value: string;
+  expiresAt: number | null;
+}
+
+/** Columns of all tables. The store converts between `camelCase` here and `snake_case` in PostgreSQL. */
+export interface Tables {
+  cacheEntry: KeyValueRow;
+  stateEntry: KeyValueRow;
+  stateEntryUsage: { scope: string; keys: number; bytes: number };
+  client: ClientRecord;
+  refreshToken: RefreshTokenRecord;
+  host: Omit<HostRecord, 'capabilities' | 'labels' | 'metadata'> & {
+    /** JSON, as the next two. */
+    capabilities: string;
+    labels: string;
+    metadata: string;
+  };
+  mintedToken: MintedTokenRecord;
+  revocation: Omit<Revocation, 'sequence'> & { sequence: Generated<number> };
+  webhookSecret: Omit<SecretRecord, 'lapsed'>;
+  schemaVersion: { version: number; minVersion: number; appliedAt: Generated<Date> };
+}
