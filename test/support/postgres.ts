@@ -51,14 +51,29 @@ export class PostgresServer {
     this.#port = port;
   }
 
-  static async start({ durable = false, settings = {} }: PostgresServerOptions = {}): Promise<PostgresServer> {
+  static async start({
+    durable = false,
+    settings = {},
+  }: PostgresServerOptions = {}): Promise<PostgresServer> {
     const folder = await mkdtemp(join(tmpdir(), 'svc-postgres-'));
     const { uid, gid } = serverUser();
     if (uid !== undefined) await chown(folder, uid, gid!);
     const data = join(folder, 'data');
     const made = spawnSync(
       join(POSTGRES_PROGRAMS!, 'initdb'),
-      ['--pgdata', data, '--username', USER, '--auth', 'trust', '--encoding', 'UTF8', '--locale', 'C.UTF-8', '--no-sync'],
+      [
+        '--pgdata',
+        data,
+        '--username',
+        USER,
+        '--auth',
+        'trust',
+        '--encoding',
+        'UTF8',
+        '--locale',
+        'C.UTF-8',
+        '--no-sync',
+      ],
       { ...serverUser(), cwd: folder, encoding: 'utf8' },
     );
     if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);

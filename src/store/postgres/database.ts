@@ -84,6 +84,18 @@ export class PostgresDatabase {
     }
   }
 
+  /** Runs one statement that is written by hand: for hot paths, and for SQL that Kysely cannot express. */
+  async sql<Row extends pg.QueryResultRow>(
+    text: string,
+    values: readonly unknown[] = [],
+  ): Promise<pg.QueryResult<Row>> {
+    try {
+      return await this.pool.query<Row>(text, [...values]);
+    } catch (error) {
+      throw postgresError(this.server, error);
+    }
+  }
+
   /** Waits for running statements, then closes all connections. */
   async close(): Promise<void> {
     await this.#kysely.destroy();

@@ -2,10 +2,7 @@ import { codeOf, PlatformError } from '../../kit/errors/errors.ts';
 
 /** SQLSTATE classes and system codes of failures that an operator can fix. The first match wins. */
 const FAULTS: Array<[codes: RegExp, says: (server: string) => string]> = [
-  [
-    /^28/,
-    (server) => `PostgreSQL at ${server} rejected the user or password. Check both in store.url.`,
-  ],
+  [/^28/, (server) => `PostgreSQL at ${server} rejected the user or password. Check both in store.url.`],
   [
     /^3D000$/,
     (server) => `The database at ${server} does not exist. Create it with \`createdb\`, or change store.url.`,
@@ -35,7 +32,8 @@ const FAULTS: Array<[codes: RegExp, says: (server: string) => string]> = [
 ];
 
 /** `pg` reports these failures without a code. */
-const LOST_CONNECTION = /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/;
+const LOST_CONNECTION =
+  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/;
 
 /**
  * Translates failures that an operator can fix into STORE_ERROR with the server and the remedy. Returns other errors,
@@ -46,7 +44,10 @@ export function postgresError(server: string, thrown: unknown): unknown {
   const code = codeOf(thrown) ?? (isLostConnection(thrown) ? 'ECONNRESET' : undefined);
   const fault = code === undefined ? undefined : FAULTS.find(([codes]) => codes.test(code));
   if (!fault) return thrown;
-  return new PlatformError('STORE_ERROR', fault[1](server), { details: { server, reason: code }, cause: thrown });
+  return new PlatformError('STORE_ERROR', fault[1](server), {
+    details: { server, reason: code },
+    cause: thrown,
+  });
 }
 
 function isLostConnection(thrown: unknown): boolean {

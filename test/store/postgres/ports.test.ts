@@ -4,8 +4,12 @@ import type { Clock } from '../../../src/kit/time/clock.ts';
 import { PostgresDatabase } from '../../../src/store/postgres/database.ts';
 import { postgresClients } from '../../../src/store/postgres/gateway/clients.ts';
 import { postgresHosts } from '../../../src/store/postgres/gateway/hosts.ts';
+import { PostgresWebhookInbox } from '../../../src/store/postgres/gateway/inbox/inbox.ts';
 import { postgresRefreshTokens } from '../../../src/store/postgres/gateway/refresh-tokens.ts';
-import { postgresMintedTokens, postgresRevocations } from '../../../src/store/postgres/gateway/revocations.ts';
+import {
+  postgresMintedTokens,
+  postgresRevocations,
+} from '../../../src/store/postgres/gateway/revocations.ts';
 import { postgresWebhookSecrets } from '../../../src/store/postgres/gateway/webhook-secrets.ts';
 import { migratePostgres } from '../../../src/store/postgres/migrate.ts';
 import { PostgresKeyValue } from '../../../src/store/postgres/state/key-value.ts';
@@ -15,6 +19,7 @@ import type { OpenDriver } from '../suites/driver.ts';
 import { describeHosts } from '../suites/hosts.ts';
 import { describeKeyValue } from '../suites/key-value.ts';
 import { describeRefreshTokens } from '../suites/refresh-tokens.ts';
+import { describeWebhookInbox } from '../suites/webhook-inbox.ts';
 import { describeWebhookSecrets } from '../suites/webhook-secrets.ts';
 
 /** One migrated database per data folder, as the suites expect. */
@@ -47,6 +52,11 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
     opened((database, clock) => new PostgresKeyValue(database, 'stateEntry', clock)),
   );
   describeWebhookSecrets('postgres', opened(postgresWebhookSecrets));
+  describeWebhookInbox(
+    'postgres',
+    opened((database, clock) => new PostgresWebhookInbox(database, { clock, logger: silentLogger })),
+    { shared: true },
+  );
   describeClients('postgres', opened(postgresClients));
   describeRefreshTokens('postgres', opened(postgresRefreshTokens));
   describeHosts(

@@ -47,7 +47,10 @@ export function postgresRefreshTokens(database: PostgresDatabase, clock: Clock):
 export async function deleteTokensOf(query: Query, clientIds: readonly string[]): Promise<number> {
   if (clientIds.length === 0) return 0;
   await stopRotations(query, clientIds);
-  const deleted = await query.deleteFrom('refreshToken').where('clientId', 'in', clientIds).executeTakeFirst();
+  const deleted = await query
+    .deleteFrom('refreshToken')
+    .where('clientId', 'in', clientIds)
+    .executeTakeFirst();
   return Number(deleted.numDeletedRows);
 }
 
@@ -72,7 +75,12 @@ async function find(query: Query, tokenHash: string, now: number) {
     .executeTakeFirst();
 }
 
-async function spend(query: Query, tokenHash: string, now: number, graceMs: number): Promise<RotationOutcome> {
+async function spend(
+  query: Query,
+  tokenHash: string,
+  now: number,
+  graceMs: number,
+): Promise<RotationOutcome> {
   // Locks the row, so that the second of two racing callers sees when the first one spent the token.
   const { numUpdatedRows } = await query
     .updateTable('refreshToken')

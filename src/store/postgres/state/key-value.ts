@@ -111,7 +111,9 @@ export class PostgresKeyValue implements KeyValueStore {
   ): Promise<KeyValueEntry[]> {
     requireStorableKey(scope, prefix, after ?? '');
     const rows = await this.#database.run((query) => {
-      let page = this.#live(query).where('scope', '=', scope).where(sql<boolean>`starts_with(key, ${prefix})`);
+      let page = this.#live(query)
+        .where('scope', '=', scope)
+        .where(sql<boolean>`starts_with(key, ${prefix})`);
       // The range of the primary key; `starts_with` alone would read the whole scope.
       page = page.where('key', '>=', prefix);
       if (after !== undefined) page = page.where('key', '>', after);
@@ -140,7 +142,9 @@ export class PostgresKeyValue implements KeyValueStore {
   ): Promise<Result> {
     if (!quota) return this.#database.run(work);
     return this.#database.transaction(async (query) => {
-      await sql`select pg_advisory_xact_lock(hashtextextended(${scope}, ${sql.lit(LOCK_SEED)}))`.execute(query);
+      await sql`select pg_advisory_xact_lock(hashtextextended(${scope}, ${sql.lit(LOCK_SEED)}))`.execute(
+        query,
+      );
       return work(query);
     });
   }
@@ -149,7 +153,9 @@ export class PostgresKeyValue implements KeyValueStore {
     return query
       .selectFrom(this.#table)
       .select(['scope', 'key', 'value', 'expiresAt'])
-      .where((where) => where.or([where('expiresAt', 'is', null), where('expiresAt', '>', this.#clock.now())]));
+      .where((where) =>
+        where.or([where('expiresAt', 'is', null), where('expiresAt', '>', this.#clock.now())]),
+      );
   }
 
   #find(query: Query, scope: string, key: string): Promise<Row | undefined> {
@@ -193,20 +199,18 @@ export class PostgresKeyValue implements KeyValueStore {
   }
 
   #deleteExpired(query: Query, limit: number, scope?: string) {
-    return query
-      .deleteFrom(this.#table)
-      .where(({ refTuple, selectFrom }) => {
-        let expired = selectFrom(this.#table)
-          .select(['scope', 'key'])
-          .where('expiresAt', '<=', this.#clock.now())
-          .orderBy('expiresAt')
-          .limit(limit)
-          // Two members may sweep at once.
-          .forUpdate()
-          .skipLocked();
-        if (scope !== undefined) expired = expired.where('scope', '=', scope);
-        return sql<boolean>`${refTuple('scope', 'key')} in (${expired})`;
-      });
+    return query.deleteFrom(this.#table).where(({ refTuple, selectFrom }) => {
+      let expired = selectFrom(this.#table)
+        .select(['scope', 'key'])
+        .where('expiresAt', '<=', this.#clock.now())
+        .orderBy('expiresAt')
+        .limit(limit)
+        // Two members may sweep at once.
+        .forUpdate()
+        .skipLocked();
+      if (scope !== undefined) expired = expired.where('scope', '=', scope);
+      return sql<boolean>`${refTuple('scope', 'key')} in (${expired})`;
+    });
   }
 
   async #requireQuota(query: Query, row: Row, quota: EntryQuota): Promise<void> {

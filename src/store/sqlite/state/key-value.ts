@@ -1,11 +1,11 @@
 import type { Clock } from '../../../kit/time/clock.ts';
+import { expiryOf, sumOf } from '../../key-value-rules.ts';
 import {
   type JsonValue,
   type KeyValueEntry,
   type KeyValueStore,
   requireStorableKey,
 } from '../../ports/index.ts';
-import { expiryOf, sumOf } from '../../key-value-rules.ts';
 import type { Database } from '../database.ts';
 import { endOfPrefix, firstKey } from '../key-range.ts';
 import type { RequireQuota } from './key-value-quota.ts';

@@ -1,0 +1,86 @@
+/** A write that waits for its batch. */
+interface Waiting<Item, Result> {
+  item: Item;
+  bytes: number;
+  resolve(result: Result): void;
+  reject(error: unknown): void;
+}
+
+export interface BatchWriterOptions<Item, Result> {
+  /** Writes the items in one transaction and returns one result per item, in order. */
+  write(items: readonly Item[]): Promise<readonly Result[]>;
+  sizeOf(item: Item): number;
+  /** Batches that run at once, each on its own connection, so that one can fill while another one commits. */
+  maxRunning: number;
+  maxItems: number;
+  maxBytes: number;
+}
+
+/** Writes items in batches: while all connections are busy, new items gather in the next batch. */
+export class BatchWriter<Item, Result> {
+  readonly #options: BatchWriterOptions<Item, Result>;
+  #waiting: Waiting<Item, Result>[] = [];
+  #running = 0;
+  #isScheduled = false;
+
+  constructor(options: BatchWriterOptions<Item, Result>) {
+    this.#options = options;
+  }
+
+  /** Resolves with the item's result once its batch is durable. */
+  add(item: Item): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ item, bytes: this.#options.sizeOf(item), resolve, reject });
+      this.#schedule();
+    });
+  }
+
+  /** Starts a batch after the current event-loop turn, so that items added together share it. */
+  #schedule(): void {
+    if (this.#isScheduled || this.#running >= this.#options.maxRunning) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      void this.#run();
+    });
+  }
+
+  async #run(): Promise<void> {
+    const batch = this.#take();
+    if (batch.length === 0) return;
+    this.#running++;
+    if (this.#waiting.length > 0) this.#schedule();
+    await this.#write(batch);
+    this.#running--;
+    if (this.#waiting.length > 0) this.#schedule();
+  }
+
+  #take(): Waiting<Item, Result>[] {
+    const { maxItems, maxBytes } = this.#options;
+    let bytes = 0;
+    let count = 0;
+    for (const { bytes: size } of this.#waiting) {
+      if (count > 0 && (count === maxItems || bytes + size > maxBytes)) break;
+      bytes += size;
+      count++;
+    }
+    return this.#waiting.splice(0, count);
+  }
+
+  async #write(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+    try {
+      const results = await this.#options.write(batch.map(({ item }) => item));
+      for (const [index, { resolve }] of batch.entries()) resolve(results[index]!);
+    } catch (error) {
+      // One bad item fails the whole transaction, so items are written one by one to find it.
+      if (batch.length > 1 && isFaultOfOneItem(error)) for (const each of batch) await this.#write([each]);
+      else for (const { reject } of batch) reject(error);
+    }
+  }
+}
+
+/** SQLSTATE classes of bad data and violated constraints. */
+function isFaultOfOneItem(error: unknown): boolean {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' && /^(?:22|23|54)/.test(code);
+}

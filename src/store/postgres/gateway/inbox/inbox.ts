@@ -1,0 +1,214 @@
+import type { DeliveryStatus } from '../../../../contracts/index.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import type {
+  ClaimResult,
+  DeliveryEnd,
+  DeliveryPage,
+  DeliveryRecord,
+  MarkerClaim,
+  MarkerState,
+  NewDelivery,
+  WebhookInbox,
+} from '../../../ports/index.ts';
+import { type BufferedDelivery, WriteBuffer } from '../../../sqlite/svc/deliveries/write-buffer.ts';
+import type { BatchWriter } from '../../batch-writer.ts';
+import type { PostgresDatabase } from '../../database.ts';
+import { deliveryEndings, type Ending } from './endings.ts';
+import { deliveryInserts, type Insert } from './inserts.ts';
+import { type ListOptions, listDeliveries } from './lists.ts';
+import { digestOf, PostgresMarkers } from './markers.ts';
+import { PostgresDeliveryRetention } from './retention.ts';
+import { type RowState, SELECT_WHOLE } from './rows.ts';
+import { IS_OPEN, POSITION_HORIZON } from './schema.ts';
+
+/** Body bytes that one read of unfinished deliveries returns at most, apart from its first record. */
+const MAX_READ_BYTES = 16 * 1024 * 1024;
+
+/** Deliveries and their markers. A call that resolves is committed. @spec Webhook delivery */
+export class PostgresWebhookInbox implements WebhookInbox {
+  readonly #database: PostgresDatabase;
+  readonly #clock: Clock;
+  readonly #inserts: BatchWriter<Insert, boolean>;
+  readonly #endings: BatchWriter<Ending, void>;
+  readonly #markers: PostgresMarkers;
+  readonly #retention: PostgresDeliveryRetention;
+  readonly #notes: WriteBuffer;
+  /** Committed deliveries are visible at once. */
+  readonly waitingBytes = 0;
+  readonly applyFailure = undefined;
+
+  constructor(database: PostgresDatabase, { clock, logger }: { clock: Clock; logger: Logger }) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#inserts = deliveryInserts(database);
+    this.#endings = deliveryEndings(database);
+    this.#markers = new PostgresMarkers(database, this.#inserts);
+    this.#retention = new PostgresDeliveryRetention(database);
+    this.#notes = new WriteBuffer({ clock, logger, write: (noted) => this.#writeNotes(noted) });
+  }
+
+  seen(markerKey: string, now: number): Promise<MarkerState | undefined> {
+    return this.#markers.find(digestOf(markerKey), now);
+  }
+
+  begin(delivery: NewDelivery, marker: MarkerClaim | undefined, owner?: number): Promise<ClaimResult> {
+    return this.#insert(delivery, { ...newState('running', ''), owner }, marker);
+  }
+
+  accept(delivery: NewDelivery, marker: MarkerClaim | undefined, steps: string): Promise<ClaimResult> {
+    return this.#insert(delivery, newState('accepted', steps), marker);
+  }
+
+  finish(
+    webhookId: string,
+    end: DeliveryEnd,
+    marker?: { key: string; expiresAt: number | null },
+  ): Promise<void> {
+    const ending = marker && { digest: digestOf(marker.key), expiresAt: marker.expiresAt };
+    return this.#endings.add({ webhookId, end, marker: ending });
+  }
+
+  async replay(delivery: NewDelivery, steps: string, original: DeliveryRecord): Promise<void> {
+    const row = { delivery, state: newState('accepted', steps), marker: original.marker };
+    await this.#inserts.add({ row, claim: null, replayed: original.webhookId });
+  }
+
+  settleMarker(marker: Uint8Array, expiresAt: number): Promise<void> {
+    return this.#markers.settle(marker, expiresAt);
+  }
+
+  async isSettled(marker: Uint8Array, now: number): Promise<boolean> {
+    return (await this.#markers.find(marker, now)) === 'done';
+  }
+
+  note(delivery: NewDelivery, end: DeliveryEnd): void {
+    this.#notes.add({ delivery, end });
+  }
+
+  async unfinished(limit: number, afterPosition = 0): Promise<DeliveryRecord[]> {
+    const { rows } = await this.#database.sql<DeliveryRecord>(
+      `with open as (
+         select position, body_bytes from svc.delivery
+         where ${IS_OPEN} and status <> 'running' and position > $1 order by position limit $2
+       ), summed as (
+         select position, sum(body_bytes) over (order by position) - body_bytes as before from open
+       )
+       ${SELECT_WHOLE} where d.position in (select position from summed where before <= $3) order by d.position`,
+      [afterPosition, limit, MAX_READ_BYTES],
+    );
+    return rows;
+  }
+
+  async interrupt(which?: { receivedUntil: number; except: readonly string[] }): Promise<number> {
+    const condition = which
+      ? 'received_at <= $1 and webhook_id <> all($2::uuid[])'
+      : '$1::bigint is null and $2::uuid[] is null';
+    const { rowCount } = await this.#database.sql(
+      `with interrupted as (
+         update svc.delivery set status = 'interrupted', owner = null where position in (
+           select position from svc.delivery where ${IS_OPEN} and status = 'running' and ${condition}
+           order by position for update)
+         returning webhook_id, marker
+       ), released as (
+         delete from svc.delivery_marker m using interrupted i
+         where m.digest = i.marker and m.webhook_id = i.webhook_id and m.state = 'pending'
+       )
+       select from interrupted`,
+      [which?.receivedUntil ?? null, which?.except ?? null],
+    );
+    return rowCount ?? 0;
+  }
+
+  async find(webhookId: string): Promise<DeliveryRecord | undefined> {
+    await this.#notes.flush();
+    const { rows } = await this.#database.sql<DeliveryRecord>(`${SELECT_WHOLE} where d.webhook_id = $1`, [
+      webhookId,
+    ]);
+    return rows[0];
+  }
+
+  async list(namespaceId: string, options: ListOptions): Promise<DeliveryPage> {
+    await this.#notes.flush();
+    return listDeliveries(this.#database, namespaceId, options);
+  }
+
+  async after(namespaceId: string, position: number, limit: number): Promise<DeliveryRecord[]> {
+    const { rows } = await this.#database.sql<DeliveryRecord>(
+      `${SELECT_WHOLE} where d.namespace_id = $1 and d.position > $2 and d.position < ${POSITION_HORIZON}
+       order by d.position limit $3`,
+      [namespaceId, position, limit],
+    );
+    return rows;
+  }
+
+  async ended(namespaceId: string, positions: readonly number[]): Promise<DeliveryRecord[]> {
+    const { rows } = await this.#database.sql<DeliveryRecord>(
+      `${SELECT_WHOLE} where d.namespace_id = $1 and d.position = any($2) and not (${IS_OPEN}) order by d.position`,
+      [namespaceId, positions],
+    );
+    return rows;
+  }
+
+  async latest(): Promise<number> {
+    const { rows } = await this.#database.sql<{ position: number }>(
+      `select coalesce(max(position), 0) as position from svc.delivery where position < ${POSITION_HORIZON}`,
+    );
+    return rows[0]!.position;
+  }
+
+  async prune({
+    receivedBefore,
+    now,
+    limit,
+  }: {
+    receivedBefore: number;
+    now: number;
+    limit: number;
+  }): Promise<number> {
+    return (await this.#retention.prune(receivedBefore, limit)) + (await this.#markers.prune(now, limit));
+  }
+
+  shrink(options: { maxBytes: number; limit: number }): Promise<number> {
+    return this.#retention.shrink(options);
+  }
+
+  flush(): Promise<void> {
+    return this.#notes.flush();
+  }
+
+  async #insert(
+    delivery: NewDelivery,
+    state: RowState,
+    claim: MarkerClaim | undefined,
+  ): Promise<ClaimResult> {
+    if (claim) {
+      const kind = state.status === 'running' ? 'pending' : 'done';
+      return this.#markers.claim(
+        { delivery, state, marker: digestOf(claim.key) },
+        claim,
+        kind,
+        this.#clock.now(),
+      );
+    }
+    await this.#inserts.add({ row: { delivery, state, marker: null }, claim: null, replayed: null });
+    return 'begun';
+  }
+
+  /** Writes buffered records of requests that no handler processed. */
+  async #writeNotes(noted: readonly BufferedDelivery[]): Promise<void> {
+    await Promise.all(
+      noted.map(({ delivery, end }) =>
+        this.#inserts.add({ row: { delivery, state: end, marker: null }, claim: null, replayed: null }),
+      ),
+    );
+  }
+}
+
+const newState = (status: DeliveryStatus, steps: string): RowState => ({
+  status,
+  steps,
+  httpStatus: null,
+  outcome: null,
+  durationMs: null,
+});

@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import type { ClaimResult, MarkerClaim, MarkerState } from '../../../ports/index.ts';
+import type { BatchWriter } from '../../batch-writer.ts';
+import type { PostgresDatabase } from '../../database.ts';
+import type { Insert } from './inserts.ts';
+import { hexOf, type NewRow } from './rows.ts';
+
+const DIGEST_BYTES = 16;
+/** A marker can be released between a lost claim and the read of its state; more often than this is a fault. */
+const MAX_ATTEMPTS = 10;
+
+/** Returns the digest under which a marker is stored. */
+export function digestOf(key: string): Buffer {
+  return createHash('sha256').update(key).digest().subarray(0, DIGEST_BYTES);
+}
+
+/** Idempotency markers. The unique index on the digest decides claims among all gateways. */
+export class PostgresMarkers {
+  readonly #database: PostgresDatabase;
+  readonly #inserts: BatchWriter<Insert, boolean>;
+  /** Claims of this process by digest: one batch must not contain a digest twice. */
+  readonly #inFlight = new Map<string, Promise<unknown>>();
+
+  constructor(database: PostgresDatabase, inserts: BatchWriter<Insert, boolean>) {
+    this.#database = database;
+    this.#inserts = inserts;
+  }
+
+  /** Returns the state of an unexpired marker. */
+  async find(digest: Uint8Array, now: number): Promise<MarkerState | undefined> {
+    const { rows } = await this.#database.sql<{ state: MarkerState }>(
+      'select state from svc.delivery_marker where digest = $1 and expires_at > $2',
+      [digest, now],
+    );
+    return rows[0]?.state;
+  }
+
+  /** Inserts the row if no unexpired marker has its digest. Otherwise returns that marker's state. */
+  async claim(
+    row: NewRow & { marker: Uint8Array },
+    { expiresAt }: MarkerClaim,
+    state: MarkerState,
+    now: number,
+  ): Promise<ClaimResult> {
+    const name = hexOf(row.marker);
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+      while (this.#inFlight.has(name)) await this.#inFlight.get(name)!.catch(() => {});
+      const inserting = this.#inserts.add({ row, claim: { state, expiresAt, now }, replayed: null });
+      this.#inFlight.set(name, inserting);
+      try {
+        if (await inserting) return 'begun';
+      } finally {
+        // Deleted before any waiter continues, so that only one of them claims next.
+        this.#inFlight.delete(name);
+      }
+      const held = await this.find(row.marker, now);
+      if (held) return held;
+    }
+    throw new Error(`A marker was claimed and released ${MAX_ATTEMPTS} times while it was read.`);
+  }
+
+  /** Marks the digest as `done`, whether or not a marker exists. */
+  async settle(digest: Uint8Array, expiresAt: number): Promise<void> {
+    await this.#database.sql(
+      `insert into svc.delivery_marker (digest, state, expires_at) values ($1, 'done', $2)
+       on conflict (digest) do update set state = 'done', expires_at = excluded.expires_at`,
+      [digest, expiresAt],
+    );
+  }
+
+  /** Deletes at most `limit` expired markers; returns their number. */
+  async prune(now: number, limit: number): Promise<number> {
+    const { rowCount } = await this.#database.sql(
+      `delete from svc.delivery_marker where digest in (
+         select digest from svc.delivery_marker where expires_at <= $1 order by expires_at limit $2
+         for update skip locked)`,
+      [now, limit],
+    );
+    return rowCount ?? 0;
+  }
+}

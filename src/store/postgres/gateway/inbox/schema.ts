@@ -1,0 +1,84 @@
+/** Positions per transaction; a batch never holds more deliveries. */
+export const POSITIONS_PER_TRANSACTION = 4096;
+
+/** The position of the first delivery of the current transaction. */
+export const FIRST_POSITION = `(pg_current_xact_id()::text::bigint + (select added from svc.position_origin)) * ${POSITIONS_PER_TRANSACTION}`;
+
+/** Rows before this position are complete: no running transaction can still add one. */
+export const POSITION_HORIZON = `(pg_snapshot_xmin(pg_current_snapshot())::text::bigint + (select added from svc.position_origin)) * ${POSITIONS_PER_TRANSACTION}`;
+
+export const IS_OPEN = `status in ('accepted', 'retrying', 'running')`;
+export const IS_UNHANDLED = `status in ('refused', 'challenge', 'duplicate')`;
+
+/** Size of a record besides its texts and its body: columns, index entries and row headers. */
+const RECORD_BYTES = 700;
+
+/**
+ * A position starts with the transaction's id, because ids show which transactions may still commit, unlike a sequence.
+ * `position_origin` keeps positions rising when a dump is restored into a server whose ids are lower.
+ *
+ * Counting rows would read the whole table, and one row with the total would make writers wait for each other. Each
+ * batch therefore adds a row to `delivery_usage`; sweeps sum them up into one.
+ */
+export const WEBHOOK_INBOX = `
+  create table svc.position_origin (added bigint not null);
+  insert into svc.position_origin (added) values (0);
+
+  create table svc.delivery (
+    position bigint primary key,
+    webhook_id uuid not null unique,
+    namespace_id text collate "C" not null,
+    plugin_id text collate "C" not null,
+    event text collate "C" not null,
+    instance_id text not null,
+    received_at bigint not null,
+    source text not null,
+    request_id text not null,
+    trace_id text not null,
+    mode text not null,
+    origin text not null,
+    status text not null,
+    http_status integer,
+    duration_ms double precision,
+    attempts integer not null default 0,
+    next_attempt_at bigint,
+    steps text not null,
+    outcome text,
+    marker bytea,
+    order_key text,
+    replay_of uuid,
+    replayed_by uuid,
+    body_bytes integer not null,
+    headers text not null,
+    owner bigint
+  );
+  create index delivery_by_time on svc.delivery (namespace_id, received_at, position);
+  create index delivery_by_endpoint on svc.delivery (namespace_id, plugin_id, event, received_at, position);
+  create index delivery_not_succeeded on svc.delivery (namespace_id, status, received_at, position)
+    where status <> 'succeeded';
+  create index delivery_open on svc.delivery (position) where ${IS_OPEN};
+  create index delivery_unhandled on svc.delivery (position) where ${IS_UNHANDLED};
+  create index delivery_age on svc.delivery using brin (received_at);
+
+  create table svc.delivery_body (
+    position bigint primary key,
+    body bytea not null
+  );
+  alter table svc.delivery_body alter column body set storage external;
+
+  create table svc.delivery_marker (
+    digest bytea primary key,
+    state text not null,
+    expires_at bigint not null,
+    webhook_id uuid
+  );
+  create index delivery_marker_expiry on svc.delivery_marker (expires_at);
+
+  create table svc.delivery_usage (
+    records bigint not null,
+    unhandled bigint not null,
+    bytes bigint not null
+  );
+  create function svc.record_bytes(headers text, steps text, outcome text) returns bigint language sql immutable as $$
+    select ${RECORD_BYTES} + octet_length(headers) + octet_length(steps) + coalesce(octet_length(outcome), 0)
+  $$;`;
