@@ -21,6 +21,9 @@ export interface Tables {
   cacheEntry: KeyValueRow;
   stateEntry: KeyValueRow;
   stateEntryUsage: { scope: string; keys: number; bytes: number };
+  stateObject: { id: Generated<number>; scope: string; key: string; bytes: number; modifiedAt: number };
+  stateObjectChunk: { objectId: number; n: number; data: Buffer };
+  stateObjectUsage: { scope: string; bytes: number };
   client: ClientRecord;
   refreshToken: RefreshTokenRecord;
   host: Omit<HostRecord, 'capabilities' | 'labels' | 'metadata'> & {

@@ -13,11 +13,13 @@ import {
 import { postgresWebhookSecrets } from '../../../src/store/postgres/gateway/webhook-secrets.ts';
 import { migratePostgres } from '../../../src/store/postgres/migrate.ts';
 import { PostgresKeyValue } from '../../../src/store/postgres/state/key-value.ts';
+import { postgresObjects } from '../../../src/store/postgres/state/objects.ts';
 import { emptyPostgres, POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../../support/postgres.ts';
 import { describeClients } from '../suites/clients.ts';
 import type { OpenDriver } from '../suites/driver.ts';
 import { describeHosts } from '../suites/hosts.ts';
 import { describeKeyValue } from '../suites/key-value.ts';
+import { describeObjects } from '../suites/objects.ts';
 import { describeRefreshTokens } from '../suites/refresh-tokens.ts';
 import { describeWebhookInbox } from '../suites/webhook-inbox.ts';
 import { describeWebhookSecrets } from '../suites/webhook-secrets.ts';
@@ -50,6 +52,10 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
   describeKeyValue(
     'postgres state',
     opened((database, clock) => new PostgresKeyValue(database, 'stateEntry', clock)),
+  );
+  describeObjects(
+    'postgres',
+    opened((database, clock) => postgresObjects(database, { quotaBytes: 10_000_000, clock })),
   );
   describeWebhookSecrets('postgres', opened(postgresWebhookSecrets));
   describeWebhookInbox(

@@ -41,3 +41,25 @@ export const STATE_ENTRIES = `${keyValueTable('state_entry')}
   end $$;
   create trigger state_entry_counted after insert or delete or update of value on svc.state_entry
     for each row execute function svc.count_state_entry();`;
+
+/** Objects are stored in chunks, so that neither a read nor a write needs one huge value. */
+export const OBJECTS = `
+  create table svc.state_object (
+    id bigint generated always as identity primary key,
+    scope text collate "C" not null,
+    key text collate "C" not null,
+    bytes bigint not null,
+    modified_at bigint not null,
+    unique (scope, key)
+  );
+  create table svc.state_object_chunk (
+    object_id bigint not null references svc.state_object (id) on delete cascade,
+    n integer not null,
+    data bytea not null,
+    primary key (object_id, n)
+  );
+  alter table svc.state_object_chunk alter column data set storage external;
+  create table svc.state_object_usage (
+    scope text collate "C" primary key,
+    bytes bigint not null
+  );`;

@@ -2,6 +2,7 @@ import { codeOf, PlatformError } from '../../../kit/errors/errors.ts';
 import type { Random } from '../../../kit/security/random.ts';
 import { type Logger, silentLogger } from '../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
+import { requireObjectQuota, scopeName } from '../../object-rules.ts';
 import { type ObjectScope, type ObjectStore, requireStorableKey } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { objectFiles } from './object-files.ts';
@@ -41,10 +42,10 @@ export function fileObjects({
 
   async function find(scope: ObjectScope, key: string) {
     requireStorableKey(key);
-    return db.read(() => rows.find(scopeOf(scope), key));
+    return db.read(() => rows.find(scopeName(scope), key));
   }
   const requireQuota = (scope: string, key: string, bytes: number): void =>
-    requireRoom(bytes, rows.usage(scope) - (rows.find(scope, key)?.bytes ?? 0), quotaBytes);
+    requireObjectQuota(bytes, rows.usage(scope) - (rows.find(scope, key)?.bytes ?? 0), quotaBytes);
 
   return {
     async read(scope, key) {
@@ -62,7 +63,7 @@ export function fileObjects({
     },
     async write(scope, key, data) {
       requireStorableKey(key);
-      const at = scopeOf(scope);
+      const at = scopeName(scope);
       const bytes = data.byteLength;
       // This check avoids writing a file that exceeds the quota. The check inside the transaction is the binding one.
       await db.read(() => requireQuota(at, key, bytes));
@@ -84,7 +85,7 @@ export function fileObjects({
     },
     async delete(scope, key) {
       requireStorableKey(key);
-      const file = await db.write(() => rows.remove(scopeOf(scope), key));
+      const file = await db.write(() => rows.remove(scopeName(scope), key));
       if (file !== undefined) await files.remove(file);
       return file !== undefined;
     },
@@ -94,24 +95,10 @@ export function fileObjects({
     },
     async list(scope, { prefix, after, limit }) {
       requireStorableKey(prefix, after ?? '');
-      return db.read(() => rows.scan(scopeOf(scope), prefix, after, limit));
+      return db.read(() => rows.scan(scopeName(scope), prefix, after, limit));
     },
     close: () => sweeping,
   };
-}
-
-function requireRoom(bytes: number, used: number, quotaBytes: number): void {
-  if (used + bytes <= quotaBytes) return;
-  throw new PlatformError(
-    'QUOTA_EXCEEDED',
-    `The object takes ${bytes} bytes; ${Math.max(0, quotaBytes - used)} of the plugin's ${quotaBytes} are free. Delete some objects, or raise adapters.storage.quotaBytes.`,
-    { details: { bytes, used, quotaBytes } },
-  );
-}
-
-/** Encodes the scope as JSON, because either name may contain any separator. */
-function scopeOf({ tenant, namespace }: ObjectScope): string {
-  return JSON.stringify([tenant, namespace]);
 }
 
 function fileError(error: unknown, key: string): PlatformError {
