@@ -8,6 +8,7 @@ import {
   type KeyValueStore,
   requireStorableKey,
 } from '../../ports/index.ts';
+import { prefixEnd } from '../../prefix-end.ts';
 import type { PostgresDatabase, Query } from '../database.ts';
 
 interface Row {
@@ -111,11 +112,9 @@ export class PostgresKeyValue implements KeyValueStore {
   ): Promise<KeyValueEntry[]> {
     requireStorableKey(scope, prefix, after ?? '');
     const rows = await this.#database.run((query) => {
-      let page = this.#live(query)
-        .where('scope', '=', scope)
-        .where(sql<boolean>`starts_with(key, ${prefix})`);
-      // The range of the primary key; `starts_with` alone would read the whole scope.
-      page = page.where('key', '>=', prefix);
+      let page = this.#live(query).where('scope', '=', scope).where('key', '>=', prefix);
+      const end = prefixEnd(prefix);
+      if (end !== undefined) page = page.where('key', '<', end);
       if (after !== undefined) page = page.where('key', '>', after);
       return page.orderBy('key').limit(limit).execute();
     });

@@ -3,6 +3,7 @@ import type { StoredObject } from '../../../contracts/index.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
 import { requireObjectQuota, scopeName } from '../../object-rules.ts';
 import { type ObjectStore, requireStorableKey } from '../../ports/index.ts';
+import { prefixEnd } from '../../prefix-end.ts';
 import type { PostgresDatabase, Query } from '../database.ts';
 
 export interface PostgresObjectsOptions {
@@ -81,9 +82,9 @@ export function postgresObjects(
           .selectFrom('stateObject')
           .select(columns)
           .where('scope', '=', scopeName(scope))
-          // The range lets PostgreSQL start in the index at the prefix.
-          .where('key', '>=', prefix)
-          .where(sql<boolean>`starts_with(key, ${prefix})`);
+          .where('key', '>=', prefix);
+        const end = prefixEnd(prefix);
+        if (end !== undefined) page = page.where('key', '<', end);
         if (after !== undefined) page = page.where('key', '>', after);
         return page.orderBy('key').limit(limit).execute();
       });
