@@ -1,6 +1,7 @@
 import { CamelCasePlugin, Kysely, PostgresDialect, type Transaction } from 'kysely';
 import pg from 'pg';
 import type { Logger } from '../../kit/telemetry/logger.ts';
+import { namedSql, type Sql } from './named-sql.ts';
 import { isRepeatable, postgresError } from './postgres-error.ts';
 import type { Tables } from './tables.ts';
 
@@ -93,6 +94,45 @@ export class PostgresDatabase {
       return await this.pool.query<Row>(text, [...values]);
     } catch (error) {
       throw postgresError(this.server, error);
+    }
+  }
+
+  /** Runs a transaction of statements with named parameters, and repeats it when it lost a race. */
+  async transact<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#transactOnce(work);
+      } catch (error) {
+        if (attempt === MAX_ATTEMPTS || !isRepeatable(error)) throw postgresError(this.server, error);
+      }
+    }
+  }
+
+  /** Runs statements with named parameters, each in a transaction of its own. */
+  async read<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
+    try {
+      return await work(namedSql(this.pool));
+    } catch (error) {
+      throw postgresError(this.server, error);
+    }
+  }
+
+  async #transactOnce<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
+    const client = await this.pool.connect();
+    let failure: Error | undefined;
+    try {
+      await client.query('begin');
+      const result = await work(namedSql(client));
+      await client.query('commit');
+      return result;
+    } catch (error) {
+      // A connection on which even the rollback fails is closed instead of reused.
+      await client.query('rollback').catch((lost: Error) => {
+        failure = lost;
+      });
+      throw error;
+    } finally {
+      client.release(failure);
     }
   }
 

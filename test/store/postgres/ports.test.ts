@@ -14,6 +14,7 @@ import { postgresWebhookSecrets } from '../../../src/store/postgres/gateway/webh
 import { migratePostgres } from '../../../src/store/postgres/migrate.ts';
 import { PostgresKeyValue } from '../../../src/store/postgres/state/key-value.ts';
 import { postgresObjects } from '../../../src/store/postgres/state/objects.ts';
+import { postgresWorkflowStore } from '../../../src/store/postgres/workflow/store.ts';
 import { emptyPostgres, POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../../support/postgres.ts';
 import { describeClients } from '../suites/clients.ts';
 import type { OpenDriver } from '../suites/driver.ts';
@@ -23,6 +24,7 @@ import { describeObjects } from '../suites/objects.ts';
 import { describeRefreshTokens } from '../suites/refresh-tokens.ts';
 import { describeWebhookInbox } from '../suites/webhook-inbox.ts';
 import { describeWebhookSecrets } from '../suites/webhook-secrets.ts';
+import { describeWorkflow } from '../suites/workflow.ts';
 
 /** One migrated database per data folder, as the suites expect. */
 const urls = new Map<string, Promise<string>>();
@@ -63,6 +65,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
     opened((database, clock) => new PostgresWebhookInbox(database, { clock, logger: silentLogger })),
     { shared: true },
   );
+  describeWorkflow('postgres', opened(postgresWorkflowStore));
   describeClients('postgres', opened(postgresClients));
   describeRefreshTokens('postgres', opened(postgresRefreshTokens));
   describeHosts(

@@ -1,4 +1,5 @@
 import type { RunEnding } from '../../../contracts/index.ts';
+import { poisonError } from '../../poison-error.ts';
 import type { IsPoison, RunRecord } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import type { RunRow } from './run-rows.ts';
@@ -37,7 +38,7 @@ export class Interruptions {
   resume(row: RunRow, now: number, isPoison: IsPoison): RunRecord {
     const { seq } = row;
     if (isPoison(row)) {
-      return this.#endAsPoison(row, now, { status: 'failed', error: poison(row, 'The run') });
+      return this.#endAsPoison(row, now, { status: 'failed', error: poisonError(row, 'The run') });
     }
     this.#sql.resume.run({ seq, rank: RESUMED_RANK });
     const resumeCount = row.resumeCount + 1;
@@ -65,7 +66,7 @@ export class Interruptions {
       return this.#tables.rows.recordOf({ ...row, fence: null, wakeAt: now, ...deaths, resumeCount });
     }
     const status = ending ?? 'cancelled';
-    const error = poison(deaths, 'The clean-up of the run');
+    const error = poisonError(deaths, 'The clean-up of the run');
     return this.#endAsPoison({ ...row, ...deaths }, now, { status, error });
   }
 
@@ -82,15 +83,6 @@ export class Interruptions {
     this.#tables.keys.promote(row.concurrencyKey);
     return this.#tables.rows.recordOf({ ...row, status, error, fence: null, finishedAt: now });
   }
-}
-
-function poison({ crashes, kills }: Deaths, what: string): string {
-  const interruptions = crashes + kills;
-  return JSON.stringify({
-    code: 'STEP_FAILED',
-    message: `${what} was interrupted ${interruptions} times without finishing a step in between (crashes of the workflow service: ${crashes}; kills: ${kills}); it probably crashes the service. Fix the step, then run it again.`,
-    details: { reason: 'poison', interruptions, crashes, kills },
-  });
 }
 
 function statements(db: Database) {

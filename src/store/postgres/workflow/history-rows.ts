@@ -1,0 +1,64 @@
+import type { EventRecord, LogLineRecord, Numbered } from '../../ports/index.ts';
+import type { Sql } from '../named-sql.ts';
+
+/** Maximum number of items of one write that share a row. Their ids are `row * 1000 + index`. */
+const ITEMS_PER_ROW = 1000;
+/** Rows read at once. */
+const ROWS = 200;
+
+const ADD = {
+  run_event: 'insert into svc.run_event (run_seq, body) values (:seq, :body)',
+  run_log: 'insert into svc.run_log (run_seq, body) values (:seq, :body)',
+};
+const READ = {
+  run_event:
+    'select id, body from svc.run_event where run_seq = :seq and id >= :from order by id limit :rows',
+  run_log: 'select id, body from svc.run_log where run_seq = :seq and id >= :from order by id limit :rows',
+};
+
+/**
+ * Appends events or log lines. The caller holds the lock of the run: otherwise a reader could see a later row first, and
+ * then skip this one.
+ */
+async function add(sql: Sql, table: keyof typeof ADD, seq: number, items: readonly object[]): Promise<void> {
+  for (let start = 0; start < items.length; start += ITEMS_PER_ROW)
+    await sql(ADD[table], { seq, body: JSON.stringify(items.slice(start, start + ITEMS_PER_ROW)) });
+}
+
+export const addEvents = (sql: Sql, seq: number, events: readonly EventRecord[]) =>
+  add(sql, 'run_event', seq, events);
+export const addLogs = (sql: Sql, seq: number, lines: readonly LogLineRecord[]) =>
+  add(sql, 'run_log', seq, lines);
+
+async function read<Item>(
+  sql: Sql,
+  table: keyof typeof READ,
+  { seq, after, limit }: { seq: number; after: number; limit: number },
+  matches: (item: Item) => boolean,
+): Promise<Array<Numbered<Item>>> {
+  const found: Array<Numbered<Item>> = [];
+  for (let from = Math.floor(after / ITEMS_PER_ROW); ; ) {
+    const rows = await sql<{ id: number; body: string }>(READ[table], { seq, from, rows: ROWS });
+    for (const { id: row, body } of rows) {
+      for (const [index, item] of (JSON.parse(body) as Item[]).entries()) {
+        const id = row * ITEMS_PER_ROW + index;
+        if (id > after && matches(item)) found.push({ id, item });
+      }
+      if (found.length >= limit) return found.slice(0, limit);
+    }
+    const last = rows.at(-1);
+    if (!last || rows.length < ROWS) return found;
+    from = last.id + 1;
+  }
+}
+
+export const readEvents = (sql: Sql, seq: number, after: number, limit: number) =>
+  read<EventRecord>(sql, 'run_event', { seq, after, limit }, () => true);
+
+export const readLogs = (sql: Sql, seq: number, after: number, limit: number, step?: string) =>
+  read<LogLineRecord>(
+    sql,
+    'run_log',
+    { seq, after, limit },
+    (line) => step === undefined || line.step === step,
+  );

@@ -1,0 +1,72 @@
+import type { RunProgress, RunRecord } from '../../ports/index.ts';
+import type { Sql } from '../named-sql.ts';
+import { PARKED } from './schema.ts';
+
+export const RUN_COLUMNS = `seq, id, kind, tenant_id as "tenantId", workflow_id as "workflowId",
+  definition_hash as "definitionHash", status, ready, reason, rank, priority, run_at as "runAt", wake_at as "wakeAt",
+  deadline_at as "deadlineAt", concurrency_key as "concurrencyKey", concurrency_limit as "concurrencyLimit", fence,
+  resume_count as "resumeCount", crashes, kills, in_flight as "inFlight", trigger_kind as trigger,
+  parent_id as "parentId", parent_step as "parentStep", rerun_of as "rerunOf", depth, host_id as "hostId",
+  request_id as "requestId", trace_id as "traceId", parent_span as "parentSpanId", created_at as "createdAt",
+  started_at as "startedAt", finished_at as "finishedAt", ending, ending_at as "endingAt",
+  ending_held_at as "endingHeldAt", input, output, error`;
+
+export const SELECT_RUN = `select ${RUN_COLUMNS} from svc.run`;
+
+export const FINAL: ReadonlySet<string> = new Set(['succeeded', 'failed', 'timed_out', 'cancelled']);
+
+/** Inserts a run and returns it with its number. */
+export async function insertRun(sql: Sql, run: Omit<RunRecord, 'seq'>): Promise<RunRecord> {
+  const [row] = await sql<{ seq: number }>(
+    `insert into svc.run (id, kind, tenant_id, workflow_id, definition_hash, status, ready, reason, rank, priority, run_at,
+       wake_at, deadline_at, concurrency_key, concurrency_limit, fence, resume_count, crashes, kills, in_flight,
+       trigger_kind, parent_id, parent_step, rerun_of, depth, host_id, request_id, trace_id, parent_span, created_at,
+       started_at, finished_at, input, output, error)
+     values (:id, :kind, :tenantId, :workflowId, :definitionHash, :status, :ready, :reason, :rank, :priority, :runAt,
+       :wakeAt, :deadlineAt, :concurrencyKey, :concurrencyLimit, :fence, :resumeCount, :crashes, :kills, :inFlight,
+       :trigger, :parentId, :parentStep, :rerunOf, :depth, :hostId, :requestId, :traceId, :parentSpanId, :createdAt,
+       :startedAt, :finishedAt, :input, :output, :error)
+     returning seq`,
+    run,
+  );
+  return { ...run, seq: row!.seq };
+}
+
+export async function putProgress(sql: Sql, seq: number, run: RunProgress): Promise<void> {
+  await sql(
+    `update svc.run set status = :status, ready = :ready, reason = :reason, rank = :rank, wake_at = :wakeAt,
+       deadline_at = :deadlineAt, fence = :fence, resume_count = :resumeCount, crashes = :crashes, kills = :kills,
+       in_flight = :inFlight, ending = :ending, ending_at = :endingAt, ending_held_at = :endingHeldAt, output = :output,
+       error = :error, started_at = :startedAt, finished_at = :finishedAt
+     where seq = :seq`,
+    { ...run, seq },
+  );
+}
+
+/** The columns that decide who may change a run. */
+export interface Holder {
+  status: string;
+  fence: number | null;
+}
+
+/** Locks the run until the transaction ends, and returns its owner. */
+export async function lockRun(sql: Sql, seq: number): Promise<Holder | undefined> {
+  const [holder] = await sql<Holder>('select status, fence from svc.run where seq = :seq for update', {
+    seq,
+  });
+  return holder;
+}
+
+/** Returns the run's concurrency key, which never changes. */
+export async function keyOf(sql: Sql, seq: number): Promise<string | null> {
+  const [row] = await sql<{ key: string | null }>(
+    'select concurrency_key as key from svc.run where seq = :seq',
+    { seq },
+  );
+  return row?.key ?? null;
+}
+
+/** Makes a parked run due; a run that a boot owns is unaffected. */
+export async function wakeRun(sql: Sql, id: string, at: number): Promise<void> {
+  await sql(`update svc.run set wake_at = :at where id = :id and ${PARKED}`, { id, at });
+}

@@ -1,0 +1,168 @@
+import type { InboxRecord, RunRecord, RunStore, RunWrite, WriteResult } from '../../ports/index.ts';
+import type { Sql } from '../named-sql.ts';
+import { lockKey, promoteKey } from './concurrency-keys.ts';
+import { addEvents, addLogs } from './history-rows.ts';
+import { putAttempt, putJob, putStep } from './job-and-step-rows.ts';
+import { FINAL, type Holder, keyOf, lockRun, putProgress, wakeRun } from './run-rows.ts';
+import { PARKED } from './schema.ts';
+
+const NOT_APPLIED: WriteResult = { applied: false, promoted: [] };
+const UNFINISHED = `status in ('pending', 'waiting', 'interrupted', 'running')`;
+
+/** Applies the changes of a run's owner. */
+export async function writeRun(sql: Sql, write: RunWrite): Promise<WriteResult> {
+  const { seq, expect, run, at, inboxSeen, wakeParent } = write;
+  const isFinal = run !== null && FINAL.has(run.status);
+  const key = isFinal ? await keyOf(sql, seq) : null;
+  await lockKey(sql, key);
+  const holder = await lockRun(sql, seq);
+  if (!isExpected(holder, expect) || !(await isClaimAllowed(sql, write))) return NOT_APPLIED;
+  await writeParts(sql, write);
+  if (run) await putProgress(sql, seq, run);
+  // Input that arrived before the run was parked did not wake it.
+  const isParked = run?.fence === null && !isFinal;
+  if (isParked && (await hasNews(sql, seq, inboxSeen)))
+    await sql(`update svc.run set wake_at = :at where seq = :seq and ${PARKED}`, { seq, at });
+  if (wakeParent !== null) await wakeRun(sql, wakeParent, at);
+  return { applied: true, promoted: await promoteKey(sql, key) };
+}
+
+function isExpected(holder: Holder | undefined, { fence, status }: RunWrite['expect']): boolean {
+  return holder !== undefined && holder.fence === fence && holder.status === status;
+}
+
+/** Whether the boot that claims the run is alive. Its row stays locked, so that it cannot be declared dead meanwhile. */
+async function isClaimAllowed(sql: Sql, { expect, run }: RunWrite): Promise<boolean> {
+  const claimer = expect.fence === null ? (run?.fence ?? null) : null;
+  if (claimer === null) return true;
+  const rows = await sql('select from svc.boot where fence = :claimer and ended_at is null for share', {
+    claimer,
+  });
+  return rows.length === 1;
+}
+
+async function writeParts(
+  sql: Sql,
+  { seq, jobs, steps, attempts, events, logs, taken }: RunWrite,
+): Promise<void> {
+  for (const job of jobs) await putJob(sql, seq, job);
+  for (const step of steps) await putStep(sql, seq, step);
+  for (const attempt of attempts) await putAttempt(sql, seq, attempt);
+  await addEvents(sql, seq, events);
+  await addLogs(sql, seq, logs);
+  for (const { n, by } of taken)
+    await sql('update svc.run_inbox set taken_by = :by where run_seq = :seq and n = :n', { seq, n, by });
+}
+
+/** Whether the inbox has an entry that the owner has not read, or a child run that a step waits for has ended. */
+async function hasNews(sql: Sql, seq: number, inboxSeen: number): Promise<boolean> {
+  const rows = await sql(
+    `select where exists (
+       select from svc.run_inbox where run_seq = :seq and taken_by is null and n > :inboxSeen
+     ) or exists (
+       select from svc.step join svc.run child on child.id = step.wait::jsonb ->> 'runId'
+       where step.run_seq = :seq and step.status = 'waiting' and child.finished_at is not null)`,
+    { seq, inboxSeen },
+  );
+  return rows.length > 0;
+}
+
+/** Cancels an idle run with its jobs and steps. */
+export async function cancelIdle(
+  sql: Sql,
+  seq: number,
+  at: number,
+): Promise<{ cancelled: boolean; promoted: RunRecord[] }> {
+  const key = await keyOf(sql, seq);
+  await lockKey(sql, key);
+  const holder = await lockRun(sql, seq);
+  if (!holder || holder.fence !== null || FINAL.has(holder.status)) return { cancelled: false, promoted: [] };
+  await sql(
+    `update svc.job set status = 'cancelled', finished_at = :at where run_seq = :seq and ${UNFINISHED}`,
+    { seq, at },
+  );
+  await sql(
+    `update svc.step set status = 'cancelled', wait = null, wake_at = null, finished_at = :at
+     where run_seq = :seq and ${UNFINISHED}`,
+    { seq, at },
+  );
+  const [run] = await sql<{ parentId: string | null }>(
+    `update svc.run set status = 'cancelled', ready = false, reason = null, wake_at = null, finished_at = :at
+     where seq = :seq returning parent_id as "parentId"`,
+    { seq, at },
+  );
+  const begun = holder.status === 'waiting' ? [{ at, type: 'run.cancelling' }] : [];
+  await addEvents(sql, seq, [...begun, { at, type: 'run.cancelled' }]);
+  if (run!.parentId !== null) await wakeRun(sql, run!.parentId, at);
+  return { cancelled: true, promoted: await promoteKey(sql, key) };
+}
+
+/** Starts the clean-up of an idle run that is to be cancelled. */
+export async function beginCleanUp(sql: Sql, seq: number, at: number): Promise<boolean> {
+  const begun = await sql(
+    `update svc.run set status = 'cancelling', ending = 'cancelled', ending_at = null, ending_held_at = null, ready = false,
+       reason = null, wake_at = :at
+     where seq = :seq and fence is null and started_at is not null and status in ('queued', 'waiting', 'interrupted')
+     returning seq`,
+    { seq, at },
+  );
+  if (begun.length === 1) await addEvents(sql, seq, [{ at, type: 'run.cancelling' }]);
+  return begun.length === 1;
+}
+
+/** Adds an entry to the inbox and wakes the run. */
+export async function deliver(
+  sql: Sql,
+  seq: number,
+  entry: Omit<InboxRecord, 'n' | 'takenBy'>,
+  { once, most, mostBytes, repeat }: Parameters<RunStore['deliver']>[2],
+): ReturnType<RunStore['deliver']> {
+  // Entries are numbered under the lock of the run.
+  const holder = await lockRun(sql, seq);
+  const before = repeat && (await deliveredDigest(sql, seq, repeat.key));
+  if (before !== undefined) return { outcome: before === repeat?.digest ? 'repeated' : 'different' };
+  if (!holder || FINAL.has(holder.status)) return { outcome: 'ended' };
+  const { kind, name, payload, at } = entry;
+  const isTaken = once && (await isInInbox(sql, seq, kind, name));
+  if (isTaken) return { outcome: 'taken' };
+  if (kind === 'signal') {
+    const { count, bytes } = await unreadSignals(sql, seq);
+    if (count >= most || bytes + Buffer.byteLength(payload) > mostBytes) return { outcome: 'full' };
+  }
+  const [row] = await sql<{ n: number }>(
+    `insert into svc.run_inbox (run_seq, n, kind, name, payload, at, key, digest)
+     values (:seq, coalesce((select max(n) from svc.run_inbox where run_seq = :seq), 0) + 1, :kind, :name, :payload, :at,
+       :key, :digest)
+     returning n`,
+    { seq, kind, name, payload, at, key: repeat?.key ?? null, digest: repeat?.digest ?? null },
+  );
+  await addEvents(sql, seq, [{ at, type: `${kind}.received`, data: { name } }]);
+  await sql(`update svc.run set wake_at = :at where seq = :seq and ${PARKED}`, { seq, at });
+  return { outcome: 'delivered', n: row!.n };
+}
+
+/** Returns the digest of the inbox entry with this idempotency key. */
+export async function deliveredDigest(sql: Sql, seq: number, key: string): Promise<string | undefined> {
+  const [row] = await sql<{ digest: string }>(
+    'select digest from svc.run_inbox where run_seq = :seq and key = :key',
+    { seq, key },
+  );
+  return row?.digest;
+}
+
+async function isInInbox(sql: Sql, seq: number, kind: string, name: string): Promise<boolean> {
+  const rows = await sql(
+    `select from svc.run_inbox where run_seq = :seq and kind = :kind and name = :name and taken_by is null limit 1`,
+    { seq, kind, name },
+  );
+  return rows.length > 0;
+}
+
+async function unreadSignals(sql: Sql, seq: number): Promise<{ count: number; bytes: number }> {
+  const [row] = await sql<{ count: number; bytes: number }>(
+    `select count(*) as count, coalesce(sum(octet_length(payload)), 0) as bytes from svc.run_inbox
+     where run_seq = :seq and kind = 'signal' and taken_by is null`,
+    { seq },
+  );
+  return row!;
+}

@@ -1,0 +1,56 @@
+import type { InboxRecord, RunRecord, RunStore } from '../../ports/index.ts';
+import type { PostgresDatabase } from '../database.ts';
+import { readEvents, readLogs } from './history-rows.ts';
+import { readAttempts, readJobs, readSteps } from './job-and-step-rows.ts';
+import { listRuns } from './run-lists.ts';
+import { SELECT_RUN } from './run-rows.ts';
+import { findKeyed, startRun } from './run-starts.ts';
+import { beginCleanUp, cancelIdle, deliver, deliveredDigest, writeRun } from './run-writes.ts';
+import { LIVE } from './schema.ts';
+
+/** Store of runs with their jobs, steps, events and inbox. @spec Workflow run */
+export function postgresRuns(database: PostgresDatabase): RunStore {
+  return {
+    start: (run, options) => database.transact((sql) => startRun(sql, run, options)),
+    keyed: (tenantId, key, now) => database.read((sql) => findKeyed(sql, tenantId, key, now)),
+    write: (write) => database.transact((sql) => writeRun(sql, write)),
+    // One snapshot, so that the parts fit the run.
+    load: (seq) =>
+      database.transact(async (sql) => {
+        await sql('set transaction isolation level repeatable read read only');
+        const [run] = await sql<RunRecord>(`${SELECT_RUN} where seq = :seq`, { seq });
+        if (!run) return undefined;
+        const inbox = await sql<InboxRecord>(
+          `select n, kind, name, payload, at, taken_by as "takenBy" from svc.run_inbox
+           where run_seq = :seq and taken_by is null order by n`,
+          { seq },
+        );
+        return { run, jobs: await readJobs(sql, seq), steps: await readSteps(sql, seq), inbox };
+      }),
+    find: (tenantId, id) =>
+      database.read(async (sql) => {
+        const [run] = await sql<RunRecord>(`${SELECT_RUN} where id = :id`, { id });
+        return run && (tenantId === null || run.tenantId === tenantId) ? run : undefined;
+      }),
+    finished: (ids) =>
+      database.read((sql) =>
+        sql<RunRecord>(`${SELECT_RUN} where id = any(:ids) and finished_at is not null`, { ids }),
+      ),
+    list: (tenantId, filter) => database.read((sql) => listRuns(sql, tenantId, filter)),
+    attempts: (seq) => database.read((sql) => readAttempts(sql, seq)),
+    events: (seq, after, limit) => database.read((sql) => readEvents(sql, seq, after, limit)),
+    logs: (seq, after, limit, step) => database.read((sql) => readLogs(sql, seq, after, limit, step)),
+    openChildren: (id) =>
+      database.read(async (sql) => {
+        const rows = await sql<{ id: string }>(`select id from svc.run where parent_id = :id and ${LIVE}`, {
+          id,
+        });
+        return rows.map((row) => row.id);
+      }),
+    deliver: (seq, entry, options) => database.transact((sql) => deliver(sql, seq, entry, options)),
+    wasDelivered: (seq, key) =>
+      database.read(async (sql) => (await deliveredDigest(sql, seq, key)) !== undefined),
+    cancelIdle: (seq, at) => database.transact((sql) => cancelIdle(sql, seq, at)),
+    beginCleanUp: (seq, at) => database.transact((sql) => beginCleanUp(sql, seq, at)),
+  };
+}

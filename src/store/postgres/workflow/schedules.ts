@@ -1,0 +1,96 @@
+import { days } from '../../../kit/time/duration.ts';
+import type { ScheduleRecord, ScheduleStore } from '../../ports/index.ts';
+import { scheduleChanges } from '../../schedule-sync.ts';
+import type { PostgresDatabase } from '../database.ts';
+import { lockName } from './concurrency-keys.ts';
+
+/** Age at which a schedule of an absent owner is deleted. */
+const MAX_ABSENT_MS = days(30);
+
+const SELECT = `select id, tenant_id as "tenantId", workflow_id as "workflowId", cron, timezone, overlap,
+  catch_up as "catchUp", input, paused, next_at as "nextAt", last_at as "lastAt", last_run_id as "lastRunId"
+  from svc.schedule`;
+
+/**
+ * A changed or returning schedule is planned again; an unchanged one keeps its next time, even if past. A stored time
+ * after the new one stems from a clock that was set back, so it is replaced.
+ */
+const PUT = `insert into svc.schedule as s (id, tenant_id, workflow_id, cron, timezone, overlap, catch_up, input, paused,
+    next_at)
+  values (:id, :tenantId, :workflowId, :cron, :timezone, :overlap, :catchUp, :input, false, :nextAt)
+  on conflict (id) do update set workflow_id = excluded.workflow_id, overlap = excluded.overlap,
+    catch_up = excluded.catch_up, input = excluded.input,
+    next_at = case when s.paused or (s.absent_since is null and s.cron = excluded.cron and s.timezone = excluded.timezone
+        and (excluded.next_at is null or s.next_at <= excluded.next_at))
+      then s.next_at else excluded.next_at end,
+    absent_since = null, cron = excluded.cron, timezone = excluded.timezone`;
+
+/** Store of schedules. Schedules whose workflow or plugin is not loaded are kept, but inactive. */
+export function postgresSchedules(database: PostgresDatabase): ScheduleStore {
+  return {
+    sync: (schedules, owners, now) =>
+      database.transact(async (sql) => {
+        await lockName(sql, 'schedules');
+        const stored = await sql<ScheduleRecord>(SELECT);
+        const { renamed, removed, deactivated } = scheduleChanges(stored, schedules, owners);
+        for (const change of renamed) await sql('update svc.schedule set id = :to where id = :from', change);
+        for (const schedule of schedules) await sql(PUT, schedule);
+        await sql('delete from svc.schedule where id = any(:removed)', { removed });
+        await sql(
+          `update svc.schedule set next_at = null, absent_since = coalesce(absent_since, :now)
+           where id = any(:deactivated)`,
+          { deactivated, now },
+        );
+        await sql('delete from svc.schedule where absent_since < :before', { before: now - MAX_ABSENT_MS });
+      }),
+    list: (tenantId) =>
+      database.read((sql) =>
+        sql<ScheduleRecord>(`${SELECT} where tenant_id = :tenantId and absent_since is null order by id`, {
+          tenantId,
+        }),
+      ),
+    find: (tenantId, id) =>
+      database.read(async (sql) => {
+        const [schedule] = await sql<ScheduleRecord>(
+          `${SELECT} where id = :id and tenant_id = :tenantId and absent_since is null`,
+          { id, tenantId },
+        );
+        return schedule;
+      }),
+    due: (now) =>
+      database.read((sql) =>
+        sql<ScheduleRecord>(
+          `${SELECT} where not paused and absent_since is null and next_at <= :now order by next_at`,
+          { now },
+        ),
+      ),
+    nextAt: (now) =>
+      database.read(async (sql) => {
+        const [row] = await sql<{ at: number | null }>(
+          `select min(next_at) as at from svc.schedule
+           where not paused and absent_since is null and next_at > :now`,
+          { now },
+        );
+        return row?.at ?? null;
+      }),
+    async served(id, times) {
+      await database.read((sql) =>
+        sql(
+          `update svc.schedule set next_at = :nextAt, last_at = coalesce(:lastAt, last_at),
+             last_run_id = coalesce(:lastRunId, last_run_id)
+           where id = :id`,
+          { id, ...times },
+        ),
+      );
+    },
+    async setPaused(id, paused, nextAt) {
+      await database.read((sql) =>
+        sql('update svc.schedule set paused = :paused, next_at = :nextAt where id = :id', {
+          id,
+          paused,
+          nextAt,
+        }),
+      );
+    },
+  };
+}
