@@ -395,6 +395,8 @@ export function describeWebhookInbox(
         while ((await port.shrink({ maxBytes: 3_000_000, limit: 10_000 })) > 0);
         const left = await Promise.all(made.map(({ webhookId }) => port.find(webhookId)));
         expect(left).not.toContain(undefined);
+        // Deliveries that are written at once get their positions in any order.
+        left.sort((a, b) => a!.position - b!.position);
         const kept = left.filter((record) => record!.body !== null);
         expect(kept.length / count).toBeGreaterThan(0.2);
         expect(kept).toEqual(left.slice(-kept.length));
