@@ -9,8 +9,12 @@ import { freePort } from './ports.ts';
 
 const DEBIAN_FOLDER = '/usr/lib/postgresql';
 const USER = 'svc_test';
-/** Stops the server when standard input closes, so that it does not outlive a test process that was killed. */
-const GUARD = '"$@" & server=$!; cat >/dev/null; kill -QUIT $server 2>/dev/null; wait $server';
+/**
+ * Waits until standard input closes, then stops the server. Without a word on standard input, the test process was killed
+ * or has ended: then the folder goes too.
+ */
+const GUARD = `folder=$PWD; "$@" & server=$!; word=$(cat); kill -QUIT $server 2>/dev/null; wait $server
+cd /; [ -n "$word" ] || rm -rf "$folder"`;
 
 /** Folder of `initdb` and `postgres`; null where PostgreSQL is not installed. */
 export const POSTGRES_PROGRAMS = findPrograms();
@@ -119,7 +123,7 @@ export class PostgresServer {
     this.#guard = null;
     const ended = new Promise((resolve) => guard.once('exit', resolve));
     process.kill(await this.#pid(), mode === 'fast' ? 'SIGINT' : 'SIGQUIT');
-    guard.stdin!.end();
+    guard.stdin!.end('stop');
     await ended;
   }
 
