@@ -1,3 +1,4 @@
+import { days } from '../kit/time/duration.ts';
 import type { ScheduleOwners, ScheduleRecord } from './ports/index.ts';
 
 export type SchedulePlan = Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>;
@@ -10,19 +11,25 @@ export interface ScheduleChanges {
   renamed: Array<{ from: string; to: string }>;
   /** Ids of schedules that their owner no longer has. */
   removed: string[];
-  /** Ids of schedules whose owner is not loaded. */
+  /** Ids of schedules whose owner is not loaded, or that a node that is down has registered. */
   deactivated: string[];
 }
 
-/** Compares stored schedules with those of the loaded owners. */
+/** Age at which a schedule of an absent owner is deleted. */
+export const MAX_ABSENT_MS = days(30);
+
+/**
+ * Compares stored schedules with those of the loaded owners. `elsewhere` has the ids that other nodes have registered,
+ * with true if the node is live.
+ */
 export function scheduleChanges(
   stored: readonly PlanKey[],
   schedules: readonly SchedulePlan[],
-  owners: ScheduleOwners,
+  { owners, elsewhere }: { owners: ScheduleOwners; elsewhere: ReadonlyMap<string, boolean> },
 ): ScheduleChanges {
   const ids = new Set(schedules.map(({ id }) => id));
   const storedIds = new Set(stored.map(({ id }) => id));
-  const left = stored.filter(({ id }) => !ids.has(id));
+  const left = stored.filter(({ id }) => !ids.has(id) && elsewhere.get(id) !== true);
   const renamed: ScheduleChanges['renamed'] = [];
   for (const schedule of schedules) {
     if (storedIds.has(schedule.id)) continue;
@@ -31,10 +38,12 @@ export function scheduleChanges(
     renamed.push({ from: left[index]!.id, to: schedule.id });
     left.splice(index, 1);
   }
+  // A node that is down may register the schedule again later. The schedule then keeps its pause.
+  const isRemoved = (row: PlanKey): boolean => isLoaded(row, owners) && !elsewhere.has(row.id);
   return {
     renamed,
-    removed: left.filter((row) => isLoaded(row, owners)).map(({ id }) => id),
-    deactivated: left.filter((row) => !isLoaded(row, owners)).map(({ id }) => id),
+    removed: left.filter((row) => isRemoved(row)).map(({ id }) => id),
+    deactivated: left.filter((row) => !isRemoved(row)).map(({ id }) => id),
   };
 }
 
@@ -48,7 +57,8 @@ function isSamePlan(a: PlanKey, b: PlanKey): boolean {
 }
 
 /**
- * The id of a workflow's own schedule starts with the workflow's id; other schedules belong to a plugin's manifest.
+ * Returns true when the owner of a schedule is loaded. The owner is the workflow if the schedule's id starts with the
+ * workflow's id, otherwise a plugin.
  */
 function isLoaded({ id, workflowId }: PlanKey, { workflows, plugins }: ScheduleOwners): boolean {
   const owner = ownerOf(id);

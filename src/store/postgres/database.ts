@@ -136,6 +136,16 @@ export class PostgresDatabase {
     }
   }
 
+  /** Resolves when the server has answered a read. */
+  async probeReads(): Promise<void> {
+    await this.sql('select');
+  }
+
+  /** Resolves when the server accepts writes: a standby rejects the statement, which changes no row. */
+  async probeWrites(): Promise<void> {
+    await this.sql('delete from svc.schema_version where false');
+  }
+
   /** Waits for running statements, then closes all connections. */
   async close(): Promise<void> {
     await this.#kysely.destroy();

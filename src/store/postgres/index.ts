@@ -1,2 +1,5 @@
 export { PostgresDatabase, type PostgresOptions } from './database.ts';
+export { type PostgresGatewayOptions, postgresGatewayStore } from './gateway/store.ts';
 export { migratePostgres, readSchemaState, requireUsableSchema } from './migrate.ts';
+export { postgresStateStore } from './state/store.ts';
+export { postgresWorkflowStore } from './workflow/store.ts';

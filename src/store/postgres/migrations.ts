@@ -1,5 +1,6 @@
 import { WEBHOOK_INBOX } from './gateway/inbox/schema.ts';
 import { IDENTITY, WEBHOOK_SECRETS } from './gateway/schema.ts';
+import { MEMBERS } from './members.ts';
 import { CACHE_ENTRIES, OBJECTS, STATE_ENTRIES } from './state/schema.ts';
 import { WORKFLOW } from './workflow/schema.ts';
 
@@ -12,7 +13,7 @@ export interface Migration {
 /** Migrations in order; the version of a database is the number of applied ones. Never change a released one. */
 export const MIGRATIONS: readonly Migration[] = [
   {
-    sql: `${CACHE_ENTRIES} ${STATE_ENTRIES} ${OBJECTS} ${IDENTITY} ${WEBHOOK_SECRETS} ${WEBHOOK_INBOX} ${WORKFLOW}`,
+    sql: `${MEMBERS} ${CACHE_ENTRIES} ${STATE_ENTRIES} ${OBJECTS} ${IDENTITY} ${WEBHOOK_SECRETS} ${WEBHOOK_INBOX} ${WORKFLOW}`,
     minVersion: 1,
   },
 ];

@@ -31,6 +31,8 @@ export interface Tables {
     capabilities: string;
     labels: string;
     metadata: string;
+    /** Fence of the member to which the host is connected. */
+    owner: number | null;
   };
   mintedToken: MintedTokenRecord;
   revocation: Omit<Revocation, 'sequence'> & { sequence: Generated<number> };

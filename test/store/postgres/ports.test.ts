@@ -1,25 +1,21 @@
-import { describe } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { systemRandom } from '../../../src/kit/security/random.ts';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import type { Clock } from '../../../src/kit/time/clock.ts';
+import type { GatewayStore, NewMember } from '../../../src/store/ports/index.ts';
 import { PostgresDatabase } from '../../../src/store/postgres/database.ts';
-import { postgresClients } from '../../../src/store/postgres/gateway/clients.ts';
-import { postgresHosts } from '../../../src/store/postgres/gateway/hosts.ts';
-import { PostgresWebhookInbox } from '../../../src/store/postgres/gateway/inbox/inbox.ts';
-import { postgresRefreshTokens } from '../../../src/store/postgres/gateway/refresh-tokens.ts';
-import {
-  postgresMintedTokens,
-  postgresRevocations,
-} from '../../../src/store/postgres/gateway/revocations.ts';
-import { postgresWebhookSecrets } from '../../../src/store/postgres/gateway/webhook-secrets.ts';
+import { postgresGatewayStore } from '../../../src/store/postgres/gateway/store.ts';
+import { PostgresMembers } from '../../../src/store/postgres/members.ts';
 import { migratePostgres } from '../../../src/store/postgres/migrate.ts';
-import { PostgresKeyValue } from '../../../src/store/postgres/state/key-value.ts';
-import { postgresObjects } from '../../../src/store/postgres/state/objects.ts';
+import { postgresStateStore } from '../../../src/store/postgres/state/store.ts';
 import { postgresWorkflowStore } from '../../../src/store/postgres/workflow/store.ts';
+import { delivery } from '../../support/new-delivery.ts';
 import { emptyPostgres, POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../../support/postgres.ts';
 import { describeClients } from '../suites/clients.ts';
-import type { OpenDriver } from '../suites/driver.ts';
+import { type OpenDriver, openFresh } from '../suites/driver.ts';
 import { describeHosts } from '../suites/hosts.ts';
 import { describeKeyValue } from '../suites/key-value.ts';
+import { describeMembers } from '../suites/members.ts';
 import { describeObjects } from '../suites/objects.ts';
 import { describeRefreshTokens } from '../suites/refresh-tokens.ts';
 import { describeWebhookInbox } from '../suites/webhook-inbox.ts';
@@ -46,36 +42,65 @@ function opened<Port>(open: (database: PostgresDatabase, clock: Clock) => Port):
   };
 }
 
+const gateway = (database: PostgresDatabase, clock: Clock): GatewayStore =>
+  postgresGatewayStore(database, { clock, logger: silentLogger, leaseClock: clock });
+
+const gatewayPart = <Name extends keyof GatewayStore>(name: Name): OpenDriver<GatewayStore[Name]> =>
+  opened((database, clock) => gateway(database, clock)[name]);
+
 describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_MISSING, () => {
-  describeKeyValue(
-    'postgres cache',
-    opened((database, clock) => new PostgresKeyValue(database, 'cacheEntry', clock)),
-  );
+  describeKeyValue('postgres cache', gatewayPart('cache'));
   describeKeyValue(
     'postgres state',
-    opened((database, clock) => new PostgresKeyValue(database, 'stateEntry', clock)),
+    opened((database, clock) => postgresStateStore(database, clock).entries),
   );
   describeObjects(
     'postgres',
-    opened((database, clock) => postgresObjects(database, { quotaBytes: 10_000_000, clock })),
+    opened((database, clock) =>
+      postgresStateStore(database, clock).openObjects({ quotaBytes: 10_000_000, random: systemRandom() }),
+    ),
   );
-  describeWebhookSecrets('postgres', opened(postgresWebhookSecrets));
-  describeWebhookInbox(
-    'postgres',
-    opened((database, clock) => new PostgresWebhookInbox(database, { clock, logger: silentLogger })),
-    { shared: true },
-  );
+  describeWebhookSecrets('postgres', gatewayPart('secrets'));
+  describeWebhookInbox('postgres', gatewayPart('inbox'), { shared: true });
   describeWorkflow('postgres', opened(postgresWorkflowStore));
-  describeClients('postgres', opened(postgresClients));
-  describeRefreshTokens('postgres', opened(postgresRefreshTokens));
-  describeHosts(
-    'postgres',
-    opened((database, clock) => ({
-      hosts: postgresHosts(database),
-      clients: postgresClients(database),
-      refreshTokens: postgresRefreshTokens(database, clock),
-      revocations: postgresRevocations(database),
-      mintedTokens: postgresMintedTokens(database),
-    })) as never,
-  );
+  describeClients('postgres', gatewayPart('clients'));
+  describeMembers('postgres', gatewayPart('members'));
+  describeRefreshTokens('postgres', gatewayPart('refreshTokens'));
+  describeHosts('postgres', opened(gateway));
+
+  test('deliveries of live members stay running, and those of ended members are interrupted', async () => {
+    const { port } = await openFresh(opened(gateway));
+    const [live, ended] = [
+      await port.members.join(member('a', 10_000)),
+      await port.members.join(member('b', 10_000)),
+    ];
+    const claim = (key: string) => ({ key, expiresAt: 1e15 });
+    const [running, orphan, unowned] = [delivery(), delivery(), delivery()];
+    await port.inbox.begin(running, claim('running'), live);
+    await port.inbox.begin(orphan, claim('orphan'), ended);
+    await port.inbox.begin(unowned, claim('unowned'));
+    await port.members.leave(ended);
+    expect([await port.inbox.interrupt(), await port.inbox.interrupt()]).toEqual([2, 0]);
+    expect(await port.inbox.find(running.webhookId)).toMatchObject({ status: 'running' });
+    expect(await port.inbox.find(orphan.webhookId)).toMatchObject({ status: 'interrupted' });
+    expect(await port.inbox.begin(delivery(), claim('running'), live)).toBe('pending');
+    for (const key of ['orphan', 'unowned'])
+      expect(await port.inbox.begin(delivery(), claim(key), live)).toBe('begun');
+  });
+
+  test('leases follow the database clock, whatever the clock of a node says', async () => {
+    const { port } = await openFresh(opened((database) => new PostgresMembers(database)));
+    const [short, long] = [await port.join(member('a', 400)), await port.join(member('b', 60_000))];
+    const [first] = await port.live('gateway');
+    expect(first).toMatchObject({ fence: short, leaseUntil: first!.startedAt + 400 });
+    expect(Math.abs(first!.startedAt - Date.now())).toBeLessThan(60_000);
+    expect(await port.endExpired('gateway', long)).toBe(0);
+    await expect.poll(() => port.endExpired('gateway', long)).toBe(1);
+    expect(await port.renew(short, { leaseMs: 400, url: null })).toBe(false);
+    expect((await port.live('gateway')).map(({ fence }) => fence)).toEqual([long]);
+  });
 });
+
+function member(instance: string, leaseMs: number): NewMember {
+  return { kind: 'gateway', instance, version: '1.0.0', release: null, keys: null, leaseMs, isSole: false };
+}

@@ -84,6 +84,26 @@ export function describeHosts(name: string, open: OpenDriver<GatewayStore>): voi
       });
     });
 
+    test('only sessions without a live owner are ended', async () => {
+      const { port } = await withHosts(host('h1'), host('h2'), host('h3'), host('h4'));
+      const node = { kind: 'gateway', version: '1.0.0', release: null, keys: null, leaseMs: 10_000 } as const;
+      const [live, ended] = [
+        await port.members.join({ ...node, instance: 'a', isSole: false }),
+        await port.members.join({ ...node, instance: 'b', isSole: false }),
+      ];
+      await port.hosts.connect('h1', 's1', 10, live);
+      await port.hosts.connect('h2', 's2', 10, ended);
+      await port.hosts.connect('h3', 's3', 10);
+      expect(await port.hosts.disconnectEnded(20)).toBe(1);
+      await port.members.leave(ended);
+      expect([await port.hosts.disconnectEnded(30), await port.hosts.disconnectEnded(40)]).toEqual([1, 0]);
+      const off = { sessionId: null, connectedAt: null, lastSeenAt: 10 };
+      expect(await port.hosts.find('h1')).toMatchObject({ sessionId: 's1', connectedAt: 10 });
+      expect(await port.hosts.find('h2')).toEqual(host('h2', off));
+      expect(await port.hosts.find('h3')).toEqual(host('h3', off));
+      expect(await port.hosts.find('h4')).toEqual(host('h4'));
+    });
+
     test('revoking a host revokes its clients and refresh tokens in the same step, and no others', async () => {
       const { port, clock } = await withHosts(host('h1'), host('h2'));
       const token = (tokenHash: string, clientId: string) => ({

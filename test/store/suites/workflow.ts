@@ -683,5 +683,37 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       // What is due waits for its turn, and is no reason to look again at once.
       expect(await again.schedules.nextAt(777)).toBeNull();
     });
+
+    test('a schedule stays active while a live node has it, and keeps its pause while its node is down', async () => {
+      const { port } = await openFresh(open);
+      const plan = (id: string) => ({
+        ...{ id, tenantId: 'acme', workflowId: 'n', cron: '* * * * *', timezone: 'UTC' },
+        ...({ overlap: 'skip', catchUp: 'all', input: '{}', nextAt: 100 } as const),
+      });
+      const owners = { workflows: new Set(['n']), plugins: new Set<string>() };
+      const join = (instance: string) =>
+        port.members.join({
+          ...{ kind: 'workflow' as const, instance, version: '1.0.0', release: null },
+          ...{ keys: null, leaseMs: 10_000, isSole: false },
+        });
+      const ids = async () => (await port.schedules.list('acme')).map(({ id }) => id);
+      const [a, b] = [
+        { instance: 'a', fence: await join('a') },
+        { instance: 'b', fence: await join('b') },
+      ];
+      await port.schedules.sync([plan('n:1'), plan('n:2')], owners, 0, a);
+      await port.schedules.setPaused('n:1', true, null);
+      await port.schedules.sync([plan('n:2'), { ...plan('n:3'), cron: '0 * * * *' }], owners, 0, b);
+      expect(await ids()).toEqual(['n:1', 'n:2', 'n:3']);
+      await port.members.leave(a.fence);
+      await port.schedules.sync([plan('n:2'), { ...plan('n:3'), cron: '0 * * * *' }], owners, 0, b);
+      expect(await ids()).toEqual(['n:2', 'n:3']);
+      const again = { instance: 'a', fence: await join('a') };
+      await port.schedules.sync([plan('n:1'), plan('n:2')], owners, 0, again);
+      expect(await port.schedules.find('acme', 'n:1')).toMatchObject({ paused: true });
+      await port.schedules.sync([plan('n:2')], owners, 0, again);
+      expect(await ids()).toEqual(['n:2', 'n:3']);
+      expect(await port.schedules.find('acme', 'n:1')).toBeUndefined();
+    });
   });
 }

@@ -2,6 +2,7 @@ import type { Selectable } from 'kysely';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { HostRecord, HostStore } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
+import { hasNoOwner } from '../members.ts';
 import { isUniqueViolation } from '../postgres-error.ts';
 import type { Tables } from '../tables.ts';
 
@@ -34,11 +35,11 @@ export function postgresHosts(database: PostgresDatabase): HostStore {
       });
       return rows.map(recordOf);
     },
-    async connect(hostId, sessionId, now) {
+    async connect(hostId, sessionId, now, owner) {
       await database.run((query) =>
         query
           .updateTable('host')
-          .set({ sessionId, connectedAt: now, lastSeenAt: now })
+          .set({ sessionId, connectedAt: now, lastSeenAt: now, owner: owner ?? null })
           .where('hostId', '=', hostId)
           .execute(),
       );
@@ -57,11 +58,19 @@ export function postgresHosts(database: PostgresDatabase): HostStore {
       await database.run((query) =>
         query
           .updateTable('host')
-          .set({ sessionId: null, connectedAt: null, lastSeenAt: now })
+          .set({ sessionId: null, connectedAt: null, lastSeenAt: now, owner: null })
           .where('hostId', '=', hostId)
           .where('sessionId', '=', sessionId)
           .execute(),
       );
+    },
+    async disconnectEnded(now) {
+      const { rowCount } = await database.sql(
+        `update svc.host set session_id = null, connected_at = null, last_seen_at = coalesce(last_seen_at, $1), owner = null
+         where session_id is not null and ${hasNoOwner('host.owner')}`,
+        [now],
+      );
+      return rowCount ?? 0;
     },
   };
 }
@@ -74,10 +83,11 @@ function rowOf({ capabilities, labels, metadata, ...host }: HostRecord): Row {
     capabilities: JSON.stringify(capabilities),
     labels: JSON.stringify(labels),
     metadata: JSON.stringify(metadata),
+    owner: null,
   };
 }
 
-function recordOf({ capabilities, labels, metadata, ...row }: Row): HostRecord {
+function recordOf({ capabilities, labels, metadata, owner: _, ...row }: Row): HostRecord {
   return {
     ...row,
     capabilities: JSON.parse(capabilities),

@@ -36,7 +36,8 @@ export const IDENTITY = `
     revoked_at bigint,
     session_id text,
     connected_at bigint,
-    last_seen_at bigint
+    last_seen_at bigint,
+    owner bigint
   );
 
   create table svc.minted_token (

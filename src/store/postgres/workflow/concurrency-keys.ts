@@ -1,4 +1,5 @@
 import type { ConcurrencyStrategy, RunRecord } from '../../ports/index.ts';
+import { lockName } from '../named-lock.ts';
 import type { Sql } from '../named-sql.ts';
 import { SELECT_RUN } from './run-rows.ts';
 import { LIVE } from './schema.ts';
@@ -21,11 +22,6 @@ const WAITS = `status = 'queued' and not ready and reason = 'concurrency'`;
  */
 export async function lockKey(sql: Sql, key: string | null): Promise<void> {
   if (key !== null) await lockName(sql, `key ${key}`);
-}
-
-/** Holds a lock with this name until the transaction ends. */
-export async function lockName(sql: Sql, name: string): Promise<void> {
-  await sql('select pg_advisory_xact_lock(hashtextextended(:name, 0))', { name });
 }
 
 /** Acquires the key, or applies the run's strategy if the key is occupied. The caller holds the lock of the key. */

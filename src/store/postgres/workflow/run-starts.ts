@@ -1,6 +1,7 @@
 import type { KeyedRun, NewRun, RunRecord, StartOptions, StartResult } from '../../ports/index.ts';
+import { lockName } from '../named-lock.ts';
 import type { Sql } from '../named-sql.ts';
-import { acquireKey, lockKey, lockName } from './concurrency-keys.ts';
+import { acquireKey, lockKey } from './concurrency-keys.ts';
 import { addEvents } from './history-rows.ts';
 import { putAttempt, putJob, putStep } from './job-and-step-rows.ts';
 import { insertRun, SELECT_RUN } from './run-rows.ts';

@@ -1,11 +1,9 @@
-import { days } from '../../../kit/time/duration.ts';
-import type { ScheduleRecord, ScheduleStore } from '../../ports/index.ts';
-import { scheduleChanges } from '../../schedule-sync.ts';
+import type { ScheduleNode, ScheduleRecord, ScheduleStore } from '../../ports/index.ts';
+import { MAX_ABSENT_MS, type SchedulePlan, scheduleChanges } from '../../schedule-sync.ts';
 import type { PostgresDatabase } from '../database.ts';
-import { lockName } from './concurrency-keys.ts';
-
-/** Age at which a schedule of an absent owner is deleted. */
-const MAX_ABSENT_MS = days(30);
+import { UNENDED_FENCES } from '../members.ts';
+import { lockName } from '../named-lock.ts';
+import type { Sql } from '../named-sql.ts';
 
 const SELECT = `select id, tenant_id as "tenantId", workflow_id as "workflowId", cron, timezone, overlap,
   catch_up as "catchUp", input, paused, next_at as "nextAt", last_at as "lastAt", last_run_id as "lastRunId"
@@ -28,11 +26,12 @@ const PUT = `insert into svc.schedule as s (id, tenant_id, workflow_id, cron, ti
 /** Store of schedules. Schedules whose workflow or plugin is not loaded are kept, but inactive. */
 export function postgresSchedules(database: PostgresDatabase): ScheduleStore {
   return {
-    sync: (schedules, owners, now) =>
+    sync: (schedules, owners, now, node) =>
       database.transact(async (sql) => {
         await lockName(sql, 'schedules');
         const stored = await sql<ScheduleRecord>(SELECT);
-        const { renamed, removed, deactivated } = scheduleChanges(stored, schedules, owners);
+        const elsewhere = node ? await registeredElsewhere(sql, node) : new Map<string, boolean>();
+        const { renamed, removed, deactivated } = scheduleChanges(stored, schedules, { owners, elsewhere });
         for (const change of renamed) await sql('update svc.schedule set id = :to where id = :from', change);
         for (const schedule of schedules) await sql(PUT, schedule);
         await sql('delete from svc.schedule where id = any(:removed)', { removed });
@@ -42,6 +41,7 @@ export function postgresSchedules(database: PostgresDatabase): ScheduleStore {
           { deactivated, now },
         );
         await sql('delete from svc.schedule where absent_since < :before', { before: now - MAX_ABSENT_MS });
+        if (node) await register(sql, schedules, node);
       }),
     list: (tenantId) =>
       database.read((sql) =>
@@ -93,4 +93,28 @@ export function postgresSchedules(database: PostgresDatabase): ScheduleStore {
       );
     },
   };
+}
+
+/** Returns the schedules that other nodes have registered, with true if one of these nodes is live. */
+async function registeredElsewhere(sql: Sql, { instance }: ScheduleNode): Promise<Map<string, boolean>> {
+  const rows = await sql<{ id: string; isLive: boolean }>(
+    `select schedule_id as id, bool_or(fence in (${UNENDED_FENCES})) as "isLive" from svc.schedule_node
+     where instance <> :instance group by schedule_id`,
+    { instance },
+  );
+  return new Map(rows.map(({ id, isLive }) => [id, isLive]));
+}
+
+/** Stores which schedules the node has. */
+async function register(
+  sql: Sql,
+  schedules: readonly SchedulePlan[],
+  { instance, fence }: ScheduleNode,
+): Promise<void> {
+  await sql('delete from svc.schedule_node where instance = :instance', { instance });
+  await sql(
+    'insert into svc.schedule_node (schedule_id, instance, fence) select unnest(:ids::text[]), :instance, :fence::bigint',
+    { ids: schedules.map(({ id }) => id), instance, fence },
+  );
+  await sql('delete from svc.schedule_node where schedule_id not in (select id from svc.schedule)');
 }

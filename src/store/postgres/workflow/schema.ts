@@ -203,4 +203,11 @@ export const WORKFLOW = `
     last_at bigint,
     last_run_id text,
     absent_since bigint
+  );
+
+  create table svc.schedule_node (
+    schedule_id text collate "C" not null,
+    instance text collate "C" not null,
+    fence bigint not null,
+    primary key (schedule_id, instance)
   );`;

@@ -1,18 +1,24 @@
+import type { Clock } from '../../../kit/time/clock.ts';
 import type { DefinitionRecord, WorkflowStore } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
+import { PostgresMembers } from '../members.ts';
 import { postgresBoots } from './boots.ts';
 import { postgresWorkflowRetention } from './retention.ts';
 import { postgresRunQueue } from './run-queue.ts';
 import { postgresRuns } from './runs.ts';
 import { postgresSchedules } from './schedules.ts';
 
-/** The workflow service's stores in PostgreSQL. Closing the store closes the database. */
-export function postgresWorkflowStore(database: PostgresDatabase): WorkflowStore {
+/**
+ * The workflow service's stores in PostgreSQL. Closing the store closes the database. `leaseClock` replaces the clock of
+ * the database in tests.
+ */
+export function postgresWorkflowStore(database: PostgresDatabase, leaseClock?: Clock): WorkflowStore {
   return {
     runs: postgresRuns(database),
     queue: postgresRunQueue(database),
     boots: postgresBoots(database),
     schedules: postgresSchedules(database),
+    members: new PostgresMembers(database, leaseClock),
     definition: (hash) =>
       database.read(async (sql) => {
         const [definition] = await sql<DefinitionRecord>(
@@ -22,6 +28,7 @@ export function postgresWorkflowStore(database: PostgresDatabase): WorkflowStore
         return definition;
       }),
     ...postgresWorkflowRetention(database),
+    probe: () => database.probeWrites(),
     close: () => database.close(),
   };
 }

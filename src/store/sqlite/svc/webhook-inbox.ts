@@ -1,6 +1,7 @@
 import type { DeliveryStatus } from '../../../contracts/index.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
 import type { ClaimResult, MarkerClaim, NewDelivery, WebhookInbox } from '../../ports/index.ts';
+import { type BufferedDelivery, WriteBuffer } from '../../write-buffer.ts';
 import type { Database } from '../database.ts';
 import type { Step } from './committer/protocol.ts';
 import { startListBackfill } from './deliveries/list-backfill.ts';
@@ -15,7 +16,6 @@ import {
 } from './deliveries/rows.ts';
 import { SQL } from './deliveries/statements.ts';
 import { UnfinishedDeliveries } from './deliveries/unfinished.ts';
-import { type BufferedDelivery, WriteBuffer } from './deliveries/write-buffer.ts';
 import { type MarkerOptions, Markers } from './idempotency-markers/markers.ts';
 import { type InboxLog, type InboxLogOptions, openInboxLog } from './inbox-log.ts';
 import { TextIndex } from './text-index/text-index.ts';

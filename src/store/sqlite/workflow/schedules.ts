@@ -1,14 +1,9 @@
-import { days } from '../../../kit/time/duration.ts';
 import type { ScheduleNode, ScheduleOwners, ScheduleRecord, ScheduleStore } from '../../ports/index.ts';
+import { MAX_ABSENT_MS, type SchedulePlan, scheduleChanges } from '../../schedule-sync.ts';
 import type { Database } from '../database.ts';
 import { UNENDED_FENCES } from '../members.ts';
 
 type Row = Omit<ScheduleRecord, 'paused'> & { paused: 0 | 1 };
-
-/** Age at which a schedule of an absent owner is deleted. */
-const MAX_ABSENT_MS = days(30);
-
-type Plan = Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>;
 
 /** Store of schedules. Schedules whose workflow or plugin is not loaded are kept, but inactive. */
 export function sqliteSchedules(db: Database): ScheduleStore {
@@ -43,56 +38,24 @@ function recordOf(row: Row): ScheduleRecord {
 
 function syncSchedules(
   sql: Statements,
-  schedules: readonly Plan[],
+  schedules: readonly SchedulePlan[],
   { owners, now, node }: { owners: ScheduleOwners; now: number; node: ScheduleNode | undefined },
 ): void {
-  const kept = new Set(schedules.map(({ id }) => id));
-  const known = sql.all.all();
   const elsewhere = new Map(node && sql.elsewhere.all(node).map(({ id, isLive }) => [id, isLive === 1]));
-  const left = known.filter(({ id }) => !kept.has(id) && elsewhere.get(id) !== true);
-  for (const schedule of schedules) {
-    const isNew = !known.some(({ id }) => id === schedule.id);
-    const before = isNew ? left.findIndex((row) => isSamePlan(row, schedule)) : -1;
-    for (const { id } of before === -1 ? [] : left.splice(before, 1))
-      sql.rename.run({ from: id, to: schedule.id });
-    sql.put.run(schedule);
-  }
-  for (const row of left) {
-    // A node that is down may register the schedule again later. The schedule then keeps its pause.
-    if (isLoaded(row, owners) && !elsewhere.has(row.id)) sql.remove.run({ id: row.id });
-    else sql.deactivate.run({ id: row.id, now });
-  }
+  const changes = scheduleChanges(sql.all.all(), schedules, { owners, elsewhere });
+  for (const change of changes.renamed) sql.rename.run(change);
+  for (const schedule of schedules) sql.put.run(schedule);
+  for (const id of changes.removed) sql.remove.run({ id });
+  for (const id of changes.deactivated) sql.deactivate.run({ id, now });
   sql.prune.run({ before: now - MAX_ABSENT_MS });
 }
 
 /** Stores which schedules the node has. */
-function registerSchedules(sql: Statements, schedules: readonly Plan[], node: ScheduleNode): void {
+function registerSchedules(sql: Statements, schedules: readonly SchedulePlan[], node: ScheduleNode): void {
   sql.unregister.run(node);
   for (const { id } of schedules) sql.register.run({ ...node, id });
   sql.dropRegistrations.run();
 }
-
-/**
- * Returns true when two ids denote the same schedule. The end of an id is either a declared name or the position of the
- * schedule.
- */
-function isSamePlan(a: PlanKey, b: PlanKey): boolean {
-  const isOwn = ownerOf(a.id) === ownerOf(b.id) && a.workflowId === b.workflowId;
-  return isOwn && a.cron === b.cron && a.timezone === b.timezone;
-}
-
-/**
- * Returns true when the owner of a schedule is loaded. The owner is the workflow if the schedule's id starts with the
- * workflow's id, otherwise a plugin.
- */
-function isLoaded({ id, workflowId }: PlanKey, { workflows, plugins }: ScheduleOwners): boolean {
-  const owner = ownerOf(id);
-  return owner === workflowId ? workflows.has(owner) : plugins.has(owner);
-}
-
-type PlanKey = Pick<ScheduleRecord, 'id' | 'workflowId' | 'cron' | 'timezone'>;
-
-const ownerOf = (id: string): string => id.slice(0, id.lastIndexOf(':'));
 
 type Statements = ReturnType<typeof statements> & ReturnType<typeof nodeStatements>;
 
@@ -125,7 +88,7 @@ function statements(db: Database) {
     prune: db.prepare<[{ before: number }]>('delete from schedule where absent_since < :before'),
     // Keeps the next time of an unchanged schedule, even if it is past. Changed and returning schedules get the new
     // time, as do those with a later stored time, which means that the clock was set back.
-    put: db.prepare<[Plan]>(`
+    put: db.prepare<[SchedulePlan]>(`
     insert into schedule (id, tenant_id, workflow_id, cron, timezone, overlap, catch_up, input, paused, next_at)
     values (:id, :tenantId, :workflowId, :cron, :timezone, :overlap, :catchUp, :input, 0, :nextAt)
     on conflict (id) do update set workflow_id = excluded.workflow_id, overlap = excluded.overlap,

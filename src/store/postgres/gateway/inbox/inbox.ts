@@ -11,9 +11,10 @@ import type {
   NewDelivery,
   WebhookInbox,
 } from '../../../ports/index.ts';
-import { type BufferedDelivery, WriteBuffer } from '../../../sqlite/svc/deliveries/write-buffer.ts';
+import { type BufferedDelivery, WriteBuffer } from '../../../write-buffer.ts';
 import type { BatchWriter } from '../../batch-writer.ts';
 import type { PostgresDatabase } from '../../database.ts';
+import { hasNoOwner } from '../../members.ts';
 import { deliveryEndings, type Ending } from './endings.ts';
 import { deliveryInserts, type Insert } from './inserts.ts';
 import { type ListOptions, listDeliveries } from './lists.ts';
@@ -101,13 +102,16 @@ export class PostgresWebhookInbox implements WebhookInbox {
   }
 
   async interrupt(which?: { receivedUntil: number; except: readonly string[] }): Promise<number> {
-    const condition = which
-      ? 'received_at <= $1 and webhook_id <> all($2::uuid[])'
-      : '$1::bigint is null and $2::uuid[] is null';
+    const { condition, values } = which
+      ? {
+          condition: 'received_at <= $1 and webhook_id <> all($2::uuid[])',
+          values: [which.receivedUntil, which.except],
+        }
+      : { condition: hasNoOwner('d.owner'), values: [] };
     const { rowCount } = await this.#database.sql(
       `with interrupted as (
          update svc.delivery set status = 'interrupted', owner = null where position in (
-           select position from svc.delivery where ${IS_OPEN} and status = 'running' and ${condition}
+           select position from svc.delivery d where ${IS_OPEN} and status = 'running' and ${condition}
            order by position for update)
          returning webhook_id, marker
        ), released as (
@@ -115,7 +119,7 @@ export class PostgresWebhookInbox implements WebhookInbox {
          where m.digest = i.marker and m.webhook_id = i.webhook_id and m.state = 'pending'
        )
        select from interrupted`,
-      [which?.receivedUntil ?? null, which?.except ?? null],
+      values,
     );
     return rowCount ?? 0;
   }

@@ -1,6 +1,6 @@
-import type { Logger } from '../../../../kit/telemetry/logger.ts';
-import type { Clock } from '../../../../kit/time/clock.ts';
-import type { DeliveryEnd, NewDelivery } from '../../../ports/index.ts';
+import type { Logger } from '../kit/telemetry/logger.ts';
+import type { Clock } from '../kit/time/clock.ts';
+import type { DeliveryEnd, NewDelivery } from './ports/index.ts';
 
 export interface BufferedDelivery {
   delivery: NewDelivery;
