@@ -29,7 +29,6 @@ export function hasNoOwner(column: string): string {
 
 /** The database clock, unless the store was opened with a clock of its own. It also runs within a transaction. */
 const NOW = 'coalesce(:now::bigint, (extract(epoch from clock_timestamp()) * 1000)::bigint)';
-const LEASE_END = `${NOW} + :leaseMs::bigint`;
 
 const SELECT_LIVE = `select fence, kind, instance, url, version, release, keys, started_at as "startedAt",
     lease_until as "leaseUntil"
@@ -60,7 +59,8 @@ export class PostgresMembers implements MemberStore {
       );
       const [row] = await sql<{ fence: number }>(
         `insert into svc.member (kind, instance, version, release, keys, started_at, lease_until)
-         values (:kind, :instance, :version, :release, :keys, ${NOW}, ${LEASE_END}) returning fence`,
+         select :kind, :instance, :version, :release, :keys::json, now, now + :leaseMs::bigint
+         from (select ${NOW} as now) as clock returning fence`,
         { ...member, keys: keys && JSON.stringify(keys), now },
       );
       return row!.fence;
@@ -69,7 +69,7 @@ export class PostgresMembers implements MemberStore {
 
   async renew(fence: number, lease: { leaseMs: number | null; url: string | null }): Promise<boolean> {
     const renewed = await this.#run<{ fence: number }>(
-      `update svc.member set lease_until = ${LEASE_END}, url = :url where fence = :fence and ended_at is null
+      `update svc.member set lease_until = ${NOW} + :leaseMs::bigint, url = :url where fence = :fence and ended_at is null
        returning fence`,
       { fence, ...lease },
     );
