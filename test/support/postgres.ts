@@ -88,6 +88,8 @@ export class PostgresServer {
       unix_socket_directories: folder,
       max_connections: '200',
       shared_buffers: '32MB',
+      // Its transactions would hold back readers of positions for a moment.
+      autovacuum: 'off',
       ...(durable ? {} : { fsync: 'off', full_page_writes: 'off' }),
       ...settings,
     };

@@ -2,6 +2,7 @@ import type { ServiceName } from '../../contracts/index.ts';
 import type { Clock } from '../../kit/time/clock.ts';
 import type { MemberRecord, MemberStore, NewMember } from '../ports/index.ts';
 import type { PostgresDatabase } from './database.ts';
+import { NOW } from './database-clock.ts';
 import { lockName } from './named-lock.ts';
 
 /** An identity column never returns a number twice, because rows refer to fences of ended members. */
@@ -26,9 +27,6 @@ export const UNENDED_FENCES = 'select fence from svc.member where ended_at is nu
 export function hasNoOwner(column: string): string {
   return `not exists (select from svc.member m where m.fence = ${column} and m.ended_at is null)`;
 }
-
-/** The database clock, unless the store was opened with a clock of its own. It also runs within a transaction. */
-const NOW = 'coalesce(:now::bigint, (extract(epoch from clock_timestamp()) * 1000)::bigint)';
 
 const SELECT_LIVE = `select fence, kind, instance, url, version, release, keys, started_at as "startedAt",
     lease_until as "leaseUntil"

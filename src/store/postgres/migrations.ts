@@ -1,3 +1,4 @@
+import { FEED } from './gateway/feed.ts';
 import { WEBHOOK_INBOX } from './gateway/inbox/schema.ts';
 import { IDENTITY, WEBHOOK_SECRETS } from './gateway/schema.ts';
 import { MEMBERS } from './members.ts';
@@ -13,7 +14,7 @@ export interface Migration {
 /** Migrations in order; the version of a database is the number of applied ones. Never change a released one. */
 export const MIGRATIONS: readonly Migration[] = [
   {
-    sql: `${MEMBERS} ${CACHE_ENTRIES} ${STATE_ENTRIES} ${OBJECTS} ${IDENTITY} ${WEBHOOK_SECRETS} ${WEBHOOK_INBOX} ${WORKFLOW}`,
+    sql: `${MEMBERS} ${CACHE_ENTRIES} ${STATE_ENTRIES} ${OBJECTS} ${IDENTITY} ${WEBHOOK_SECRETS} ${WEBHOOK_INBOX} ${FEED} ${WORKFLOW}`,
     minVersion: 1,
   },
 ];

@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { systemRandom } from '../../../src/kit/security/random.ts';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
@@ -8,11 +9,14 @@ import { postgresGatewayStore } from '../../../src/store/postgres/gateway/store.
 import { PostgresMembers } from '../../../src/store/postgres/members.ts';
 import { migratePostgres } from '../../../src/store/postgres/migrate.ts';
 import { postgresStateStore } from '../../../src/store/postgres/state/store.ts';
+import { TRANSACTION_ID } from '../../../src/store/postgres/transaction-ids.ts';
 import { postgresWorkflowStore } from '../../../src/store/postgres/workflow/store.ts';
+import { atEnd } from '../../support/at-end.ts';
 import { delivery } from '../../support/new-delivery.ts';
 import { emptyPostgres, POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../../support/postgres.ts';
 import { describeClients } from '../suites/clients.ts';
 import { type OpenDriver, openFresh } from '../suites/driver.ts';
+import { type AddUncommitted, describeFeed } from '../suites/feed.ts';
 import { describeHosts } from '../suites/hosts.ts';
 import { describeKeyValue } from '../suites/key-value.ts';
 import { describeMembers } from '../suites/members.ts';
@@ -68,6 +72,8 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
   describeRefreshTokens('postgres', gatewayPart('refreshTokens'));
   describeHosts('postgres', opened(gateway));
 
+  describeFeed('postgres', opened(gateway), addUncommitted);
+
   test('deliveries of live members stay running, and those of ended members are interrupted', async () => {
     const { port } = await openFresh(opened(gateway));
     const [live, ended] = [
@@ -100,6 +106,22 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
     expect((await port.live('gateway')).map(({ fence }) => fence)).toEqual([long]);
   });
 });
+
+const addUncommitted: AddUncommitted = async ({ dataDir, clock }, { topic, key }) => {
+  const client = new pg.Client(await urls.get(dataDir)!);
+  await client.connect();
+  atEnd(() => client.end());
+  await client.query('begin');
+  await client.query(
+    `insert into svc.feed (xact, topic, key, added_at) values (${TRANSACTION_ID}, $1, $2, $3)`,
+    [topic, key, clock.now()],
+  );
+  return {
+    async commit() {
+      await client.query('commit');
+    },
+  };
+};
 
 function member(instance: string, leaseMs: number): NewMember {
   return { kind: 'gateway', instance, version: '1.0.0', release: null, keys: null, leaseMs, isSole: false };

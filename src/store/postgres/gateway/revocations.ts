@@ -1,13 +1,16 @@
+import { sql } from 'kysely';
 import type { MintedTokenStore, Revocation, RevocationStore } from '../../ports/index.ts';
 import type { PostgresDatabase, Query } from '../database.ts';
+import type { PostgresFeed } from './feed.ts';
 import { deleteTokensOf } from './refresh-tokens.ts';
 
 /** Revocation store with one row per host or token. */
-export function postgresRevocations(database: PostgresDatabase): RevocationStore {
+export function postgresRevocations(database: PostgresDatabase, feed: PostgresFeed): RevocationStore {
   return {
     revokeHost: (hostId, now) =>
       database.transaction(async (query) => {
         const isNew = await add(query, { kind: 'host', subject: hostId, expiresAt: null });
+        if (isNew) await feed.add(query, 'revocations', hostId);
         await query
           .updateTable('host')
           .set({ revokedAt: now })
@@ -34,6 +37,7 @@ export function postgresRevocations(database: PostgresDatabase): RevocationStore
     revokeToken: (jti, expiresAt, now) =>
       database.transaction(async (query) => {
         const isNew = await add(query, { kind: 'token', subject: jti, expiresAt });
+        if (isNew) await feed.add(query, 'revocations', jti);
         await query
           .updateTable('mintedToken')
           .set({ revokedAt: now })
@@ -50,6 +54,15 @@ export function postgresRevocations(database: PostgresDatabase): RevocationStore
           .where('sequence', '>', sequence)
           .orderBy('sequence')
           .limit(limit)
+          .execute(),
+      ),
+    find: (subjects) =>
+      database.run((query) =>
+        query
+          .selectFrom('revocation')
+          .selectAll()
+          .where('subject', '=', sql<string>`any(${subjects})`)
+          .orderBy('sequence')
           .execute(),
       ),
     async prune(expiredBefore) {

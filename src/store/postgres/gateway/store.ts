@@ -1,10 +1,11 @@
 import type { Logger } from '../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
-import type { GatewayStore } from '../../ports/index.ts';
+import { FEED_SCOPES, type FeedTopic, type GatewayStore } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
 import { PostgresMembers } from '../members.ts';
-import { PostgresKeyValue } from '../state/key-value.ts';
+import { type AnnounceChange, PostgresKeyValue } from '../state/key-value.ts';
 import { postgresClients } from './clients.ts';
+import { PostgresFeed } from './feed.ts';
 import { postgresHosts } from './hosts.ts';
 import { PostgresWebhookInbox } from './inbox/inbox.ts';
 import { postgresRefreshTokens } from './refresh-tokens.ts';
@@ -23,21 +24,32 @@ export function postgresGatewayStore(
   database: PostgresDatabase,
   { clock, logger, leaseClock }: PostgresGatewayOptions,
 ): GatewayStore {
+  const feed = new PostgresFeed(database, leaseClock);
   const inbox = new PostgresWebhookInbox(database, { clock, logger });
   return {
-    cache: new PostgresKeyValue(database, 'cacheEntry', clock),
-    secrets: postgresWebhookSecrets(database, clock),
+    cache: new PostgresKeyValue(database, 'cacheEntry', clock, announceScopes(feed)),
+    secrets: postgresWebhookSecrets(database, clock, feed),
     inbox,
     clients: postgresClients(database),
     refreshTokens: postgresRefreshTokens(database, clock),
     hosts: postgresHosts(database),
     mintedTokens: postgresMintedTokens(database),
-    revocations: postgresRevocations(database),
+    revocations: postgresRevocations(database, feed),
     members: new PostgresMembers(database, leaseClock),
+    feed,
     probe: () => database.probeReads(),
     async close() {
       await inbox.flush();
       await database.close();
     },
+  };
+}
+
+/** Returns the function that adds changes of the entries in FEED_SCOPES to the feed. */
+function announceScopes(feed: PostgresFeed): (scope: string) => AnnounceChange | undefined {
+  const topics = new Map<string, FeedTopic>(Object.entries(FEED_SCOPES));
+  return (scope) => {
+    const topic = topics.get(scope);
+    return topic && ((query, key) => feed.add(query, topic, key));
   };
 }

@@ -1,14 +1,24 @@
 import { sql } from 'kysely';
 import type { Clock } from '../../../kit/time/clock.ts';
-import type { SecretKey, SecretRecord, WebhookSecretStore } from '../../ports/index.ts';
+import {
+  type SecretKey,
+  type SecretRecord,
+  secretFeedKey,
+  type WebhookSecretStore,
+} from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
 import type { Tables } from '../tables.ts';
+import type { PostgresFeed } from './feed.ts';
 
 /**
  * Secret store with one row per namespace, plugin, event and instance. A revoked secret has no row. @spec Webhook
  * secret record
  */
-export function postgresWebhookSecrets(database: PostgresDatabase, clock: Clock): WebhookSecretStore {
+export function postgresWebhookSecrets(
+  database: PostgresDatabase,
+  clock: Clock,
+  feed: PostgresFeed,
+): WebhookSecretStore {
   const recordOf = (row: Tables['webhookSecret']): SecretRecord => {
     const hasLapsed = row.previousExpiresAt !== null && row.previousExpiresAt <= clock.now();
     return hasLapsed
@@ -17,8 +27,9 @@ export function postgresWebhookSecrets(database: PostgresDatabase, clock: Clock)
   };
   return {
     rotate: (key, { sealed, graceEndsAt, now, namespaceInUrl }) =>
-      database.run((query) =>
-        query
+      database.transaction(async (query) => {
+        await feed.add(query, 'secrets', secretFeedKey(key));
+        return query
           .insertInto('webhookSecret')
           .values({
             ...keyOf(key),
@@ -40,8 +51,8 @@ export function postgresWebhookSecrets(database: PostgresDatabase, clock: Clock)
             })),
           )
           .returning(['namespaceInUrl', sql<boolean>`previous is not null`.as('rotated')])
-          .executeTakeFirstOrThrow(),
-      ),
+          .executeTakeFirstOrThrow();
+      }),
     async find(key) {
       const row = await database.run((query) =>
         query
@@ -52,15 +63,15 @@ export function postgresWebhookSecrets(database: PostgresDatabase, clock: Clock)
       );
       return row && recordOf(row);
     },
-    async revoke(key) {
-      const { numDeletedRows } = await database.run((query) =>
-        query
+    revoke: (key) =>
+      database.transaction(async (query) => {
+        const { numDeletedRows } = await query
           .deleteFrom('webhookSecret')
           .where((where) => where.and(keyOf(key)))
-          .executeTakeFirst(),
-      );
-      return numDeletedRows === 1n;
-    },
+          .executeTakeFirst();
+        if (numDeletedRows === 1n) await feed.add(query, 'secrets', secretFeedKey(key));
+        return numDeletedRows === 1n;
+      }),
     async list(namespaceId) {
       const rows = await database.run((query) =>
         query

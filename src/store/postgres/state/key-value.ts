@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { sql, type Transaction } from 'kysely';
 import type { Clock } from '../../../kit/time/clock.ts';
 import { type EntryUsage, exceedsQuota, expiryOf, quotaExceeded, sumOf } from '../../key-value-rules.ts';
 import {
@@ -10,6 +10,7 @@ import {
 } from '../../ports/index.ts';
 import { prefixEnd } from '../../prefix-end.ts';
 import type { PostgresDatabase, Query } from '../database.ts';
+import type { Tables } from '../tables.ts';
 
 interface Row {
   scope: string;
@@ -17,6 +18,9 @@ interface Row {
   value: string;
   expiresAt: number | null;
 }
+
+/** Records a change of an entry in the transaction of the change. */
+export type AnnounceChange = (query: Transaction<Tables>, key: string) => Promise<void>;
 
 type EntryTable = 'cacheEntry' | 'stateEntry';
 
@@ -30,11 +34,19 @@ export class PostgresKeyValue implements KeyValueStore {
   readonly #database: PostgresDatabase;
   readonly #table: EntryTable;
   readonly #clock: Clock;
+  readonly #announcer: (scope: string) => AnnounceChange | undefined;
 
-  constructor(database: PostgresDatabase, table: EntryTable, clock: Clock) {
+  /** `announcer` returns undefined for scopes whose changes are not announced. Expiry is not announced. */
+  constructor(
+    database: PostgresDatabase,
+    table: EntryTable,
+    clock: Clock,
+    announcer: (scope: string) => AnnounceChange | undefined = () => undefined,
+  ) {
     this.#database = database;
     this.#table = table;
     this.#clock = clock;
+    this.#announcer = announcer;
   }
 
   async get(scope: string, key: string): Promise<KeyValueEntry | undefined> {
@@ -45,9 +57,10 @@ export class PostgresKeyValue implements KeyValueStore {
 
   async set(scope: string, key: string, value: JsonValue, ttlMs?: number, quota?: EntryQuota): Promise<void> {
     const row = this.#rowOf(scope, key, value, ttlMs);
-    await this.#write(scope, quota, async (query) => {
+    await this.#write(row, quota, async (query) => {
       if (quota) await this.#requireQuota(query, row, quota);
       await this.#put(query, row);
+      return { result: undefined, isChanged: true };
     });
   }
 
@@ -59,8 +72,8 @@ export class PostgresKeyValue implements KeyValueStore {
     quota?: EntryQuota,
   ): Promise<boolean> {
     const row = this.#rowOf(scope, key, value, ttlMs);
-    return this.#write(scope, quota, async (query) => {
-      if (await this.#find(query, scope, key)) return false;
+    return this.#write(row, quota, async (query) => {
+      if (await this.#find(query, scope, key)) return { result: false, isChanged: false };
       if (quota) await this.#requireQuota(query, row, quota);
       const { numInsertedOrUpdatedRows } = await query
         .insertInto(this.#table)
@@ -72,21 +85,23 @@ export class PostgresKeyValue implements KeyValueStore {
             .where(`${this.#table}.expiresAt`, '<=', this.#clock.now()),
         )
         .executeTakeFirst();
-      return numInsertedOrUpdatedRows === 1n;
+      const isSet = numInsertedOrUpdatedRows === 1n;
+      return { result: isSet, isChanged: isSet };
     });
   }
 
   async delete(scope: string, key: string): Promise<boolean> {
     requireStorableKey(scope, key);
-    const row = await this.#database.run((query) =>
-      query
+    return this.#write({ scope, key }, undefined, async (query) => {
+      const row = await query
         .deleteFrom(this.#table)
         .where('scope', '=', scope)
         .where('key', '=', key)
         .returning('expiresAt')
-        .executeTakeFirst(),
-    );
-    return row !== undefined && (row.expiresAt === null || row.expiresAt > this.#clock.now());
+        .executeTakeFirst();
+      const isDeleted = row !== undefined && (row.expiresAt === null || row.expiresAt > this.#clock.now());
+      return { result: isDeleted, isChanged: row !== undefined };
+    });
   }
 
   async increment(
@@ -95,14 +110,14 @@ export class PostgresKeyValue implements KeyValueStore {
     { by, windowMs, quota }: { by: number; windowMs?: number; quota?: EntryQuota },
   ): Promise<{ value: number; expiresAt: number | null }> {
     const first = this.#rowOf(scope, key, by, windowMs);
-    return this.#write(scope, quota, async (query) => {
+    return this.#write(first, quota, async (query) => {
       if (quota) await this.#requireQuota(query, first, quota);
       const sum = await this.#add(query, first, by);
-      if (sum) return { value: Number(sum.value), expiresAt: sum.expiresAt };
+      if (sum) return { result: { value: Number(sum.value), expiresAt: sum.expiresAt }, isChanged: true };
       // The entry is not a number, or the sum is too large: `sumOf` throws the error that says which.
       const found = await this.#find(query, scope, key);
       const value = sumOf(key, found ? JSON.parse(found.value) : 0, by);
-      return { value, expiresAt: first.expiresAt };
+      return { result: { value, expiresAt: first.expiresAt }, isChanged: false };
     });
   }
 
@@ -133,18 +148,22 @@ export class PostgresKeyValue implements KeyValueStore {
     return { scope, key, value: JSON.stringify(value), expiresAt: expiryOf(this.#clock, ttlMs) };
   }
 
-  /** Runs a write. Writes with a quota take turns per scope, so that two of them cannot exceed it together. */
-  #write<Result>(
-    scope: string,
+  /** Runs a write and announces it. Writes with a quota take turns per scope, so that two cannot exceed it together. */
+  async #write<Result>(
+    { scope, key }: Pick<Row, 'scope' | 'key'>,
     quota: EntryQuota | undefined,
-    work: (query: Query) => Promise<Result>,
+    work: (query: Query) => Promise<{ result: Result; isChanged: boolean }>,
   ): Promise<Result> {
-    if (!quota) return this.#database.run(work);
+    const announce = this.#announcer(scope);
+    if (!quota && !announce) return (await this.#database.run(work)).result;
     return this.#database.transaction(async (query) => {
-      await sql`select pg_advisory_xact_lock(hashtextextended(${scope}, ${sql.lit(LOCK_SEED)}))`.execute(
-        query,
-      );
-      return work(query);
+      if (quota) {
+        const name = sql`hashtextextended(${scope}, ${sql.lit(LOCK_SEED)})`;
+        await sql`select pg_advisory_xact_lock(${name})`.execute(query);
+      }
+      const { result, isChanged } = await work(query);
+      if (isChanged) await announce?.(query, key);
+      return result;
     });
   }
 

@@ -1,11 +1,13 @@
+import { OLDEST_RUNNING, TRANSACTION_ID } from '../../transaction-ids.ts';
+
 /** Positions per transaction; a batch never holds more deliveries. */
 export const POSITIONS_PER_TRANSACTION = 4096;
 
 /** The position of the first delivery of the current transaction. */
-export const FIRST_POSITION = `(pg_current_xact_id()::text::bigint + (select added from svc.position_origin)) * ${POSITIONS_PER_TRANSACTION}`;
+export const FIRST_POSITION = `${TRANSACTION_ID} * ${POSITIONS_PER_TRANSACTION}`;
 
 /** Rows before this position are complete: no running transaction can still add one. */
-export const POSITION_HORIZON = `(pg_snapshot_xmin(pg_current_snapshot())::text::bigint + (select added from svc.position_origin)) * ${POSITIONS_PER_TRANSACTION}`;
+export const POSITION_HORIZON = `${OLDEST_RUNNING} * ${POSITIONS_PER_TRANSACTION}`;
 
 export const IS_OPEN = `status in ('accepted', 'retrying', 'running')`;
 export const IS_UNHANDLED = `status in ('refused', 'challenge', 'duplicate')`;
