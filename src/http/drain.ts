@@ -21,7 +21,7 @@ const DRAIN_MS = 8000;
 
 const drainMsOf = ({ kit }: Http): number => kit.drainMs ?? DRAIN_MS;
 
-/** Returns the time in ms after which open connections are closed. Event streams always last until then. */
+/** Returns the time in ms until the connections that are still open are closed, even those with a request in flight. */
 function drainLeftMs(http: Http): number {
   return Math.min(drainMsOf(http), http.kit.drainEndsAt - performance.now());
 }

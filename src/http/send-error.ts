@@ -42,8 +42,8 @@ export function sendError(
 }
 
 /**
- * Sends an error while the request body is still arriving. Fastify's way of ending the response would reset the
- * connection.
+ * Sends an error while the request body is still arriving. Fastify would close the connection with unread data, which
+ * resets it, and the client could lose the response.
  */
 function sendUnread(error: PlatformError, request: FastifyRequest, reply: FastifyReply): void {
   if (request.server.kit.draining) reply.header('connection', 'close');

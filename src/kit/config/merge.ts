@@ -6,7 +6,8 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 /**
- * Merges `over` into `base`. Objects are merged key by key. Any other value, including arrays and null, is replaced.
+ * Merges `over` into `base`. Objects are merged key by key. Any other value in `over`, including arrays and null,
+ * replaces the value in `base`.
  */
 export function mergeOver(base: unknown, over: unknown): unknown {
   if (!isObject(base) || !isObject(over)) return over;

@@ -11,7 +11,7 @@ const MAX_VALUES = 500_000;
  * costs ten times as much as a value: half a million block the event loop for 0.8 s.
  */
 const MAX_NEW_KEYS = 50_000;
-/** A shorter text cannot exceed the limits, so it is not checked. */
+/** Well-formed text of up to this length is within all limits: each of the 512 permitted levels needs two brackets. */
 const CHEAP_CHARS = 1024;
 /** Length of the shortest property: `"a":0,`. */
 const KEY_CHARS = 6;

@@ -118,7 +118,7 @@ export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return current;
 }
 
-/** Describes the type of a value. If an integer is expected, a number with decimals is called a fraction. */
+/** Describes the type of a value. It tells whole numbers from fractions if an integer or no type is expected. */
 export function typeName(value: unknown, expected?: string): string {
   if (value === undefined) return 'absent';
   if (value === null) return 'null';

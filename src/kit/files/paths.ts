@@ -37,7 +37,7 @@ const ENTRIES = {
   vectors: 'src/store/sqlite/state/vectors-worker.ts',
 } as const;
 
-/** Returns the entry file of a program of the platform, or the module `sdk`, from `dist` if this code runs there. */
+/** Returns the entry file of a platform program or the SDK: in `dist` if this code runs there, else in `src`. */
 export function entryFile(name: keyof typeof ENTRIES): string {
   return isBuilt ? join(packageRoot, 'dist', `${name}.js`) : join(packageRoot, ENTRIES[name]);
 }

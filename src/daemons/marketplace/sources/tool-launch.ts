@@ -11,7 +11,10 @@ export interface ToolLaunch {
 
 /** Disables interactive prompts. */
 const SETTINGS = { GIT_TERMINAL_PROMPT: '0', npm_config_yes: 'true' };
-/** Environment variables that npm and git must not receive, because they contain secrets of the platform. */
+/**
+ * Environment variables that npm and git do not inherit. Variables of the platform may contain secrets. NODE_OPTIONS is
+ * meant for the platform's process; npm gets a value of its own.
+ */
 const WITHHELD = /^(?:SVC_|GATEWAY_|NODE_OPTIONS$)/;
 
 /**
