@@ -1,5 +1,5 @@
-// Types of `ctx.storage`, `ctx.llm`, `ctx.embeddings`, `ctx.vectorStore`. @spec docs/plugins.md "Storage, models and
-// vectors"
+// Types of `ctx.storage`, `ctx.llm`, `ctx.embeddings`, `ctx.vectorStore`.
+// @spec docs/plugins.md "Storage, models and vectors"
 
 /** Metadata of a stored object. */
 export interface StoredObject {

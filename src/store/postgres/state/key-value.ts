@@ -112,12 +112,14 @@ export class PostgresKeyValue implements KeyValueStore {
     const first = this.#rowOf(scope, key, by, windowMs);
     return this.#write(first, quota, async (query) => {
       if (quota) await this.#requireQuota(query, first, quota);
-      const sum = await this.#add(query, first, by);
-      if (sum) return { result: { value: Number(sum.value), expiresAt: sum.expiresAt }, isChanged: true };
-      // The entry is not a number, or the sum is too large: `sumOf` throws the error that says which.
-      const found = await this.#find(query, scope, key);
-      const value = sumOf(key, found ? JSON.parse(found.value) : 0, by);
-      return { result: { value, expiresAt: first.expiresAt }, isChanged: false };
+      for (;;) {
+        const sum = await this.#add(query, first, by);
+        if (sum) return { value: Number(sum.value), expiresAt: sum.expiresAt };
+        // The entry is not a number, or the sum is too large: `sumOf` throws the error that says which. If another call
+        // has changed the entry meanwhile, the increment is repeated.
+        const found = await this.#find(query, scope, key);
+        if (found) sumOf(key, JSON.parse(found.value), by);
+      }
     });
   }
 
