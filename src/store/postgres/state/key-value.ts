@@ -114,7 +114,7 @@ export class PostgresKeyValue implements KeyValueStore {
       if (quota) await this.#requireQuota(query, first, quota);
       for (;;) {
         const sum = await this.#add(query, first, by);
-        if (sum) return { value: Number(sum.value), expiresAt: sum.expiresAt };
+        if (sum) return { result: { value: Number(sum.value), expiresAt: sum.expiresAt }, isChanged: true };
         // The entry is not a number, or the sum is too large: `sumOf` throws the error that says which. If another call
         // has changed the entry meanwhile, the increment is repeated.
         const found = await this.#find(query, scope, key);
