@@ -36,8 +36,8 @@ export class ChildRuns implements ChildStarter {
         trigger: 'child',
         parent: {
           id: parent.id,
-          // A retry after a crash reuses the id: otherwise the parent, whose record of the child may be lost, would
-          // start a second child.
+          // After a crash, the retry uses the same id and thus finds the child that was already started. After a failed
+          // attempt, the id differs, so that a new child starts.
           stepId: failures === 0 ? stepId : `${stepId}#${failures + 1}`,
           depth: parent.depth,
         },

@@ -6,7 +6,7 @@ import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { invalidInput } from './domain/definition/compile-common.ts';
 import type { CheckCodeInput } from './domain/starts/run-starter.ts';
 
-/** Result of the validation process. It is untrusted, because the process runs plugin code. */
+/** Response of the process that validates inputs. It is untrusted, because the process runs plugin code. */
 const Checked = z.object({
   issues: z
     .array(
@@ -21,7 +21,7 @@ const Checked = z.object({
 });
 
 interface Known {
-  /** False once a check has found that the handler declares no input schema. */
+  /** Whether the handler may declare an input schema. True until a check shows that it declares none. */
   ofInput: boolean;
   ofSignals: ReadonlySet<string>;
 }
@@ -36,8 +36,8 @@ export function codeInputCheck(
   logger: Logger,
 ): CheckCodeInput {
   /**
-   * Declared schemas by plugin and handler. A handler without a schema is not checked in a process. A reload creates a
-   * new plugin object and thereby a new entry.
+   * Caches which schemas each handler declares. Values without a schema are accepted without starting a process. A
+   * plugin reload creates a new key, so no outdated entry is used.
    */
   const known = new WeakMap<LoadedPlugin, Map<string, Known>>();
 

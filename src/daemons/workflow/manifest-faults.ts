@@ -60,7 +60,8 @@ function workflowFaults(written: object, pluginId: string, find: FindPlugin): Fa
 }
 
 /**
- * Returns the faults of a schedule. A schedule of a wrong shape has none here: the check of the manifest reports it.
+ * Returns the faults of a schedule's cron line and time zone. Faults in its shape are reported by the check of the
+ * manifest.
  */
 function planFaults(written: unknown, at: string): Fault[] {
   const { data: plan } = PluginSchedule.safeParse(written);

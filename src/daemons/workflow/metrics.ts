@@ -7,7 +7,6 @@ const MAX_PLUGINS = 200;
 
 /** Metrics of runs and jobs. @spec Metrics: workflow daemon */
 export interface WorkflowMetrics {
-  /** Counts an ended run and observes its duration. */
   runEnded(workflowId: string, status: string, durationSeconds: number): void;
   jobStarted(): void;
   jobEnded(): void;

@@ -48,7 +48,8 @@ export async function* followRun<Item extends { id: number }>(
   try {
     while (!signal.aborted) {
       changed = false;
-      // The end is read before the page, so that the last page includes everything written before the end.
+      // The end of the run is checked before the page is read, so that the last page includes everything written before
+      // the end.
       const over = await isOver();
       for (let more = true; more; ) {
         const { items, nextCursor } = await page(at);

@@ -30,7 +30,6 @@ export interface ReplayCalls {
 export interface ReplayCall {
   code: CompiledCode;
   run: RunRecord;
-  /** Request id of the replay, which its log lines carry. */
   requestId: string;
   /** Parent span id for the spans of the replay. */
   spanId: string;

@@ -20,9 +20,8 @@ interface Day {
 }
 
 /**
- * Returns whether any day matches the cron line, independent of the current date. No day matches `0 0 30 2 *`. Throws
- * croner's errors for invalid lines.
- * @spec docs/decisions/0177
+ * Returns whether at least one date of any year matches the cron line. For example, no date matches `0 0 30 2 *`.
+ * Throws croner's errors for invalid lines. @spec docs/decisions/0177
  */
 export function namesDay(cron: string): boolean {
   const pattern = new CronPattern(cron, undefined, { mode: '5-or-6-parts' });

@@ -4,8 +4,8 @@ import type { ScheduleDefinition } from '../../../../contracts/index.ts';
 type Plan = Pick<ScheduleDefinition, 'id' | 'cron' | 'timezone'> & { workflow?: string };
 
 /**
- * Returns the id of each plan: the one it declares, or else a hash of its fields. An index would shift when plans are
- * added or removed, and move a pause to another plan.
+ * Returns the id of each schedule: its declared id, or else a hash of its fields. An index is no stable id: it shifts
+ * when schedules are added or removed, and a pause would then apply to another schedule.
  */
 export function scheduleIds(owner: string, plans: readonly Plan[]): string[] {
   const seen = new Map<string, number>();
@@ -22,7 +22,7 @@ function hashOf({ cron, timezone, workflow = '' }: Plan): string {
   return createHash('sha256').update([fields, timezone, workflow].join('\n')).digest('hex').slice(0, 8);
 }
 
-/** Returns the indexes of plans that repeat the id of an earlier plan. */
+/** Returns the indexes of schedules whose id is already used by an earlier schedule. */
 export function repeatedIds(plans: ReadonlyArray<{ id?: unknown }>): number[] {
   const ids = plans.map(({ id }) => id);
   return [...ids.keys()].filter((place) => ids[place] !== undefined && ids.indexOf(ids[place]) < place);

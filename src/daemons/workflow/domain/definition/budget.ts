@@ -39,7 +39,7 @@ export class Budget {
     if (!this.isConfined) throw new OverBudget();
   }
 
-  /** Spends the cost of reading a whole value. An item that appears in several lists is charged for each list. */
+  /** Spends the cost of reading a whole value. An object that is referenced several times is charged each time. */
   spendOn(value: unknown): void {
     const open: unknown[] = [value];
     while (open.length > 0) {

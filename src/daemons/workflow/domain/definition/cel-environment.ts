@@ -7,7 +7,10 @@ import { toCel, toJson } from './cel-values.ts';
  * this, so this module replaces the library's method that evaluates all nodes except the outermost.
  */
 
-/** Number of outer levels of each variable that are rebuilt for each evaluation: for 2, `steps` and `steps.<id>`. */
+/**
+ * Number of outer levels of each variable that are built anew for each evaluation. For example, 2 means that `steps`
+ * and `steps.<id>` are rebuilt.
+ */
 export const VARIABLES = { input: 0, run: 0, matrix: 0, steps: 2, needs: 3, jobs: 3, delivery: 1 } as const;
 export type Variable = keyof typeof VARIABLES;
 
@@ -18,7 +21,7 @@ export type ScopeState = 'success' | 'failure' | 'cancelled' | 'skipped';
 export const MAX_VALUE_CHARS = 4 * 1024 * 1024;
 /** Maximum characters of a text that is created outside the confined threads. */
 const MAX_CHARS_IN_PLACE = 64 * 1024;
-/** Maximum characters of a computed key. V8 interns each key for as long as an object has it. */
+/** Maximum characters of a computed key. V8 keeps an interned copy of each key while an object uses it. */
 const MAX_KEY_CHARS = 1024;
 
 /** Keys that the library silently drops from map literals. */

@@ -1,9 +1,9 @@
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import type { Budget } from './budget.ts';
 
-/** Remembers, for large values, whether they contain a map with the key `constructor`. */
+/** Caches whether a large value contains a map with the key `constructor`. */
 const known = new WeakMap<object, boolean>();
-/** Maximum items of a value that is not cached, because scanning it again is cheaper. */
+/** Values with at most this many items are not cached, because scanning them again is cheaper. */
 const FEW = 64;
 /** Cost of scanning one item, in budget units. */
 const COST_OF_LOOK = 0.1;

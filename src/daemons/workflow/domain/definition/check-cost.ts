@@ -12,7 +12,10 @@ const PLAIN_KEYWORDS: ReadonlySet<string> = new Set([
 ]);
 
 const COST_OF_VALUE = 10;
-/** Cost of an enum choice that is not a string. It is compiled as a schema, and each mismatch becomes a fault. */
+/**
+ * Cost of an enum choice that is not a string, in budget units. The library compiles each choice as a schema and
+ * reports each mismatch as a fault.
+ */
 const COST_OF_CHOICE = 50;
 
 /**
@@ -24,7 +27,7 @@ export function spendOnCheck(schema: unknown, value: JsonValue | undefined, budg
   if (!isRecord(schema)) return;
   const { enum: choices, const: constant, type, default: fallback, properties, required, items } = schema;
   for (const keyword in schema) if (!PLAIN_KEYWORDS.has(keyword)) budget.requireConfinement();
-  // A list of types multiplies the faults below it at each level, so their number has no simple maximum.
+  // With a list of types, each nesting level multiplies the number of possible faults, so the cost cannot be predicted.
   if (Array.isArray(items) || (Array.isArray(type) && (properties ?? items) !== undefined))
     budget.requireConfinement();
   if (value === undefined) budget.spendOn(fallback);
@@ -49,7 +52,7 @@ function spendOnItems(items: unknown, value: JsonValue[], budget: Budget): void 
   else for (const item of value) spendOnCheck(items, item, budget);
 }
 
-/** Charges for each declared or present key of an object. */
+/** Charges for each key that the schema declares or the object contains. */
 function spendOnKeys(
   { properties, additionalProperties }: Record<string, unknown>,
   value: Record<string, JsonValue>,

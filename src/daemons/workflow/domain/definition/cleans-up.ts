@@ -2,8 +2,8 @@ import type { CompiledWorkflow } from './compiled-workflow.ts';
 import type { Condition } from './templates.ts';
 
 /**
- * Returns whether a started run may have clean-up work once it is cancelled. A workflow in code always may; others
- * only if an `if` tests the run's state.
+ * Returns whether a started run may have clean-up work after a cancellation. A workflow in code always may. Other
+ * workflows may only if an `if` calls a state function such as `always()`.
  */
 export function cleansUp({ code, jobs }: Pick<CompiledWorkflow, 'code' | 'jobs'>): boolean {
   if (code) return true;
@@ -11,7 +11,8 @@ export function cleansUp({ code, jobs }: Pick<CompiledWorkflow, 'code' | 'jobs'>
 }
 
 /**
- * Returns whether a condition calls a state function such as `always()`. Any other is false once the run is cancelled.
+ * Returns whether a condition calls a state function such as `always()`. All other conditions are false for a cancelled
+ * run.
  */
 const asks = ({ expressions }: Condition): boolean =>
   expressions.some(({ expression }) => expression.asksForState);

@@ -111,7 +111,7 @@ function afterInterruption(
   return kind === OWN_STEP && idempotent !== false ? { afterInterruption: 'repeat' } : {};
 }
 
-/** Kind of a step whose function is part of the workflow's code. The process of the replay performs it. */
+/** Step kind of `ctx.step` functions. The process that replays the workflow runs them. */
 const OWN_STEP: StepKind = {
   name: CODE_STEP,
   mode: 'effect',

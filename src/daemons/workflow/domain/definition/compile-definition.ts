@@ -66,8 +66,8 @@ function requireFewExpressions(definition: WorkflowDefinition): void {
 }
 
 /**
- * Finds faults of expressions, times and steps in a definition of a wrong shape, so that all faults are reported
- * together.
+ * Returns faults of expressions, times and steps in a definition that also violates the schema, so that all faults are
+ * reported together.
  */
 function issuesBeside(
   shapeIssues: readonly DefinitionIssue[],

@@ -32,10 +32,10 @@ function listed(variable: string, known: readonly string[]): string {
   return `; there is ${names.join(', ')}${more}`;
 }
 
-/** Variables whose names are checked. */
+/** All variables that expressions can contain. */
 const VARIABLES = ['input', 'run', 'matrix', 'steps', 'needs', 'jobs', 'delivery'];
 
-/** Adds an issue for each name of a variable that the template may not use. */
+/** Adds an issue for each variable that the template uses but that is not in `variables`. */
 export function only<T extends Pick<Template, 'expressions'>>(
   template: T,
   { variables }: { variables: readonly string[] },

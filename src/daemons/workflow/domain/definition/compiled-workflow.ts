@@ -6,7 +6,10 @@ import type { FoundStep } from './found-step.ts';
 import type { InputSchema } from './input-schema.ts';
 import type { Condition, Template } from './templates.ts';
 
-/** Maximum steps of a run. All of them are in memory while the run is active, and each advance visits all. */
+/**
+ * Maximum steps of a run. All of them are in memory while the run is active, and each event that advances the run
+ * visits all of them.
+ */
 export const MAX_STEPS = 10_000;
 
 export interface CompiledStep {
@@ -30,7 +33,7 @@ export interface CompiledStep {
    */
   afterInterruption?: 'repeat' | 'ask';
   idempotencyKey: Template | null;
-  /** Whether a step of code is part of the clean-up of its ending run. */
+  /** Whether a workflow in code requested the step as part of its clean-up. */
   cleansUp?: true | undefined;
 }
 
@@ -47,7 +50,7 @@ export interface CompiledJob {
   steps: readonly CompiledStep[];
 }
 
-/** A workflow written as a function. Its only job learns its steps while the function runs. */
+/** A workflow written as a function. Its only job has no listed steps: the function requests them while it runs. */
 export interface CompiledCode {
   pluginId: string;
   handler: HandlerRef;
@@ -72,13 +75,11 @@ export interface CompiledWorkflow {
   definition: WorkflowDefinition;
   /** The function of a workflow in code; null for a definition with listed steps. */
   code: CompiledCode | null;
-  /** Webhook triggers that start the workflow. */
   triggers: readonly CompiledTrigger[];
   concurrencyKey: Template | null;
   outputs: Template | null;
   /** Jobs in dependency order. */
   jobs: readonly CompiledJob[];
-  /** Schema of run inputs. */
   inputSchema: InputSchema | null;
   /** Schemas of signal payloads, by signal name. */
   signalSchemas: ReadonlyMap<string, InputSchema>;

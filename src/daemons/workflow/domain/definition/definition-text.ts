@@ -107,7 +107,8 @@ function offsetOf(
 }
 
 /**
- * Returns the offset of the key of a map or list, which itself begins below the key. Faults should point to the key.
+ * Returns the offset of the key that holds a map or list. The map or list itself begins after the key, but faults
+ * should point to the key.
  */
 function keyOffset(document: Document, parts: Array<string | number>): number | undefined {
   const parent = document.getIn(parts.slice(0, -1), true);

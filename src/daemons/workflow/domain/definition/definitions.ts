@@ -10,7 +10,6 @@ import type { ReportedIssue } from './definition-faults.ts';
 import { formatPath } from './templates.ts';
 import { type FindPlugin, unresolved } from './unresolved.ts';
 
-/** A definition found in a file or plugin. */
 export interface FoundDefinition {
   /** Path of the file, or id of the plugin. */
   source: string;

@@ -63,7 +63,10 @@ export function createEvaluator(threads: ConfinedThreads): Evaluator {
     leftInTurn -= units;
   }
 
-  /** Runs work with the rest of the synchronous budget. Returns undefined when the work exceeds it. */
+  /**
+   * Runs work within the budget that is left for this turn of the event loop. Returns undefined when the work exceeds
+   * it.
+   */
   function atOnce<Value>(work: (budget: Budget) => Value): { value: Value } | undefined {
     const given = Math.min(UNITS_PER_EVALUATION, leftInTurn);
     const budget = new Budget(given, false);

@@ -34,7 +34,7 @@ export interface Scope {
 /** A fault in the text or the result of an expression. `offset` is the number of characters before the fault. */
 export class ExpressionError extends Error {
   readonly offset: number;
-  /** Whether the expression exceeded a limit, so that it may succeed with other data. */
+  /** Whether the expression exceeded a limit. It may then succeed with other data. */
   readonly isLimit: boolean;
   constructor(message: string, offset: number, isLimit = false) {
     super(message);
@@ -44,13 +44,16 @@ export class ExpressionError extends Error {
   }
 }
 
-/** Names that an expression reads of a variable; `all` if it computes some of them. */
+/** Fields of a variable that an expression reads; `all` if a field name is computed. */
 export type UsedNames = 'all' | ReadonlySet<string>;
 
 export interface Expression {
   /** Returns the value of the expression. Throws ExpressionError and OverBudget. */
   evaluate(scope: Scope, budget: Budget): JsonValue;
-  /** Returns the names that the text reads of a variable: `steps.build.output` reads `build` of `steps`. */
+  /**
+   * Returns the fields of a variable that the text reads. For example, `steps.build.output` reads the field `build` of
+   * `steps`.
+   */
   namesOf(variable: string): Array<{ name: string; offset: number }>;
   readonly uses: ReadonlyMap<Variable, UsedNames>;
   /** Whether the text calls a state function, which turns off the implied `success()`. */
@@ -99,7 +102,7 @@ export function compileExpression(text: string): Expression {
         const values: Record<string, unknown> = {};
         for (const name of uses.keys()) values[name] = toCel(scope[name], VARIABLES[name], budget);
         const found = program.run(values, scope.state, budget);
-        // A path such as `steps.a.output` returns a value of the scope and creates none, so its size is not charged.
+        // A path such as `steps.a.output` returns an existing value of the scope, so its size is not charged.
         if (path && [...uses.keys()].every((name) => values[name] === scope[name]))
           return (found ?? null) as JsonValue;
         budget.spendOn(found);

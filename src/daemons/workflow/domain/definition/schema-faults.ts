@@ -25,7 +25,8 @@ export interface PartCount {
 }
 
 /**
- * Returns the reason why a JSON Schema cannot be compiled or checked at a known cost. Visits each nested schema once.
+ * Returns why a JSON Schema cannot be compiled or checked within a predictable cost; undefined if it can. Each nested
+ * schema is visited once.
  */
 export function schemaFault(root: object, count: PartCount = { parts: 0 }): string | undefined {
   const what = count.parts === 0 ? 'it has' : 'with it the schemas of the definition have';
@@ -52,7 +53,8 @@ interface Walk {
 }
 
 /**
- * Visits nested schemas as the compiler does. The compiler compiles the target of a reference once for each spelling.
+ * Visits nested schemas as the compiler does. If references spell the same target differently, the compiler compiles it
+ * once per spelling.
  */
 function collect(schema: unknown, depth: number, walk: Walk): void {
   if (!isRecord(schema)) return;

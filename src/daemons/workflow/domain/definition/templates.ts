@@ -16,7 +16,9 @@ export interface DefinitionIssue {
   path: Path;
   message: string;
   offset?: number;
-  /** Whether the fault is a reference to an unknown job, step or output. Another fault may be its cause. */
+  /**
+   * Whether the fault is a reference to an unknown job, step or output. It may be only a consequence of another fault.
+   */
   isReference?: true;
 }
 

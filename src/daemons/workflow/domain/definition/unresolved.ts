@@ -9,7 +9,8 @@ export interface KnownPlugin {
 }
 
 /**
- * Returns the declared ids of a plugin: undefined if it is not loaded, `anything` if the loaded plugins are unknown.
+ * Returns the ids that a plugin declares: undefined if the plugin is not loaded, `anything` if the loaded plugins
+ * cannot be looked up.
  */
 export type FindPlugin = (id: string) => KnownPlugin | 'anything' | undefined;
 

@@ -37,7 +37,10 @@ export class Children {
     if (this.#due.length === 1) queueMicrotask(() => void this.#findDue());
   }
 
-  /** Cancels a child run durably before the step's wait is marked, so that a crash in between loses no cancellation. */
+  /**
+   * Cancels a child run. The cancellation is durable before the step records it, so that a crash in between loses no
+   * cancellation.
+   */
   async cancel(runId: string, step: StepKey | null): Promise<void> {
     const isCancelled = await this.#deps.cancelChild(runId);
     if (step === null) return;

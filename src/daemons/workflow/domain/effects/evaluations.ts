@@ -13,7 +13,7 @@ export interface EvaluationDeps {
   tenantId: string;
   evaluator: Evaluator;
   inspections: Inspections;
-  /** Whether the run was ready before this boot, so that an earlier boot may have crashed on its expressions. */
+  /** Whether the run was ready before this start of the service. Its expressions may then have crashed the service. */
   isFromBefore: boolean;
   dispatch(event: RunEvent): void;
 }

@@ -7,7 +7,7 @@ import { PluginAway } from '../steps/plugin-away.ts';
 import { toStepFailure } from '../steps/retry-policy.ts';
 import type { PluginWaits } from './plugin-waits.ts';
 
-/** Answers questions about steps that depend on the loaded plugins. */
+/** Looks up properties of steps that depend on the loaded plugins. */
 export class Inspections {
   readonly #program: Program;
   readonly #pluginWaits: Pick<PluginWaits, 'pauseMs'>;

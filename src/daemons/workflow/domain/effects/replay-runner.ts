@@ -25,7 +25,7 @@ export interface ReplayRunnerDeps {
   over(): void;
 }
 
-/** Time after which a `watch` call is answered even without news. */
+/** Time after which a `watch` request is answered even if no step has changed. */
 const WATCH_MS = seconds(20);
 
 type Reply = StepAnswer | RecalledSteps | ReadySteps | { begun: true };

@@ -21,7 +21,7 @@ export class RunSlots {
     return this.#slots.available(this.#tenantId);
   }
 
-  /** Takes a slot that the transition was offered as available. */
+  /** Takes a slot that was reported to the transition as free. */
   take(owner: Owner): void {
     if (!this.#slots.tryTake(this.#tenantId)) throw new Error('An offered slot was taken by another run.');
     this.#held.add(owner);
@@ -34,7 +34,7 @@ export class RunSlots {
       this.#granted(owner);
     });
     this.#requests.set(owner, withdraw);
-    // Slots may have become free since the transition found none available.
+    // Slots may have become free after the transition found none, so queued requests are granted now.
     this.#slots.grant();
   }
 

@@ -70,7 +70,7 @@ export class ActiveRun {
     this.#dispatch({ type: 'claimed' });
   }
 
-  /** Whether news arrived while the run was being parked. The engine must then check the run again. */
+  /** Whether an event was dropped because the run was leaving memory. The engine must then check the run again. */
   get wasPokedLate(): boolean {
     return this.#wasPokedLate;
   }
@@ -80,7 +80,10 @@ export class ActiveRun {
     return this.#wakesInMs;
   }
 
-  /** Maps each wall-clock deadline to the same moment on the monotonic clock. The next claim of the run needs it. */
+  /**
+   * Maps each wall-clock deadline to the same moment on the monotonic clock. The map is passed on to the next claim of
+   * the run.
+   */
   get deadlines(): ReadonlyMap<number, number> {
     return this.#state.deadlines;
   }
@@ -91,7 +94,7 @@ export class ActiveRun {
     return { total: jobs.length, failed: failed.length };
   }
 
-  /** Delivers news, if there are any, and advances the run. */
+  /** Delivers the given news and advances the run. Without news, the run is only advanced. */
   poke({ entry, endedChildren = [] }: RunNews = {}): void {
     this.#dispatch({ type: 'news', entry: entry ?? null, endedChildren: [...endedChildren] });
   }
@@ -102,7 +105,8 @@ export class ActiveRun {
   }
 
   /**
-   * Cancels the run; durable once resolved. Resolves to false if the run has ended, was parked or is being cancelled.
+   * Cancels the run. The cancellation is durable once the promise resolves. Resolves to false if the run has ended, was
+   * parked or is already being cancelled.
    */
   async cancel(): Promise<boolean> {
     if (this.#departure || this.#state.phase !== 'active' || this.run.status === 'cancelling') return false;

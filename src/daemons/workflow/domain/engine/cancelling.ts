@@ -15,7 +15,9 @@ export interface CancellingDeps {
   clock: Clock;
   logger: Logger;
   active: ReadonlyMap<string, ActiveRun>;
-  /** Runs that are being read. Each promise settles once the run is in `active` or was dropped. */
+  /**
+   * Runs that are being loaded from the store. Each promise settles when the run has moved to `active` or was dropped.
+   */
   opening: ReadonlyMap<string, Promise<void>>;
   /** Returns a run's definition. Throws if it can no longer be read or compiled. */
   definitionOf(hash: string): Promise<CompiledWorkflow>;
@@ -106,7 +108,7 @@ export class Cancelling {
     return { cancelled: true, status: 'cancelled' };
   }
 
-  /** Returns whether the run has clean-up steps or children, which end before it. */
+  /** Returns whether the run has clean-up steps or children. Such a run ends only after they have ended. */
   async #endsLater({ id, definitionHash }: RunRecord): Promise<boolean> {
     try {
       const workflow = await this.#deps.definitionOf(definitionHash);

@@ -16,14 +16,16 @@ import type { EngineDeps, EngineHost } from './ports.ts';
 import { ReadyQueue, type ReadyRun } from './ready-queue.ts';
 import { Suspects } from './suspects.ts';
 
-/** Maximum parked runs with their own timer, and maximum parked runs whose deadlines are kept. */
+/** Maximum number of parked runs that have a timer, and of parked runs whose deadlines stay in memory. */
 const MAX_SHORT_WAITS = 10_000;
 const CLAIMABLE: ReadonlySet<string> = new Set(['queued', 'waiting', 'cancelling']);
 
 /** Claims ready and due runs as slots become free, and tracks the runs in memory. */
 export class Claims {
   readonly active = new Map<string, ActiveRun>();
-  /** Runs that are being read. Each promise settles once the run is in `active` or was dropped. */
+  /**
+   * Runs that are being loaded from the store. Each promise settles when the run has moved to `active` or was dropped.
+   */
   readonly opening = new Map<string, Promise<void>>();
   readonly #deps: EngineDeps;
   readonly #host: EngineHost;
@@ -56,7 +58,10 @@ export class Claims {
     });
   }
 
-  /** Queues a ready or planned run. `fresh` means that nothing but the run's own row is stored. */
+  /**
+   * Queues a ready or planned run. `fresh` means that the store holds only the run's own row, without jobs, steps or
+   * inbox entries.
+   */
   offer(run: RunRecord, fresh: boolean): void {
     if (!this.#host.isWorking) return;
     if (run.ready && this.#suspects.has(run)) this.#host.requestTick();
@@ -102,7 +107,7 @@ export class Claims {
       while (this.#host.isWorking && this.#ready.isBehind) {
         await this.#ready.read();
         this.#pump();
-        // A page may contain only claimed runs, which the query returns until their claims are written.
+        // The query returns claimed runs until their claims are written, so a page may consist of claimed runs only.
         await nextTurn();
       }
     } catch (error) {
@@ -139,7 +144,7 @@ export class Claims {
     const { store, clock, logger } = this.#deps;
     try {
       const loaded = await store.runs.load(run.seq);
-      // The run was claimed, cancelled or finished since it was queued.
+      // The run was claimed, cancelled or finished while it was queued.
       if (!loaded || loaded.run.fence !== null || !CLAIMABLE.has(loaded.run.status)) return false;
       if (loaded.run.status === 'queued' && !loaded.run.ready) return false;
       const workflow = await this.#definitionFor(loaded.run);

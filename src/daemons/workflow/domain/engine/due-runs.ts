@@ -57,8 +57,8 @@ export class DueRuns {
   }
 
   /**
-   * Claims a due run of the last read when a slot becomes free. Returns false when the store must be read for further
-   * runs.
+   * Claims a due run that the last read found while no slot was free. Returns false when the store must be read for
+   * further runs.
    */
   claimNext(): boolean {
     const { slots, claim } = this.#deps;

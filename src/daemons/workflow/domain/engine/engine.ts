@@ -78,7 +78,8 @@ export class WorkflowEngine implements Engine, EngineHost {
     });
     await recover(this.#deps);
     await store.queue.wakeForPlugins(clock.now());
-    // `wakeAt` lies before this boot, so that each evaluation is first marked in flight and a crash during it counts.
+    // A `wakeAt` before this start marks the runs as ready before it. Their evaluations are then durably marked as in
+    // flight first, so that a crash during one counts against its run.
     await store.boots.resumeCleanUps({ aliveAt, now: clock.now(), wakeAt: this.#startedAt - 1 });
     await this.#claims.refresh();
     this.#isWorking = true;

@@ -74,7 +74,7 @@ export interface EngineHost {
   /** False before the start and after the stop. No run is claimed then. */
   readonly isWorking: boolean;
   ended(run: RunRecord, jobs?: JobCounts): void;
-  /** Wakes a run for news that it received while it was leaving memory. */
+  /** Wakes a run that received news while it was leaving memory. */
   wake(runId: string): Promise<void>;
   /** Reports the time at which a run falls due. */
   notice(at: number): void;
@@ -95,7 +95,10 @@ export interface Engine {
    * Recovers interrupted runs. Claims begin one event-loop turn later, so that the caller can report readiness first.
    */
   start(): Promise<void>;
-  /** Queues a started run. `fresh` means that nothing but the run's own row is stored. */
+  /**
+   * Queues a started run. `fresh` means that the store holds only the run's own row, without jobs, steps or inbox
+   * entries.
+   */
   offer(run: RunRecord, fresh: boolean): void;
   /** Cancels a run. Throws WORKFLOW_ALREADY_CANCELLED. A run that ended otherwise keeps its status. */
   cancel(run: RunRecord): Promise<CancelResult>;

@@ -1,7 +1,10 @@
 import type { FairShares } from '../../../../kit/limits/fair-shares.ts';
 import type { RunQueue, RunRecord, SuspectLimit } from '../../../../store/ports/index.ts';
 
-/** A run that may be claimed. `fresh` means that nothing but the run's own row is stored. */
+/**
+ * A run that may be claimed. `fresh` means that the store holds only the run's own row, without jobs, steps or inbox
+ * entries.
+ */
 export interface ReadyRun {
   run: RunRecord;
   fresh: boolean;
@@ -13,7 +16,8 @@ interface Window {
   /** Whether the store holds further ready runs of the tenant. */
   hasMore: boolean;
   /**
-   * True while the store is read. `missed` is true if a run was offered meanwhile, which the result may not contain.
+   * True while the store is read. `missed` is true if a run was offered during the read, because the result may lack
+   * that run.
    */
   refilling: boolean;
   missed: boolean;

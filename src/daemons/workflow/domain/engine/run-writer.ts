@@ -8,7 +8,7 @@ export interface RunWriterDeps {
   store: Pick<RunStore, 'write'>;
   clock: Clock;
   logger: Logger;
-  /** Called after each write. The callee offers promoted runs and notifies readers. */
+  /** Called after each write, to queue runs that the write made ready and to notify readers. */
   written(run: RunRecord, result: WriteResult): void;
 }
 

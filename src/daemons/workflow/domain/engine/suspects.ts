@@ -2,9 +2,8 @@ import type { RunRecord, SuspectLimit } from '../../../../store/ports/index.ts';
 import { isSuspect, suspectLimit } from './poison.ts';
 
 /**
- * Tracks suspects: runs that the next crash fails, because their work was in flight at each earlier crash. Only one
- * suspect is in memory at a time, so that a crash does not fail several.
- * @spec docs/decisions/0176
+ * Tracks suspects: runs that fail at the next crash, because their work was in flight at each earlier crash. Only one
+ * suspect is in memory at a time, so that a crash does not fail several. @spec docs/decisions/0176
  */
 export class Suspects {
   /** Condition that makes a run a suspect, for queries of the store. */

@@ -12,8 +12,8 @@ export interface OwnFlight {
   timeoutMs: number;
   idempotencyKey: string;
   /**
-   * Whether the function has been told to begin the step. `isAbortAnswered`: whether it has been told to abort the
-   * step.
+   * Whether the function was sent the reply that begins the step. `isAbortAnswered`: whether it was sent the abort of
+   * the step.
    */
   isBeginAnswered: boolean;
   isAbortAnswered: boolean;
@@ -26,7 +26,7 @@ export interface ReplayState {
   asked: Map<number, number>;
   flying: Map<number, OwnFlight>;
   met: Set<number>;
-  /** Steps for which this replay was last told to wait. */
+  /** Steps for which the latest reply to this replay was to wait. */
   owed: Set<number>;
   /** Number of the open `watch` request; null if there is none. */
   watcher: number | null;
@@ -61,7 +61,8 @@ export interface CodeState {
   /** Whether the backoff after a failed replay is in progress. */
   isResting: boolean;
   /**
-   * Set when the plugin was unavailable at the start of a replay. A reload clears it, and so does reaching `wakeAt`.
+   * Set when the plugin was unavailable at the start of a replay. Cleared by a plugin reload, or when `wakeAt` is
+   * reached.
    */
   away: { wakeAt: number } | null;
   /** Forces a replay while the job waits, because the plugin was unavailable or a crash may have lost a due replay. */

@@ -12,7 +12,6 @@ import type { RunEvent } from './events.ts';
 import type { Failure } from './failure.ts';
 import type { StepKey } from './state.ts';
 
-/** One attempt of a step. */
 export interface Attempt {
   step: StepKey;
   /** Public name of the step: `<job>.<step>`. */

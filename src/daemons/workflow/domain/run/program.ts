@@ -35,7 +35,7 @@ export class Program {
     return this.#known(key.slice(0, gap), Number(key.slice(gap + 1)))!;
   }
 
-  /** Drops a step of code that was refused, because another step may take its index. */
+  /** Drops a step of code whose request was refused, because another step may take its index. */
   forget(index: number): void {
     this.#found.delete(index);
   }

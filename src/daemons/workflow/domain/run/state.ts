@@ -44,7 +44,10 @@ export interface StepState {
   openChild: string | null;
   /** Whether the step's plugin was unavailable at the latest attempt, and no work has begun since. */
   wasUnavailable: boolean;
-  /** Status that the step gets from the end of its run or job. A failure of in-flight work is then ignored. */
+  /**
+   * Status that the step gets because its run or job ends; null before that. A failure of its in-flight work is then
+   * ignored.
+   */
   stopped: RunEnding | null;
 }
 
@@ -70,7 +73,7 @@ export interface RunLimits {
   maxPluginWaitMs: number;
 }
 
-/** A claimed run as plain data. Its structured clone continues in the same way. */
+/** A claimed run as plain data. A structured clone of it behaves in the same way. */
 export interface RunState {
   run: RunRecord;
   /** Input parsed from the run's record. */
@@ -79,7 +82,7 @@ export interface RunState {
   groups: Map<string, JobState[] | null>;
   /** Fence token of the boot that claimed the run. */
   fence: number;
-  /** Whether the run was ready before this boot, so that an earlier boot may have crashed on its expressions. */
+  /** Whether the run was ready before this start of the service. Its expressions may then have crashed the service. */
   isFromBefore: boolean;
   limits: RunLimits;
   /** `parking` and `ended` mean that only the last write of the run is outstanding. */
@@ -91,8 +94,7 @@ export interface RunState {
   /** Inbox entries that no step has consumed. */
   inbox: InboxRecord[];
   /**
-   * Numbers of inbox entries seen so far. An entry loaded with the run may be announced again after a step consumed
-   * it.
+   * Numbers of all inbox entries received so far, because an entry that was loaded with the run may be announced again.
    */
   seenEntries: Set<number>;
   /** Ids of children that were reported as ended and not looked up since. */

@@ -116,7 +116,7 @@ export function viewSteps(
   );
 }
 
-/** Converts the run of a background job. The only step of such a run exists once the run has started. */
+/** Converts the run of a background job to the API's format. The run has no step until it has started. */
 export function viewJob(run: RunRecord, step?: Pick<StepRecord, 'attempts' | 'wait'>): Job {
   const { error } = run;
   const failure = parsed<{ details?: { error?: Job['error'] } }>(error);

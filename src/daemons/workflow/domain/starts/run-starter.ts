@@ -37,7 +37,10 @@ export interface StartRequest {
 
 /** Accepts started runs into the queue. */
 export interface RunScheduler {
-  /** Queues a started run. `fresh` means that nothing but the run's own row is stored. */
+  /**
+   * Queues a started run. `fresh` means that the store holds only the run's own row, without jobs, steps or inbox
+   * entries.
+   */
   offer(run: RunRecord, fresh: boolean): void;
   /** Cancels runs that another run supersedes under their concurrency key. */
   supersede(ids: readonly string[]): Promise<void>;

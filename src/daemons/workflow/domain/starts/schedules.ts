@@ -28,7 +28,10 @@ import type { RunStarter, Starter } from './run-starter.ts';
 const TENANT = 'default';
 /** Maximum delay of a planned time that `catchUp: none` still serves, because the service may have been busy. */
 const ON_TIME_MS = minutes(1);
-/** Minimum backward step of the clock that counts as set back. Smaller steps are clock corrections. */
+/**
+ * Minimum backward step of the wall clock after which all schedules are synced again. Smaller steps are ordinary clock
+ * corrections.
+ */
 const SET_BACK_MS = seconds(1);
 /** Maximum runs that `catchUp: all` starts for one schedule. */
 const MAX_CATCH_UP_RUNS = 100;
@@ -52,7 +55,7 @@ export interface SchedulesDeps {
   runs: Pick<RunStore, 'find'>;
   starter: RunStarter;
   definitions: Definitions;
-  /** This node, if others work on the store too. */
+  /** This node, if other nodes use the same store. */
   node: ScheduleNode | undefined;
   clock: Clock;
   random: Random;
@@ -88,7 +91,7 @@ export class Schedules {
     this.#lookedAt = now;
     if (wasSetBack) await this.sync(this.#ofPlugins);
     for (const schedule of await store.due(now)) {
-      // Left to the nodes that have its workflow.
+      // Only nodes on which the workflow is registered start its runs.
       if (node && !definitions.registered.has(schedule.workflowId)) continue;
       await this.#serveOne(schedule, now);
     }
@@ -138,7 +141,8 @@ export class Schedules {
         workflow: definitions.require(schedule.workflowId),
         input: JSON.parse(schedule.input),
         trigger: 'schedule',
-        // The key serves each planned time once, even if the service crashes before it records the start.
+        // The key starts at most one run for each planned time, even if the service crashes before it records the
+        // start.
         ...(slot === null ? {} : { idempotency: { key: `schedule ${schedule.id} ${slot}`, asked: null } }),
       },
       who,

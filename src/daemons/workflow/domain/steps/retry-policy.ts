@@ -106,7 +106,6 @@ export function retryOf(
 
 export interface RetryQuestion {
   failure: Pick<StepFailure, 'errorClass' | 'retryAfterMs'>;
-  /** Number of attempts so far. */
   attempts: number;
   firstStartedAt: number;
   now: number;

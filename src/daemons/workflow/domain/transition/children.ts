@@ -15,8 +15,8 @@ export function lookUpChild(turn: Turn, step: StepState): void {
 }
 
 /**
- * Handles the timeout of a step with a child. A child that has ended settles the step. Any other child is cancelled
- * and cleans up.
+ * Handles the timeout of a step with a child run. If the child has ended, its result settles the step. Otherwise the
+ * child is cancelled and cleans up.
  */
 export function expireChild(turn: Turn, step: StepState): void {
   if (!isOpen(turn.state, step)) lookUpChild(turn, step);
@@ -43,7 +43,10 @@ function isOpen({ endedChildren }: RunState, { wait, openChild }: StepState): bo
   return openChild !== null && openChild === wait?.runId && !endedChildren.has(openChild);
 }
 
-/** Cancels the child of a step that ends with its run or job. Further calls do nothing. */
+/**
+ * Requests the cancellation of the child of a step that ends with its run or job, once per child. Returns the child's
+ * id; undefined if the step has no child.
+ */
 export function cancelChildOf(turn: Turn, step: StepState): string | undefined {
   const { cancelledChildren } = turn.state;
   const runId = step.wait?.for === 'child' ? step.wait.runId : undefined;
@@ -54,9 +57,8 @@ export function cancelChildOf(turn: Turn, step: StepState): string | undefined {
 }
 
 /**
- * Returns whether all children of an ending run have ended; undefined while the store is read. The steps alone do not
- * suffice: after a crash, or without a wait, they may not list every child.
- * @spec docs/decisions/0171
+ * Returns whether all children of an ending run have ended; undefined while the store is read. The store is needed
+ * because steps may not list every child, for example after a crash. @spec docs/decisions/0171
  */
 export function haveChildrenEnded(turn: Turn): boolean | undefined {
   const { state, program } = turn;
@@ -74,7 +76,7 @@ export function haveChildrenEnded(turn: Turn): boolean | undefined {
   return undefined;
 }
 
-/** Records the unfinished children of the run, and cancels those that were not known before. */
+/** Records the unfinished children of the run, and cancels those that an earlier read did not contain. */
 export function noteOpenChildren(turn: Turn, open: string[] | null, ended: readonly string[]): void {
   const { state } = turn;
   state.isReadingChildren = false;

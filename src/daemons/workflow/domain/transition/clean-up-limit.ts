@@ -13,9 +13,8 @@ export function cleanUpMsOf({ state, program }: Turn): number {
 }
 
 /**
- * Returns whether the time limit of a clean-up has passed. The times are stored. The limit is paused while the
- * clean-up waits for something outside of it.
- * @spec docs/decisions/0170
+ * Returns whether the time limit of a clean-up has passed. The times are stored. The limit is paused while the clean-up
+ * waits for something that it cannot control. @spec docs/decisions/0170
  */
 export function isLimitOver(turn: Turn, timer: CleanUpTimer, times: LimitTimes, hold: Hold): boolean {
   const endsAt = limitEndsAt(turn, timer, times, hold);
@@ -52,7 +51,7 @@ export function countLimit(turn: Turn, timer: CleanUpTimer, times: LimitTimes, h
   return hasChanged;
 }
 
-/** Returns the reason that pauses the clean-up of these steps; null if there is none. */
+/** Returns the reason that pauses the clean-up timer of these steps; null if there is none. */
 export function holdOf(turn: Turn, steps: readonly StepState[]): Hold {
   if (steps.some((step) => awaitsOthers(step) || isQueued(turn, step))) return 'others';
   return steps.some(awaitsPlugin) ? 'plugin' : null;

@@ -17,7 +17,7 @@ import type { Turn } from './turn.ts';
 
 /** Maximum duration of a replay. */
 const MAX_REPLAY_MS = hours(2);
-/** Age of a replay after which no step starts in it, so that each step in flight has its longest duration left. */
+/** Age of a replay after which it starts no further steps, so that each started step can use its maximum duration. */
 const RECYCLE_MS = MAX_REPLAY_MS - minutes(60);
 
 export function advanceCode(turn: Turn, code: CodeState, job: JobState): void {
@@ -107,7 +107,8 @@ function beginReplay(turn: Turn, code: CodeState, job: JobState): void {
   }
   code.slot = 'held';
   code.due = false;
-  // The replay shares this set. Results that it has not received when it ends start the next replay.
+  // The replay shares this set. Steps that are left in it when the replay ends start another replay once they are
+  // ready.
   code.owed = new Set();
   code.replay = {
     id: ++code.replays,
@@ -142,7 +143,7 @@ function finish(turn: Turn, code: CodeState, job: JobState, verdict: Verdict): v
     job.outputs = { result: verdict.output };
     job.record.outputs = JSON.stringify(job.outputs);
   }
-  // A function that never learned that its run is ending completed its work, so its own outcome counts.
+  // A function that never learned that its run is ending has completed its work, so its own outcome counts.
   if (job.record.ending && code.wasTold) {
     const error = 'error' in verdict && !verdict.isCancel ? verdict.error : undefined;
     setJob(turn, job, job.record.ending, error);

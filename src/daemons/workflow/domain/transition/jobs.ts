@@ -64,7 +64,6 @@ function endsWithRun(turn: Turn, job: CompiledJob, one: JobState): boolean | und
   return !('value' in holds && holds.value);
 }
 
-/** Advances a job as far as possible. */
 function advanceJob(turn: Turn, job: JobState): void {
   const { record } = job;
   if (record.status === 'interrupted') setJob(turn, job, 'running');

@@ -4,14 +4,14 @@ import { type StepKey, type StepState, stepAt, stepKeyOf } from '../run/state.ts
 import { abortReplay } from './replay-abort.ts';
 import type { Turn } from './turn.ts';
 
-// This module handles steps of the function itself, which run within its process.
+// This module handles `ctx.step` functions of a workflow in code, which run within the process of the replay.
 
 /** Time after a step's timeout at which its process is ended. */
 const OVERRUN_MS = seconds(2);
 /** Time that a cancelled step has to clean up. */
 const CANCEL_GRACE_MS = seconds(5);
 
-/** Lets the function begin a step by answering its request. */
+/** Answers the function's request for a step, so that the function begins the step. */
 export function beginOwnFlight(turn: Turn, step: StepState, { attempt, stepId }: Attempt): void {
   const { code, run } = turn.state;
   code?.replay?.flying.set(step.record.index, {

@@ -166,7 +166,7 @@ function answerFor(turn: Turn, replay: ReplayState, step: StepState): StepAnswer
   return record.status !== 'running' && isClosing(turn, replay) ? { state: 'wait' } : undefined;
 }
 
-/** Tells the function which waiting steps to request again and which running steps to abort. */
+/** Answers the open `watch` request with the waiting steps to request again and the running steps to abort. */
 function answerWatcher(turn: Turn, job: JobState, { known }: CodeState, replay: ReplayState): void {
   const idOf = (index: number): string => known.found.get(index)!.id;
   const ready = [...replay.owed].filter((index) => isReady(turn, job, index)).map(idOf);

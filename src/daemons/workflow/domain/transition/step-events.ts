@@ -68,13 +68,13 @@ function inspected(turn: Turn, { step: key, away, facts }: Of<'step.inspected'>)
   endLook(step);
   const { status, idempotencyKey } = step.record;
   if (status !== 'interrupted' && !(status === 'waiting' && step.wait?.for === 'plugin')) return true;
-  // Only the manifest of the missing plugin declares whether the step may run again.
+  // Only the manifest of the unavailable plugin declares whether the step may run again.
   if (away && idempotencyKey === null) waitForPlugin(turn, step, away, { interrupted: true });
   else resumeWith(turn, step, facts);
   return true;
 }
 
-/** Handles evaluated input. The mark of the evaluation is cleared even if the step has ended. */
+/** Handles evaluated input. The in-flight mark of the evaluation is cleared even if the step has ended. */
 function evaluated(turn: Turn, { step: key, attempt, input, facts }: Of<'attempt.evaluated'>): boolean {
   turn.unmark();
   const { step } = stepAt(turn.state, key);

@@ -11,7 +11,6 @@ import { builtInFacts, endStopped } from './settle.ts';
 import type { Evaluated, Turn } from './turn.ts';
 import { tryWake } from './waits.ts';
 
-/** Advances a step as far as possible. */
 export function advanceStep(turn: Turn, step: StepState, job: JobState): void {
   const { record } = step;
   if (isFinal(record.status) || step.flight !== 'idle') return;

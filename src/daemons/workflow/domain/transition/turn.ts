@@ -180,8 +180,8 @@ export class Turn {
   }
 
   /**
-   * Evaluates synchronously; returns undefined when a thread is needed. Expressions of a run from before this boot
-   * always need one, because the in-flight mark must be durable before the evaluation.
+   * Evaluates synchronously; returns undefined when a thread is needed. A run that was ready before this start always
+   * needs one, because its in-flight mark must be durable before the evaluation.
    */
   evaluate<Value>(what: Evaluable<Value>, scope: Scope): Evaluated<Value> | undefined {
     if (this.state.isFromBefore && what.expressions.length > 0) return undefined;

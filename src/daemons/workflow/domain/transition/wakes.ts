@@ -30,8 +30,8 @@ function timeoutOf({ program }: Turn, { record }: JobState): number | null {
 }
 
 /**
- * Returns when a step wakes. Due steps of code are excluded: the function has been told of them, and consumes each one
- * when it reaches it.
+ * Returns when a step wakes. Due `ctx.step` functions are excluded: the workflow's function has been notified, and
+ * begins each of them when it reaches it.
  */
 function wakeOf(turn: Turn, step: StepState): number | null {
   const { status, wakeAt } = step.record;

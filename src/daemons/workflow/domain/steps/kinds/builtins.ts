@@ -36,7 +36,6 @@ export const waitStep: StepKind = {
   },
 };
 
-/** Waits for an approval. */
 export const approvalStep: StepKind = {
   ...PURE,
   name: 'approval',

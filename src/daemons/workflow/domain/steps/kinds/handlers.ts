@@ -40,7 +40,6 @@ export interface HandlerCall {
   alone: boolean;
   /** Called when the handler begins. Before that, the call may be queued for a process of its plugin. */
   begun(): void;
-  /** Receives the log lines of the handler. */
   log(level: string, message: string): void;
 }
 

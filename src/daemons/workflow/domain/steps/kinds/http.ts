@@ -159,7 +159,7 @@ function failureOf(
   now: number,
 ): StepFailure {
   const { body: said = null } = output;
-  // Redaction goes by key names, so it needs the object and not its text.
+  // Redaction matches key names, so it needs the parsed object and not its text.
   const body = typeof said === 'object' && said !== null ? JSON.stringify(redactJson(said)) : String(said);
   return new StepFailure(
     classOf(reply.status),
