@@ -50,10 +50,7 @@ export function createGroupCommit(
     return outcomes;
   }
 
-  /**
-   * `syncing` is set in the same event-loop turn as the commit. A later query could otherwise read the batch and not
-   * wait for its sync.
-   */
+  /** Sets `syncing` in the turn of the commit. A later query could otherwise read the batch and not wait for its sync. */
   function commitAndSync(batch: Write[]): Promise<Outcome[]> {
     if (!sync) return commit(batch);
     const done = commit(batch).then(async (outcomes) => {
@@ -70,9 +67,7 @@ export function createGroupCommit(
       const batch = queue.slice(0, MAX_BATCH);
       queue = queue.slice(MAX_BATCH);
       const outcomes = await commitAndSync(batch);
-      batch.forEach((write, index) => {
-        settle(write, outcomes[index]!);
-      });
+      for (const [index, write] of batch.entries()) settle(write, outcomes[index]!);
     }
     draining = undefined;
   }

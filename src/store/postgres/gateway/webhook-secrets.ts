@@ -19,12 +19,6 @@ export function postgresWebhookSecrets(
   clock: Clock,
   feed: PostgresFeed,
 ): WebhookSecretStore {
-  const recordOf = (row: Tables['webhookSecret']): SecretRecord => {
-    const hasLapsed = row.previousExpiresAt !== null && row.previousExpiresAt <= clock.now();
-    return hasLapsed
-      ? { ...row, previous: null, previousExpiresAt: null, lapsed: row.previous }
-      : { ...row, lapsed: null };
-  };
   return {
     rotate: (key, { sealed, graceEndsAt, now, namespaceInUrl }) =>
       database.transaction(async (query) => {
@@ -61,7 +55,7 @@ export function postgresWebhookSecrets(
           .where((where) => where.and(keyOf(key)))
           .executeTakeFirst(),
       );
-      return row && recordOf(row);
+      return row && recordOf(row, clock.now());
     },
     revoke: (key) =>
       database.transaction(async (query) => {
@@ -83,7 +77,7 @@ export function postgresWebhookSecrets(
           .orderBy('instanceId')
           .execute(),
       );
-      return rows.map(recordOf);
+      return rows.map((row) => recordOf(row, clock.now()));
     },
     async previousUsed(key, at) {
       await database.run((query) =>
@@ -95,6 +89,13 @@ export function postgresWebhookSecrets(
       );
     },
   };
+}
+
+function recordOf(row: Tables['webhookSecret'], now: number): SecretRecord {
+  const hasLapsed = row.previousExpiresAt !== null && row.previousExpiresAt <= now;
+  return hasLapsed
+    ? { ...row, previous: null, previousExpiresAt: null, lapsed: row.previous }
+    : { ...row, lapsed: null };
 }
 
 /** Returns only the key fields, because callers may pass objects with more fields. */

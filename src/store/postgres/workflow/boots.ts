@@ -1,4 +1,4 @@
-import type { BootStore, RunRecord } from '../../ports/index.ts';
+import type { BootStore, IsPoison, RunRecord } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
 import { interruptRun, resumeRun } from './interruptions.ts';
 import { SELECT_RUN } from './run-rows.ts';
@@ -9,97 +9,116 @@ const MOVED_LIMIT =
   'ending_at = ending_at + greatest(0, :now::bigint - greatest(:aliveAt::bigint, ending_at))';
 
 /** Ownership of runs, and recovery of runs whose owner is dead. @spec Workflow run: interrupted */
-export function postgresBoots(database: PostgresDatabase): BootStore {
-  return {
-    begin: (boot) =>
-      database.transact(async (sql) => {
-        // The kernel's count restarts at boot, so it can be smaller than the stored one.
-        await sql(
-          `update svc.boot set ended_at = :now,
-             had_fault = :hadFault::boolean or coalesce(oom_kills < :oomKills::bigint, false)
-           where ended_at is null and (:exclusive::boolean or lease_until < :now)`,
-          boot,
-        );
-        const [row] = await sql<{ fence: number }>(
-          `insert into svc.boot (boot_id, pid, started_at, lease_until, oom_kills)
-           values (:bootId, :pid, :now, :leaseUntil, :oomKills) returning fence`,
-          { ...boot, leaseUntil: boot.now + boot.leaseMs },
-        );
-        return row!.fence;
-      }),
-    renew: (fence, lease) =>
-      database.read(async (sql) => {
-        const renewed = await sql(
-          `update svc.boot set lease_until = :leaseUntil, oom_kills = :oomKills
-           where fence = :fence and ended_at is null returning fence`,
-          { fence, ...lease },
-        );
-        return renewed.length === 1;
-      }),
-    async stopping(fence) {
-      await database.read((sql) =>
-        sql('update svc.boot set is_stopping = true where fence = :fence', { fence }),
+export class PostgresBoots implements BootStore {
+  readonly #database: PostgresDatabase;
+
+  constructor(database: PostgresDatabase) {
+    this.#database = database;
+  }
+
+  begin(boot: Parameters<BootStore['begin']>[0]): Promise<number> {
+    return this.#database.transact(async (sql) => {
+      // The kernel's count restarts at boot, so it can be smaller than the stored one.
+      await sql(
+        `update svc.boot set ended_at = :now,
+           had_fault = :hadFault::boolean or coalesce(oom_kills < :oomKills::bigint, false)
+         where ended_at is null and (:exclusive::boolean or lease_until < :now)`,
+        boot,
       );
-    },
-    async end(fence, now) {
-      await database.read((sql) =>
-        sql('update svc.boot set ended_at = :now where fence = :fence and ended_at is null', { fence, now }),
+      const [row] = await sql<{ fence: number }>(
+        `insert into svc.boot (boot_id, pid, started_at, lease_until, oom_kills)
+         values (:bootId, :pid, :now, :leaseUntil, :oomKills) returning fence`,
+        { ...boot, leaseUntil: boot.now + boot.leaseMs },
       );
-    },
-    interrupt: (now, limit, isPoison) =>
-      database.transact(async (sql) => {
-        const orphans = await sql<RunRecord>(
-          `${SELECT_RUN}
-           where fence is not null and fence in (select fence from svc.boot where ended_at is not null)
-           order by seq limit :limit for update skip locked`,
-          { limit },
-        );
-        const interrupted: RunRecord[] = [];
-        for (const run of orphans) interrupted.push(await interruptRun(sql, run, now, isPoison));
-        return interrupted;
-      }),
-    resume: (now, limit, isPoison) =>
-      database.transact(async (sql) => {
-        const runs = await sql<RunRecord>(
-          `${SELECT_RUN} where status = 'interrupted' order by seq limit :limit for update skip locked`,
-          { limit },
-        );
-        const resumed: RunRecord[] = [];
-        for (const run of runs) resumed.push(await resumeRun(sql, run, now, isPoison));
-        return resumed;
-      }),
-    lastAlive: (leaseMs) =>
-      database.read(async (sql) => {
-        const [row] = await sql<{ at: number | null }>(
-          `select max(case when ended_at is null then lease_until - :leaseMs::bigint else ended_at end) as at
-           from svc.boot`,
-          { leaseMs },
-        );
-        return row?.at ?? null;
-      }),
-    resumeCleanUps: ({ aliveAt, now, wakeAt }) =>
-      database.transact(async (sql) => {
-        // `LIVE` uses an index; `status = 'cancelling'` alone would scan every run.
-        const idle = `${LIVE} and status = 'cancelling' and fence is null`;
-        await sql(`update svc.run set wake_at = :wakeAt where ${idle}`, { wakeAt });
-        const times = { aliveAt, now };
-        await sql(`update svc.run set ${MOVED_LIMIT} where ${idle} and ending_held_at is null`, times);
-        await sql(
-          `update svc.job set ${MOVED_LIMIT}
-           where ending_at is not null and finished_at is null and ending_held_at is null
-             and exists (select from svc.run where seq = run_seq and fence is null)`,
-          times,
-        );
-      }),
-    leftToCancel: () =>
-      database.read(async (sql) => {
-        const rows = await sql<{ id: string }>(
-          `select child.id from svc.run child join svc.run parent on parent.id = child.parent_id
-           where parent.finished_at is not null and child.${LIVE} and child.parent_id is not null
-           union all
-           select id from svc.run where gives_way and ${LIVE}`,
-        );
-        return rows.map(({ id }) => id);
-      }),
-  };
+      return row!.fence;
+    });
+  }
+
+  renew(fence: number, lease: { leaseUntil: number; oomKills: number | null }): Promise<boolean> {
+    return this.#database.read(async (sql) => {
+      const renewed = await sql(
+        `update svc.boot set lease_until = :leaseUntil, oom_kills = :oomKills
+         where fence = :fence and ended_at is null returning fence`,
+        { fence, ...lease },
+      );
+      return renewed.length === 1;
+    });
+  }
+
+  async stopping(fence: number): Promise<void> {
+    await this.#database.read((sql) =>
+      sql('update svc.boot set is_stopping = true where fence = :fence', { fence }),
+    );
+  }
+
+  async end(fence: number, now: number): Promise<void> {
+    await this.#database.read((sql) =>
+      sql('update svc.boot set ended_at = :now where fence = :fence and ended_at is null', { fence, now }),
+    );
+  }
+
+  interrupt(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]> {
+    return this.#database.transact(async (sql) => {
+      const orphans = await sql<RunRecord>(
+        `${SELECT_RUN}
+         where fence is not null and fence in (select fence from svc.boot where ended_at is not null)
+         order by seq limit :limit for update skip locked`,
+        { limit },
+      );
+      const interrupted: RunRecord[] = [];
+      for (const run of orphans) interrupted.push(await interruptRun(sql, run, now, isPoison));
+      return interrupted;
+    });
+  }
+
+  resume(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]> {
+    return this.#database.transact(async (sql) => {
+      const runs = await sql<RunRecord>(
+        `${SELECT_RUN} where status = 'interrupted' order by seq limit :limit for update skip locked`,
+        { limit },
+      );
+      const resumed: RunRecord[] = [];
+      for (const run of runs) resumed.push(await resumeRun(sql, run, now, isPoison));
+      return resumed;
+    });
+  }
+
+  lastAlive(leaseMs: number): Promise<number | null> {
+    return this.#database.read(async (sql) => {
+      const [row] = await sql<{ at: number | null }>(
+        `select max(case when ended_at is null then lease_until - :leaseMs::bigint else ended_at end) as at
+         from svc.boot`,
+        { leaseMs },
+      );
+      return row?.at ?? null;
+    });
+  }
+
+  resumeCleanUps({ aliveAt, now, wakeAt }: Parameters<BootStore['resumeCleanUps']>[0]): Promise<void> {
+    return this.#database.transact(async (sql) => {
+      // `LIVE` uses an index; `status = 'cancelling'` alone would scan every run.
+      const idle = `${LIVE} and status = 'cancelling' and fence is null`;
+      await sql(`update svc.run set wake_at = :wakeAt where ${idle}`, { wakeAt });
+      const times = { aliveAt, now };
+      await sql(`update svc.run set ${MOVED_LIMIT} where ${idle} and ending_held_at is null`, times);
+      await sql(
+        `update svc.job set ${MOVED_LIMIT}
+         where ending_at is not null and finished_at is null and ending_held_at is null
+           and exists (select from svc.run where seq = run_seq and fence is null)`,
+        times,
+      );
+    });
+  }
+
+  leftToCancel(): Promise<string[]> {
+    return this.#database.read(async (sql) => {
+      const rows = await sql<{ id: string }>(
+        `select child.id from svc.run child join svc.run parent on parent.id = child.parent_id
+         where parent.finished_at is not null and child.${LIVE} and child.parent_id is not null
+         union all
+         select id from svc.run where gives_way and ${LIVE}`,
+      );
+      return rows.map(({ id }) => id);
+    });
+  }
 }

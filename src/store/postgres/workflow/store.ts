@@ -2,7 +2,7 @@ import type { Clock } from '../../../kit/time/clock.ts';
 import type { DefinitionRecord, WorkflowStore } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
 import { PostgresMembers } from '../members.ts';
-import { postgresBoots } from './boots.ts';
+import { PostgresBoots } from './boots.ts';
 import { postgresWorkflowRetention } from './retention.ts';
 import { postgresRunQueue } from './run-queue.ts';
 import { postgresRuns } from './runs.ts';
@@ -16,7 +16,7 @@ export function postgresWorkflowStore(database: PostgresDatabase, leaseClock?: C
   return {
     runs: postgresRuns(database),
     queue: postgresRunQueue(database),
-    boots: postgresBoots(database),
+    boots: new PostgresBoots(database),
     schedules: postgresSchedules(database),
     members: new PostgresMembers(database, leaseClock),
     definition: (hash) =>

@@ -201,18 +201,20 @@ export function eventQueries(db: Database): EventQueries {
         }
         return { ...totals, byActor: largest(totals.byActor) };
       }),
-    daily: (filter) =>
-      db.read(() => {
-        const found = new Map<number, EventDay>();
-        for (const { day, type, occurrences } of groups(filter, ['day', 'type'])) {
-          const at = found.get(day) ?? { date: dateOf(day), total: 0, byType: {} };
-          found.set(day, at);
-          at.total += occurrences;
-          add(at.byType, type, occurrences);
-        }
-        return [...found.entries()].sort(([a], [b]) => a - b).map(([, day]) => day);
-      }),
+    daily: (filter) => db.read(() => daysOf(groups(filter, ['day', 'type']))),
   };
+}
+
+/** Sums groups by day and type, in order of days. */
+function daysOf(groups: readonly Group[]): EventDay[] {
+  const found = new Map<number, EventDay>();
+  for (const { day, type, occurrences } of groups) {
+    const at = found.get(day) ?? { date: dateOf(day), total: 0, byType: {} };
+    found.set(day, at);
+    at.total += occurrences;
+    add(at.byType, type, occurrences);
+  }
+  return [...found.entries()].sort(([a], [b]) => a - b).map(([, day]) => day);
 }
 
 function add(sums: Record<string, number>, key: string, count: number): void {

@@ -14,14 +14,13 @@ export interface ClientRegistryDeps {
   random: Random;
 }
 
+type ClientId = Pick<ClientRecord, 'hostId' | 'clientId'>;
+
 export type ClientRegistry = ReturnType<typeof createClientRegistry>;
 
 /** Creates the registry of clients, which exchange a secret for tokens. @spec Client credentials and token pair */
 export function createClientRegistry({ store, clock, random }: ClientRegistryDeps) {
-  async function revokeOthers({
-    hostId,
-    clientId,
-  }: Pick<ClientRecord, 'hostId' | 'clientId'>): Promise<void> {
+  async function revokeOthers({ hostId, clientId }: ClientId): Promise<void> {
     for (const other of await store.list()) {
       if (other.hostId === hostId && other.clientId !== clientId)
         await store.revoke(other.clientId, clock.now());
