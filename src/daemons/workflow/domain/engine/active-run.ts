@@ -12,7 +12,7 @@ import { WriteBuffer } from './write-buffer.ts';
 /** How a run left the engine. `lost` means that another boot holds the run. */
 export type Departure = 'ended' | 'parked' | 'lost' | 'abandoned';
 
-/** News for a run: a new inbox entry, or the ids of child runs that have ended. */
+/** Changes that other components report to a run: a new inbox entry, or the ids of child runs that have ended. */
 export interface RunNews {
   entry?: InboxRecord;
   endedChildren?: Iterable<string>;
@@ -94,7 +94,7 @@ export class ActiveRun {
     return { total: jobs.length, failed: failed.length };
   }
 
-  /** Delivers the given news and advances the run. Without news, the run is only advanced. */
+  /** Delivers a new inbox entry or ended children, if any, and advances the run. */
   poke({ entry, endedChildren = [] }: RunNews = {}): void {
     this.#dispatch({ type: 'news', entry: entry ?? null, endedChildren: [...endedChildren] });
   }

@@ -20,7 +20,7 @@ export class DueRuns {
   readonly #limit: number;
   /** Tenants that have reached their fair share; `all` when no slot was free. */
   #full: ReadonlySet<string> | 'all' = new Set();
-  /** Due runs for which no slot was free. They are claimed before the store is read again. */
+  /** Due runs whose tenant had no free slot. They are claimed before the store is read again. */
   #left: RunRecord[] = [];
 
   constructor(deps: DueRunsDeps) {
@@ -57,8 +57,8 @@ export class DueRuns {
   }
 
   /**
-   * Claims a due run that the last read found while no slot was free. Returns false when the store must be read for
-   * further runs.
+   * Claims a due run that the last read found while its tenant had no free slot. Returns false when the store must be
+   * read for further runs.
    */
   claimNext(): boolean {
     const { slots, claim } = this.#deps;

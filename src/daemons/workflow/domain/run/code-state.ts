@@ -11,11 +11,9 @@ export interface OwnFlight {
   attempt: number;
   timeoutMs: number;
   idempotencyKey: string;
-  /**
-   * Whether the function was sent the reply that begins the step. `isAbortAnswered`: whether it was sent the abort of
-   * the step.
-   */
+  /** Whether the reply that begins the step was sent to the function. */
   isBeginAnswered: boolean;
+  /** Whether the abort of the step was sent to the function. */
   isAbortAnswered: boolean;
 }
 

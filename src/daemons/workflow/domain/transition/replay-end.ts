@@ -59,8 +59,8 @@ function failSteps(turn: Turn, job: JobState, indexes: readonly number[], failur
 }
 
 /**
- * Returns the failure of the steps that were in flight when a replay broke off. With several steps, or after a timeout,
- * the cause is unknown, so all of them count as interrupted.
+ * Returns the failure of the steps that were in flight when a replay broke off. After an abort, or if several steps
+ * were in flight when the code failed, the cause is unknown, so these steps count as interrupted.
  */
 function failureInFlight(failure: Failure, flights: number, isAborted: boolean): Failure {
   const isBlameless = isAborted || (failure.errorClass === 'code' && flights > 1);
@@ -93,7 +93,8 @@ function judge(
 }
 
 /**
- * Handles a failed replay. If it had steps in flight, those failed. Otherwise the replay is retried if that may help.
+ * Handles a failed replay. If its plugin was available and no step was settled or in flight, the replay is retried with
+ * backoff, or fails the job when a retry cannot help.
  */
 function takeFailure(
   turn: Turn,
