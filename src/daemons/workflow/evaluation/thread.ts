@@ -120,6 +120,6 @@ function deathOf(error: unknown): string {
 }
 
 function limit(task: ConfinedTask, why: string): TemplateError {
-  const path = task.kind === 'evaluate' ? task.written.path : ['input'];
+  const path = task.kind === 'evaluate' ? task.written.path : [task.part];
   return new TemplateError(`${formatPath(path)}: ${why}`, path, true);
 }
