@@ -20,7 +20,7 @@ export interface Command<Args extends z.ZodObject = z.ZodObject, Result = unknow
   readonly example: string;
   /** True for internal commands, which help does not list. */
   readonly hidden?: boolean;
-  /** When the command streams its output (with `--json`, one document per line). The default is never. */
+  /** States when the command streams its output (with `--json`, one document per line). The default is never. */
   readonly streams?: Streams;
   run(args: z.output<Args>, context: CommandContext): Promise<CommandResult<Result>>;
   /** Returns the command to run instead, for arguments known only at run time. If undefined, this command runs. */

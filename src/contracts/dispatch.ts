@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { CommandResult } from './command-result.ts';
 import { endpoint } from './endpoint.ts';
 import { HostKind } from './execution.ts';
+import { HandlerRef } from './handler-ref.ts';
 import { HostTarget } from './host-target.ts';
-import { HandlerRef, NamespaceId, PluginId } from './ids.ts';
+import { NamespaceId, PluginId } from './ids.ts';
 import { Permissions, SchemaRef } from './plugin-manifest.ts';
 
 const Id = z.string().min(1).max(128);

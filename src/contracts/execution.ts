@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HandlerRef } from './ids.ts';
+import { HandlerRef } from './handler-ref.ts';
 import { Permissions, SchemaRef } from './plugin-manifest.ts';
 
 /** The kind of caller of a handler. A handler for another kind fails with HOST_MISMATCH. */

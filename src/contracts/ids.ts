@@ -74,10 +74,3 @@ export const DisplayName = z
     /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]*$/u,
     'must be one line of text without control characters',
   );
-
-/** A reference `<file>#<export>` to an export of a file in the plugin's folder. */
-export const HandlerRef = z
-  .string()
-  .max(512)
-  .regex(/^[^#\0\\]+#[A-Za-z_$][\w$]*$/, 'must be "<file>#<export>", for example "dist/hooks.js#onPush"');
-export type HandlerRef = z.infer<typeof HandlerRef>;

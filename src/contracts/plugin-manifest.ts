@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { EventName, HandlerRef, PluginId } from './ids.ts';
+import { HandlerRef } from './handler-ref.ts';
+import { EventName, PluginId } from './ids.ts';
 import { LIMITS } from './limits.ts';
 import { CodeWorkflowDefinition, type PluginSchedule, WorkflowDefinition } from './workflow-definition.ts';
 

@@ -34,7 +34,7 @@ export const getState = endpoint({
   errors: ['NOT_FOUND'],
 });
 
-/** Writes an entry; with `ifAbsent` only if there is none. `written` tells whether it did. */
+/** Writes an entry. With `ifAbsent`, an existing entry is kept, and `written` is false. */
 export const putState = endpoint({
   method: 'PUT',
   path: '/api/v1/state/:namespace/:key',

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ERROR_CLASSES } from './error-classes.ts';
-import { EventName, HandlerRef, PluginId } from './ids.ts';
+import { HandlerRef } from './handler-ref.ts';
+import { EventName, PluginId } from './ids.ts';
 
 /**
  * Any JSON value. `z.json()` is not used, because it traverses the whole value again and silently drops `__proto__`

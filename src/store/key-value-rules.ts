@@ -30,8 +30,8 @@ export function sumOf(key: string, before: unknown, by: number): number {
 }
 
 /**
- * Whether a write grows its scope beyond the quota. `replacedBytes` is the size of the entry that it replaces; undefined
- * for a new key.
+ * Whether a write grows its scope beyond the quota. `replacedBytes` is the size of the entry that it replaces;
+ * undefined for a new key.
  */
 export function exceedsQuota(
   { key, value }: { key: string; value: string },

@@ -7,9 +7,9 @@ import { workflow } from '../../src/daemons/workflow/index.ts';
 import type { Http } from '../../src/http/index.ts';
 import { startTestDaemon } from '../support/daemon.ts';
 
-/** Health, metrics and descriptions. */
+/** Health, readiness, metrics and descriptions. */
 const OPEN =
-  /^\/(?:(?:api\/v1\/)?(?:health|metrics)|openapi(?:-plugins)?\.json|docs(?:\/start\.js|\/assets\/:asset)?)$/;
+  /^\/(?:(?:api\/v1\/)?(?:health|ready|metrics)|openapi(?:-plugins)?\.json|docs(?:\/start\.js|\/assets\/:asset)?)$/;
 
 /** Every route of a daemon that requires identity, with what a call without any is answered. */
 async function answersOf<Services extends DaemonServices>(definition: DaemonDefinition<Services>) {
@@ -40,7 +40,7 @@ test.each([
   ['workflow', () => answersOf(workflow)],
   ['marketplace', () => answersOf(marketplace)],
   ['state', () => answersOf(state)],
-])('%s: without identity only health, metrics and descriptions answer', async (_name, answers) => {
+])('%s: without identity only health, readiness, metrics and descriptions answer', async (_name, answers) => {
   const all = await answers();
   const closed = all.filter(({ path }) => !OPEN.test(path));
   expect(closed.length).toBeGreaterThan(3);

@@ -21,7 +21,7 @@ const PLURALS: Record<Explanation['kind'], string> = {
   exit: 'Exit codes',
 };
 
-/** Defines `svc explain`. @spec Platform codes; docs/errors.md */
+/** @spec Platform codes; docs/errors.md */
 export const explain = defineCommand({
   name: 'explain',
   summary: 'Explain an error, reason or exit code and what to do',

@@ -8,7 +8,7 @@ import { UsageError } from '../parse-args.ts';
 import { savedLogins } from '../saved-logins.ts';
 import { gatewayHere, selectedGateway } from '../selected-gateway.ts';
 
-/** Defines `svc login`. @spec Client credentials and token pair */
+/** @spec Client credentials and token pair */
 export const login = defineCommand({
   name: 'login',
   summary: 'Log in to a remote gateway with client credentials; the secret is read from stdin',

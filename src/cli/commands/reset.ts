@@ -12,7 +12,7 @@ interface Reset {
   removed: boolean;
 }
 
-/** Defines `svc reset`. @spec docs/operations.md "Starting over" */
+/** @spec docs/operations.md "Starting over" */
 export const reset = defineCommand({
   name: 'reset',
   summary: 'Delete all data of this project: keys, secrets, deliveries, runs, state',

@@ -9,7 +9,7 @@ import { notRunning } from '../not-running.ts';
 import { UsageError } from '../parse-args.ts';
 import { statusText } from './status/service-table.ts';
 
-/** Defines `svc restart`. @spec docs/operations.md "svc restart" */
+/** @spec docs/operations.md "svc restart" */
 export const restart = defineCommand({
   name: 'restart',
   summary: 'Restart one or all services with the current config',

@@ -9,7 +9,7 @@ import { realPathOf } from './real-path.ts';
 
 /** Paths to which no plugin is granted access, neither directly nor through links. */
 export interface GuardedPaths {
-  /** The project's `.svc` folder. Only the plugins in its subfolder `plugins` may be granted. */
+  /** The project's `.svc` folder. Of this folder, plugins may read only plugin folders below `plugins`. */
   dataDir: string;
   /** Files and folders with secrets outside of `dataDir`, and sockets of container engines. */
   secrets: readonly string[];

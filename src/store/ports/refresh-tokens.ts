@@ -5,7 +5,7 @@ export interface RefreshTokenRecord {
   clientId: string;
   createdAt: number;
   expiresAt: number;
-  /** When the token was exchanged for a new one, or null if it is still unused. */
+  /** Time at which the token was exchanged for a new one, or null if it is still unused. */
   spentAt: number | null;
 }
 

@@ -7,7 +7,7 @@ export interface Revocation {
   kind: 'host' | 'token';
   /** Id of the host, or `jti` claim of the token. */
   subject: string;
-  /** When the token expires by itself. It is null for hosts, because their ids are never reused. */
+  /** Time at which the token expires by itself. It is null for hosts, because their ids are never reused. */
   expiresAt: number | null;
 }
 

@@ -37,7 +37,7 @@ export interface DeliveryRecord extends NewDelivery {
   outcome: string | null;
   durationMs: number | null;
   attempts: number;
-  /** When a delivery with the status `retrying` runs again. */
+  /** Time at which a delivery with the status `retrying` runs again. */
   nextAttemptAt: number | null;
   replayedBy: string | null;
   /** Digest of the idempotency marker that this delivery claimed. A successful replay sets that marker to `done`. */
@@ -52,7 +52,7 @@ export interface DeliveryEnd {
   steps: string;
   outcome: string | null;
   durationMs: number;
-  /** When the delivery runs again. Only deliveries with the status `retrying` have this time. */
+  /** Time at which the delivery runs again. Only deliveries with the status `retrying` have this time. */
   nextAttemptAt?: number | null;
 }
 

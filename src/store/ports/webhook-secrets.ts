@@ -10,10 +10,12 @@ export interface SecretKey {
 export interface SecretRecord extends SecretKey {
   current: string;
   previous: string | null;
-  /** When the previous secret stops being accepted, in epoch ms. */
+  /** Time at which the previous secret stops being accepted, in epoch ms. */
   previousExpiresAt: number | null;
   rotatedAt: number;
-  /** When a sender last used the previous secret, in epoch ms. The time is kept after that secret has expired. */
+  /**
+   * Time at which a sender last used the previous secret, in epoch ms. The time is kept after that secret has expired.
+   */
   previousUsedAt: number | null;
   /**
    * The previous secret after its expiry. It lets the gateway explain to the operator why a sender's signatures fail.

@@ -13,7 +13,7 @@ export interface RunProgress {
    * all others.
    */
   rank: number;
-  /** When the run must be processed again. All times are in epoch ms. */
+  /** Time at which the run must be processed again. All times are in epoch ms. */
   wakeAt: number | null;
   deadlineAt: number | null;
   /** Fence token of the run's owner, which is the number of a boot. */
@@ -29,7 +29,7 @@ export interface RunProgress {
   ending: RunEnding | null;
   /** Start of the clean-up's time limit, moved forward by the length of each pause. Null before the clean-up begins. */
   endingAt: number | null;
-  /** When the time limit of the clean-up was paused, or null while it runs. */
+  /** Time at which the time limit of the clean-up was paused, or null while the limit is not paused. */
   endingHeldAt: number | null;
   output: string | null;
   error: string | null;
@@ -105,10 +105,11 @@ export interface StepRecord {
   /** Evaluated idempotency key of the attempt in flight. */
   idempotencyKey: string | null;
   readyAt: number | null;
-  /** When the first attempt of the step started to execute. */
+  /** Time at which the first attempt of the step started to execute. */
   startedAt: number | null;
   /**
-   * When the latest attempt was queued. The next two times say when it started to execute and when it started to wait.
+   * Time at which the latest attempt was queued. The next two times say when it started to execute and when it started
+   * to wait.
    */
   queuedAt: number | null;
   attemptAt: number | null;
@@ -128,9 +129,9 @@ export interface AttemptRecord {
   errorClass: string | null;
   error: string | null;
   queuedAt: number | null;
-  /** When the attempt started to execute, or null if it never did. */
+  /** Time at which the attempt started to execute, or null if it never did. */
   startedAt: number | null;
-  /** When the attempt started to wait for a time, a signal, an approval or a child run. */
+  /** Time at which the attempt started to wait for a time, a signal, an approval or a child run. */
   waitingAt: number | null;
   finishedAt: number;
 }

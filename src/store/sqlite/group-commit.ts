@@ -50,7 +50,9 @@ export function createGroupCommit(
     return outcomes;
   }
 
-  /** Sets `syncing` in the turn of the commit. A later query could otherwise read the batch and not wait for its sync. */
+  /**
+   * Sets `syncing` in the turn of the commit. A later query could otherwise read the batch and not wait for its sync.
+   */
   function commitAndSync(batch: Write[]): Promise<Outcome[]> {
     if (!sync) return commit(batch);
     const done = commit(batch).then(async (outcomes) => {

@@ -55,11 +55,13 @@ const executionsOf = async ({ gateway }: Pick<Started, 'gateway'>) =>
     .split('\n')
     .filter((line) => line.startsWith('svc_plugin_executions_total{'));
 
-/** The spans of handlers, once all spans so far are exported. */
+/** The spans of handlers, once all services have exported theirs. */
 async function handlerSpans({ gateway, receiver }: Started) {
   gateway.clock.advance(1000);
+  const ofHandlers = () => receiver.spans.filter(({ kind }) => kind === 1);
   await expect.poll(() => receiver.spans.some(({ name }) => name === 'POST /internal/dispatch')).toBe(true);
-  return receiver.spans.filter(({ kind }) => kind === 1);
+  await expect.poll(() => ofHandlers().length).toBeGreaterThan(0);
+  return ofHandlers();
 }
 
 test('an execution of an external caller yields an event, a count and a span', async () => {

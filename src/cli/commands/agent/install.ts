@@ -10,7 +10,7 @@ import { homeFlag, registeredAgent } from './registration.ts';
 
 const UNIT_NAME = 'svc-agent.service';
 
-/** Defines `svc agent install`. @spec docs/operations.md "Agents" */
+/** @spec docs/operations.md "Agents" */
 export const install = defineCommand({
   name: 'agent install',
   summary: 'Print or write a systemd unit that runs the agent',

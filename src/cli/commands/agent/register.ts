@@ -10,7 +10,7 @@ import { shellWord } from '../../shell-word.ts';
 import { pairs } from '../../table.ts';
 import { homeFlag } from './registration.ts';
 
-/** Defines `svc agent register`. @spec Authentication 9 */
+/** @spec Authentication 9 */
 export const register = defineCommand({
   name: 'agent register',
   summary: 'Register this machine as a host that runs plugin code',

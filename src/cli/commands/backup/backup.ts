@@ -28,7 +28,7 @@ interface BackedUp {
   skipped: string[];
 }
 
-/** Defines `svc backup`. @spec docs/operations.md "Backup and restore" */
+/** @spec docs/operations.md "Backup and restore" */
 export const backup = defineCommand({
   name: 'backup',
   summary: 'Back up the data folder to an archive, even while the platform is running',

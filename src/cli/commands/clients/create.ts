@@ -4,7 +4,7 @@ import { defineCommand, ok } from '../../define-command.ts';
 import { selectedNamespace } from '../../selected-namespace.ts';
 import { pairs } from '../../table.ts';
 
-/** Defines `svc clients create`. @spec Client credentials and token pair */
+/** @spec Client credentials and token pair */
 export const create = defineCommand({
   name: 'clients create',
   summary: 'Create client credentials for POST /auth/token',

@@ -7,7 +7,7 @@ import { selectedNamespace } from '../../selected-namespace.ts';
 import { table } from '../../table.ts';
 import { timeText } from '../../time-text.ts';
 
-/** Defines `svc clients list`. @spec Client credentials and token pair */
+/** @spec Client credentials and token pair */
 export const list = defineCommand({
   name: 'clients list',
   summary: 'List clients, including those of hosts, without their secrets',

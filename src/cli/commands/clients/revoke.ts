@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { revokeClient } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 
-/** Defines `svc clients revoke`. @spec Client credentials and token pair */
+/** @spec Client credentials and token pair */
 export const revoke = defineCommand({
   name: 'clients revoke',
   summary: 'Revoke a client with its credentials and tokens, effective immediately',

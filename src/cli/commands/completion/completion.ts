@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineCommand, ok } from '../../define-command.ts';
 import { SCRIPTS, SHELLS, type Shell } from './scripts.ts';
 
-/** Defines `svc completion`. @spec docs/cli.md "Completion" */
+/** @spec docs/cli.md "Completion" */
 export const completion = defineCommand({
   name: 'completion',
   summary: 'Print a shell completion script, which also completes live ids',

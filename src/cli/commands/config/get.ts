@@ -11,7 +11,7 @@ interface ConfigValue {
   origin: string;
 }
 
-/** Defines `svc config get`. @spec docs/operations.md "Configuration" */
+/** @spec docs/operations.md "Configuration" */
 export const get = defineCommand({
   name: 'config get',
   summary: 'Show one value of the effective configuration',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { configFileSchema } from '../../../kit/config/config-file.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 
-/** Defines `svc config schema`. @spec docs/operations.md "Configuration" */
+/** @spec docs/operations.md "Configuration" */
 export const schema = defineCommand({
   name: 'config schema',
   summary: 'Print the JSON Schema of svc.config.json',

@@ -18,7 +18,7 @@ interface Shown {
   origins?: Record<string, string>;
 }
 
-/** Defines `svc config show`. @spec docs/operations.md "Configuration" */
+/** @spec docs/operations.md "Configuration" */
 export const show = defineCommand({
   name: 'config show',
   summary: 'Show the effective configuration from file, profile and environment',

@@ -50,7 +50,7 @@ const CHECKS: ReadonlyArray<[name: string, check: Check]> = [
   ['hosts', checkHosts],
 ];
 
-/** Defines `svc doctor`. @spec docs/operations.md "svc doctor" */
+/** @spec docs/operations.md "svc doctor" */
 export const doctor = defineCommand({
   name: 'doctor',
   summary: 'Check this machine, the project and its data, and suggest fixes',

@@ -5,7 +5,7 @@ import { moreLine } from '../../list-page.ts';
 import { eventFlags, eventQuery } from './arguments.ts';
 import { eventLine } from './event-line.ts';
 
-/** Defines `svc events list`. @spec REST API: analytics; docs/observability.md "Analytics" */
+/** @spec REST API: analytics; docs/observability.md "Analytics" */
 export const list = defineCommand({
   name: 'events list',
   summary: 'List analytics events, newest first',

@@ -10,7 +10,7 @@ const MAX_BAR_CHARS = 40;
 const MAX_DAYS = 31;
 const MAX_ROWS = 15;
 
-/** Defines `svc events stats`. @spec REST API: analytics; docs/observability.md "Analytics" */
+/** @spec REST API: analytics; docs/observability.md "Analytics" */
 export const stats = defineCommand({
   name: 'events stats',
   summary: 'Count events by type, source, actor and day',

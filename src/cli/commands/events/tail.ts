@@ -5,7 +5,7 @@ import { followStored } from '../../follow-stored.ts';
 import { eventFlags, eventQuery } from './arguments.ts';
 import { eventLine } from './event-line.ts';
 
-/** Defines `svc events tail`. @spec docs/observability.md "Analytics" */
+/** @spec docs/observability.md "Analytics" */
 export const tail = defineCommand({
   name: 'events tail',
   summary: 'Follow new events until Ctrl-C',

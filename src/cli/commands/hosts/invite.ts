@@ -5,7 +5,7 @@ import { selectedNamespace } from '../../selected-namespace.ts';
 import { pairs } from '../../table.ts';
 import { timeText } from '../../time-text.ts';
 
-/** Defines `svc hosts invite`. @spec Host agent registration */
+/** @spec Host agent registration */
 export const invite = defineCommand({
   name: 'hosts invite',
   summary: 'Create an enrolment token for one machine, valid for 15 minutes',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { revokeHost } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 
-/** Defines `svc hosts revoke`. @spec Gateway: authentication and hosts */
+/** @spec Gateway: authentication and hosts */
 export const revoke = defineCommand({
   name: 'hosts revoke',
   summary: 'Revoke a host with its client id, tokens and socket, effective immediately',

@@ -4,7 +4,7 @@ import { defineCommand, ok } from '../../define-command.ts';
 import { pairs } from '../../table.ts';
 import { timeText } from '../../time-text.ts';
 
-/** Defines `svc hosts show`. @spec docs/gateway.md "Who may call" */
+/** @spec docs/gateway.md "Who may call" */
 export const show = defineCommand({
   name: 'hosts show',
   summary: 'Show one host',

@@ -19,7 +19,7 @@ interface Initialized {
   next: string[];
 }
 
-/** Defines `svc init`. @spec docs/operations.md "A new project" */
+/** @spec docs/operations.md "A new project" */
 export const init = defineCommand({
   name: 'init',
   summary: 'Create a project with config, secrets and an example plugin',

@@ -35,7 +35,7 @@ interface Rotated {
   unreadable: Array<{ keyId: string; values: number }>;
 }
 
-/** Defines `svc keys rotate`. @spec docs/operations.md "Change secrets" */
+/** @spec docs/operations.md "Change secrets" */
 export const rotate = defineCommand({
   name: 'keys rotate',
   summary: 'Replace the master key of a stopped platform and re-encrypt all secrets',

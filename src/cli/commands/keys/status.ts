@@ -20,7 +20,7 @@ interface KeyStatus {
   previousKeyIds: string[];
 }
 
-/** Defines `svc keys status`. @spec docs/operations.md "Change secrets" */
+/** @spec docs/operations.md "Change secrets" */
 export const status = defineCommand({
   name: 'keys status',
   summary: 'Show fingerprints of master keys and the number of values of each',

@@ -11,7 +11,7 @@ import { selectedGateway } from '../../selected-gateway.ts';
 
 const DOCUMENT = { own: '/openapi.json', merged: '/openapi-merged.json' } as const;
 
-/** Defines `svc openapi`. @spec Health, metrics, specification */
+/** @spec Health, metrics, specification */
 export const openapi = defineCommand({
   name: 'openapi',
   summary: 'Print the OpenAPI description of one or all services',

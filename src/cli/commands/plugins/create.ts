@@ -20,7 +20,7 @@ interface Created {
   files: string[];
 }
 
-/** Defines `svc plugins create`. @spec docs/plugins.md "Your first plugin" */
+/** @spec docs/plugins.md "Your first plugin" */
 export const create = defineCommand({
   name: 'plugins create',
   summary: 'Create a plugin from a template',

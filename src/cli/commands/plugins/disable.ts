@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { disablePlugin, PluginId, type PluginRecord } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 
-/** Defines `svc plugins disable`. @spec Plugin enabled flag */
+/** @spec Plugin enabled flag */
 export const disable = defineCommand({
   name: 'plugins disable',
   summary: 'Disable a plugin; running executions finish',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { enablePlugin, PluginId, type PluginRecord } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 
-/** Defines `svc plugins enable`. @spec Plugin enabled flag */
+/** @spec Plugin enabled flag */
 export const enable = defineCommand({
   name: 'plugins enable',
   summary: 'Enable a plugin',

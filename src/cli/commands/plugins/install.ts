@@ -5,7 +5,7 @@ import { defineCommand, ok } from '../../define-command.ts';
 import { absoluteSource, confirmPlan, INSTALL_TIMEOUT_MS, runManifestFlag } from './install-plan.ts';
 import { pluginText } from './show.ts';
 
-/** Defines `svc plugins install`. @spec REST API: marketplace */
+/** @spec REST API: marketplace */
 export const install = defineCommand({
   name: 'plugins install',
   summary: 'Install a plugin from npm, an archive, a folder or git',

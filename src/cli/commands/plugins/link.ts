@@ -4,7 +4,7 @@ import { linkPlugin } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { pluginText } from './show.ts';
 
-/** Defines `svc plugins link`. @spec docs/plugins.md "Developing" */
+/** @spec docs/plugins.md "Developing" */
 export const link = defineCommand({
   name: 'plugins link',
   summary: 'Link a development folder as a plugin',

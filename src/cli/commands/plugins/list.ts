@@ -4,7 +4,7 @@ import { defineCommand, ok } from '../../define-command.ts';
 import { type ListPage, moreLine, pageFlags, pageOf, pageShort } from '../../list-page.ts';
 import { table } from '../../table.ts';
 
-/** Defines `svc plugins list`. @spec REST API: marketplace */
+/** @spec REST API: marketplace */
 export const list = defineCommand({
   name: 'plugins list',
   summary: 'List plugins, including broken and disabled ones',

@@ -21,7 +21,7 @@ interface Repaired {
   version: string;
 }
 
-/** Defines `svc plugins repair`. @spec docs/plugins.md "In a clone, and in CI" */
+/** @spec docs/plugins.md "In a clone, and in CI" */
 export const repair = defineCommand({
   name: 'plugins repair',
   summary: 'Write the svc-platform archive required by npm install in a plugin',

@@ -4,7 +4,7 @@ import { defineCommand, ok } from '../../define-command.ts';
 import type { Style } from '../../style.ts';
 import { pairs } from '../../table.ts';
 
-/** Defines `svc plugins show`. @spec REST API: marketplace */
+/** @spec REST API: marketplace */
 export const show = defineCommand({
   name: 'plugins show',
   summary: 'Show a plugin with its contributions and permissions',

@@ -13,7 +13,7 @@ interface Tested {
   output: string;
 }
 
-/** Defines `svc plugins test`. @spec docs/plugins.md "Testing" */
+/** @spec docs/plugins.md "Testing" */
 export const test = defineCommand({
   name: 'plugins test',
   summary: "Run a plugin's tests with the Node version of svc",

@@ -3,7 +3,7 @@ import { PluginId, uninstallPlugin } from '../../../contracts/index.ts';
 import { CancelledError, confirm } from '../../confirm.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 
-/** Defines `svc plugins uninstall`. @spec REST API: marketplace */
+/** @spec REST API: marketplace */
 export const uninstall = defineCommand({
   name: 'plugins uninstall',
   summary: 'Uninstall a plugin but keep its state',

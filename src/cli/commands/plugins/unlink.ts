@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { PluginId, unlinkPlugin } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 
-/** Defines `svc plugins unlink`. @spec docs/plugins.md "Developing" */
+/** @spec docs/plugins.md "Developing" */
 export const unlink = defineCommand({
   name: 'plugins unlink',
   summary: 'Unlink a development folder but keep its files',

@@ -4,7 +4,7 @@ import { defineCommand, ok } from '../../define-command.ts';
 import { absoluteSource, confirmPlan, INSTALL_TIMEOUT_MS, runManifestFlag } from './install-plan.ts';
 import { pluginText } from './show.ts';
 
-/** Defines `svc plugins update`. @spec docs/plugins.md "Updating" */
+/** @spec docs/plugins.md "Updating" */
 export const update = defineCommand({
   name: 'plugins update',
   summary: 'Update an installed plugin after showing the changes',

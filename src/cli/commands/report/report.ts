@@ -11,7 +11,7 @@ interface Reported {
   contents: string[];
 }
 
-/** Defines `svc report`. @spec docs/operations.md "svc report" */
+/** @spec docs/operations.md "svc report" */
 export const report = defineCommand({
   name: 'report',
   summary: 'Collect versions, config, status, checks and recent logs for a bug report, without secrets',

@@ -27,7 +27,7 @@ interface Restored {
   secretsOpen: boolean;
 }
 
-/** Defines `svc restore`. @spec docs/operations.md "Backup and restore" */
+/** @spec docs/operations.md "Backup and restore" */
 export const restore = defineCommand({
   name: 'restore',
   summary: 'Replace the data folder with a backup; the old one is kept',

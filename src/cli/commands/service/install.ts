@@ -11,7 +11,7 @@ interface Installed {
   start: string;
 }
 
-/** Defines `svc service install`. @spec docs/operations.md "As a service of the machine" */
+/** @spec docs/operations.md "As a service of the machine" */
 export const install = defineCommand({
   name: 'service install',
   summary: 'Print or write a systemd unit (macOS: launchd) that runs the platform',

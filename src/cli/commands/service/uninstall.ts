@@ -9,7 +9,7 @@ interface Uninstalled {
   removed: boolean;
 }
 
-/** Defines `svc service uninstall`. @spec docs/operations.md "As a service of the machine" */
+/** @spec docs/operations.md "As a service of the machine" */
 export const uninstall = defineCommand({
   name: 'service uninstall',
   summary: 'Remove the unit written by svc service install --write',

@@ -23,7 +23,7 @@ interface EnvironmentLines {
   env: Record<string, string>;
 }
 
-/** Defines `svc status`. @spec docs/operations.md "svc status" */
+/** @spec docs/operations.md "svc status" */
 export const status = defineCommand({
   name: 'status',
   summary: 'Show services with address, uptime and last exit',

@@ -7,7 +7,7 @@ import { selectedNamespace } from '../../selected-namespace.ts';
 import { table } from '../../table.ts';
 import { timeText } from '../../time-text.ts';
 
-/** Defines `svc tokens list`. @spec docs/gateway.md "Who may call" */
+/** @spec docs/gateway.md "Who may call" */
 export const list = defineCommand({
   name: 'tokens list',
   summary: 'List unexpired access tokens created with svc tokens mint',

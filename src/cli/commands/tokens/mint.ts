@@ -5,7 +5,7 @@ import { selectedNamespace } from '../../selected-namespace.ts';
 import { pairs } from '../../table.ts';
 import { timeText } from '../../time-text.ts';
 
-/** Defines `svc tokens mint`. @spec docs/gateway.md "Who may call" */
+/** @spec docs/gateway.md "Who may call" */
 export const mint = defineCommand({
   name: 'tokens mint',
   summary: 'Create an access token for a host id',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { revokeToken } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 
-/** Defines `svc tokens revoke`. @spec docs/gateway.md "Who may call" */
+/** @spec docs/gateway.md "Who may call" */
 export const revoke = defineCommand({
   name: 'tokens revoke',
   summary: 'Revoke a token, effective immediately',

@@ -3,7 +3,7 @@ import { defineCommand, ok, streamed } from '../../define-command.ts';
 import { parsePortFlags } from './ports.ts';
 import type { UpResult } from './up-result.ts';
 
-/** Defines `svc up`. @spec docs/operations.md "svc up" */
+/** @spec docs/operations.md "svc up" */
 export const up = defineCommand({
   name: 'up',
   summary: 'Start the platform, in the foreground or with -d in the background',

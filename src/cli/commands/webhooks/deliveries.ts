@@ -14,7 +14,7 @@ import { timeText } from '../../time-text.ts';
 import { parseSince } from '../logs/filter.ts';
 import { statusText } from './delivery-text.ts';
 
-/** Defines `svc webhooks deliveries`. @spec docs/webhooks.md "Records" */
+/** @spec docs/webhooks.md "Records" */
 export const deliveries = defineCommand({
   name: 'webhooks deliveries',
   summary: 'List deliveries, including refused ones, newest first',

@@ -4,7 +4,7 @@ import { defineCommand, ok } from '../../define-command.ts';
 import { type ListPage, moreLine, pageFlags, pageOf, pageShort } from '../../list-page.ts';
 import { table } from '../../table.ts';
 
-/** Defines `svc webhooks list`. @spec Webhook admin API */
+/** @spec Webhook admin API */
 export const list = defineCommand({
   name: 'webhooks list',
   summary: 'List declared webhooks and whether they are provisioned or paused',

@@ -24,7 +24,7 @@ const CONNECTION_HEADERS = new Set([
   'upgrade',
 ]);
 
-/** Defines `svc webhooks listen`. @spec docs/webhooks.md "Listen" */
+/** @spec docs/webhooks.md "Listen" */
 export const listen = defineCommand({
   name: 'webhooks listen',
   summary: 'Forward authentic deliveries to a local program until Ctrl-C',

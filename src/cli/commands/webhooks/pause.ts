@@ -3,7 +3,7 @@ import { pauseWebhook, type ReplyOf } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { targetArgs, targetBody } from './target-args.ts';
 
-/** Defines `svc webhooks pause`. @spec docs/webhooks.md "Pause" */
+/** @spec docs/webhooks.md "Pause" */
 export const pause = defineCommand({
   name: 'webhooks pause',
   summary: 'Pause a webhook: async deliveries are held, sync ones get 503',

@@ -48,7 +48,7 @@ function providerSecretHint(
   return `${provider} only accepts the secret it generated itself. Import that one: pbpaste | svc webhooks provision ${words} --secret-stdin`;
 }
 
-/** Defines `svc webhooks provision`. @spec Webhook admin API */
+/** @spec Webhook admin API */
 export const provision = defineCommand({
   name: 'webhooks provision',
   summary: 'Create or rotate the secret of a declared webhook',

@@ -9,7 +9,7 @@ interface Replayed {
   skipped: number;
 }
 
-/** Defines `svc webhooks replay`. @spec docs/webhooks.md "Replay" */
+/** @spec docs/webhooks.md "Replay" */
 export const replay = defineCommand({
   name: 'webhooks replay',
   summary: 'Run the handler again for one delivery or for all failed ones',

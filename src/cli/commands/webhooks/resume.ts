@@ -3,7 +3,7 @@ import { resumeWebhook } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { targetArgs, targetBody } from './target-args.ts';
 
-/** Defines `svc webhooks resume`. @spec docs/webhooks.md "Pause" */
+/** @spec docs/webhooks.md "Pause" */
 export const resume = defineCommand({
   name: 'webhooks resume',
   summary: 'Resume a paused webhook, starting with held deliveries',

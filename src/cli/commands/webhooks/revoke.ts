@@ -8,7 +8,7 @@ import {
 } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 
-/** Defines `svc webhooks revoke`. @spec Webhook admin API */
+/** @spec Webhook admin API */
 export const revoke = defineCommand({
   name: 'webhooks revoke',
   summary: 'Revoke the secret of a webhook; deliveries then get 401',

@@ -5,7 +5,7 @@ import { readJson } from '../../json-flag.ts';
 import { parseHeader } from './header-args.ts';
 import { targetArgs, targetBody } from './target-args.ts';
 
-/** Defines `svc webhooks send`. @spec docs/webhooks.md "Send" */
+/** @spec docs/webhooks.md "Send" */
 export const send = defineCommand({
   name: 'webhooks send',
   summary: "Send a signed sample delivery: the plugin's sample, or --data",

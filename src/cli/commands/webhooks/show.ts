@@ -8,7 +8,7 @@ import { timeText } from '../../time-text.ts';
 import { lineWidth, wrapProse } from '../../wrap.ts';
 import { statusText } from './delivery-text.ts';
 
-/** Defines `svc webhooks show`. @spec docs/webhooks.md "Records" */
+/** @spec docs/webhooks.md "Records" */
 export const show = defineCommand({
   name: 'webhooks show',
   summary: 'Show a delivery with its steps, headers, body, outcome and reason of refusal',

@@ -4,7 +4,7 @@ import { defineCommand, streamed } from '../../define-command.ts';
 import { deliveryLine } from './delivery-text.ts';
 import { followDeliveries, type StreamedDelivery } from './follow-deliveries.ts';
 
-/** Defines `svc webhooks tail`. @spec docs/webhooks.md "Tail" */
+/** @spec docs/webhooks.md "Tail" */
 export const tail = defineCommand({
   name: 'webhooks tail',
   summary: 'Follow deliveries and their outcomes until Ctrl-C',

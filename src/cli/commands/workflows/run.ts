@@ -8,7 +8,7 @@ import { startFields, startFlags } from '../../start-flags.ts';
 import { followRun } from './follow-run.ts';
 import { runPairs } from './views.ts';
 
-/** Defines `svc workflows run`. @spec docs/workflows.md "Write and run a workflow" */
+/** @spec docs/workflows.md "Write and run a workflow" */
 export const run = defineCommand({
   name: 'workflows run',
   summary: 'Start a run of a registered workflow or a definition file',

@@ -53,7 +53,8 @@ function startFailure(exit: ProcessExit, pluginId: string): PlatformError {
     `The sandbox of plugin ${pluginId} could not be started: its process ${why} Its stderr output is in the log.`,
     {
       details: { exitCode: exit.code, signal: exit.signal },
-      // The output becomes the `cause`, which is only logged, because callers outside receive the message and details.
+      // Output of plugin code may only appear in the log. Callers get the message and details, so the output is the
+      // cause.
       ...(said ? { cause: new Error(`The process wrote to stderr: ${said}`) } : {}),
     },
   );

@@ -18,7 +18,7 @@ interface Member {
   stopIdle: () => void;
   /** Tenant that the process serves. Null if it is not bound yet, or shared by all tenants. */
   tenantId: string | null;
-  /** When the process was bound to the tenant. */
+  /** Time at which the process was bound to the tenant. */
   boundAt: number;
   /** Whether the process accepts no more calls, and ends once its calls are done. */
   isLeaving: boolean;

@@ -125,7 +125,9 @@ function replayedValues({ trunk }: Replay, seed: string) {
   };
 }
 
-/** Validates a signal's payload again: the schema may have changed since the signal was accepted. */
+/**
+ * Returns a function that validates a payload again, because the schema may have changed since the signal was accepted.
+ */
 function payloadReader(workflow: WorkflowParts, name: string): StepRequest['decode'] {
   const schema = signalSchema(workflow, name);
   if (!schema) return undefined;

@@ -17,8 +17,8 @@ const READ = {
 };
 
 /**
- * Appends events or log lines. The caller holds the lock of the run: otherwise a reader could see a later row first, and
- * then skip this one.
+ * Appends events or log lines. The caller holds the lock of the run: otherwise a reader could see a later row first,
+ * and then skip this one.
  */
 async function add(sql: Sql, table: keyof typeof ADD, seq: number, items: readonly object[]): Promise<void> {
   for (let start = 0; start < items.length; start += ITEMS_PER_ROW)

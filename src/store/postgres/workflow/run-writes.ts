@@ -31,7 +31,9 @@ function isExpected(holder: Holder | undefined, { fence, status }: RunWrite['exp
   return holder !== undefined && holder.fence === fence && holder.status === status;
 }
 
-/** Whether the boot that claims the run is alive. Its row stays locked, so that it cannot be declared dead meanwhile. */
+/**
+ * Whether the boot that claims the run is alive. Its row stays locked, so that it cannot be declared dead meanwhile.
+ */
 async function isClaimAllowed(sql: Sql, { expect, run }: RunWrite): Promise<boolean> {
   const claimer = expect.fence === null ? (run?.fence ?? null) : null;
   if (claimer === null) return true;

@@ -9,8 +9,8 @@ import { postgresRuns } from './runs.ts';
 import { postgresSchedules } from './schedules.ts';
 
 /**
- * The workflow service's stores in PostgreSQL. Closing the store closes the database. `leaseClock` replaces the clock of
- * the database in tests.
+ * The workflow service's stores in PostgreSQL. Closing the store closes the database. `leaseClock` replaces the clock
+ * of the database in tests.
  */
 export function postgresWorkflowStore(database: PostgresDatabase, leaseClock?: Clock): WorkflowStore {
   return {

@@ -10,7 +10,9 @@ export interface ExecutionClaims {
   take(executionId: string): Promise<() => void>;
 }
 
-/** Creates the claims. The primary process keeps them all, and releases those of a process that has ended. */
+/**
+ * Creates the registry of claims. The primary process holds all claims, and releases those of a process that has ended.
+ */
 export function createExecutionClaims(group: ProcessGroup): ExecutionClaims {
   return group.role === 'sibling' ? claimsOfSibling(group) : ownClaims(group);
 }

@@ -12,7 +12,7 @@ import type { Clock } from '../../../../kit/time/clock.ts';
 import { type AuthFault, isCanonicalJwt } from './bearer.ts';
 import type { SigningKeys } from './signing-secrets.ts';
 
-/** Type of a token. A token of a container is never accepted in place of a client's token. */
+/** A token of a container is never accepted in place of a client's token. */
 export type TokenType = 'access' | 'container';
 
 const ALGORITHM = 'HS256';

@@ -71,7 +71,7 @@ export class Claims {
     } else if (run.wakeAt !== null) this.#host.notice(run.wakeAt);
   }
 
-  /** Marks a run that is not in memory as changed in the store, so that it is read again when claimed. */
+  /** Marks the queued copy of a run as outdated, so that the run is read from the store when it is claimed. */
   stale(runId: string): void {
     this.#ready.stale(runId);
   }

@@ -4,7 +4,7 @@ import type { Verdict } from '../run/code-state.ts';
 import type { JobState } from '../run/state.ts';
 import type { Turn } from './turn.ts';
 
-/** Returns the outcome of a function that returned. An output above the size limit becomes an error. */
+/** Returns the outcome of a workflow function that has not thrown. An output above the size limit becomes an error. */
 export function outputOf(output: JsonValue, maxChars: number): Verdict {
   const chars = JSON.stringify(output).length;
   if (chars <= maxChars) return { output };

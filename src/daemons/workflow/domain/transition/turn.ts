@@ -27,7 +27,8 @@ const MAX_SHORT_WAIT_MS = 3_600_000;
 export type Evaluated<Value> = { value: Value } | { failure: Failure };
 
 /**
- * One transition in progress: the state, the time and free capacity at its event, and the writes and effects so far.
+ * A transition in progress. It holds the state, the time and free slots at the event, and the writes and effects so
+ * far.
  */
 export class Turn {
   readonly state: RunState;

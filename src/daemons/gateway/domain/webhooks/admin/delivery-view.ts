@@ -5,7 +5,7 @@ import type {
 } from '../../../../../contracts/index.ts';
 import type { DeliveryRecord } from '../../../../../store/ports/index.ts';
 import { shownHeaders } from '../receive/request-head.ts';
-import { parseSteps } from '../receive/steps.ts';
+import { parseSteps } from '../receive/step-log.ts';
 
 /** Returns a delivery as shown in lists and streams. */
 export function viewOf(record: DeliveryRecord): WebhookDelivery {

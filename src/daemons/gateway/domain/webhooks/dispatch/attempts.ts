@@ -5,7 +5,7 @@ import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { Deadlines } from '../../../../../kit/time/deadlines.ts';
 import type { NewDelivery, WebhookInbox } from '../../../../../store/ports/index.ts';
 import { type JsonPayload, payloadOf } from '../receive/payload.ts';
-import { attemptText } from '../receive/steps.ts';
+import { attemptText } from '../receive/step-log.ts';
 import type { DeclaredWebhook } from '../receive/targets.ts';
 import type { CallHandler, Handled } from './handler-call.ts';
 

@@ -10,7 +10,7 @@ import { type CallHandler, handlerTimeoutMs } from '../dispatch/handler-call.ts'
 import { type DeliveryContext, deliveryOf } from './delivery-context.ts';
 import { createMarkerWaits, type MarkerWaits } from './marker-waits.ts';
 import type { JsonPayload } from './payload.ts';
-import { mark } from './steps.ts';
+import { mark } from './step-log.ts';
 import type { DeclaredWebhook } from './targets.ts';
 
 export interface AcceptanceDeps {

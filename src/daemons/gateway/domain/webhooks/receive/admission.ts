@@ -11,7 +11,7 @@ import type { DeliveryContext } from './delivery-context.ts';
 import { endpointName } from './endpoint-name.ts';
 import { rateLimitError } from './rate-limit-error.ts';
 import { senderNetwork } from './sender-network.ts';
-import { mark, step } from './steps.ts';
+import { mark, step } from './step-log.ts';
 import type { DeclaredWebhook, WebhookTargets } from './targets.ts';
 
 export interface AdmissionDeps {

@@ -3,7 +3,7 @@ import type { MaybePromise } from '../../../../../kit/data/maybe-promise.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { NewDelivery, SecretKey } from '../../../../../store/ports/index.ts';
 import { maskedHeaders } from './request-head.ts';
-import { beginSteps, type StepLog } from './steps.ts';
+import { beginSteps, type StepLog } from './step-log.ts';
 
 /** A delivery request whose body is not read yet. */
 export interface IncomingDelivery {

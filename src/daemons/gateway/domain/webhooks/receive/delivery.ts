@@ -27,7 +27,7 @@ import {
 import { deliveryIdOf, markerKey } from './delivery-id.ts';
 import { parseOnce } from './payload.ts';
 import type { RefusalSamples } from './refusal-samples.ts';
-import { mark } from './steps.ts';
+import { mark } from './step-log.ts';
 import type { DeclaredWebhook, WebhookTargets } from './targets.ts';
 
 export type { IncomingDelivery } from './delivery-context.ts';

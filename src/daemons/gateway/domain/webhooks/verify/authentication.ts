@@ -13,7 +13,7 @@ import type { DeliveryContext } from '../receive/delivery-context.ts';
 import { describeEndpoint, endpointName } from '../receive/endpoint-name.ts';
 import { authenticHeaders } from '../receive/request-head.ts';
 import { senderNetwork } from '../receive/sender-network.ts';
-import { mark } from '../receive/steps.ts';
+import { mark } from '../receive/step-log.ts';
 import { explainRefusal } from './explanation.ts';
 import { FairSemaphore } from './fair-semaphore.ts';
 import type { WebhookSecrets } from './secrets.ts';
