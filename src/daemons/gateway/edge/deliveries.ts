@@ -24,7 +24,7 @@ export interface DeliveriesServices {
   clientSideOf: ClientSideOf;
 }
 
-/** A delivery that is being received, with its HTTP request and response. */
+/** A webhook delivery that is being received, with its HTTP request and response. */
 interface Arrival {
   request: IncomingMessage;
   response: ServerResponse;
@@ -43,10 +43,7 @@ export class Deliveries {
   readonly #kit: HttpKit;
   readonly #delivery: WebhookDelivery;
   readonly #clientSideOf: ClientSideOf;
-  /**
-   * Runs at the end of the event loop turn, when the parser has read a body that arrived in one packet with the
-   * headers.
-   */
+  /** Runs at the end of the event loop turn, because a body sent in one packet with the headers is read by then. */
   readonly #receiveSoon = atTurnEnd((arrival: Arrival) => void this.#receive(arrival));
   readonly #answerSoon = atTurnEnd(([arrival, answer]: [Arrival, DeliveryAnswer]) =>
     this.#answer(arrival, answer),
@@ -96,8 +93,8 @@ export class Deliveries {
   }
 
   /**
-   * Builds the delivery from the request line and headers. Missing request and trace ids are derived from the webhook
-   * id, because generating more UUIDs would take longer than hashing the body.
+   * Builds the delivery from the request line and headers. A missing request id or trace id is derived from the webhook
+   * id, because generating another UUID would take longer than hashing the body.
    */
   #read(request: IncomingMessage, response: ServerResponse, params: EdgeMatch['params']): IncomingDelivery {
     const { random } = this.#kit;

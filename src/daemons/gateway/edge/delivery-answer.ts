@@ -4,8 +4,8 @@ import { endUnread } from '../../../http/index.ts';
 import type { DeliveryAnswer } from '../domain/webhooks/receive/delivery.ts';
 
 /**
- * Writes the response to a delivery, then calls `answered`, also if the connection is closed. Throws for an invalid
- * header.
+ * Sends the response to a webhook delivery. Calls `answered` when the response was written or its connection is closed.
+ * Throws if a header is invalid.
  */
 export function answerDelivery(
   request: IncomingMessage,
@@ -25,14 +25,14 @@ export function answerDelivery(
   if (isUnread || isDraining) head.push('connection', 'close');
   response.writeHead(status, head);
   if (isUnread) endUnread(request, response, text);
-  // ASCII text is encoded as latin1, because Node then sends headers and body in one write.
+  // ASCII text is passed as latin1, because Node then sends headers and body in one write.
   else response.end(text, bytes === text.length ? 'latin1' : 'utf8');
   onceWritten(request, response, answered);
 }
 
 /**
- * Calls `written` when the response is written. Node writes it at once, unless earlier responses on the connection are
- * pending; the response has no socket then.
+ * Calls `written` when Node has written the response to the socket. A pipelined response has no socket, and is not
+ * written, until the earlier responses of its connection have been sent.
  */
 function onceWritten(request: IncomingMessage, response: ServerResponse, written: () => void): void {
   const { socket } = request;
@@ -40,7 +40,7 @@ function onceWritten(request: IncomingMessage, response: ServerResponse, written
     written();
     return;
   }
-  // Each pipelined request adds a listener, so the warning about many listeners is turned off.
+  // Disables Node's warning about many listeners, because each pipelined request adds one.
   socket.setMaxListeners(0);
   socket.once('close', written);
   response.once('finish', () => {

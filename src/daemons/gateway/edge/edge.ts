@@ -12,7 +12,7 @@ import { Upgrades, type UpgradesServices } from './upgrades.ts';
 
 export interface EdgeServices extends ProxiedCallsServices, UpgradesServices {
   delivery: WebhookDelivery;
-  /** CORS check for pages of other origins; null if none are allowed. */
+  /** The CORS check; null if no origins are allowed. */
   judgeOrigin: JudgeOrigin | null;
 }
 
@@ -86,7 +86,7 @@ class Edge {
     }
   }
 
-  /** Adds a route here and to Fastify's list of routes, from which the `Allow` header of 405 responses is built. */
+  /** Adds a route to the router, and to the list from which Fastify builds the `Allow` header of 405 responses. */
   #add(methods: readonly string[], route: EdgeRoute): void {
     this.#router.add(methods, route);
     for (const method of methods) this.#http.kit.routes.push({ method, path: route.pattern });
@@ -94,8 +94,8 @@ class Edge {
 }
 
 /**
- * Keeps a half-closed connection open for the response to a delivery. Other connections are closed, as by Node's
- * default.
+ * Closes a connection after the client has closed its sending side. A pending delivery keeps the connection open until
+ * the response has been sent.
  */
 function endUnlessDelivering(socket: Socket): void {
   const pending = pendingResponse(socket);

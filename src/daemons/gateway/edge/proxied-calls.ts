@@ -18,17 +18,17 @@ export interface ProxiedCallsServices {
   admins: Admins;
   limitRequests: LimitRequests | null;
   forward: Forward;
-  /** Finds routes that need no token; null unless `gateway.publicPluginRoutes` is on. */
+  /** Tells which routes may be called without a token; null unless `gateway.publicPluginRoutes` is on. */
   isPublicRoute: IsPublicRoute | null;
   clientSideOf: ClientSideOf;
 }
 
-/** The caller of public routes that are called without a token. @spec docs/gateway.md "Routes without a token" */
+/** The caller of a public route that was called without a token. @spec docs/gateway.md "Routes without a token" */
 const ANONYMOUS: Caller = { hostId: ANONYMOUS_HOST, namespaceId: 'default' };
 
 /**
- * Authenticates, rate-limits and forwards calls to upstreams. Steps are synchronous where possible, because promises
- * slow down each call. Bodies are streamed unparsed.
+ * Authenticates, rate-limits and forwards calls to upstreams. Steps are synchronous where possible, because each
+ * promise would slow down the call.
  * @spec Authentication 1: no routing without it
  */
 export class ProxiedCalls {
@@ -40,7 +40,7 @@ export class ProxiedCalls {
     this.#services = services;
   }
 
-  /** Serves one call. `corsHeaders` is a flat list of names and values, which are added to the response. */
+  /** `corsHeaders` is a flat list of names and values of headers that are added to the response. */
   serve(
     request: IncomingMessage,
     response: ServerResponse,
@@ -83,7 +83,7 @@ export class ProxiedCalls {
     return this.#services.authenticator.authenticate({ rawHeaders, requestId, traceId, ip: client.ip });
   }
 
-  /** Whether the call may be made without a token. If a token is sent, it is checked on public routes too. */
+  /** Whether this is a call of a public route without a token. A token that is sent is always checked. */
   #needsNoToken({ request, upstream }: ProxiedCall): boolean {
     const { isPublicRoute } = this.#services;
     if (!isPublicRoute || upstream.name !== 'rest') return false;
@@ -91,7 +91,7 @@ export class ProxiedCalls {
     return isPublicRoute(request.method!, pathOf(request.url!));
   }
 
-  /** Counts the call for the rate limits and forwards it. Returns a promise if several processes share the counts. */
+  /** Applies the rate limits and forwards the call. Returns a promise if several processes share the counters. */
   #limit(call: ProxiedCall, caller: Caller): Promise<void> | undefined {
     call.caller = caller;
     const { headers } = call.request;

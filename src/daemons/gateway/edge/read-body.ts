@@ -3,14 +3,14 @@ import type { MaybePromise } from '../../../kit/data/maybe-promise.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 
 /**
- * Maximum chunks before they are joined. Each one keeps its read buffer: 1 MB in chunks of one byte would take 490 MB,
- * which joining reduces to 30 MB.
+ * Number of chunks after which they are copied into one buffer. Each chunk keeps its read buffer in memory: without
+ * copying, a body of 1 MB in chunks of one byte would use 490 MB instead of 30 MB.
  */
 const MAX_CHUNKS = 256;
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Reads the raw body; synchronous if it has arrived. Fails with PAYLOAD_TOO_LARGE as soon as the body exceeds
+ * Returns the raw body, synchronously if it has arrived. Fails with PAYLOAD_TOO_LARGE as soon as the body exceeds
  * `limitBytes`, and with VALIDATION_ERROR if the sender disconnects.
  */
 export function readBody(request: IncomingMessage, limitBytes: number): MaybePromise<Buffer> {
@@ -19,10 +19,7 @@ export function readBody(request: IncomingMessage, limitBytes: number): MaybePro
   return readStream(request, limitBytes);
 }
 
-/**
- * Returns a body that has arrived. One call of `read` returns one chunk or all of them, depending on the stream's
- * state.
- */
+/** Returns a body that has arrived. A call of `read` may return one chunk or all chunks, so it is repeated. */
 function readArrived(request: IncomingMessage): Buffer {
   const first = (request.read() as Buffer | null) ?? EMPTY;
   let next = request.read() as Buffer | null;
@@ -32,10 +29,7 @@ function readArrived(request: IncomingMessage): Buffer {
   return Buffer.concat(chunks);
 }
 
-/**
- * Reads a body that is still arriving. The listeners are not removed at the end, because that would take longer than
- * calling them once more.
- */
+/** Reads a body that is still arriving. The listeners are not removed at the end, because that would take longer. */
 function readStream(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] = [];
@@ -65,7 +59,7 @@ function readStream(request: IncomingMessage, limitBytes: number): Promise<Buffe
           : Buffer.concat([...joined, ...chunks], size),
       );
     });
-    // Also emitted after `end`. A stream that fails emits only `close`, because it has no error listener.
+    // `close` follows `end`, or is emitted alone if the stream fails, because the stream has no `error` listener.
     request.on('close', () => {
       if (settled) return;
       settled = true;
@@ -74,7 +68,6 @@ function readStream(request: IncomingMessage, limitBytes: number): Promise<Buffe
   });
 }
 
-/** Throws PAYLOAD_TOO_LARGE if the `Content-Length` exceeds the limit. */
 export function requireDeclaredSize({ headers }: IncomingMessage, limitBytes: number): void {
   if (Number(headers['content-length']) > limitBytes) throw tooLarge(limitBytes);
 }

@@ -29,11 +29,11 @@ export interface UpgradesServices {
   upstreams: readonly Upstream[];
   proxySocket: Pick<SocketProxy, 'join' | 'closeAll'>;
   clientSideOf: ClientSideOf;
-  /** Handlers of WebSockets that the gateway serves itself, such as `/hosts/connect`, by path. */
+  /** The WebSockets that the gateway serves itself, such as `/hosts/connect`: handlers by path. */
   ownSockets: ReadonlyMap<string, UpgradeHandler>;
 }
 
-/** An upgrade request that is being handled, with its ids. */
+/** An upgrade request that is being handled. */
 interface Arrival extends RequestIds {
   request: IncomingMessage;
   socket: Duplex;
@@ -46,11 +46,11 @@ interface Arrival extends RequestIds {
 
 interface Target {
   route: string;
-  /** Handles the upgrade. Resolves with the status that the client got. */
+  /** Resolves with the response status that was sent to the client. */
   handle(upgrade: ClientUpgrade): Promise<number>;
 }
 
-/** Authenticates WebSocket upgrades, and then connects them to an upstream or to the gateway. @spec Authentication 8 */
+/** Authenticates WebSocket upgrades and passes them to an upstream or to `ownSockets`. @spec Authentication 8 */
 export class Upgrades {
   readonly #kit: HttpKit;
   readonly #router: EdgeRouter;
@@ -66,7 +66,7 @@ export class Upgrades {
     const ids = idsOf(request.headers, this.#kit.random);
     const startedAt = performance.now();
     const arrival: Arrival = { ...ids, request, socket, head, startedAt, route: '(none)', tenantId: '' };
-    // Without a listener, a connection reset by the client would end the process.
+    // Without an `error` listener, a connection reset by the client would end the process.
     socket.on('error', () => socket.destroy());
     afterPendingResponses(socket, () => {
       this.#handle(arrival).then(

@@ -26,8 +26,8 @@ export interface ForwarderDeps {
 }
 
 /**
- * Forwards an authenticated call and sends the response, also for errors; never throws. `acting` is the caller with the
- * namespace it acts for; `extra` is a flat list of additional response headers.
+ * Forwards an authenticated call and sends the response or an error; never throws. `acting` is the caller, with the
+ * namespace for which it acts. `extra` is a flat list of names and values of additional response headers.
  */
 export type Forward = (call: ProxiedCall, acting: Caller, extra: readonly string[] | null) => void;
 
@@ -72,8 +72,8 @@ const CLIENT_CLOSED_REQUEST = 499;
 const SMALL_BYTES = 16 * 1024;
 
 /**
- * Sends one upstream response to the client. If either side fails, both are ended. A class, because creating closures
- * per request would cost more than forwarding.
+ * Sends one upstream response to the client. If either connection fails, the other is aborted too. Implemented as a
+ * class, because creating closures for each request would take longer than forwarding it.
  */
 class Answer implements UpstreamHandler {
   private readonly call: ProxiedCall;
@@ -82,12 +82,10 @@ class Answer implements UpstreamHandler {
   private upstreamCall: UpstreamCall | undefined;
   private head: ResponseHead | undefined;
   private received = 0;
-  /** The last chunk of the body, which is the whole body if there is only one chunk. */
-  private rest: Buffer | undefined;
-  /** Whether the upstream's response has ended. Its last chunk may not be written yet. */
+  private lastChunk: Buffer | undefined;
+  /** Whether the upstream's response has ended. `lastChunk` may not be written to the client yet. */
   private complete = false;
-  /** Whether the call was answered or aborted. */
-  private over = false;
+  private answeredOrAborted = false;
 
   constructor(call: ProxiedCall, count: CountUpstreamRequest, extra: readonly string[] | null) {
     this.call = call;
@@ -98,15 +96,14 @@ class Answer implements UpstreamHandler {
 
   begin(upstreamCall: UpstreamCall): void {
     this.upstreamCall = upstreamCall;
-    if (this.over) upstreamCall.abort();
+    if (this.answeredOrAborted) upstreamCall.abort();
   }
 
   onHead(status: number, rawHeaders: readonly string[]): void {
     const { upstream, requestId, response } = this.call;
     this.count(upstream.name, status);
     this.head = responseHead(status, rawHeaders, requestId, this.extra);
-    // A short body arrives soon, so its head is sent together with it. The head of a longer body or stream must not
-    // wait.
+    // The head of a short response is delayed, so that head and body are sent in one write.
     const { contentLength } = this.head;
     if (contentLength !== null && contentLength < SMALL_BYTES) return;
     this.writeHead();
@@ -131,7 +128,7 @@ class Answer implements UpstreamHandler {
   }
 
   onError(error: Error): void {
-    if (this.over || this.complete) return;
+    if (this.answeredOrAborted || this.complete) return;
     const { kit, upstream, requestId, traceId, caller } = this.call;
     if (!this.head) this.count(upstream.name, 'error');
     kit.logger.warn(`The ${upstream.name} service failed a call: ${error.message}`, {
@@ -144,8 +141,8 @@ class Answer implements UpstreamHandler {
   }
 
   fail(error: PlatformError): void {
-    if (this.over) return;
-    this.over = true;
+    if (this.answeredOrAborted) return;
+    this.answeredOrAborted = true;
     this.upstreamCall?.abort();
     const { response } = this.call;
     if (!response.headersSent) {
@@ -157,26 +154,25 @@ class Answer implements UpstreamHandler {
     account(this.call, response.statusCode);
   }
 
-  private finish(rest: Buffer | undefined): void {
+  private finish(lastChunk: Buffer | undefined): void {
     if (!this.call.response.headersSent) this.writeHead();
     this.complete = true;
-    this.rest = rest;
+    this.lastChunk = lastChunk;
     endSoon(this);
   }
 
   end(): void {
-    if (this.over) return;
-    this.over = true;
-    const { rest } = this;
+    if (this.answeredOrAborted) return;
+    this.answeredOrAborted = true;
+    const { lastChunk } = this;
     const { request, response } = this.call;
-    // If the request body is unread, closing the connection at once would reset it before the client reads the
-    // response.
-    if (!request.complete && !response.shouldKeepAlive) endUnread(request, response, rest ?? '');
-    else if (rest === undefined) response.end();
-    // Node sends a body that is text in one write with the headers.
-    else if (rest.length < SMALL_BYTES) response.end(rest.toString('latin1'), 'latin1');
-    else response.end(rest);
-    // Discards the rest of the request body, because the next request follows it on the connection.
+    // Closing a connection while its request body is unread would reset it before the client reads the response.
+    if (!request.complete && !response.shouldKeepAlive) endUnread(request, response, lastChunk ?? '');
+    else if (lastChunk === undefined) response.end();
+    // Passed as a string, because Node writes headers and body together only if the body is a string.
+    else if (lastChunk.length < SMALL_BYTES) response.end(lastChunk.toString('latin1'), 'latin1');
+    else response.end(lastChunk);
+    // The unread part of the request body is discarded, because the next request follows it on the connection.
     if (!request.complete) request.unpipe().resume();
     account(this.call, response.statusCode);
   }
@@ -189,8 +185,8 @@ class Answer implements UpstreamHandler {
   }
 
   private onClientGone(): void {
-    if (this.over) return;
-    this.over = true;
+    if (this.answeredOrAborted) return;
+    this.answeredOrAborted = true;
     this.upstreamCall?.abort();
     account(this.call, CLIENT_CLOSED_REQUEST);
   }
@@ -207,10 +203,7 @@ interface Framing {
 const NO_BODY: Framing = { contentLength: null, chunked: false };
 const CHUNKED: Framing = { contentLength: null, chunked: true };
 
-/**
- * Determines how the request body is delimited. Throws for unsupported codings; Node has already rejected malformed
- * ones.
- */
+/** Determines how the request body is delimited. Node has already rejected malformed framing headers. */
 function framingOf({ headers }: IncomingMessage, limit: number): Framing {
   const length = headers['content-length'];
   const coding = headers['transfer-encoding'];
@@ -224,10 +217,7 @@ function framingOf({ headers }: IncomingMessage, limit: number): Framing {
   return { contentLength, chunked: false };
 }
 
-/**
- * Returns a stream of the body that fails the call when more than `limit` bytes have passed. For bodies of unknown
- * length.
- */
+/** Returns a stream of a chunked request body. The call fails when the body exceeds `limit` bytes. */
 function metered(raw: IncomingMessage, limit: number, answer: Answer): Readable {
   let seen = 0;
   const meter = new Transform({

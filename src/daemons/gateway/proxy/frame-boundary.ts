@@ -1,8 +1,8 @@
-/** Reason to end a WebSocket, as a close code and text. */
+/** An invalid frame, with the code and reason of the close frame to send. */
 export interface FrameFault {
   code: number;
   reason: string;
-  /** Offset of the invalid frame in the bytes of the latest call; 0 if the frame began in an earlier call. */
+  /** Offset of the invalid frame in the bytes passed to `push`; 0 if the frame began in an earlier call of `push`. */
   at: number;
 }
 
@@ -13,8 +13,8 @@ const MAX_HEADER_BYTES = 10;
 const FIRST_CONTROL_OPCODE = 8;
 
 /**
- * Follows the frames of a WebSocket stream by their headers, skipping payloads (RFC 6455 5.2). `maxMessageBytes` limits
- * the sum of all frames of a message.
+ * Finds the frame boundaries of a WebSocket stream (RFC 6455 5.2). Only frame headers are read; payloads are skipped.
+ * A message may consist of several frames, whose payloads together may have `maxMessageBytes`.
  */
 export class FrameBoundary {
   readonly #maxMessageBytes: number;
@@ -27,15 +27,12 @@ export class FrameBoundary {
     this.#maxMessageBytes = maxMessageBytes;
   }
 
-  /** Whether the bytes so far end with a complete frame. Another frame may be inserted only there. */
+  /** Whether the last frame is complete. Only then may another frame be inserted into the stream. */
   get atBoundary(): boolean {
     return this.#headerBytes === 0 && this.#bytesToSkip === 0;
   }
 
-  /**
-   * Reads further bytes. Returns a fault when the header of an invalid frame is complete. Must not be called after
-   * that.
-   */
+  /** Reads the next bytes of the stream. Returns a fault for an invalid frame header; must not be called again then. */
   push(bytes: Buffer): FrameFault | undefined {
     for (let at = 0; at < bytes.length; ) {
       if (this.#bytesToSkip > 0) {
@@ -56,7 +53,7 @@ export class FrameBoundary {
     return undefined;
   }
 
-  /** Header length without the mask. Assumes 2 bytes until the length field has been read. */
+  /** Returns the length of the header without the mask, or 2 until the length field has been read. */
   #headerLength(): number {
     if (this.#headerBytes < 2) return 2;
     const short = this.#header[1]! & 0x7f;
@@ -64,8 +61,8 @@ export class FrameBoundary {
   }
 
   /**
-   * Returns the payload length; undefined unless encoded in the shortest form, because parsers may treat other forms
-   * differently.
+   * Returns the payload length. Returns undefined if the length is not encoded in the shortest form, because WebSocket
+   * implementations may read such a header differently.
    */
   #payloadLength(): number | undefined {
     const short = this.#header[1]! & 0x7f;
@@ -88,7 +85,7 @@ export class FrameBoundary {
   }
 }
 
-/** Builds an unmasked close frame. Servers must not mask frames. */
+/** Builds a close frame without a mask, because servers must not mask frames (RFC 6455 5.1). */
 export function closeFrame(code: number, reason: string): Buffer {
   const text = Buffer.from(reason);
   const frame = Buffer.alloc(4 + text.length);

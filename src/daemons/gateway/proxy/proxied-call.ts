@@ -5,28 +5,29 @@ import type { PlatformError } from '../../../kit/errors/errors.ts';
 import type { Upstream } from './upstreams.ts';
 
 /**
- * Methods that are forwarded. TRACE would reveal headers that the gateway adds; CONNECT does not address an upstream.
+ * Methods that are forwarded to upstreams. TRACE is excluded, because its response would reveal headers that the
+ * gateway adds. CONNECT is excluded, because it opens a tunnel to another server.
  */
 export const PROXIED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
-/** A request to forward, with the state of its handling. */
+/** A request that is forwarded to an upstream, with the data needed to answer and log it. */
 export interface ProxiedCall extends RequestIds {
   kit: HttpKit;
   request: IncomingMessage;
   response: ServerResponse;
   upstream: Upstream;
-  /** The matched route pattern. */
+  /** The matched route pattern, which metrics and logs use instead of the path. */
   route: string;
   /** `performance.now()` when the request line arrived. */
   startedAt: number;
   client: ClientSide;
   /** CORS response headers as a flat list of names and values; null for none. */
   corsHeaders: readonly string[] | null;
-  /** The authenticated caller; null before authentication. */
+  /** Null before authentication. */
   caller: Caller | null;
 }
 
-/** Counts and logs a call that was answered. */
+/** Records a call in metrics and logs. */
 export function account(call: ProxiedCall, status: number): void {
   call.kit.accountAnswered({
     method: call.request.method!,
@@ -41,10 +42,7 @@ export function account(call: ProxiedCall, status: number): void {
   });
 }
 
-/**
- * Sends an error response and counts it. Closes the connection while the gateway stops. `extra` is a flat list of names
- * and values of additional headers.
- */
+/** Sends an error response and records the call. `extra` is a flat list of names and values of additional headers. */
 export function answerError(call: ProxiedCall, error: PlatformError, extra: readonly string[] | null): void {
   sendRawError(call.response, error, call.requestId, extra, call.kit.draining);
   account(call, error.status);

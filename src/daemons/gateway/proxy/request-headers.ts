@@ -17,7 +17,7 @@ const HOP_BY_HOP = [
   'http2-settings',
 ];
 
-/** Headers that only the gateway may set, and the client's token, which upstreams must not receive. */
+/** Headers that only the gateway may set, and `authorization`: upstreams must not receive the client's token. */
 const OURS = [
   ...Object.values(HEADERS),
   'traceparent',
@@ -36,20 +36,20 @@ const OURS = [
 const DROPPED = new Set([...HOP_BY_HOP, ...OURS]);
 
 /**
- * Whether a client's header is dropped. Clients may not send any `x-svc-` header. `_` counts as `-`, as on some
- * servers.
+ * Whether a header of the client is not forwarded. `_` is treated like `-`, because some servers do not distinguish
+ * them: `x_tenant_id` would then be taken for a header of the gateway.
  */
 function isDropped(name: string): boolean {
   const normalized = name.toLowerCase().replaceAll('_', '-');
   return DROPPED.has(normalized) || normalized.startsWith('x-svc-');
 }
 
-const DISTINCT_NAMES = 1024;
+const MAX_CACHED_NAMES = 1024;
 
-/** The data of a client's request from which the upstream request's headers are built. */
+/** The data from which the headers of an upstream request are built. */
 export interface ForwardedRequest {
   rawHeaders: readonly string[];
-  /** The `connection` header, which may declare more headers to drop. */
+  /** The client's `connection` header, which may name further headers that must not be forwarded. */
   connection: string | undefined;
   caller: Caller;
   requestId: string;
@@ -69,8 +69,7 @@ export interface ForwardedRequest {
  */
 export function createRequestHeaders(internalSecret: string) {
   const key = serviceKey(internalSecret);
-  // Cached, because clients send few different header names.
-  const verdicts = createBoundedCache<boolean>(DISTINCT_NAMES);
+  const verdicts = createBoundedCache<boolean>(MAX_CACHED_NAMES);
 
   function dropped(name: string): boolean {
     const known = verdicts.get(name);
@@ -113,7 +112,7 @@ export function createRequestHeaders(internalSecret: string) {
   };
 }
 
-/** Returns the names of headers that `Connection` declares hop-by-hop; undefined if it declares none. */
+/** Returns the lower-case header names listed in `Connection`, if any. */
 function namedByConnection(connection: string | undefined): Set<string> | undefined {
   if (connection === undefined || connection === 'keep-alive' || connection === 'close') return undefined;
   return new Set(

@@ -1,4 +1,4 @@
-/** Response headers that are not forwarded: those of the connection, and those that only the gateway sets. */
+/** Response headers that are not forwarded: hop-by-hop headers, and headers that only the gateway may set. */
 export const DROPPED_FROM_ANSWERS: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -27,8 +27,8 @@ export interface ResponseHead {
 }
 
 /**
- * Builds the head of the client's response. `upstream` is a flat list of lower-case header names and values; `extra`
- * contains headers of the gateway.
+ * Builds the head of the response to the client. `upstream` holds the upstream's headers and `extra` those that the
+ * gateway adds, both as flat lists of names and values. Names in `upstream` are in lower case.
  */
 export function responseHead(
   status: number,
@@ -57,7 +57,7 @@ function namesIn(connection: string): Set<string> | undefined {
   return new Set(text.split(',').map((name) => name.trim()));
 }
 
-/** Removes headers by name from a flat list, except the first `own` elements, which the gateway added. */
+/** Removes headers by name from a flat list. The first `own` elements are kept, because the gateway added them. */
 function without(headers: string[], names: Set<string>, own: number): string[] {
   return headers.filter((_, index) => index < own || !names.has(headers[index - (index % 2)]!));
 }

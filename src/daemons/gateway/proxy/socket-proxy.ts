@@ -23,20 +23,18 @@ export interface SocketProxyDeps {
   count: CountUpstreamRequest;
   clock: Clock;
   clientSideOf: ClientSideOf;
-  /** Maximum open WebSockets, which tenants share fairly. Default: 4,000. */
+  /** Maximum number of open WebSockets, shared fairly between tenants. */
   maxOpen?: number;
 }
 
-/** WebSocket close codes: private ones (4000 to 4999), and 1001 of the protocol. */
+/** WebSocket close codes. 1001 is standard; 4000 to 4999 are for private use (RFC 6455 7.4). */
 const EXPIRED = 4401;
 const REVOKED = 4403;
 const GOING_AWAY = 1001;
 
-/** Maximum open WebSockets. Each uses two file descriptors. */
+/** Default of `maxOpen`. Each WebSocket uses two file descriptors. */
 const MAX_OPEN = 4000;
-/**
- * Tunnels without traffic are closed after this time, because a client may disappear without closing its connection.
- */
+/** Idle WebSockets are closed, because a client may disappear without closing its connection. */
 const IDLE_TIMEOUT_MINUTES = 10;
 /** Status logged when the client disconnects (nginx convention). */
 const CLIENT_CLOSED_REQUEST = 499;
@@ -58,9 +56,7 @@ export class SocketProxy {
     revocations.onRevoked(() => this.#closeRevoked());
   }
 
-  /**
-   * Requests the upgrade from the upstream and connects the two sockets. Resolves with the status that the client got.
-   */
+  /** Forwards an upgrade request to the upstream. Resolves with the response status sent to the client. */
   async join(upstream: Upstream, upgrade: ClientUpgrade): Promise<number> {
     const { namespaceId } = upgrade.caller;
     if (!this.#shares.take(namespaceId)) throw tooManyOpen(namespaceId, this.#shares);
@@ -88,8 +84,7 @@ export class SocketProxy {
     const clientSide = clientSideOf(request);
     const headers = this.#headersFor({
       rawHeaders: request.rawHeaders,
-      // The `Connection` header is dropped: it contains `Upgrade`, and the request to the upstream has its own
-      // handshake headers.
+      // The client's `Connection: Upgrade` is not forwarded, because `requestUpgrade` adds its own.
       connection: undefined,
       caller,
       requestId,
@@ -119,7 +114,7 @@ export class SocketProxy {
       return answer.status;
     }
     acceptUpgrade(client, answer, requestId);
-    // The bytes are put back, so that the tunnel also checks these frames.
+    // These bytes are put back into the stream, so that the tunnel checks their frames too.
     if (head.length > 0) client.unshift(head);
     this.#openTunnel(client, answer.socket, caller);
     if (answer.rest.length > 0) answer.socket.unshift(answer.rest);
@@ -155,7 +150,8 @@ export class SocketProxy {
 }
 
 /**
- * Closes idle tunnels. Counts calls without traffic instead of measuring time, so that clock changes have no effect.
+ * Creates a function that closes idle tunnels. It must be called once a minute. It counts its calls instead of reading
+ * the clock, so that clock changes have no effect.
  */
 function createIdleSweep(open: ReadonlyMap<Tunnel, unknown>): () => void {
   const seen = new WeakMap<Tunnel, { bytes: number; quiet: number }>();

@@ -14,8 +14,8 @@ const CLOSE_TIMEOUT_MS = seconds(1);
 const HALF_OPEN_TIMEOUT_MS = seconds(10);
 
 /**
- * Connects two sockets after a WebSocket handshake. Bytes pass unchanged; frame headers are only checked. A client
- * message over `maxMessageBytes` closes the tunnel with 1009.
+ * Connects two sockets after a WebSocket handshake. Frames are checked but not changed. A message of the client that
+ * exceeds `maxMessageBytes` closes the tunnel with code 1009.
  */
 export class Tunnel {
   readonly #client: Duplex;
@@ -23,11 +23,10 @@ export class Tunnel {
   readonly #clock: Clock;
   readonly #onClosed: () => void;
   readonly #inbound: FrameBoundary;
-  /** Frames to the client have no size limit, because upstreams are services of the operator. */
+  /** Messages to the client have no size limit, because upstreams are trusted. */
   readonly #outbound = new FrameBoundary(Number.POSITIVE_INFINITY);
   #bytes = 0;
-  /** The close frame that still has to be sent. */
-  #closeFrame: Buffer | undefined;
+  #pendingCloseFrame: Buffer | undefined;
   #isClosing = false;
   #isOver = false;
   #cancelHalfOpen: (() => void) | undefined;
@@ -48,16 +47,16 @@ export class Tunnel {
     upstream.on('error', this.#end).on('close', () => this.#onUpstreamClosed());
   }
 
-  /** Number of bytes that have passed in both directions. */
+  /** Number of bytes transferred in both directions. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Sends the client a close frame at the next frame boundary. Closes both sides within a second. */
+  /** Sends a close frame to the client as soon as the current frame ends. Closes both sockets within a second. */
   close(code: number, reason: string): void {
     if (this.#isClosing) return;
     this.#isClosing = true;
-    this.#closeFrame = closeFrame(code, reason);
+    this.#pendingCloseFrame = closeFrame(code, reason);
     this.#sendClose();
     setTimeout(this.#end, CLOSE_TIMEOUT_MS).unref();
   }
@@ -84,10 +83,10 @@ export class Tunnel {
   }
 
   #sendClose(): void {
-    if (!this.#closeFrame || !this.#outbound.atBoundary || this.#isOver) return;
+    if (!this.#pendingCloseFrame || !this.#outbound.atBoundary || this.#isOver) return;
     this.#upstream.destroy();
-    this.#client.end(this.#closeFrame);
-    this.#closeFrame = undefined;
+    this.#client.end(this.#pendingCloseFrame);
+    this.#pendingCloseFrame = undefined;
   }
 
   #endOther(side: Duplex): void {
@@ -95,7 +94,7 @@ export class Tunnel {
     if (!this.#isOver) this.#cancelHalfOpen ??= this.#clock.after(HALF_OPEN_TIMEOUT_MS, this.#end);
   }
 
-  /** Ends the client's side, but first lets its write buffer drain. */
+  /** Ends the client's connection after its write buffer has been sent. */
   #onUpstreamClosed(): void {
     if (this.#client.writableFinished || this.#client.destroyed) this.#end();
     else this.#client.end();

@@ -2,10 +2,10 @@ import type { Duplex } from 'node:stream';
 import { DROPPED_FROM_ANSWERS } from './response-headers.ts';
 import type { UpgradeAnswer } from './upstream/index.ts';
 
-/** Maximum time for the body of a refusal. Upstreams may keep the connection open after it. */
+/** Idle timeout for reading the body of a refusal, because upstreams may keep the connection open after the body. */
 const REFUSAL_TIMEOUT_MS = 2000;
 
-/** Headers that are removed from a refusal. Unlike other responses, it keeps the upstream's `transfer-encoding`. */
+/** Headers not forwarded with a refusal. `transfer-encoding` is forwarded, because the body is not decoded. */
 const DROPPED_FROM_REFUSALS = new Set(
   [...DROPPED_FROM_ANSWERS].filter((name) => name !== 'transfer-encoding'),
 );
@@ -16,7 +16,7 @@ export function acceptUpgrade(client: Duplex, answer: UpgradeAnswer, requestId: 
   client.write(clientHead(answer, DROPPED_FROM_ANSWERS, own), 'latin1');
 }
 
-/** Sends a response other than 101 to the client, with its body, and ends the connection. */
+/** Sends the upstream's refusal of an upgrade, with its body, to the client and ends the connection. */
 export function relayRefusal(client: Duplex, answer: UpgradeAnswer, requestId: string): void {
   const own = ['x-request-id', requestId, 'connection', 'close'];
   client.write(clientHead(answer, DROPPED_FROM_REFUSALS, own), 'latin1');
@@ -27,10 +27,7 @@ export function relayRefusal(client: Duplex, answer: UpgradeAnswer, requestId: s
   answer.socket.pipe(client);
 }
 
-/**
- * Builds the client's head: the upstream's without the headers in `dropped`, and those of the gateway in `own`, a flat
- * list.
- */
+/** Builds the response head. `own` is a flat list of names and values of headers that the gateway adds. */
 function clientHead(
   { statusLine, headers }: UpgradeAnswer,
   dropped: ReadonlySet<string>,

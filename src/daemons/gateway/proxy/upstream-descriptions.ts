@@ -5,7 +5,7 @@ import { type Upstream, upstreamFor } from './upstreams.ts';
 
 const TIMEOUT_MS = 3000;
 
-/** Returns the sources to merge: one per upstream, and one for plugin routes of the REST API. */
+/** Returns the sources of the merged API description: one per upstream, and one for the HTTP routes of plugins. */
 export function upstreamDescriptions(
   upstreams: readonly Upstream[],
   internalSecret: string,

@@ -5,15 +5,15 @@ export type UpstreamName = 'rest' | 'workflow';
 
 export interface Upstream {
   name: UpstreamName;
-  /** Path prefixes that the upstream serves. If several upstreams match, the longest prefix wins. */
+  /** Path prefixes that the upstream serves. If prefixes of several upstreams match, the longest one decides. */
   prefixes: readonly string[];
   websocket: boolean;
   /**
-   * Returns the current origin, such as `http://127.0.0.1:5050`. Throws UPSTREAM_UNAVAILABLE until the service has
-   * registered.
+   * Returns the origin of the configured URL, or else of the address that the supervisor sent, such as
+   * `http://127.0.0.1:5050`. Throws UPSTREAM_UNAVAILABLE while no address is known.
    */
   origin(): string;
-  /** Path of the configured URL, which is prepended to each request path; empty if there is none. */
+  /** Path of the configured URL, prepended to each request path. Empty without a configured URL. */
   basePath: string;
 }
 
@@ -29,7 +29,7 @@ export function createUpstreams(config: PlatformConfig['gateway']['upstreams'], 
   });
 }
 
-/** Finds the upstream of a path by the longest prefix, as the router does. */
+/** Finds the upstream whose prefix matches the path, with the same result as `EdgeRouter`. */
 export function upstreamFor(
   upstreams: readonly Upstream[],
   path: string,
@@ -43,7 +43,7 @@ export function upstreamFor(
   return matches.sort((a, b) => b.prefix.length - a.prefix.length)[0];
 }
 
-/** Decodes a path as the router does: escaped slashes stay escaped. */
+/** Decodes percent-encoded characters except slashes, as `EdgeRouter` does. */
 function decoded(path: string): string {
   try {
     return decodeURIComponent(path.replace(/%2f/gi, '%252F'));

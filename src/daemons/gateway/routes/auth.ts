@@ -13,10 +13,7 @@ export interface AuthRoutesServices {
   admins: Admins;
 }
 
-/**
- * Routes to exchange credentials for tokens, to refresh tokens, and to show the caller. @spec Gateway: authentication
- * and hosts
- */
+/** @spec Gateway: authentication and hosts */
 export function authRoutes(
   http: Http,
   { exchange, attempts, authenticator, admins }: AuthRoutesServices,

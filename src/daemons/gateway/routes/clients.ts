@@ -2,7 +2,7 @@ import { createClientCredentials, listClients, revokeClient } from '../../../con
 import { type Http, mount } from '../../../http/index.ts';
 import type { Clients } from '../domain/identity/clients.ts';
 
-/** Routes to create, list and revoke clients. @spec docs/gateway.md "Who may call" */
+/** @spec docs/gateway.md "Who may call" */
 export function clientRoutes(http: Http, { clients }: { clients: Clients }): void {
   mount(http, createClientCredentials, { auth: 'caller' }, ({ body, caller, reply }) => {
     reply.header('cache-control', 'no-store');

@@ -14,21 +14,21 @@ export interface HandedSocketsServices {
   ownSockets: Map<string, UpgradeHandler>;
 }
 
-/** The data of an upgrade that is sent to the primary process together with the socket. */
+/** An upgrade request as JSON, sent to the primary process together with the socket. */
 interface HandedUpgrade extends Omit<ClientUpgrade, 'request' | 'socket' | 'head' | 'caller'> {
   path: string;
   url: string;
   headers: IncomingMessage['headers'];
   rawHeaders: string[];
-  /** Bytes that arrived after the request, encoded as base64. */
+  /** Bytes of the WebSocket stream that were already read, encoded as base64. */
   head: string;
-  /** `expiresAt` is null if the token never expires, because JSON has no Infinity. */
+  /** `expiresAt` is null for a token that never expires, because JSON cannot represent Infinity. */
   caller: Omit<Principal, 'expiresAt'> & { expiresAt: number | null };
 }
 
 /**
- * Passes the gateway's own WebSockets to the primary process, which serves all of them. Other processes authenticate
- * the upgrade and then send the connection. Must be mounted after the routes of those WebSockets.
+ * Lets the primary process serve all WebSockets of the gateway itself. The other processes authenticate the upgrade and
+ * then send it the connection. Must be mounted after the routes that fill `ownSockets`.
  */
 export function handedSocketRoutes(_http: Http, { group, ownSockets }: HandedSocketsServices): void {
   if (group.role === 'primary') {
@@ -46,7 +46,7 @@ export function handedSocketRoutes(_http: Http, { group, ownSockets }: HandedSoc
 function packed(path: string, upgrade: ClientUpgrade): { handed: HandedUpgrade; socket: Socket } {
   const { request, head, caller, requestId, traceId, spanId, ip } = upgrade;
   const socket = upgrade.socket as Socket;
-  // Bytes that arrived during authentication. The primary process reads all later ones.
+  // The primary process cannot read the bytes that arrived during authentication, so they are sent to it.
   const more = takeUnread(socket);
   const handed: HandedUpgrade = {
     path,
@@ -63,15 +63,13 @@ function packed(path: string, upgrade: ClientUpgrade): { handed: HandedUpgrade; 
   return { handed, socket };
 }
 
-/**
- * Serves a received upgrade. Sends errors to the client, and rethrows them to the sending process, which counts them.
- */
+/** Serves an upgrade that another process sent. Errors are sent to the client and to that process, which logs them. */
 async function take(
   { path, url, headers, rawHeaders, head, caller, ...ids }: HandedUpgrade,
   socket: Socket | undefined,
   ownSockets: ReadonlyMap<string, UpgradeHandler>,
 ): Promise<void> {
-  // The client disconnected while the socket was being transferred.
+  // There is no socket if the client disconnected during the transfer.
   if (!socket) return;
   socket.on('error', () => socket.destroy());
   const request = new IncomingMessage(socket);

@@ -25,13 +25,13 @@ export interface HostSocketServices {
 }
 
 const CLOSE_TIMEOUT_MS = 1000;
-/** Average rate and burst per agent. If an agent sends faster, only its own socket is read more slowly. */
+/** Average and burst limits for each agent. If an agent exceeds them, the gateway pauses reading its socket. */
 const RATE = { framesPerSecond: 1000, frames: 4000, bytesPerSecond: 16 * 1024 ** 2, bytes: 32 * 1024 ** 2 };
-/** CPU time for the frames of an agent, as average rate and burst. One frame can take 0.2 s. */
+/** Average and burst limits of the CPU time for handling the frames of one agent. One frame can take 200 ms. */
 const TIME = { msPerSecond: 250, ms: 500 };
 
 /**
- * Serves the WebSockets of host agents. After the upgrade, an agent proves that it has its host's key.
+ * Serves the WebSockets of host agents. After the upgrade, an agent must prove that it has the private key of its host.
  * @spec Authentication 8
  */
 export function hostSocketRoutes(http: Http, services: HostSocketServices): void {
@@ -46,7 +46,7 @@ export function hostSocketRoutes(http: Http, services: HostSocketServices): void
   });
 }
 
-/** Turns upgrade requests of agents into host sessions. */
+/** Starts a host session for each WebSocket of an agent. */
 class HostSocket {
   readonly #kit: HttpKit;
   readonly #services: HostSocketServices;
@@ -66,8 +66,7 @@ class HostSocket {
     this.#server.on('headers', (headers, request) => {
       headers.push(`${HEADERS.requestId}: ${this.#requestIds.get(request)}`);
     });
-    // The error is thrown out of `handleUpgrade`, so that the response has the platform's error format instead of that
-    // of ws.
+    // Makes `handleUpgrade` throw, so that the response has the platform's error format instead of that of ws.
     this.#server.on('wsClientError', ({ message }) => {
       throw new PlatformError('VALIDATION_ERROR', `${message}.`, {
         headers: { 'sec-websocket-version': '13' },
@@ -160,10 +159,7 @@ function wireOf(socket: WebSocket): Wire {
   };
 }
 
-/**
- * Closes the session at a frame whose length is not in the shortest form, which ws does not check. A closed session
- * ignores later frames, which ws still reads.
- */
+/** Closes the session if a frame encodes its length in more bytes than needed. The ws package does not check this. */
 function checkFrames(socket: ClientUpgrade['socket'], session: HostSession): void {
   const boundary = new FrameBoundary(HOST_SOCKET.messageBytes);
   const check = (chunk: Buffer): void => {
@@ -172,7 +168,7 @@ function checkFrames(socket: ClientUpgrade['socket'], session: HostSession): voi
     socket.off('data', check);
     session.close(fault.code, fault.reason);
   };
-  // The listener is prepended, because the listener of ws would otherwise handle the frame first.
+  // This listener must run before that of ws, which would handle the frame first.
   socket.prependListener('data', check);
 }
 
@@ -181,7 +177,7 @@ function readFrames(socket: WebSocket, session: HostSession): void {
   const bytes = createTokenBucket(systemClock, RATE.bytesPerSecond, RATE.bytes);
   const time = createTokenBucket(systemClock, TIME.msPerSecond, TIME.ms);
   let cancelResume = (): void => {};
-  // ws itself closes the connection with 1002, 1007 or 1009 after a protocol error.
+  // After a protocol error, ws itself closes the connection with 1002, 1007 or 1009.
   socket.on('error', () => {});
   socket.on('message', (data: RawData, isBinary: boolean) => {
     if (isBinary) return session.close(HOST_CLOSE.binary, 'frames are text');
@@ -191,7 +187,7 @@ function readFrames(socket: WebSocket, session: HostSession): void {
     const tookMs = performance.now() - startedAt;
     const waitMs = Math.max(frames.spend(1), bytes.spend(text.length), time.spend(tookMs));
     if (waitMs === 0) return;
-    // Messages that were already read still arrive. The latest one determines how long reading is paused.
+    // After the pause, messages that were already read still arrive. Each of them restarts the pause.
     cancelResume();
     socket.pause();
     cancelResume = systemClock.after(waitMs, () => socket.resume());

@@ -25,9 +25,7 @@ export interface HostRoutesServices {
   attempts: AttemptLimits;
 }
 
-/**
- * Routes to register, invite, list and revoke hosts. @spec Gateway: authentication and hosts; Host agent registration
- */
+/** @spec Gateway: authentication and hosts; Host agent registration */
 export function hostRoutes(http: Http, services: HostRoutesServices): void {
   const { hosts, enrolments, admins, attempts } = services;
   mount(http, registerHost, { auth: 'open' }, async ({ body, request, reply }) => {
@@ -48,9 +46,7 @@ export function hostRoutes(http: Http, services: HostRoutesServices): void {
   });
 }
 
-/**
- * Returns the namespace that the host joins: that of its enrolment token, or the one that an administrator acts for.
- */
+/** Returns the namespace of the enrolment token. Without one, the caller must be an administrator of the namespace. */
 async function registrantNamespace(request: FastifyRequest, services: HostRoutesServices): Promise<string> {
   const { enrolments, authenticator, admins } = services;
   const header = authorizationOf(request.raw.rawHeaders);

@@ -23,7 +23,7 @@ export interface InternalDispatchServices {
   internalSecret: string;
 }
 
-/** Maximum body size. It fits the largest webhook input, escaped as JSON. */
+/** Large enough for the largest webhook input, escaped as JSON. */
 const BODY_LIMIT_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -32,10 +32,9 @@ const BODY_LIMIT_BYTES = 64 * 1024 * 1024;
  */
 export function internalDispatchRoutes(http: Http, services: InternalDispatchServices): void {
   const dispatchers = new WeakMap<FastifyRequest, Dispatcher>();
-  // Registered in its own scope, because the hook applies only to this route.
+  // Registered in a scope of its own, so that the hook applies only to this route.
   http.register((own, _options, done) => {
-    // The caller is checked before the body is read, so that unauthenticated clients cannot make the gateway parse 64
-    // MB.
+    // Authentication precedes reading the body, so that unauthenticated clients cannot make the gateway parse 64 MB.
     own.addHook('onRequest', async (request) => {
       dispatchers.set(request, await admit(request, services));
     });
@@ -59,7 +58,6 @@ export function internalDispatchRoutes(http: Http, services: InternalDispatchSer
   });
 }
 
-/** Runs the handler and sends its result or stream. */
 async function run(
   named: NamedRequest,
   by: Dispatcher,
@@ -88,7 +86,7 @@ async function run(
     return { executionId, result };
   } catch (error) {
     if (!answer.started) throw error;
-    // The status is already sent, so only a missing end tells the client about the failure.
+    // The status was already sent, so the client detects the failure only by the incomplete body.
     answer.cut();
     kit.account(request, signal.aborted ? CLIENT_CLOSED_REQUEST : 500);
     if (!signal.aborted)
@@ -103,8 +101,8 @@ async function run(
 }
 
 /**
- * Authenticates the caller. Services send the internal secret; containers send their token and the secret of their
- * execution. With a container's token, the call is limited to its namespace, whichever secret is sent.
+ * Authenticates the caller. Services send the internal secret of the platform. Containers send their token and the
+ * internal secret of their execution. A container's token limits the call to the namespace of the token.
  */
 async function admit(request: FastifyRequest, services: InternalDispatchServices): Promise<Dispatcher> {
   const { internalSecret, credentials, authenticator } = services;
@@ -119,18 +117,13 @@ async function admit(request: FastifyRequest, services: InternalDispatchServices
   throw refuse(request, 'WRONG_SECRET');
 }
 
-/**
- * Whether the caller proves to be a service by the service key. The internal secret is not enough, because external
- * callers may have it too.
- */
+/** Whether the caller is a service. The internal secret does not prove this, because other callers may have it too. */
 function isService(request: FastifyRequest, internalSecret: string): boolean {
   const shown = request.headers[HEADERS.serviceKey];
   return typeof shown === 'string' && safeEqual(shown, serviceKey(internalSecret));
 }
 
-/**
- * Returns the container that the token belongs to; undefined for other tokens. Throws UNAUTHORIZED for an invalid one.
- */
+/** Returns the container whose token was sent; undefined for other tokens. Throws FORBIDDEN for an invalid token. */
 async function containerOf(
   request: FastifyRequest,
   authenticator: Authenticator,

@@ -25,10 +25,7 @@ export function pluginPackageRoutes(http: Http, services: PluginPackageServices)
   });
 }
 
-/**
- * Whether the caller may read the plugin's code, which may be confidential: administrators, and hosts that may run the
- * plugin.
- */
+/** Code of plugins may be confidential, so only administrators and hosts that may run the plugin can read it. */
 async function mayFetch(
   caller: Caller,
   pluginId: string,

@@ -7,7 +7,7 @@ export interface PluginWebhookServices {
   internalSecret: string;
 }
 
-/** Serves `ctx.webhooks` for plugins that run in other services. Those send the service key. */
+/** Serves `ctx.webhooks` of plugins that run in other services. Callers authenticate with the service key. */
 export function pluginWebhookRoutes(
   http: Http,
   { webhookListing, internalSecret }: PluginWebhookServices,

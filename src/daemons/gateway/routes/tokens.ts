@@ -2,7 +2,7 @@ import { listTokens, mintToken, revokeToken } from '../../../contracts/index.ts'
 import { type Http, mount } from '../../../http/index.ts';
 import type { MintedTokens } from '../domain/identity/minted-tokens.ts';
 
-/** Routes to mint, list and revoke access tokens. @spec docs/gateway.md "Who may call" */
+/** @spec docs/gateway.md "Who may call" */
 export function tokenRoutes(http: Http, { mintedTokens }: { mintedTokens: MintedTokens }): void {
   mount(http, mintToken, { auth: 'caller' }, ({ body, caller, reply }) => {
     reply.header('cache-control', 'no-store');

@@ -17,15 +17,11 @@ export interface WebhookAdminServices {
   webhookListing: WebhookListing;
 }
 
-/**
- * Routes to provision, list, pause, resume and revoke webhooks. @spec Webhook admin API; Limits: 10 provisions and
- * revocations a minute together, 60 lists
- */
+/** @spec Webhook admin API; Limits: 10 provisions and revocations a minute together, 60 lists */
 export function webhookAdminRoutes(http: Http, { webhookAdmin, webhookListing }: WebhookAdminServices): void {
   const changes = {
     auth: 'caller',
-    // Counted per namespace that callers act for: calls of the operator for one tenant do not use up the limit for
-    // others.
+    // Counted for the namespace that the call acts for, so that an operator has a separate limit for each tenant.
     perMinute: {
       limiter: http.kit.createLimiter('webhook changes', { windowMs: minutes(1) }),
       limit: LIMITS.webhookProvisionsPerMinute,

@@ -21,7 +21,7 @@ const SAMPLE_BYTES = 64 * 1024 * 1024;
 const LISTS_PER_MINUTE = 600;
 const SAMPLES_PER_MINUTE = 60;
 
-/** Routes to list, show and replay deliveries, and to send samples. @spec docs/webhooks.md "Records" */
+/** @spec docs/webhooks.md "Records" */
 export function webhookDeliveriesRoutes(http: Http, services: WebhookDeliveriesServices): void {
   const { deliveries, replays, samples } = services;
   const reading = { auth: 'caller', perMinute: LISTS_PER_MINUTE } as const;

@@ -18,12 +18,12 @@ export interface WebhookStreamServices {
 
 type Call = EndpointContext<typeof streamDeliveries>;
 
-/** Maximum open streams. Each one polls the store five times a second. */
+/** Each stream polls the store five times a second. */
 const MAX_STREAMS = 200;
-/** Poll interval. Uses real time even with a test clock, because other processes also add records. */
-const LOOK_EVERY_MS = 200;
+/** Measured in real time even with a test clock, because other processes also add records. */
+const POLL_INTERVAL_MS = 200;
 
-/** Route of the live stream of deliveries. @spec docs/webhooks.md "Tail" */
+/** @spec docs/webhooks.md "Tail" */
 export function webhookStreamRoutes(http: Http, services: WebhookStreamServices): void {
   const streams = createEventStreams(http, { what: 'deliveries', count: MAX_STREAMS });
   mount(http, streamDeliveries, { auth: 'caller' }, async (call) => {
@@ -43,7 +43,7 @@ async function* follow(
   const start = formatCursor(cursor);
   yield [{ comment: `from ${start}`, id: start, event: 'hello', data: '{}' }];
   for (;;) {
-    // Checked at each poll, so that the stream ends with its token.
+    // Authenticated again at each poll, so that the stream ends when its token expires or is revoked.
     await services.authenticator.authenticate(subjectOf(call.request));
     const events = await readTail(services.tailedInbox, namespaceId, cursor);
     for (const { kind, record, cursor: reached } of events) {
@@ -52,11 +52,11 @@ async function* follow(
       const data = isWanted ? JSON.stringify(await streamed(record, services, call)) : '{}';
       yield [{ id: formatCursor(cursor), event: isWanted ? kind : 'passed', data }];
     }
-    if (events.length === 0) await sleep(LOOK_EVERY_MS, undefined, { signal });
+    if (events.length === 0) await sleep(POLL_INTERVAL_MS, undefined, { signal });
   }
 }
 
-/** Returns the cursor at which the stream starts. Throws VALIDATION_ERROR. */
+/** Returns the cursor at which the stream starts: the one that the client sent, or else the latest position. */
 async function startOf(inbox: WebhookInbox, { request, query }: Call): Promise<TailCursor> {
   const from = request.headers['last-event-id']?.toString() ?? query.cursor;
   return from === undefined ? { position: await inbox.latest(), open: [] } : parseCursor(from);

@@ -4,8 +4,8 @@ import { PlatformError } from '../../../../kit/errors/errors.ts';
 type Right = 'workflows' | 'dispatch';
 
 /**
- * Path prefixes of the API with the permission under `permissions.platform` that they require of a container. Jobs
- * require `dispatch`, because the API, unlike `ctx.jobs`, submits jobs of any plugin.
+ * The API paths that containers may call, with the permission under `permissions.platform` that each requires. Jobs
+ * require `dispatch`, because the API, unlike `ctx.jobs`, can submit jobs of any plugin.
  */
 const AREAS: ReadonlyArray<[prefix: string, right: Right]> = [
   ['/api/v1/workflows', 'workflows'],

@@ -9,33 +9,33 @@ import type { Jwts } from '../identity/jwt.ts';
 import type { Revocations, RevokedToken } from '../identity/revocations.ts';
 import { PLATFORM_SCOPE } from '../identity/static-tokens.ts';
 
-/** Added to the execution's time limit, so that the token is valid for the container's last call. */
+/** Time for which a token stays valid after the execution's timeout, so that the container can finish its last call. */
 const EXTRA_SECONDS = 60;
-/** Key prefix of active tokens in the cache. */
+/** Cache key prefix of active tokens. */
 const KEY_PREFIX = 'container-pass:';
 const PAGE = 100;
 
 /** A token whose container may still run. */
 interface ActiveToken {
   refusedUntil: number;
-  /** Fence of the member that issued the token; absent in entries of earlier versions. */
+  /** Fence token of the gateway that issued the token. Entries written by earlier versions lack it. */
   owner?: number;
 }
 
-/** Credentials that the container of one execution uses to call the platform. */
+/** Credentials with which the container of one execution calls the platform. */
 export interface ContainerCredential {
-  /** The container execution JWT. */
+  /** A JWT that identifies the execution. */
   token: string;
-  /** Value for `X-Internal-Secret`. It is valid only for this execution and together with the token. */
+  /** Value for `X-Internal-Secret`. It is accepted only together with the token. */
   internalSecret: string;
   end(): Promise<void>;
 }
 
 export interface ContainerCredentials {
   issue(request: ExecutionRequest): Promise<ContainerCredential>;
-  /** Revokes tokens that ended members left active. Returns their number. */
+  /** Revokes the tokens of gateways that ended without revoking them. Returns the number of tokens. */
   revokeOrphans(): Promise<number>;
-  /** Returns whether the secret was issued together with the token of this execution. */
+  /** Whether this internal secret was issued for the execution. */
   isOwn(internalSecret: string, executionId: string): boolean;
 }
 
@@ -45,7 +45,6 @@ export interface ContainerCredentialsDeps {
   /** Stores active tokens. After a crash, the next gateway revokes them. */
   cache: KeyValueStore;
   members: Pick<MemberStore, 'unended'>;
-  /** Fence of this member, which owns the tokens that it issues. */
   fence: Fence;
   internalSecret: string;
   clock: Clock;
@@ -53,9 +52,9 @@ export interface ContainerCredentialsDeps {
 }
 
 /**
- * Issues credentials for containers. Their internal secret is derived from the platform's secret and the execution id:
- * with the platform's own, a container could omit its token and dispatch for any namespace.
- * @spec Authentication 6, 7; docs/decisions/0040
+ * Issues credentials for containers. Each execution has its own internal secret, derived from that of the platform.
+ * With the secret of the platform, a container could omit its token and dispatch for any namespace. @spec
+ * Authentication 6, 7; docs/decisions/0040
  */
 export function createContainerCredentials(deps: ContainerCredentialsDeps): ContainerCredentials {
   const { jwts, revocations, cache, members, fence, clock, logger } = deps;
@@ -63,7 +62,7 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
   const secretOf = (executionId: string): string =>
     createHmac('sha256', key).update(executionId).digest('base64url');
 
-  /** Revokes tokens, and then deletes their cache entries. After a crash in between, the next gateway repeats it. */
+  /** Deletes the cache entries last, so that the next gateway repeats the revocation after a crash in between. */
   async function revoke(tokens: readonly RevokedToken[]): Promise<void> {
     await revocations.revokeTokens(tokens);
     await Promise.all(tokens.map(({ id }) => cache.delete(PLATFORM_SCOPE, KEY_PREFIX + id)));
@@ -80,7 +79,7 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
         ttlSeconds: Math.ceil(timeoutMs / 1000) + EXTRA_SECONDS,
       });
       const refusedUntil = expiresAt + LIMITS.jwtClockToleranceSeconds * 1000;
-      // The token must be on disk before the container gets it, so that it can be revoked after a crash.
+      // The token is stored before the container gets it, so that it can be revoked after a crash.
       const entry: ActiveToken = { refusedUntil, owner };
       await cache.set(PLATFORM_SCOPE, KEY_PREFIX + jti, { ...entry }, refusedUntil - clock.now());
       return {
@@ -103,7 +102,7 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
       for (let after: string | undefined; ; ) {
         const range = { prefix: KEY_PREFIX, limit: PAGE, ...(after ? { after } : {}) };
         const page = await cache.scan(PLATFORM_SCOPE, range);
-        // Read after the scan: otherwise a member that joins during the scan would count as ended.
+        // Must follow the scan. Otherwise tokens of a gateway that starts during the scan would count as orphans.
         const unended = page.length === 0 ? [] : await members.unended('gateway');
         const orphans = page.flatMap(({ key, value }) => {
           const { refusedUntil, owner } = value as unknown as ActiveToken;
@@ -120,7 +119,7 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
   };
 }
 
-/** Returns the execution id that the host id of a container contains. */
+/** Returns the execution id of a container, which is a part of its host id. */
 export function executionOf({ hostId }: { hostId: string }): string {
   return hostId.slice(CONTAINER_HOST_PREFIX.length);
 }

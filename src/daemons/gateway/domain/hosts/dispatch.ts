@@ -5,7 +5,7 @@ import { declaredPermissions, type RunOptions, requireDeclaredHost } from '../..
 import type { PluginRuntime } from '../../../plugin-runtime/runtime.ts';
 import type { ExecutionClaims } from './execution-claims.ts';
 
-/** The caller of a dispatch: a service, which may act for any tenant, or a container, which acts only for its own. */
+/** The caller of a dispatch: a service, which may act for any namespace, or a container, limited to its namespace. */
 export interface Dispatcher {
   /** The namespace that the caller may dispatch for; null for any. */
   namespaceId: string | null;
@@ -23,7 +23,7 @@ export type NamedRequest = DispatchRequest &
   Record<'executionId' | 'requestId' | 'traceId' | 'spanId', string>;
 
 export interface Dispatch {
-  /** Runs an execution. Throws CONFLICT if its id is already running, and the errors of the execution. */
+  /** Throws CONFLICT if the execution id is already running, and any error of the execution. */
   run(
     request: NamedRequest,
     by: Dispatcher,
@@ -32,8 +32,8 @@ export interface Dispatch {
 }
 
 /**
- * Runs executions for other services and containers. The request names a handler and its input; the plugin's folder,
- * config and permissions come from the registry.
+ * Runs plugin handlers for other services and for containers. Callers choose the handler and its input. The plugin's
+ * folder, configuration and permissions are taken from the plugin registry, because requests could forge them.
  * @spec Internal dispatch
  */
 export function createDispatch({ plugins, claims }: DispatchDeps): Dispatch {
@@ -90,14 +90,14 @@ function namespaceOf({ tenantId }: DispatchRequest, { namespaceId }: Dispatcher)
   );
 }
 
-/** Returns the user of the request; null for containers, which must not act for a user. */
+/** Ignores the user if a container sent the request, because containers must not act for users. */
 function userOf({ user }: DispatchRequest, { namespaceId }: Dispatcher): DispatchRequest['user'] {
   return namespaceId === null ? user : null;
 }
 
 /**
- * Returns the permissions that the manifest declares for the handler. If it declares several sets, the request must
- * contain one of them. Throws PERMISSION_DENIED otherwise.
+ * Returns the permissions that the manifest declares for the handler. A manifest may declare a handler several times
+ * with different permissions; the request must then contain one of these sets.
  */
 function permissionsOf(manifest: ManifestV3, { handler, host, permissions }: DispatchRequest): Permissions {
   requireDeclaredHost(manifest, handler, host);

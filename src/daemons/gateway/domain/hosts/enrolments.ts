@@ -23,11 +23,11 @@ export interface EnrolmentsDeps {
 export type Enrolments = ReturnType<typeof createEnrolments>;
 
 /**
- * Creates and redeems single-use tokens. Each registers one machine in one namespace within 15 minutes.
+ * Creates and redeems enrolment tokens. Each token registers one machine in one namespace and expires after 15 minutes.
  * @spec docs/operations.md "Agents"
  */
 export function createEnrolments({ cache, clock, random }: EnrolmentsDeps) {
-  // The cache contains only digests, so that read access to the database does not allow enrolment.
+  // Only digests of tokens are stored, so that read access to the database does not allow enrolment.
   const keyOf = (token: string): string =>
     `enrolment:${createHash('sha256').update(token).digest('base64url')}`;
   return {
@@ -38,10 +38,7 @@ export function createEnrolments({ cache, clock, random }: EnrolmentsDeps) {
       return { token, namespaceId, expiresAt };
     },
     looksLikeOne: (token: string): boolean => token.startsWith(PREFIX),
-    /**
-     * Redeems the token and returns its namespace; undefined if it is invalid. Only one of several concurrent calls
-     * succeeds.
-     */
+    /** Returns the namespace of the token and invalidates the token. Returns undefined for an invalid token. */
     async redeem(token: string): Promise<string | undefined> {
       const entry = await cache.get(PLATFORM_SCOPE, keyOf(token));
       if (!entry || !(await cache.delete(PLATFORM_SCOPE, keyOf(token)))) return undefined;

@@ -22,25 +22,25 @@ import {
 import { reported } from './failures.ts';
 import type { AgentFrameOf } from './frames.ts';
 
-/** Extra time after the handler's timeout, which the agent enforces, until the gateway gives up. */
+/** The agent enforces the handler's timeout. The gateway waits this much longer for its answer. */
 const GRACE_MS = seconds(2);
-/** Additional time for the agent to fetch a missing plugin and to start a process. */
+/** Time for the agent to fetch a missing plugin and to start a process, in addition to the handler's timeout. */
 const PREPARE_MS = seconds(60);
-/** Maximum time in the host's queue, if the caller is notified when the handler starts. */
+/** Maximum time in the queue of the host. Applies only if the caller is notified when the handler starts. */
 const QUEUE_MS = days(1);
-/** Assumed minimum transfer rate in bytes per ms. It extends the timeouts of large inputs and results. */
+/** Assumed minimum transfer rate in bytes per ms, by which timeouts are extended for large inputs and results. */
 const MIN_BYTES_PER_MS = 256;
 
-/** The connection to an agent, with the methods that executions use. */
+/** The connection to an agent, as executions use it. */
 export interface HostLink {
   readonly hostId: string;
-  /** Number of bytes that were sent but not yet flushed. */
+  /** Number of bytes that are not yet flushed to the network. */
   readonly backlog: number;
-  /** Sends a frame; returns false if it is too large. Frames with the same execution id stay in order. */
+  /** Returns false if the frame is too large. Frames with the same execution id stay in order. */
   send(frame: GatewayFrame, executionId?: string): boolean;
   /** Discards unsent frames of an execution. */
   withdraw(executionId: string): void;
-  /** Called when the agent violates the protocol. The session must then close the socket. */
+  /** Closes the connection because the agent violated the protocol. */
   refuse(why: string): void;
 }
 
@@ -51,7 +51,7 @@ export interface HostExecutionDeps {
   logger: Logger;
 }
 
-/** Agent frames that belong to an execution. */
+/** Frames of agents that belong to an execution. */
 export type ExecutionFrame = AgentFrameOf<
   'progress' | 'begun' | 'log' | 'call' | 'stream' | 'chunk' | 'result' | 'error'
 >;
@@ -67,17 +67,16 @@ export class HostExecution {
   readonly #settled = Promise.withResolvers<CommandResult>();
   readonly #abort = new AbortController();
   readonly #calls: CallRouter;
-  /** Called when the handler starts; undefined afterwards. */
+  /** Called once, when the handler starts. Undefined afterwards, or if the caller needs no notification. */
   #onBegun: (() => void) | undefined;
   /** Set once the handler has returned a stream. */
   #stream: OpenStream | undefined;
-  /** Whether the timeout was already extended for a long frame of the agent. */
   #hasLongFrame = false;
   #progress: 'given' | AgentFrameOf<'progress'>['state'] = 'given';
   #stopTimer: () => void = () => {};
   #isOver = false;
 
-  /** Calls `onSettled` once, before the result is delivered. */
+  /** `onSettled` is called once, before `result` settles. */
   constructor(
     request: ExecutionRequest,
     { stream, onBegun }: Pick<RunOptions, 'stream' | 'onBegun'>,
@@ -100,7 +99,7 @@ export class HostExecution {
     return this.#settled.promise;
   }
 
-  /** Sends the request to the agent. Returns false if it is too large. */
+  /** Sends the `execute` frame to the agent and starts the timeout. Returns false if the frame is too large. */
   send(frame: GatewayFrame): boolean {
     const { link } = this.#deps;
     const queueMs = this.#onBegun ? QUEUE_MS : 0;
@@ -150,7 +149,7 @@ export class HostExecution {
     this.#abort.abort();
   }
 
-  /** Marks the execution as settled. Returns false if it already was. */
+  /** Returns false if the execution was already settled. */
   #settle(): boolean {
     if (this.#isOver) return false;
     this.#isOver = true;
@@ -183,14 +182,14 @@ export class HostExecution {
   }
 
   #noteProgress({ state }: AgentFrameOf<'progress'>): void {
-    // Each state extends the timeout once, so that an agent cannot postpone it forever. Streams have their own timeout.
+    // Each state extends the timeout only once, so that an agent cannot postpone the timeout forever.
     if (this.#progress === 'running' || this.#progress === state || this.#stream) return;
     this.#progress = state;
     if (this.#onBegun) return;
     this.#armTimer(this.request.timeoutMs + (state === 'preparing' ? PREPARE_MS : GRACE_MS));
   }
 
-  /** Starts the handler's timeout at the first `begun` frame. Later ones do not extend it. */
+  /** Starts the handler's timeout at the first `begun` frame. Later `begun` frames do not extend it. */
   #begin(): void {
     const onBegun = this.#onBegun;
     this.#onBegun = undefined;
@@ -226,13 +225,12 @@ export class HostExecution {
   #takeResult(frame: AgentFrameOf<'result'>): void {
     try {
       const result = readResult({ result: frame.result });
-      // Agents of earlier releases send no `begun` frame.
+      // Agents of earlier releases do not send `begun` frames, so the notification may still be due.
       this.#onBegun?.();
-      // Resolves when the reader has taken the last chunk.
-      const taken = this.#stream?.drained;
-      if (!taken) this.#resolve(result);
+      const drained = this.#stream?.drained;
+      if (!drained) this.#resolve(result);
       else
-        taken.then(
+        drained.then(
           () => this.#resolve(result),
           () => this.reject(cancelled(this.request)),
         );

@@ -5,17 +5,14 @@ import { type ExecutionFrame, HostExecution, type HostExecutionDeps, writeLog } 
 import { alreadySent, lost, tooLarge } from './failures.ts';
 import { createLateReports, type ReportLate } from './late-answers.ts';
 
-/** Maximum remembered executions that have ended. A result for one of them is late; other unknown ids are invalid. */
+/** Maximum number of ended executions that are kept to tell late results from results for unknown execution ids. */
 const MAX_ENDED = 1024;
 
-/**
- * Executions of one session. Each settles exactly once: by its result, an error, a timeout, a cancellation, or the end
- * of the session.
- */
+/** The executions of one host session. All in-flight executions fail when the session ends. */
 export class HostExecutions {
   readonly #deps: HostExecutionDeps;
   readonly #live = new Map<string, HostExecution>();
-  /** Requests of ended executions without their large fields, to handle late frames. */
+  /** Requests of ended executions without their large fields, kept for frames that arrive late. */
   readonly #ended = createBoundedCache<ExecutionRequest>(MAX_ENDED);
   readonly #reportLate: ReportLate;
 
@@ -62,14 +59,16 @@ export class HostExecutions {
     else this.#takeLate(frame);
   }
 
-  /** Extends the timeout of an execution when a long frame, which may be its result, begins to arrive. */
+  /**
+   * Must be called when a long frame, which may be the result of the execution, begins to arrive. Extends the timeout.
+   */
   expectLong(executionId: string): void {
     this.#live.get(executionId)?.expectLong();
   }
 
   /**
-   * Rejects in-flight executions with HOST_UNAVAILABLE. They are not retried on another host, because it is unknown how
-   * far they got.
+   * Rejects in-flight executions with HOST_UNAVAILABLE. They are not retried on another host, because the handlers may
+   * already have had side effects.
    */
   failAll(why: string): void {
     for (const execution of [...this.#live.values()])
@@ -82,11 +81,11 @@ export class HostExecutions {
     this.#ended.set(executionId, { ...request, input: undefined, hostContext: {}, params: {} });
   }
 
-  /** Handles frames of executions that have ended. A late result is reported, because its work is lost. */
+  /** Handles a frame for an ended or unknown execution. Results are dropped, and reported as diagnostics. */
   #takeLate(frame: ExecutionFrame): void {
     const { services, link } = this.#deps;
     const request = this.#ended.get(frame.executionId);
-    // A cancelled handler may still log why it stops.
+    // Log messages of a cancelled handler are still written, because they may tell why the handler stops.
     if (frame.type === 'log' && request) writeLog(services, frame, request, AbortSignal.abort());
     if (frame.type === 'result' || frame.type === 'error')
       this.#reportLate(frame.type, frame.executionId, request !== undefined);

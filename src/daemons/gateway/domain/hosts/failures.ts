@@ -8,7 +8,7 @@ import { boundedDetails } from '../../../../kit/errors/bounded-details.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { AgentFrameOf } from './frames.ts';
 
-/** Error codes that an agent may report. All other codes become EXECUTION_ERROR. */
+/** Error codes that an agent may report. Other codes are replaced by EXECUTION_ERROR. */
 const REPORTABLE = new Set<PlatformCode>([
   'ADAPTER_NOT_CONFIGURED',
   'EXECUTION_ERROR',
@@ -25,7 +25,7 @@ const REPORTABLE = new Set<PlatformCode>([
   'VALIDATION_ERROR',
 ]);
 
-/** Returns the error for an execution whose session has ended. `why` is the close reason. */
+/** Returns the error for an execution whose session ended before the result arrived. `why` is the close reason. */
 export function lost({ handler, executionId }: ExecutionRequest, hostId: string, why: string): PlatformError {
   return new PlatformError(
     'HOST_UNAVAILABLE',
@@ -46,7 +46,9 @@ export function alreadySent({ executionId }: ExecutionRequest, hostId: string): 
   return new PlatformError('CONFLICT', `The execution ${executionId} was already sent to host ${hostId}.`);
 }
 
-/** Converts an error reported by an agent. Codes are restricted, so that agents cannot forge platform errors. */
+/**
+ * Converts an error that an agent reported. Error codes are restricted, so that agents cannot forge platform errors.
+ */
 export function reported(error: AgentFrameOf<'error'>['error'], hostId: string): PlatformError {
   const { code, message, details = {} } = error;
   const known = isPlatformCode(code) && REPORTABLE.has(code) ? code : 'EXECUTION_ERROR';

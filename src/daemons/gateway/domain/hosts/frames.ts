@@ -13,30 +13,28 @@ import type { Clock } from '../../../../kit/time/clock.ts';
 import { createFrameJoiner, parseUntrusted } from '../../../../plugins/index.ts';
 
 export type AgentFrameOf<Type extends AgentFrameType> = z.infer<(typeof AGENT_FRAMES)[Type]>;
-/** A complete frame, possibly reassembled from part frames. */
+/** A frame that is not a part frame. It may have been joined from part frames. */
 export type WholeFrame = Exclude<AgentFrame, PartFrame>;
 
 export interface FrameReaderDeps {
   clock: Clock;
   onFrame(frame: WholeFrame): void;
-  /** Called with the execution id, if any, when the first part of a split frame arrives. */
+  /** Called when the first part of a split frame arrives, with its execution id if it belongs to an execution. */
   onBegun(executionId: string | undefined): void;
-  /** Called for an unknown frame type, which a newer agent may send. */
+  /** Called for frames of an unknown type, which newer agents may send. */
   onUnknown(type: string): void;
-  /** Called for an unreadable message. The session must then close the socket with this code. */
+  /** Called for an invalid message. The session must then close the socket with this close code. */
   onFault(code: number, why: string): void;
 }
 
 export interface FrameReader {
-  /**
-   * Time at which the latest part of an incomplete frame arrived, on the monotonic clock; null if none is incomplete.
-   */
+  /** Monotonic time at which the latest part of an incomplete frame arrived; null if no frame is incomplete. */
   readonly latestPartAt: number | null;
   /** Reads one text message of the agent. Never throws. */
   read(text: string): void;
 }
 
-/** Creates a reader for the frames of one agent. Frames are untrusted input. */
+/** Creates a reader for the frames of one agent, which are untrusted input. */
 export function createFrameReader({
   clock,
   onFrame,
@@ -73,8 +71,8 @@ export function createFrameReader({
 }
 
 /**
- * Input size from which the complexity limit of JSON results is derived. Results may repeat a webhook body, by default
- * up to 1 MB.
+ * Input size from which the complexity limit of JSON results is derived. 1 MB is the default maximum size of webhook
+ * bodies, which a result may repeat.
  */
 const MAX_INPUT_CHARS = 1024 * 1024;
 

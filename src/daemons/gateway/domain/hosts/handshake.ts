@@ -5,7 +5,7 @@ import type { AgentFrameOf } from './frames.ts';
 
 type Hello = AgentFrameOf<'hello'>;
 
-/** Close code and reason for a refused `hello` frame. */
+/** Close code and reason of the socket after a refused `hello` frame. */
 export interface HelloFault {
   code: number;
   reason: string;
@@ -19,10 +19,7 @@ export function protocolFault({ protocol }: Hello): HelloFault | undefined {
   };
 }
 
-/**
- * Returns a fault if the host is revoked, or if its `hello` frame does not prove that the agent has the host's private
- * key.
- */
+/** Returns a fault if the host is revoked, or if the agent does not prove that it has the private key of the host. */
 export function identityFault(
   { proof }: Hello,
   found: HostRecord,

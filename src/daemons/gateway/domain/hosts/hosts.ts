@@ -25,7 +25,7 @@ export type Hosts = ReturnType<typeof createHosts>;
 
 /** Creates the registry of machines that run plugin handlers. @spec Host agent registration; Host record */
 export function createHosts({ store, clients, revocations, admins, clock, random, logger }: HostsDeps) {
-  /** Throws HOST_NOT_FOUND for hosts of other tenants too, so that callers cannot find out which exist. */
+  /** Throws HOST_NOT_FOUND for hosts of other namespaces too, so that callers cannot find out which host ids exist. */
   async function find(caller: Caller, hostId: string): Promise<HostRecord> {
     const host = await store.find(hostId);
     if (host && (host.namespaceId === caller.namespaceId || admins.is(caller))) return host;
@@ -66,7 +66,7 @@ export function createHosts({ store, clients, revocations, admins, clock, random
       return pageOf(records, limit, ({ hostId }) => hostId, hostOf);
     },
     get: async (caller: Caller, hostId: string): Promise<Host> => hostOf(await find(caller, hostId)),
-    /** Revokes a host. Its client, tokens and sockets are rejected once the promise settles. */
+    /** Revokes a host with its client, tokens and sockets. */
     async revoke(caller: Caller, hostId: string): Promise<void> {
       admins.require(caller);
       const { name, namespaceId } = await find(caller, hostId);

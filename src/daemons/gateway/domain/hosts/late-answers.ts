@@ -2,7 +2,7 @@ import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { createTokenBucket } from '../../../../plugins/index.ts';
 
-/** Rate limit of diagnostics per session, because a hostile agent could send thousands of unknown results a second. */
+/** Rate limit of diagnostics for each session, because an agent could send thousands of invalid results per second. */
 const RATE = { perSecond: 1, atOnce: 20 };
 
 /** Reports a result for an execution that has ended (`late`) or that was never sent to the host. */

@@ -3,10 +3,10 @@ import type { Logger } from '../../../../kit/telemetry/logger.ts';
 
 export interface SessionReports {
   connected(host: { name: string; namespaceId: string; agentVersion: string }): void;
-  /** Called when the gateway closes the socket. */
+  /** Must be called when the gateway closes the socket. `wasOpen` tells whether the agent had been authenticated. */
   closed(code: number, reason: string, wasOpen: boolean): void;
   connectionLost(): void;
-  /** Logs only the first call, so that a newer agent does not fill the log. */
+  /** Logs only the first unknown frame, so that a newer agent does not fill the log. */
   unknownFrame(type: string): void;
   notAuthenticated(error: unknown): void;
   notWritten(error: unknown): void;

@@ -12,29 +12,28 @@ import { type AgentFrameOf, createFrameReader, type FrameReader, type WholeFrame
 import { type HelloFault, identityFault, protocolFault } from './handshake.ts';
 import { createSessionReports, type SessionReports } from './session-reports.ts';
 
-/** Above this many unsent bytes, the agent is considered dead. */
+/** The session is closed above this number of unsent bytes, because the agent does not read its socket. */
 const MAX_BACKLOG_BYTES = 128 * 1024 * 1024;
-/** Above this many unsent bytes, the agent gets no new executions. */
+/** The session gets no new executions above this number of unsent bytes. */
 const BUSY_BACKLOG_BYTES = 32 * 1024 * 1024;
 const SILENT_MS = HOST_SOCKET.heartbeatMs * HOST_SOCKET.maxMissedHeartbeats;
-/** Interval for storing `lastSeenAt`. Writing a row per heartbeat would be too much with five thousand agents. */
+/** Interval for storing `lastSeenAt`. Storing each heartbeat would be too many writes with five thousand agents. */
 const SEEN_EVERY_MS = minutes(1);
-/** Maximum characters of a close reason. */
 const MAX_REASON_CHARS = 120;
 
-/** The socket of an agent. */
+/** The WebSocket of an agent. */
 export interface Wire extends OutboxWire {
-  /** Sends the close reason and closes the connection. After a second the connection is destroyed. */
+  /** Starts the close handshake. If the agent does not complete it within a second, the connection is destroyed. */
   close(code: number, reason: string): void;
 }
 
 export interface HostSessionDeps {
   sessionId: string;
   wire: Wire;
-  /** The principal whose token opened the socket. */
+  /** The principal of the upgrade request. */
   principal: Principal;
   store: HostStore;
-  /** Fence of this member, which owns the session; throws when the member may not own any. */
+  /** Returns the fence token of this gateway, which owns the session. Throws if the gateway has lost its fence. */
   owner(): number;
   services: PlatformServices;
   clock: Clock;
@@ -42,13 +41,13 @@ export interface HostSessionDeps {
   /** Resolves with the token's principal; rejects for an invalid token. */
   authenticate(accessToken: string): Promise<Principal>;
   isRevoked(principal: Principal): boolean;
-  /** Called when the agent has proved its identity. The session may get executions from then on. */
+  /** Called when the agent has proved its identity. From then on, the session can get executions. */
   onOpen(session: HostSession): void;
   /** Called once, before the session's executions fail. */
   onClosed(session: HostSession): void;
 }
 
-/** A connection of a host agent, starting with its upgrade. @spec Gateway: `/hosts/connect`; docs/decisions/0023 */
+/** A connection of a host agent, from its upgrade to its end. @spec Gateway: `/hosts/connect`; docs/decisions/0023 */
 export class HostSession {
   readonly hostId: string;
   readonly namespaceId: string;
@@ -114,12 +113,12 @@ export class HostSession {
     return this.#capabilities;
   }
 
-  /** Whether the session may get executions: its agent is authenticated and not draining. */
+  /** Whether the session can get executions: its agent is authenticated and not draining. */
   get isOpen(): boolean {
     return this.#phase === 'open' && !this.#isDraining;
   }
 
-  /** Whether too many bytes are unsent for the session to get more executions. */
+  /** Whether the backlog of unsent bytes is too large to send more executions. */
   get isBusy(): boolean {
     return this.#outbox.backlog > BUSY_BACKLOG_BYTES;
   }
@@ -141,7 +140,7 @@ export class HostSession {
     const { clock, isRevoked } = this.#deps;
     const now = clock.monotonic();
     if (this.#isOver) return;
-    // Checked before authentication too, so that a revoked host is disconnected before its `hello` times out.
+    // Also checked before `hello`, so that a revoked host is disconnected without waiting for the `hello` timeout.
     if (isRevoked(this.#principal)) this.close(HOST_CLOSE.revoked, 'revoked');
     else if (clock.now() >= this.#principal.expiresAt)
       this.close(HOST_CLOSE.unauthenticated, 'the token has expired');
@@ -231,8 +230,7 @@ export class HostSession {
     if (fault) return this.#refuse(fault);
     this.#challenge = undefined;
     this.#host = found;
-    // Uses the registered capabilities, which administrators can see: an agent that claims more could attract
-    // executions.
+    // Capabilities in `hello` are ignored, because an agent could claim more than an administrator has registered.
     this.#capabilities = new Set(found.capabilities);
     await store.connect(this.hostId, this.sessionId, clock.now(), this.#deps.owner());
     if (this.#isOver) return this.#noteDisconnected();

@@ -12,8 +12,7 @@ import type { RunOptions } from '../../../../plugins/index.ts';
 import type { HostSession } from './session.ts';
 
 /**
- * Interval for checking the time limits of all sessions. One timer per session would cost more with five thousand
- * hosts.
+ * Interval of one timer for all sessions, because a timer for each of five thousand sessions would cost more CPU time.
  */
 const SWEEP_MS = seconds(1);
 /** Maximum time for in-flight executions to finish when the gateway stops. */
@@ -25,7 +24,7 @@ export class HostSessions {
   /** Sessions that are not authenticated yet. */
   readonly #greeting = new Set<HostSession>();
   readonly #byHost = new Map<string, HostSession>();
-  /** Sequence number of each session's latest execution, for round robin between equally loaded sessions. */
+  /** Number of the latest execution of each session, for round robin between sessions with equal load. */
   readonly #lastGiven = new WeakMap<HostSession, number>();
   #given = 0;
   #isDraining = false;
@@ -45,12 +44,12 @@ export class HostSessions {
     return sum;
   }
 
-  /** Adds a session that is not authenticated yet. Its time limits start now. */
+  /** Adds a session that is not authenticated yet. */
   greet(session: HostSession): void {
     this.#greeting.add(session);
   }
 
-  /** Makes this session the current one of its host. The host's previous session is closed with 4409. */
+  /** Makes this the current session of its host. The previous session of the host is closed with code 4409. */
   adopt(session: HostSession): void {
     this.#greeting.delete(session);
     const former = this.#byHost.get(session.hostId);
@@ -60,13 +59,13 @@ export class HostSessions {
 
   remove(session: HostSession): void {
     this.#greeting.delete(session);
-    // A late close of a replaced session must not remove its successor.
+    // The host may already have a newer session.
     if (this.#byHost.get(session.hostId) === session) this.#byHost.delete(session.hostId);
   }
 
   /**
-   * Runs an execution on the least loaded matching host of the namespace. Throws HOST_UNAVAILABLE without a host or if
-   * the connection is lost, as executions are sent only once; SERVICE_UNAVAILABLE if all hosts are busy.
+   * Runs an execution on the least loaded matching host of the namespace. Throws HOST_UNAVAILABLE if there is no such
+   * host or the connection is lost, and SERVICE_UNAVAILABLE if all matching hosts are busy.
    */
   async run(
     request: ExecutionRequest,
@@ -79,15 +78,15 @@ export class HostSessions {
     return session.executions.run(request, plugin, options);
   }
 
-  /** Closes sessions whose host or token was revoked, or one of whose time limits has passed. */
+  /** Closes sessions whose host or token was revoked, and sessions that exceed a time limit. */
   checkLimits(): void {
     for (const session of this.#all()) session.tick();
   }
 
-  /** Accepts no more executions, waits a few seconds for running ones, then tells the agents to reconnect later. */
+  /** Rejects new executions, waits at most 5 s for running executions, and then closes all sessions. */
   async drain(): Promise<void> {
     this.#isDraining = true;
-    // Uses real time even with a test clock, because it waits for other machines.
+    // Real time is used even with a test clock, because the executions run on other machines.
     const until = systemClock.monotonic() + DRAIN_MS;
     while (this.running > 0 && systemClock.monotonic() < until)
       await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
@@ -144,7 +143,7 @@ function unavailable({ plugin, tenantId }: ExecutionRequest, target: HostTarget)
   );
 }
 
-/** Returns the error for an execution that was not sent because all hosts are busy. Retries are safe. */
+/** Returns the error for an execution that was not sent to any host. The caller can safely retry. */
 function allBusy({ plugin }: ExecutionRequest, hosts: number): PlatformError {
   return new PlatformError(
     'SERVICE_UNAVAILABLE',

@@ -1,6 +1,6 @@
 import type { UpstreamCall, UpstreamClient, UpstreamHandler, UpstreamRequest } from './client.ts';
 
-/** Chooses the client by origin: `near` for unencrypted HTTP on this machine, `far` for all others. */
+/** Sends requests for unencrypted HTTP on this machine with the client `near`, and all others with `far`. */
 export class ChoosingClient implements UpstreamClient {
   readonly #near: UpstreamClient;
   readonly #far: UpstreamClient;

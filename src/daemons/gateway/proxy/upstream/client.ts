@@ -8,18 +8,14 @@ export interface UpstreamRequest {
   path: string;
   /** Flat list of header names and values. The upstream client adds `host`. */
   headers: string[];
-  /** The request body; null for none. */
   body: Readable | null;
-  /** Value of the content-length header; null for no body or a chunked one. */
+  /** Content-Length in bytes; null for no body or a chunked one. */
   contentLength: number | null;
   /** Maximum time between the end of the request and the head of the response. */
   timeoutMs: number;
 }
 
-/**
- * Receives head, data and end of a response in this order, or an error at any point. No call follows `onEnd` or
- * `onError`.
- */
+/** Receives an upstream's response: `onHead`, any number of `onData`, and finally either `onEnd` or `onError`. */
 export interface UpstreamHandler {
   onHead(status: number, rawHeaders: readonly string[]): void;
   /** Returns false to pause the response until `resume` is called. */
@@ -30,7 +26,7 @@ export interface UpstreamHandler {
 
 export interface UpstreamCall {
   resume(): void;
-  /** Aborts the exchange. The handler is not called afterwards. */
+  /** Aborts the request. The handler is not called afterwards. */
   abort(): void;
 }
 
@@ -39,7 +35,7 @@ export interface UpstreamClient {
   close(): Promise<void>;
 }
 
-/** The upstream accepted a request but did not answer in time. */
+/** Thrown when an upstream does not send a response head within the timeout. */
 export class UpstreamTimeoutError extends Error {
   readonly code = 'UPSTREAM_TIMEOUT';
 
@@ -50,7 +46,7 @@ export class UpstreamTimeoutError extends Error {
 
 const TIMEOUTS = new Set(['UPSTREAM_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_CONNECT_TIMEOUT']);
 
-/** Converts an error of an upstream to 504 for a timeout, otherwise to 502. */
+/** Converts an error of an upstream call to UPSTREAM_TIMEOUT (504) or UPSTREAM_UNAVAILABLE. */
 export function upstreamError(name: string, error: Error): PlatformError {
   if (error instanceof PlatformError) return error;
   if (TIMEOUTS.has(codeOf(error) ?? '')) {

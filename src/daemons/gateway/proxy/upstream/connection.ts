@@ -4,22 +4,19 @@ import type { UpstreamHandler, UpstreamRequest } from './client.ts';
 import { sendBody } from './request-body.ts';
 import { ProtocolError, type ResponseEvents, ResponseParser } from './response-parser.ts';
 
-/** A request and its response on a connection. */
+/** One request to an upstream and its response. */
 export interface Exchange {
   request: UpstreamRequest;
   handler: UpstreamHandler;
-  /**
-   * Time by which the response head must arrive, in terms of `performance.now()`. Extended while the body is being
-   * sent.
-   */
+  /** The `performance.now()` by which the response head must arrive. Each sent chunk of the request body extends it. */
   deadline: number;
-  /** Whether a part of the request was written. */
+  /** Whether writing the request to the socket has begun. */
   begun: boolean;
   /** Whether the head of the response has arrived. */
   answered: boolean;
   /**
-   * The connection of the exchange, until it ends. This is a field because a map of exchanges, rehashed at each
-   * request, took an eighth of the gateway's CPU time.
+   * The connection that carries the exchange, until the exchange ends. A map from exchanges to connections would be
+   * slower: it took an eighth of the gateway's CPU time.
    */
   connection: UpstreamConnection | undefined;
 }
@@ -27,15 +24,15 @@ export interface Exchange {
 export interface ConnectionEvents {
   /** Called when an exchange has succeeded and the connection can be reused. */
   onIdle(connection: UpstreamConnection): void;
-  /** Called when the connection has closed. `exchange` is the one that it interrupted, if any. */
+  /** Called when the connection has closed. `exchange` is the exchange that was interrupted, if any. */
   onLost(connection: UpstreamConnection, exchange: Exchange | undefined, error: Error): void;
 }
 
 const soon = atTurnEnd((transmit: () => void) => transmit());
 
 /**
- * A keep-alive connection to an upstream. All exchanges share its listeners, because adding listeners for each one
- * would cost more than the request.
+ * A keep-alive connection to an upstream, which carries one exchange at a time. Its socket listeners serve all
+ * exchanges, because adding listeners for each exchange would take longer than the exchange itself.
  */
 export class UpstreamConnection implements ResponseEvents {
   /** `performance.now()` when the connection became idle. */
@@ -48,7 +45,7 @@ export class UpstreamConnection implements ResponseEvents {
   #exchange: Exchange | undefined;
   #used = false;
   #gone = false;
-  /** Whether the whole request was sent. If the response ends before that, the connection is not reused. */
+  /** Whether the request body was sent completely. If the response ends earlier, the connection is not reused. */
   #sent = true;
 
   constructor(host: string, port: number, events: ConnectionEvents) {
@@ -63,7 +60,7 @@ export class UpstreamConnection implements ResponseEvents {
       );
   }
 
-  /** Whether the connection has completed an exchange. If so, an upstream may be closing it as idle. */
+  /** Whether the connection has completed an exchange. The upstream may close such a connection at any time. */
   get used(): boolean {
     return this.#used;
   }
@@ -102,7 +99,7 @@ export class UpstreamConnection implements ResponseEvents {
     const ended = this.#exchange!;
     this.#release();
     this.#used = true;
-    // Reading may have been paused for a slow client.
+    // The socket is still paused if the client was slow to read the response.
     this.#socket.resume();
     if (reusable && this.#sent) this.#events.onIdle(this);
     else this.#drop();
@@ -110,7 +107,6 @@ export class UpstreamConnection implements ResponseEvents {
   }
 
   #read(chunk: Buffer): void {
-    // Ignores data that arrives after an abort.
     if (this.#gone) return;
     try {
       this.#parser.push(chunk);
@@ -150,12 +146,11 @@ export class UpstreamConnection implements ResponseEvents {
   }
 
   #sendRequest(): void {
-    // The exchange was aborted or the connection was closed before this call.
+    // The exchange may have been aborted before the end of the event loop turn.
     if (!this.#exchange) return;
     const current = this.#exchange;
     const { request } = current;
     current.begun = true;
-    // Data that arrives before this call is not a response to the request.
     this.#parser.expect(request.method);
     const head = headText(request, this.#authority);
     if (!request.body) {

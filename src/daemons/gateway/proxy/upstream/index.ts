@@ -13,7 +13,7 @@ export {
 
 export { requestUpgrade, type UpgradeAnswer } from './upgrade.ts';
 
-/** Creates the client for upstreams. `timeoutMs` is the shortest timeout of any call. */
+/** Creates the client for upstreams. `timeoutMs` is the shortest timeout of all routes. */
 export function createUpstreamClient(timeoutMs: number): UpstreamClient {
   return new ChoosingClient(new LoopbackClient({ timeoutMs }), createUndiciClient({ timeoutMs }));
 }

@@ -3,23 +3,23 @@ import { type UpstreamCall, type UpstreamClient, UpstreamTimeoutError } from './
 import { type ConnectionEvents, type Exchange, UpstreamConnection } from './connection.ts';
 
 export interface LoopbackClientOptions {
-  /** The shortest timeout of any call. Deadlines are checked four times in this time. */
+  /** The shortest timeout of all routes. It determines how often deadlines are checked. */
   timeoutMs: number;
 }
 
 /**
- * Time after which an idle connection is closed. It is shorter than the keep-alive timeout of services (60 s), so that
- * the gateway closes idle connections first.
+ * Shorter than the keep-alive timeout of services (60 s). If a service closed an idle connection first, a request sent
+ * at that moment would fail.
  */
 const IDLE_TIMEOUT_MS = seconds(20);
-/** Methods that are retried if the upstream closed a keep-alive connection meanwhile. */
+/** Methods that are safe to send again if the upstream closes a keep-alive connection while a request is sent. */
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS']);
 const MAX_SWEEP_MS = 1000;
 const MIN_SWEEP_MS = 10;
 
 /**
- * HTTP client for services on this machine, which takes half the CPU time of undici. It does not limit connections,
- * because concurrent calls are limited by the clients' connections.
+ * HTTP client for services on this machine. It needs half the CPU time of undici. The number of connections is not
+ * limited, because the gateway's client connections already limit the concurrent calls.
  */
 export class LoopbackClient implements UpstreamClient {
   readonly #pools = new Map<string, ConnectionPool>();
@@ -68,7 +68,7 @@ export class LoopbackClient implements UpstreamClient {
   }
 }
 
-/** The pool of connections to one origin. */
+/** The connections to one origin. */
 class ConnectionPool implements ConnectionEvents {
   readonly #host: string;
   readonly #port: number;
@@ -85,7 +85,7 @@ class ConnectionPool implements ConnectionEvents {
     this.#dispatch(exchange, this.#idle.pop() ?? this.#connect());
   }
 
-  /** Closes connections whose exchange is overdue or that have been idle for too long. */
+  /** Fails exchanges whose deadline has passed, and closes connections that have been idle for too long. */
   sweep(now: number): void {
     for (const connection of this.#open) {
       const { exchange } = connection;
@@ -111,8 +111,8 @@ class ConnectionPool implements ConnectionEvents {
     if (index !== -1) this.#idle.splice(index, 1);
     if (!exchange) return;
     const { request, begun, answered, handler } = exchange;
-    // The upstream may have closed the idle connection before it read the request. The request is sent again if it was
-    // not written at all, or if repeating it is safe.
+    // The upstream may have closed an idle connection before it read the request. The request is sent again if it was
+    // not written at all, or if repeating it has no side effects.
     const mayRepeat = !begun || (!answered && !request.body && REPEATABLE.has(request.method));
     if (connection.used && mayRepeat) this.#dispatch(exchange, this.#connect());
     else handler.onError(error);

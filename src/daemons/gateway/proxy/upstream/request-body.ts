@@ -2,19 +2,19 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 
 export interface BodyEvents {
-  /** Whether the connection still belongs to this request. If not, sending stops. */
+  /** Returns false if the connection no longer carries this request. Sending then stops. */
   current(): boolean;
   onProgress(): void;
   onSent(): void;
-  /** Called when the client disconnects before the end of the body. */
+  /** Called when the client disconnects before its request body is complete. */
   onCut(): void;
 }
 
 const SMALL_BYTES = 16 * 1024;
 
 /**
- * Sends a request with a body, chunked if `contentLength` is null. A small body that has already arrived is written
- * together with the head, which takes half the CPU time.
+ * Sends a request with a body, which is chunked if `contentLength` is null. If a small body has already arrived, head
+ * and body are sent in one write, which takes half the CPU time of streaming.
  */
 export function sendBody(
   socket: Socket,
@@ -29,7 +29,7 @@ export function sendBody(
     events.onSent();
     return;
   }
-  // Corked, so that the head and the first bytes of the body are sent in one packet.
+  // The socket is corked, so that the head and the first bytes of the body are sent in one packet.
   socket.cork();
   socket.write(head, 'latin1');
   streamBody(socket, body, contentLength === null, events);

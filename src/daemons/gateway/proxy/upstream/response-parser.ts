@@ -1,11 +1,8 @@
 export interface ResponseEvents {
-  /**
-   * Called with the response head. `headers` is a flat list of lower-case names and values. Interim responses (1xx) are
-   * not reported.
-   */
+  /** Called once per response; interim responses (1xx) are skipped. `headers` is a flat list of names and values. */
   onHead(status: number, headers: string[]): void;
   onData(chunk: Buffer): void;
-  /** Called at the end of the response. `reusable`: whether the connection can carry another request. */
+  /** Called at the end of the response. `reusable` tells whether the connection can carry another request. */
   onEnd(reusable: boolean): void;
 }
 
@@ -32,20 +29,20 @@ type State =
   | 'chunk-end'
   | 'trailers';
 
-/** Special values of `#left`, for bodies without a known length. */
+/** Values of `#left` for bodies without a known length. */
 const CHUNKED = -1;
 const UNTIL_CLOSE = -2;
 
 /**
- * Parses the HTTP/1.1 responses of one connection. It rejects folded headers, bare line feeds, several lengths and data
- * after the end, because lenient framing enables response splitting.
+ * Parses the HTTP/1.1 responses of one connection. It rejects folded headers, bare line feeds, repeated lengths and
+ * data after the end of a response, because accepting them would enable response splitting.
  */
 export class ResponseParser {
   readonly #events: ResponseEvents;
   #state: State = 'idle';
   #method = '';
   #held: Buffer | undefined;
-  /** Number of bytes left in the body or the current chunk. */
+  /** Number of unread bytes of the body or of the current chunk, or one of `CHUNKED` and `UNTIL_CLOSE`. */
   #left = 0;
   #keepAlive = true;
 
@@ -53,14 +50,14 @@ export class ResponseParser {
     this.#events = events;
   }
 
-  /** Must be called before each response, with the method of the request. */
+  /** Must be called before each request is sent. `method` decides whether its response has a body. */
   expect(method: string): void {
     this.#method = method;
     this.#state = 'head';
     this.#held = undefined;
   }
 
-  /** Parses further bytes. Throws ProtocolError on anything but strict HTTP/1.1; the connection must then be closed. */
+  /** Parses received bytes. Throws ProtocolError for invalid HTTP/1.1; the connection must be closed then. */
   push(chunk: Buffer): void {
     let bytes: Buffer | undefined = this.#held ? Buffer.concat([this.#held, chunk]) : chunk;
     this.#held = undefined;
@@ -71,7 +68,7 @@ export class ResponseParser {
     }
   }
 
-  /** Ends a body that is delimited by the end of the connection. Throws ProtocolError in any other state. */
+  /** Must be called when the upstream ends the connection. Throws ProtocolError if the response is incomplete. */
   end(): void {
     if (this.#state !== 'until-close')
       throw new ProtocolError('It closed the connection before its answer was complete.');
@@ -80,8 +77,8 @@ export class ResponseParser {
   }
 
   /**
-   * Parses the next element and returns the bytes after it; undefined if more bytes are needed or the response has
-   * ended.
+   * Parses the next part of the response, such as its head or a chunk size, and returns the bytes that follow it.
+   * Returns undefined if more bytes are needed or the response has ended.
    */
   #step(bytes: Buffer): Buffer | undefined {
     switch (this.#state) {
@@ -137,7 +134,7 @@ export class ResponseParser {
     return rest;
   }
 
-  /** Parses the head of a response. Returns false for an interim response (1xx). */
+  /** Returns false for an interim response (1xx), after which another head follows. */
   #takeHead(text: string): boolean {
     const head = readHead(text);
     if (head.status < 200) {
@@ -175,7 +172,7 @@ export class ResponseParser {
   }
 }
 
-/** Whether incomplete input is kept until more arrives. In other states, all bytes are consumed. */
+/** Whether an incomplete part is kept until more bytes arrive. In the other states, all bytes are consumed at once. */
 function keepsBytes(state: State): boolean {
   return state === 'head' || state === 'chunk-size' || state === 'chunk-end' || state === 'trailers';
 }

@@ -3,11 +3,11 @@ import { seconds } from '../../../../kit/time/duration.ts';
 import type { UpstreamClient, UpstreamHandler, UpstreamRequest } from './client.ts';
 
 export interface UndiciClientOptions {
-  /** The shortest timeout of any call. It also limits the time for connecting. */
+  /** The shortest timeout of all routes. It also limits the time to connect. */
   timeoutMs: number;
 }
 
-/** Creates a client for upstreams on other machines. undici is loaded on first use. */
+/** Creates a client for upstreams on other machines. The package undici is loaded on first use. */
 export function createUndiciClient({ timeoutMs }: UndiciClientOptions): UpstreamClient {
   let agent: Agent | undefined;
   let loading: Promise<Agent> | undefined;
@@ -16,7 +16,7 @@ export function createUndiciClient({ timeoutMs }: UndiciClientOptions): Upstream
     const undici = await import('undici');
     agent = new undici.Agent({
       connections: 256,
-      // No limit, because event streams may be silent for any time.
+      // 0 disables the timeout, because event streams may send nothing for any length of time.
       bodyTimeout: 0,
       keepAliveTimeout: seconds(10),
       connect: { timeout: Math.min(timeoutMs, seconds(10)) },
@@ -39,7 +39,7 @@ export function createUndiciClient({ timeoutMs }: UndiciClientOptions): Upstream
   };
 }
 
-/** Creates one exchange. It may be aborted before undici starts it. */
+/** Creates the state of one request, which may be aborted before undici starts it. */
 function createExchange(request: UpstreamRequest, handler: UpstreamHandler) {
   let controller: Dispatcher.DispatchController | undefined;
   let done = false;

@@ -5,7 +5,7 @@ import { UpstreamTimeoutError } from './client.ts';
 export interface UpgradeRequest {
   origin: string;
   path: string;
-  /** Flat list of header names and values, without those of the handshake. */
+  /** Flat list of header names and values, without `host`, `connection` and `upgrade`. */
   headers: readonly string[];
   timeoutMs: number;
 }
@@ -13,9 +13,9 @@ export interface UpgradeRequest {
 export interface UpgradeAnswer {
   status: number;
   statusLine: string;
-  /** Header lines `name: value`, checked to be well-formed. */
+  /** Well-formed header lines, each `name: value`. */
   headers: string[];
-  /** Bytes that arrived after the head. */
+  /** Bytes that were received after the head. */
   rest: Buffer;
   socket: Socket;
 }
@@ -24,7 +24,7 @@ const MAX_HEAD_BYTES = 64 * 1024;
 const STATUS_LINE = /^HTTP\/1\.1 ([2-5]\d\d|101)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const HEADER = /^[^\s:]+:[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Requests an upgrade on a new connection. Rejects if no well-formed response arrives within the timeout. */
+/** Sends an upgrade request on a new connection. Rejects if no well-formed response arrives within the timeout. */
 export function requestUpgrade(request: UpgradeRequest): Promise<UpgradeAnswer> {
   const { origin, path, headers, timeoutMs } = request;
   const { protocol, hostname, port, host } = new URL(origin);
@@ -62,7 +62,7 @@ function readAnswer(socket: Socket, timeoutMs: number): Promise<UpgradeAnswer> {
       if (end === -1 && bytes.length <= MAX_HEAD_BYTES) return;
       const [statusLine, ...headers] = bytes.toString('latin1', 0, end).split('\r\n');
       const status = end === -1 ? undefined : STATUS_LINE.exec(statusLine!)?.[1];
-      // A malformed line could make the client see two responses.
+      // Forwarding a malformed line could make the client read one response as two (response splitting).
       if (status === undefined || !headers.every((line) => HEADER.test(line))) {
         fail(new Error('Its answer to the upgrade is malformed.'));
         return;
