@@ -45,8 +45,8 @@ export async function whileStopped<T>(
 }
 
 /**
- * Moves the data folder to `aside`, and `next` to its place. If the second move fails, the first is undone. Returns
- * `aside`, or null if there was no data folder.
+ * Moves the data folder to `aside`, or to `aside-2` and so on if that exists, and `next` to its place. If the second
+ * move fails, the first is undone. Returns the new path, or null if there was no data folder.
  */
 export async function swapIn(folder: DataFolder, next: string, aside: string): Promise<string | null> {
   const { root } = folder;
@@ -56,17 +56,26 @@ export async function swapIn(folder: DataFolder, next: string, aside: string): P
       return null;
     }
     return await whileStopped(folder, 'restore', () => {
-      renameSync(root, aside);
+      const former = unusedPath(aside);
+      renameSync(root, former);
       try {
         renameSync(next, root);
       } catch (error) {
-        renameSync(aside, root);
+        renameSync(former, root);
         throw error;
       }
-      return aside;
+      return former;
     });
   } catch (error) {
     throw isMountPoint(error) ? mountPoint(root, error) : storeError(root, error);
+  }
+}
+
+/** The time in the name has whole seconds, and two restores can run within one. */
+function unusedPath(path: string): string {
+  for (let n = 1; ; n++) {
+    const candidate = n === 1 ? path : `${path}-${n}`;
+    if (!existsSync(candidate)) return candidate;
   }
 }
 
