@@ -49,7 +49,7 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
       try {
         return await client.call(endpoint, input, options);
       } catch (error) {
-        // Only server errors get a request id, because only their cause must be looked up in the log.
+        // Only server errors get a request id, because the user must look up their cause in the log.
         const isServerError =
           error instanceof PlatformError && (error.status === 500 || error.code === 'STORE_ERROR');
         if (requestId !== null && isServerError) error.details.requestId ??= requestId;

@@ -3,7 +3,7 @@ export interface GlobalFlags {
   json: boolean;
   quiet: boolean;
   debug: boolean;
-  /** False after `--no-input`, which disables prompts. */
+  /** False if `--no-input` was given, which disables prompts. */
   input: boolean;
   yes: boolean;
   namespace?: string;

@@ -6,7 +6,7 @@ import { NOUNS } from './command-table/nouns.ts';
 import { GLOBAL_FLAGS } from './globals.ts';
 import { definitions } from './wrap.ts';
 
-/** Returns the text of `svc --help`: all commands by group, and nouns with their verbs. */
+/** Returns the text of `svc --help`: all commands by group, and all nouns with their verbs. */
 export function rootHelp(width: number): string {
   const shown = COMMANDS.filter((entry) => !entry.hidden);
   const groups = [...new Set(shown.map((entry) => entry.group))];

@@ -60,7 +60,7 @@ export interface ErrorView {
   width: number;
 }
 
-/** Renders an error: its message, details, and a hint how to solve the problem. */
+/** Renders an error: its message, its details, and a hint on how to solve the problem. */
 export function renderError(thrown: unknown, { style, debug, width }: ErrorView): string {
   const error = thrown instanceof PlatformError ? thrown : unexpected(thrown);
   const message = escapeControlsIn(error.message);

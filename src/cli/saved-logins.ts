@@ -20,7 +20,7 @@ export interface SavedLogins {
   remove(url: string): boolean;
 }
 
-/** Stores logins to remote gateways in the user's config folder, with access for the user only (0600). */
+/** Stores logins to remote gateways in the user's config folder. Only the user can read the file (mode 0600). */
 export function savedLogins(env: Environment): SavedLogins {
   const folder = join(userConfigFolder(env), 'svc');
   const file = join(folder, 'logins.json');

@@ -3,7 +3,7 @@ import type { Environment } from '../kit/config/config.ts';
 
 export type Style = ChalkInstance;
 
-/** Creates the colours of one stream. NO_COLOR and FORCE_COLOR take precedence over terminal detection. */
+/** Creates the colours for one output stream. NO_COLOR and FORCE_COLOR take precedence over terminal detection. */
 export function createStyle(stream: { isTTY?: boolean }, env: Environment): Style {
   return new Chalk({ level: wantsColour(stream, env) ? 1 : 0 });
 }

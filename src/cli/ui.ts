@@ -40,7 +40,10 @@ export interface UiOptions {
   stdout: OutputStream;
   stderr: OutputStream;
   quiet: boolean;
-  /** True if lines are JSON documents. Their control characters become JSON escapes, which keep the values. */
+  /**
+   * True if lines are JSON documents. Control characters in them are then replaced by JSON escapes, which preserve the
+   * values.
+   */
   json: boolean;
   out: Style;
   err: Style;

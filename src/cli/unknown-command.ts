@@ -2,7 +2,10 @@ import { nearest } from '../kit/data/nearest.ts';
 import type { CommandEntry } from './command-table/command-entry.ts';
 import { UsageError } from './parse-args.ts';
 
-/** Words that users know from other CLIs, with our equivalents. The first equivalent that exists is suggested. */
+/**
+ * Words that users know from other CLIs, with the equivalent words of svc. The first equivalent that exists is
+ * suggested.
+ */
 const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   add: ['install', 'create', 'register', 'link'],
   delete: ['revoke', 'uninstall', 'cancel'],

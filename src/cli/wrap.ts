@@ -1,4 +1,7 @@
-/** Returns the width of a terminal, or 80 if the width is unknown. It is 0 with `docker run -t` in a script. */
+/**
+ * Returns the width of a terminal, or 80 if the width is unknown. Node reports a width of 0 under `docker run -t` in a
+ * script.
+ */
 export function columnsOf({ columns }: { columns?: number }): number {
   return columns || 80;
 }

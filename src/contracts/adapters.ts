@@ -7,7 +7,7 @@ const Ms = PositiveInt;
 
 /**
  * Reference to a secret in the environment or in the `.env` beside the config. The config never contains the secret
- * itself, so printing it is safe.
+ * itself, so it can be printed safely.
  */
 export const SecretRef = z.string().regex(
   /^\$\{[A-Za-z_]\w*\}$/,

@@ -80,7 +80,10 @@ export const dailyEventStats = endpoint({
   }),
 });
 
-/** Alias of `dailyEventStats` below `/stats`. It has no tags, so that the API description lists the operation once. */
+/**
+ * Alias of `dailyEventStats` below `/stats`. It has no tags, because the API description should list the operation only
+ * once.
+ */
 export const dailyEventStatsAlias = endpoint({
   method: 'GET',
   path: '/api/v1/analytics/stats/daily',

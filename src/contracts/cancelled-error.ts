@@ -2,8 +2,8 @@
 const BRAND = Symbol.for('svc.CancelledError');
 
 /**
- * Tells a workflow function that its run is ending: the `await` of the current or next step rejects with it. Steps
- * after that are the clean-up. @spec docs/workflows.md "Cancelling and clean-up"
+ * Tells a workflow function that its run is ending. The `await` of the current or next step rejects with this error.
+ * Steps after that belong to the clean-up. @spec docs/workflows.md "Cancelling and clean-up"
  */
 export class CancelledError extends Error {
   readonly code = 'CANCELLED';

@@ -17,7 +17,9 @@ export const CommandDetail = CommandItem.extend({
 }).meta({ id: 'CommandDetail' });
 export type CommandDetail = z.infer<typeof CommandDetail>;
 
-/** A failed command is a successful API call: `exitCode` tells success from failure. */
+/**
+ * Outcome of a plugin command. The HTTP call succeeds even if the command fails; `exitCode` tells whether it failed.
+ */
 export const CommandOutcome = z
   .object({
     exitCode: z.number().int(),

@@ -94,8 +94,10 @@ export const HEADERS = {
   internalSecret: 'x-internal-secret',
   namespace: 'x-svc-namespace',
   webhookId: 'x-webhook-id',
-  /** Authenticates one service to another: a key derived from the internal secret, never the secret itself. */
+  /**
+   * Authenticates one service to another. The value is a key derived from the internal secret, never the secret itself.
+   */
   serviceKey: 'x-svc-service-key',
-  /** Marks a dispatch response as a stream; the value is the execution id. */
+  /** Marks the response of a dispatch as a stream. The value is the execution id. */
   stream: 'x-svc-stream',
 } as const;

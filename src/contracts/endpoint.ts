@@ -4,9 +4,10 @@ import type { PlatformCode } from './errors.ts';
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
- * One HTTP operation as data: services mount it, clients call it, OpenAPI prints it if it has `tags` and is not
- * `hidden`. `path` uses `:name` for parameters. `status` is the success status, default 200; `accepted` is the body of
- * a 202. `headers` are described but not validated. @spec Health, metrics, specification (visibility)
+ * Description of an HTTP operation. Services mount it and clients call it. The API description includes it if it has
+ * `tags` and is not `hidden`. `path` contains parameters as `:name`. `status` is the success status, by default 200.
+ * `accepted` is the schema of a 202 body. `headers` are described but not validated. @spec Health, metrics,
+ * specification (visibility)
  */
 export interface Endpoint<
   Params extends z.ZodType = z.ZodType,

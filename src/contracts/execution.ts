@@ -33,7 +33,7 @@ export const WebhookHostContext = WebhookRequest.extend({
 });
 export type WebhookHostContext = z.infer<typeof WebhookHostContext>;
 
-/** Host context of a webhook's validator: all headers as received. */
+/** Host context of a webhook's validator. It contains all headers as received. */
 export const ValidatorHostContext = WebhookRequest.extend({
   host: z.literal('validator'),
   event: z.string(),
@@ -66,7 +66,7 @@ export const ExecutionRequest = z.object({
   tenantId: z.string(),
   requestId: z.string(),
   traceId: z.string(),
-  /** Span id of this execution, followed by the span id of its parent. */
+  /** Span id of this execution. It precedes the span id of its parent. */
   spanId: z.string().optional(),
   parentSpanId: z.string().optional(),
   config: z.record(z.string(), z.unknown()),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ExecutionRequest } from './execution.ts';
 
-/** Version of the frames below; a hello with another version is rejected. */
+/** Version of the frames below. The gateway rejects a `hello` frame with another version. */
 export const HOST_PROTOCOL = 1;
 
 /** Limits of the WebSocket between agent and gateway. @spec docs/decisions/0023 */
@@ -50,7 +50,7 @@ export const HostPlugin = z.object({
 });
 export type HostPlugin = z.infer<typeof HostPlugin>;
 
-/** First frame of an agent; `proof` answers the challenge. @spec docs/security.md "Hosts" */
+/** First frame of an agent. `proof` answers the challenge. @spec docs/security.md "Hosts" */
 export const HelloFrame = z.object({
   type: z.literal('hello'),
   protocol: z.number().int(),
@@ -61,7 +61,10 @@ export const HelloFrame = z.object({
 });
 export type HelloFrame = z.infer<typeof HelloFrame>;
 
-/** Part of a frame's text. Parts arrive in order, one split frame at a time; unsplit frames may come between them. */
+/**
+ * Part of a frame's text. The parts of a frame arrive in order, and only one frame is split at a time. Frames that are
+ * not split may arrive between the parts.
+ */
 export const PartFrame = z.object({
   type: z.literal('part'),
   /** Number of the frame. Each side counts the frames that it sends. */
@@ -111,7 +114,7 @@ export const AGENT_FRAMES = {
     method: z.string().max(64),
     args: z.array(z.unknown()).max(16),
   }),
-  /** The handler returned a stream: chunks follow on demand, then `result`. */
+  /** The handler has returned a stream. Chunks follow on demand, and then the `result` frame. */
   stream: z.object({ type: z.literal('stream'), executionId: ExecutionId, contentType: ShortText }),
   chunk: z.object({ type: z.literal('chunk'), executionId: ExecutionId, data: z.base64() }),
   part: PartFrame,
@@ -122,7 +125,10 @@ export const AGENT_FRAMES = {
 export type AgentFrameType = keyof typeof AGENT_FRAMES;
 export type AgentFrame = { [Type in AgentFrameType]: z.infer<(typeof AGENT_FRAMES)[Type]> }[AgentFrameType];
 
-/** An execution as sent to an agent: the plugin by id, version and digest, without the gateway's folder. */
+/**
+ * An execution as sent to an agent. It names the plugin by id, version and digest, and omits the folder on the
+ * gateway's machine.
+ */
 export const HostExecution = ExecutionRequest.omit({ executionId: true, plugin: true }).extend({
   plugin: HostPlugin,
   // Optional, because JSON omits undefined.

@@ -40,7 +40,9 @@ export const Host = z.object({
 });
 export type Host = z.infer<typeof Host>;
 
-/** Requires an enrolment token or an administrator's token as Bearer. @spec Host agent registration */
+/**
+ * Registers a host. The Bearer token is an enrolment token or an administrator's token. @spec Host agent registration
+ */
 export const registerHost = endpoint({
   method: 'POST',
   path: '/hosts/register',

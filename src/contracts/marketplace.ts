@@ -91,7 +91,7 @@ const RunManifest = z
   .default(false)
   .describe('Run a manifest written in code even without a bubblewrap sandbox');
 
-/** A difference between the accepted and the planned plugin. */
+/** A difference between the plugin as the user accepted it and the planned version. */
 export const PlanChange = z
   .object({
     change: z.enum(['added', 'removed', 'changed']),

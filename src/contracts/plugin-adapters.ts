@@ -10,9 +10,10 @@ export interface StoredObject {
 }
 
 /**
- * Objects by key, per plugin and tenant. A key is a path without a leading slash, such as `reports/2030/may.pdf`: at
- * most 512 characters, no empty, `.` or `..` part, no backslash. Writes are atomic. Calls reject with PERMISSION_DENIED
- * (not in the manifest), ADAPTER_NOT_CONFIGURED, VALIDATION_ERROR (the key), PAYLOAD_TOO_LARGE and QUOTA_EXCEEDED.
+ * Objects by key, separate for each plugin and tenant. A key is a path without a leading slash, such as
+ * `reports/2030/may.pdf`. It has at most 512 characters, no empty, `.` or `..` part, and no backslash. Writes are
+ * atomic. Calls reject with PERMISSION_DENIED if the manifest does not permit storage, with VALIDATION_ERROR for an
+ * invalid key, and with ADAPTER_NOT_CONFIGURED, PAYLOAD_TOO_LARGE or QUOTA_EXCEEDED.
  */
 export interface StorageAccess {
   /** Returns the content of an object, or undefined if the object does not exist. */
@@ -24,7 +25,10 @@ export interface StorageAccess {
   exists(key: string): Promise<boolean>;
   /** Returns the metadata of an object, or undefined if the object does not exist. */
   stat(key: string): Promise<StoredObject | undefined>;
-  /** Returns objects by key prefix, in key order; 100 per page by default, at most 1,000. */
+  /**
+   * Returns objects by key prefix, in the order of their keys. A page contains 100 objects by default, and at most
+   * 1,000.
+   */
   list(options?: {
     prefix?: string;
     cursor?: string;

@@ -9,8 +9,9 @@ export interface EntryOptions {
 }
 
 /**
- * Key-value entries per plugin and tenant. Keys have 1 to 512 characters, values are any JSON. Each method is atomic,
- * so concurrent handlers need no lock. Calls reject with PERMISSION_DENIED if the manifest disables the service.
+ * Key-value entries, separate for each plugin and tenant. Keys have 1 to 512 characters. Values are any JSON. Each
+ * method is atomic, so concurrent handlers need no lock. Calls reject with PERMISSION_DENIED if the manifest disables
+ * the service.
  */
 export interface KeyValueAccess {
   /** Returns the value of an entry, or undefined if the entry does not exist. */
@@ -22,7 +23,10 @@ export interface KeyValueAccess {
   delete(key: string): Promise<boolean>;
   /** Adds `by` (default 1) and returns the new value. With `windowMs` the counter restarts after the window. */
   increment(key: string, by?: number, options?: { windowMs?: number }): Promise<number>;
-  /** Returns entries by key prefix, in key order; 100 per page by default, at most 1,000. */
+  /**
+   * Returns entries by key prefix, in the order of their keys. A page contains 100 entries by default, and at most
+   * 1,000.
+   */
   list<Value = unknown>(options?: {
     prefix?: string;
     cursor?: string;
@@ -33,7 +37,7 @@ export interface KeyValueAccess {
   }>;
 }
 
-/** Logger of a handler; lines include plugin, tenant, request and trace. */
+/** Logger of a handler. Its lines include the plugin, tenant, request and trace. */
 export type PluginLog = Record<
   'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal',
   (message: string, meta?: Record<string, unknown>) => void
@@ -47,8 +51,8 @@ export const PLUGIN_EVENT_NAME = /^[A-Za-z][\w.:-]{0,127}$/;
  */
 export interface PluginAnalytics {
   /**
-   * Emits an event; returns immediately. Source, tenant and run are added. `name` consists of letters, digits and `. _
-   * : -`; the payload has at most 16 KB as JSON. Events above 100 per second and plugin are dropped.
+   * Emits an event and returns immediately. The platform adds source, tenant and run. `name` consists of letters,
+   * digits and `. _ : -`. The payload has at most 16 KB as JSON. Events above 100 per second and plugin are dropped.
    */
   track(name: string, payload?: unknown): void;
 }
@@ -147,8 +151,8 @@ export type StandardResult<Output> =
     };
 
 /**
- * A handler: a function, or an object with `execute`. Its return value becomes the CommandResult: an object with a
- * numeric `exitCode` is used as is; anything else is the `result` of a success. @spec Command result; docs/plugins.md
+ * A handler: a function, or an object with the function `execute`. An object with a numeric `exitCode` is returned as
+ * the CommandResult. Any other return value becomes the `result` of a success. @spec Command result; docs/plugins.md
  * "Handlers"
  */
 export interface HandlerDefinition<Context = PluginContextV3, Input = unknown, Result = unknown> {

@@ -32,7 +32,7 @@ export type DescribedHandler =
     }
   | { fault: string };
 
-/** An input or a signal's payload that is validated against the handler's own schema. */
+/** An input or a signal's payload that the handler's own schema validates. */
 export interface InputToCheck {
   ref: string;
   input: unknown;

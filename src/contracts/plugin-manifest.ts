@@ -18,7 +18,7 @@ export const WebhookAuthConfig = z.discriminatedUnion('type', [
     encoding: z.enum(['hex', 'base64']).default('hex'),
   }),
   z.strictObject({ type: z.literal('custom'), validator: HandlerRef }),
-  // An extension: the documented signature scheme of a known sender.
+  // An extension of the spec: the documented signature scheme of a known sender.
   z.strictObject({
     type: z.literal('provider'),
     provider: z.enum(['github', 'stripe', 'slack', 'shopify', 'standard-webhooks']),
@@ -32,7 +32,10 @@ export type WebhookAuthConfig = z.infer<typeof WebhookAuthConfig>;
 export const ChallengeConfig = z.strictObject({ bodyPath: DotPath, value: z.string(), replyPath: DotPath });
 export type ChallengeConfig = z.infer<typeof ChallengeConfig>;
 
-/** Exponential backoff: `initialMs`, times `factor` per attempt, at most `maxMs`, with 20 % jitter. */
+/**
+ * Exponential backoff. The delay starts at `initialMs`, is multiplied by `factor` for each attempt, and is at most
+ * `maxMs`. A jitter of 20 % is added.
+ */
 export const WebhookRetry = z.strictObject({
   /** Maximum number of executions, including the first one. */
   maxAttempts: PositiveInt.min(2).max(100),
@@ -79,7 +82,10 @@ export const WebhookHandlerDecl = z
     retry: WebhookRetry.optional(),
     /** Maximum number of deliveries that a namespace may have in flight. It applies to async webhooks only. */
     concurrency: PositiveInt.max(1000).optional(),
-    /** Dot path into the body. Async deliveries with the same value there are handled in the order of their arrival. */
+    /**
+     * Dot path into the body. Async deliveries with the same value at this path are handled in the order of their
+     * arrival.
+     */
     orderBy: DotPath.optional(),
     /** A JSON file of the plugin that `svc webhooks send` uses as the body. */
     sample: z.string().min(1).max(512).optional(),
@@ -112,7 +118,10 @@ export type Security = z.infer<typeof Security>;
 
 const FsPaths = z.array(z.string().min(1)).default([]);
 
-/** Permissions of plugin code; nothing is allowed unless listed. @spec Plugin REST route declaration: permissions */
+/**
+ * Permissions of plugin code. Everything that is not listed is forbidden. @spec Plugin REST route declaration:
+ * permissions
+ */
 export const Permissions = z.strictObject({
   fs: z.strictObject({ read: FsPaths, write: FsPaths }).optional(),
   /** Hosts that `ctx.fetch` may call; `*.example.com` and `host:port` are allowed, `["*"]` also permits raw sockets. */
@@ -167,7 +176,7 @@ export const RouteDecl = z.strictObject({
       /^(?!(?:.*\/)?\.{1,2}(?:\/|$))\/?(?:[A-Za-z0-9._~-]+|:[A-Za-z_]\w*)?(?:\/(?:[A-Za-z0-9._~-]+|:[A-Za-z_]\w*))*$/,
       'must be a literal path such as "/issues/:number"',
     )
-    // A path with and one without a leading slash are both relative to `basePath`.
+    // Paths with and without a leading slash are both relative to `basePath`.
     .overwrite((path) => (path.startsWith('/') ? path : `/${path}`)),
   handler: HandlerRef,
   description: z.string().optional(),

@@ -7,8 +7,9 @@ import type { RunStatus, WorkflowRun } from './workflow-records.ts';
 /** Options for starting a run or job. */
 export interface StartOptions {
   /**
-   * Starts at most once per key: a repeated call returns what the first one started, and rejects with CONFLICT if the
-   * input differs. Keys are scoped to plugin, tenant and workflow or job; at most 256 characters.
+   * Starts at most once per key. A repeated call returns the run or job that the first call started, and rejects with
+   * CONFLICT if the input differs. Keys have at most 256 characters and are scoped to the plugin, the tenant, and the
+   * workflow or job.
    */
   idempotencyKey?: string;
   /** Priority from -100 to 100; higher priorities start first. The default is 0. */
@@ -43,7 +44,7 @@ export interface WorkflowsAccess {
   /** Resolves once the run is stored, before it finishes. */
   start(workflowId: string, input?: unknown, options?: StartOptions): Promise<PluginRun>;
   get(runId: string): Promise<PluginRun>;
-  /** Returns runs, newest first; 50 per page by default, at most 1,000. */
+  /** Returns runs, newest first. A page contains 50 runs by default, and at most 1,000. */
   list(options?: {
     workflowId?: string;
     status?: RunStatus;
@@ -67,9 +68,9 @@ export interface JobOptions extends StartOptions {
 }
 
 /**
- * Background jobs, for the tenant and user of the call: the plugin's own (`sync`), and those of other plugins listed in
- * `permissions.invoke` (`@acme/mail/send`). Rejects with PERMISSION_DENIED, JOB_NOT_FOUND (no such handler or job),
- * VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED or CONCURRENT_LIMIT_EXCEEDED.
+ * Background jobs of the call's tenant and user: the plugin's own jobs (`sync`), and those of other plugins that
+ * `permissions.invoke` lists (`@acme/mail/send`). Calls reject with JOB_NOT_FOUND for an unknown handler or job, and
+ * with PERMISSION_DENIED, VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED or CONCURRENT_LIMIT_EXCEEDED.
  */
 export interface JobsAccess {
   /** Resolves once the job is stored. */

@@ -55,7 +55,7 @@ export const deleteState = endpoint({
   reply: z.object({ deleted: z.boolean() }),
 });
 
-/** Adds to a counter atomically. The window starts at the first increment; the counter restarts after `windowMs`. */
+/** Adds to a counter atomically. The window starts at the first increment. The counter restarts after `windowMs`. */
 export const incrementState = endpoint({
   method: 'POST',
   path: '/api/v1/state/:namespace/:key/increment',

@@ -2,7 +2,7 @@
 export const STREAM_RESULT = Symbol.for('svc.stream-result');
 
 /**
- * Streaming result of a route handler: chunks are sent to the caller as they are produced. @spec docs/plugins.md
+ * Streaming result of a route handler. Chunks are sent to the caller as they are produced. @spec docs/plugins.md
  * "Streams"
  */
 export interface StreamResult {

@@ -127,8 +127,8 @@ export const revokeWebhookInstance = endpoint({
 const endpointBody = z.strictObject({ ...target, instanceId: InstanceId.optional() });
 
 /**
- * Pauses a webhook: async webhooks accept and hold deliveries, sync ones answer 503 with Retry-After. Default: all
- * instances.
+ * Pauses a webhook. Async webhooks accept and hold deliveries; sync webhooks answer 503 with Retry-After. Without an
+ * instance id, all instances are paused.
  */
 export const pauseWebhook = endpoint({
   method: 'POST',

@@ -144,8 +144,8 @@ export const replayDelivery = endpoint({
 });
 
 /**
- * Replays all matching deliveries. Skips those that were replayed before or that the sender has since redelivered
- * successfully.
+ * Replays all matching deliveries. Skips deliveries that were replayed before, and those that the sender has since
+ * redelivered successfully.
  */
 export const replayDeliveries = endpoint({
   method: 'POST',
@@ -167,7 +167,7 @@ export const replayDeliveries = endpoint({
   errors: ['VALIDATION_ERROR', 'UNAUTHORIZED'],
 });
 
-/** Sends the sample to the webhook's own URL, signed as by the sender, so that all checks are exercised. */
+/** Sends the sample to the webhook's own URL, signed as the sender would sign it, so that all checks are exercised. */
 export const sendSample = endpoint({
   method: 'POST',
   path: '/api/v1/webhooks/send',
@@ -188,8 +188,9 @@ export const sendSample = endpoint({
 });
 
 /**
- * Server-sent events: `delivery` (a new record with its body), `ended` (the outcome of an open delivery), `passed` (a
- * record excluded by the query), `ping` when idle. Each has an id to resume from (`Last-Event-ID` or `?cursor=`).
+ * Streams deliveries as server-sent events. `delivery` is a new record with its body, `ended` is the outcome of a
+ * delivery, `passed` is a record that the query excludes, and `ping` is sent when idle. A client resumes after an event
+ * id with `Last-Event-ID` or `?cursor=`.
  */
 export const streamDeliveries = endpoint({
   method: 'GET',

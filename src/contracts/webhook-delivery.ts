@@ -8,8 +8,8 @@ const PATH = '/webhooks/:pluginId/:event';
 const target = { pluginId: PluginId, event: EventName };
 
 /**
- * Only the API description uses this endpoint. `mount` does not serve it, because the body is read after the first
- * checks.
+ * Only the API description uses this endpoint. `mount` does not serve it, because the gateway reads the body only after
+ * the first checks.
  */
 const delivery = {
   method: 'POST',

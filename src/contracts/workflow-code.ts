@@ -3,8 +3,8 @@ import { endpoint } from './endpoint.ts';
 import { AnyJson, ErrorClass, RetryPolicy } from './workflow-definition.ts';
 import { EpochMs, RunError } from './workflow-records.ts';
 
-// Protocol between a running workflow function and the workflow service: the function requests each step by name, the
-// service stores results and decides. @spec docs/workflows.md "Workflows in code"
+// Protocol between a running workflow function and the workflow service. The function requests each step by name. The
+// service stores the results and decides how the run continues. @spec docs/workflows.md "Workflows in code"
 
 /** Options of `ctx.step`. Other step kinds use a subset. */
 export const CodeStepOptions = z.strictObject({
@@ -52,7 +52,10 @@ export const SettleStep = z.strictObject({
 });
 export type SettleStep = z.infer<typeof SettleStep>;
 
-/** Fields of finished steps. `order` is the position in which a step finished; replays return steps in this order. */
+/**
+ * Fields of finished steps. Steps are numbered by `order` in the sequence in which they finished, and replays return
+ * them in this sequence.
+ */
 const ended = { order: z.number().int().positive(), at: EpochMs };
 
 /** `run`: execute the function now. `wait`: request the step again when the watch or the next replay reports it. */
@@ -80,7 +83,10 @@ export type RecalledStep = z.infer<typeof RecalledStep>;
 export const RecalledSteps = z.object({ steps: z.array(RecalledStep), next: z.number().int().nullable() });
 export type RecalledSteps = z.infer<typeof RecalledSteps>;
 
-/** `ready`: waiting steps to request again. `stop`: running steps to abort. Both are empty after a timeout. */
+/**
+ * `ready` lists waiting steps to request again, and `stop` lists running steps to abort. Both are empty after a
+ * timeout.
+ */
 export const ReadySteps = z.object({ ready: z.array(z.string()), stop: z.array(z.string()) });
 export type ReadySteps = z.infer<typeof ReadySteps>;
 
@@ -113,7 +119,7 @@ export interface ReplayContext {
   seed: string;
   /** Initial value of `ctx.now`. */
   startedAt: number;
-  /** Number of finished steps. Log lines and events are suppressed until the replay has passed them. */
+  /** Number of finished steps. Log lines and events are suppressed until the replay has repeated these steps. */
   remembered: number;
   /** Set if steps of earlier replays can be recalled. */
   recalls?: true;

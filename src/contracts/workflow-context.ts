@@ -23,7 +23,7 @@ export interface StepInfo {
   readonly signal: AbortSignal;
 }
 
-/** End of a wait: a number of milliseconds from now, or a time. */
+/** End of a wait: a duration in ms, or a time. */
 export type SleepUntil = number | Date | string;
 
 /** Rejection of a failed step. The function may catch the error and continue. */
@@ -34,7 +34,7 @@ export interface WorkflowStepError extends Error {
   readonly status: 'failed' | 'timed_out';
 }
 
-/** Return type of functions without a result; includes `undefined`. */
+/** Return type of functions without a result. It includes `undefined`. */
 type Void = ReturnType<() => void>;
 
 export interface ChildOptions extends Pick<StepOptions, 'retry'> {
@@ -111,7 +111,10 @@ export interface WorkflowContext<Signals extends SignalSchemas = Record<never, n
   nonCancellable<Result>(work: () => Promise<Result>): Promise<Result>;
   /** Returns the time at which the latest step of this branch ended, in epoch ms. It is the same in each replay. */
   now(): number;
-  /** Returns a number in [0, 1) that is the same in each replay. It is predictable: do not use it for secrets. */
+  /**
+   * Returns a number in [0, 1) that is the same in each replay. The number is predictable and must not be used for
+   * secrets.
+   */
   random(): number;
   /** Returns a UUID that is the same in each replay. */
   uuid(): string;

@@ -113,7 +113,7 @@ export type JobDefinition = z.infer<typeof JobDefinition>;
  * A schedule. `overlap` applies while the previous run is unfinished, and `catchUp` to start times that were missed.
  */
 export const ScheduleDefinition = z.strictObject({
-  // A default value would change the hash of existing definitions.
+  // A default value would change the hashes of existing definitions.
   id: Name.optional(),
   cron: z.string().min(1).max(256),
   timezone: z.string().min(1).max(64).default('UTC'),
@@ -136,7 +136,7 @@ export const WebhookTrigger = z.strictObject({
   instanceId: z.string().min(1).max(256).optional(),
   if: Condition.optional(),
   /**
-   * Input of the run, evaluated over `delivery {payload, event, webhookId, instanceId, receivedAt}`. Default: the
+   * Input of the run, evaluated over `delivery {payload, event, webhookId, instanceId, receivedAt}`. The default is the
    * payload.
    */
   input: AnyJson.optional(),

@@ -20,7 +20,10 @@ export const listTriggers = endpoint({
 /** A delivery whose handler has succeeded. */
 export const DeliveredEvent = z.strictObject({
   webhookId: z.string().min(1).max(128),
-  /** Delivery id assigned by the sender. Unlike `webhookId`, it is the same in a redelivery. */
+  /**
+   * `runs` lists the runs that this or an earlier call started. `refused` lists the workflows that this delivery cannot
+   * start.
+   */
   deliveryId: z.string().min(1).max(512).optional(),
   pluginId: PluginId,
   event: EventName,
@@ -37,7 +40,7 @@ export const DeliveryStarts = z.object({
 });
 export type DeliveryStarts = z.infer<typeof DeliveryStarts>;
 
-/** Starts every matching workflow, once per `deliveryId` (default: `webhookId`). */
+/** Starts every matching workflow. Each workflow is started once per `deliveryId`, or per `webhookId` without one. */
 export const startByDelivery = endpoint({
   method: 'POST',
   path: '/internal/workflows/deliveries',

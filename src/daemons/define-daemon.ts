@@ -17,7 +17,7 @@ import type { ListenAddress } from './listen-address.ts';
 import type { Peers } from './peers.ts';
 import type { OperatorCredentials } from './process-protocol.ts';
 
-/** Dependencies of a service; each part takes what it needs by name. */
+/** Dependencies of a service. Each part of the service takes the dependencies that it needs by name. */
 export interface Resources {
   config: PlatformConfig;
   profile: string;
@@ -46,7 +46,7 @@ export interface Resources {
   /** The processes of this service; usually one. */
   group: ProcessGroup;
   /**
-   * Whether other nodes work on the store too. Never with SQLite, except in tests that start two services on one
+   * Whether other nodes use the same store. It is never set with SQLite, except in tests that start two services on one
    * store in one process.
    */
   sharesStore?: boolean | undefined;
@@ -65,7 +65,7 @@ export interface DaemonServices {
   degradations?: () => readonly Degradation[];
   /** Resolves when the service's store has answered, for the readiness endpoint. */
   probeStore?: () => Promise<unknown>;
-  /** Tells the readiness endpoint whether the latest change of plugins is not loaded yet. */
+  /** Tells the readiness endpoint whether the latest change of plugins is still to be loaded. */
   plugins?: { isBehind(): Promise<boolean> };
 }
 

@@ -7,7 +7,7 @@ export class ListenAddress {
     return this.#required().port;
   }
 
-  /** `http://<host>:<port>`. Throws before the server listens. */
+  /** The service's URL, `http://<host>:<port>`. Throws before the server listens. */
   get url(): string {
     return this.#required().url;
   }

@@ -5,7 +5,7 @@ import { type Http, LISTEN_BACKLOG } from '../http/index.ts';
 import { codeOf, messageOf, PlatformError } from '../kit/errors/errors.ts';
 import type { Listener } from './process-protocol.ts';
 
-/** Resolves with the bound port. Throws CONFLICT when it is in use. */
+/** Resolves with the bound port. Throws CONFLICT if the port is in use. */
 export async function listen(
   http: Http,
   address: { host: string; port: number; reusePort?: boolean; handle?: Listener | undefined },
@@ -27,8 +27,8 @@ export async function listen(
 const LOOPBACK = ['127.0.0.1', '::1'];
 
 /**
- * Also listens on the other address of `localhost`, since Node binds only the first. Best effort: the machine may have
- * a single address, or another program may use the port.
+ * Also listens on the other address of `localhost`, because Node binds only the first one. Failures are ignored: the
+ * machine may have a single address, or another program may use the port.
  */
 async function listenOnOtherLoopback({ server }: Http, options: ListenOptions): Promise<void> {
   const bound = server.address() as AddressInfo;
@@ -71,8 +71,8 @@ const FREE_WITHIN_MS = 3000;
 const FREE_POLL_MS = 50;
 
 /**
- * `reusePort` would share the port with any process, so a second platform would get half of the requests. The
- * primary therefore checks that the port is free. Throws CONFLICT.
+ * Throws CONFLICT if the port is in use. `reusePort` would share the port with any process, so a second platform on the
+ * port would get half of the requests.
  */
 export async function requireFree(address: { host: string; port: number }, name: string): Promise<void> {
   if (address.port === 0) return;

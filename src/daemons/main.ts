@@ -16,8 +16,8 @@ import type { RunningDaemon } from './run-daemon.ts';
 import { startByName } from './start-by-name.ts';
 
 /**
- * Entry point of a service process: `main.ts <name>`, started by the supervisor, which sends all parameters
- * over the channel, or by the service's primary process in place of the supervisor.
+ * Entry point of a service process: `main.ts <name>`. The supervisor, or the primary process of the service, starts it
+ * and sends all parameters over the channel.
  */
 
 /**
@@ -80,12 +80,12 @@ async function start(
     tell({ type: 'listening', url: daemon.url, port: daemon.port }, undefined, daemon.listener);
   } catch (error) {
     output.flush();
-    // Exits only after the message was sent.
+    // Exits only after the message has been sent.
     tell({ type: 'failed', error: toStartFailure(name, error) }, () => process.exit(1));
   }
 }
 
-/** Drains, then exits with an error code for the supervisor or primary. */
+/** Drains the service, and then exits with an error code for the supervisor or the primary. */
 function onFatal(): void {
   exitCode = 1;
   void stop();

@@ -7,8 +7,8 @@ import type { ServiceName } from '../contracts/index.ts';
 const SMALL = ['--max-semi-space-size=2', '--optimize-for-size'];
 
 /**
- * Gateway: with smaller semi-spaces, collecting in-flight deliveries took a tenth of the CPU time; the memory reducer
- * drops compiled code after eight quiet seconds.
+ * Flags of the gateway. With smaller semi-spaces, collecting in-flight deliveries took a tenth of the CPU time. The
+ * memory reducer drops compiled code after eight quiet seconds.
  */
 const FLAGS: Record<ServiceName, readonly string[]> = {
   gateway: ['--max-semi-space-size=32', '--no-memory-reducer'],

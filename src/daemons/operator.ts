@@ -2,9 +2,9 @@ import { ANONYMOUS_HOST, type Caller } from '../contracts/index.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 
 /**
- * Requires a host in `gateway.admins`, also in development: an installed plugin runs as the platform's user, which is
- * more than any process or web page that reaches the port should get. Throws UNAUTHORIZED, FORBIDDEN.
- * @spec docs/security.md "Boundaries"
+ * Requires a host in `gateway.admins`, also in development. An installed plugin runs as the platform's user, so not
+ * every process or web page that can reach the port may install plugins. Throws UNAUTHORIZED or FORBIDDEN. @spec
+ * docs/security.md "Boundaries"
  */
 export function requireOperator({ hostId }: Caller, admins: readonly string[], what: string): void {
   if (hostId === ANONYMOUS_HOST) {

@@ -16,7 +16,7 @@ export interface OperatorCredentials {
 export type PeerUrls = Partial<Record<ServiceName, string>>;
 
 /**
- * Start parameters of a service process. Sent over the channel, so that no secret appears in arguments or the
+ * Start parameters of a service process. They are sent over the channel, so that no secret appears in arguments or the
  * environment.
  */
 export interface DaemonStart {
@@ -38,14 +38,14 @@ export interface DaemonStart {
 }
 
 /**
- * A listening socket that one process hands to another. A process that only holds it accepts no connections; they
- * wait in the kernel's backlog.
+ * A listening socket that one process hands to another. A process that only holds the socket accepts no connections.
+ * Connections then wait in the kernel's backlog.
  */
 export interface Listener {
   close(): void;
 }
 
-/** Messages of the supervisor; `start` may carry the listener of the previous process. */
+/** Messages of the supervisor to a service. `start` may carry the listener of the previous process. */
 export type ToDaemon =
   | { type: 'start'; start: DaemonStart }
   | { type: 'peers'; urls: PeerUrls }

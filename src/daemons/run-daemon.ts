@@ -43,7 +43,7 @@ export async function startDaemon<Services extends DaemonServices>(
     return { name, logger, ...opened, close: () => stack.disposeAsync() };
   } catch (error) {
     reportStartFailed(logger, name, error);
-    // The start error matters more than a failure to close the half-open service.
+    // The error of the start is reported, even if closing the half-open service fails too.
     await stack
       .disposeAsync()
       .catch((closing: unknown) => logger.error(`${name} could not be closed`, { error: closing }));

@@ -16,20 +16,22 @@ export interface StartOptions
     'config' | 'profile' | 'projectDir' | 'dataDir' | 'keys' | 'operator' | 'clock' | 'random' | 'peers'
   > {
   output: LineOutput;
-  /** Path of the active config file. Default: none. */
+  /** Path of the active config file. By default there is none. */
   configFile?: string | null;
   logLevel?: LogLevel;
-  /** By default the service creates them. Benchmarks pass implementations without effect. */
+  /** By default, the service creates its own metrics. Benchmarks pass metrics that record nothing. */
   metrics?: Metrics;
   analytics?: Analytics;
-  /** Source of secrets that the config references; default: empty. */
+  /** Source of the secrets that the config references. The default is empty. */
   env?: Environment;
-  /** Target of traces; default: none. */
+  /** Target of traces. By default there is none. */
   otlp?: OtlpTarget | undefined;
   /** Answers `ctx.fetch` in tests of plugins. */
   stubFetch?: Resources['stubFetch'];
   onSandbox?: Resources['onSandbox'];
-  /** Default: host and port of the service's config section; port 0 uses any free one. */
+  /**
+   * Address to listen on. The default is host and port of the service's config section. Port 0 selects any free port.
+   */
   listen?: { host: string; port: number };
   /** Listener of a predecessor on the same address, used instead of opening one. */
   listener?: Listener | undefined;

@@ -14,7 +14,7 @@ export interface AnsweredRequest {
   requestId: string;
   traceId: string;
   spanId: string;
-  /** Id of the tenant; empty if the request is unauthenticated. */
+  /** Id of the tenant. It is empty if the request is unauthenticated. */
   tenantId: string;
   /** The `traceparent` header as received. */
   traceparent: unknown;

@@ -48,8 +48,8 @@ function answerClientError(error: Error, socket: Socket, requestId: string): voi
     socket.destroy();
     return;
   }
-  // An error written into a response that has begun would corrupt it. destroySoon() closes the connection after sending
-  // the bytes already written, which may be the error response for this request.
+  // If a response has begun, an error in the middle of it would corrupt it. destroySoon() closes the connection after
+  // sending the bytes already written, which may be the error response to this request.
   if (hasBegunResponse(socket)) {
     socket.destroySoon();
     return;

@@ -11,7 +11,7 @@ export interface ClientSide {
 export type ClientSideOf = (request: IncomingMessage) => ClientSide;
 
 /**
- * Does for requests that bypass Fastify the same as Fastify's `trustProxy` option: `X-Forwarded-*` headers are trusted
+ * Does the same for requests that bypass Fastify as Fastify's `trustProxy` option: `X-Forwarded-*` headers are trusted
  * only if a configured proxy sent the request.
  */
 export function createClientSide(trustedProxies: readonly string[]): ClientSideOf {
@@ -32,7 +32,9 @@ function trustIn(proxies: readonly string[]): (address: string, distance: number
   return proxies.length > 0 ? proxyAddr.compile([...proxies]) : () => false;
 }
 
-/** Returns the last list element of a header: the nearest proxy appended it. Clients can forge earlier elements. */
+/**
+ * Returns the last list element of a header, which the nearest proxy appended. Clients can forge the earlier elements.
+ */
 function lastOf(value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' ? value.slice(value.lastIndexOf(',') + 1).trim() : undefined;
 }

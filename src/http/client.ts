@@ -100,7 +100,7 @@ export async function openStream(
 function fillPath(path: string, params: object): string {
   return path.replace(/:([A-Za-z_]\w*)/g, (_, name: string) => {
     const value = String((params as Record<string, unknown>)[name]);
-    // URL normalization removes these segments even when escaped, so the request would reach another path.
+    // URL normalization removes these segments even if they are escaped, so the request would reach another path.
     if (value === '' || value === '.' || value === '..') {
       throw new PlatformError('VALIDATION_ERROR', `${name} cannot be ${JSON.stringify(value)}.`);
     }
@@ -173,7 +173,7 @@ export function peerError(
     if (isPlatformCode(error.code)) ({ code, message, details = {} } = { ...error, code: error.code });
     else details = { ...details, code: error.code };
   } catch {
-    // The body does not have the platform's format: only the status is known.
+    // The body does not have the platform's format, so only the status is known.
   }
   const retryAfter = response.headers.get('retry-after');
   return new PlatformError(code, message, {

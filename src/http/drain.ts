@@ -15,7 +15,7 @@ const QUIET_POLLS = 4;
 /** Maximum time for which a draining server accepts connections that are still in the kernel backlog. */
 const MAX_ACCEPTING_MS = 6000;
 const REAP_MS = 25;
-/** Max time from a connection to its first byte during a drain. */
+/** Maximum time from a connection to its first byte during a drain. */
 const MAX_SILENT_MS = 1000;
 const DRAIN_MS = 8000;
 
@@ -43,8 +43,8 @@ export function drainOnClose(http: Http): void {
     if (!server.listening) return;
     http.kit.drainEndsAt = performance.now() + drainMsOf(http) + STOP_DEADLINES.httpCutMs;
     await untilBacklogEmpty(http);
-    // Node closes connections that are idle at close; those that become idle later stay open until the keep-alive
-    // timeout.
+    // Node closes connections that are idle at the close. Connections that become idle later would stay open until the
+    // keep-alive timeout.
     keepNewConnections(server, acceptedAt);
     const reap = setInterval(() => server.closeIdleConnections(), REAP_MS);
     const cut = setTimeout(() => server.closeAllConnections(), drainLeftMs(http));
@@ -60,8 +60,8 @@ export function drainOnClose(http: Http): void {
 }
 
 /**
- * Defers the closing of idle connections while a new connection has not sent its first byte: Node treats such a
- * connection as idle, and would close it just before the request arrives.
+ * Defers the closing of idle connections until each new connection has sent its first byte. Node treats a new
+ * connection as idle and would close it just before its first request arrives.
  */
 function keepNewConnections(server: Server, acceptedAt: ReadonlyMap<Socket, number>): void {
   const closeIdle = server.closeIdleConnections.bind(server);

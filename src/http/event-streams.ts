@@ -26,8 +26,8 @@ export type FollowEvents = (signal: AbortSignal) => AsyncGenerator<readonly Serv
 export interface EventStreams {
   /**
    * Resolves when the generator ends, the client disconnects or the service stops. Later errors become an `error`
-   * event. Throws RATE_LIMIT_EXCEEDED if the namespace uses its share of streams, SERVICE_UNAVAILABLE if all are in
-   * use.
+   * event. Throws RATE_LIMIT_EXCEEDED if the namespace has used up its share of streams, and SERVICE_UNAVAILABLE if all
+   * streams are in use.
    */
   send(call: StreamCall, follow: FollowEvents): Promise<void>;
 }

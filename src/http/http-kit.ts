@@ -16,7 +16,7 @@ declare module 'fastify' {
     /** `performance.now()` when the request line arrived. */
     startedAt: number;
     traceId: string;
-    /** Id of this request's span, the parent span of calls made while serving the request. */
+    /** Id of this request's span, which is the parent span of calls made while serving the request. */
     spanId: string;
     /** The authenticated caller; null before authentication. */
     caller: Caller | null;
@@ -30,7 +30,7 @@ declare module 'fastify' {
 
 /**
  * Returns the caller or throws UNAUTHORIZED. Adds rate limit headers to `reply`. Most calls return without a promise,
- * which would slow every request down.
+ * because a promise would slow down every request.
  */
 export type Authenticate = (request: FastifyRequest, reply?: FastifyReply) => Caller | Promise<Caller>;
 
@@ -51,7 +51,7 @@ export interface HttpKit {
   accountAnswered: Account;
   /** Proxies whose `X-Forwarded-*` headers are trusted. */
   trustedProxies?: readonly string[];
-  /** Time for open requests to finish on shutdown; default 8 s. */
+  /** Time for open requests to finish on shutdown. The default is 8 s. */
   drainMs?: number | undefined;
   /** True while the service is stopping: responses then contain `Connection: close`. */
   draining: boolean;

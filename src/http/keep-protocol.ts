@@ -10,7 +10,7 @@ export const SERVER_LIMITS: ServerOptions = {
   maxHeaderSize: LIMITS.headerBytes,
   headersTimeout: LIMITS.headersTimeoutMs,
   connectionsCheckingInterval: 2000,
-  // Node would answer with an empty body; `requireHost` sends an error body.
+  // Node would answer with an empty body, whereas `requireHost` sends an error body.
   requireHostHeader: false,
 };
 

@@ -44,7 +44,9 @@ export function errorResponse(description: string): Record<string, unknown> {
   return { description, content: { 'application/json': { schema: ERROR_REF } } };
 }
 
-/** Builds a description with the common error body and authentication. `fill` adds operations by path (`/a/:id`). */
+/**
+ * Builds a description with the common error body and authentication. `fill` adds operations by path, such as `/a/:id`.
+ */
 export function describeApi(
   info: OpenApiDocument['info'],
   fill: (

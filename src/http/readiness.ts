@@ -6,7 +6,7 @@ import { seconds } from '../kit/time/duration.ts';
 
 /** Time without an answer of the store after which a service is not ready. */
 const MAX_STORE_SILENCE_MS = seconds(5);
-/** Maximum time that a readiness request waits for the store. Real time, because the store needs it. */
+/** Maximum time that a readiness request waits for the store, in real time even with a test clock. */
 const PROBE_WAIT_MS = 250;
 
 export interface ReadinessDeps {
@@ -16,7 +16,7 @@ export interface ReadinessDeps {
   isDraining: () => boolean;
   /** Resolves when the store has answered. Undefined for services without a store. */
   probeStore?: (() => Promise<unknown>) | undefined;
-  /** Knows whether the lock file has changes that are not loaded. Undefined for services without plugins. */
+  /** Tells whether the lock file has changes that are not loaded. Undefined for services without plugins. */
   plugins?: { isBehind(): Promise<boolean> } | undefined;
 }
 
@@ -33,7 +33,10 @@ export class Readiness {
     this.#deps = deps;
   }
 
-  /** Returns why the service is not ready; the list is empty if it is. Logs each change. */
+  /**
+   * Returns the reasons for which the service is not ready. The list is empty if the service is ready. Logs each
+   * change.
+   */
   async reasons(): Promise<Degradation[]> {
     const reasons = [this.#drainReason(), await this.#storeReason(), await this.#pluginReason()].filter(
       (reason) => reason !== undefined,
@@ -67,7 +70,7 @@ export class Readiness {
       await probeStore();
       this.#unansweredSince = undefined;
     } catch {
-      // The store logs its failures. A failed probe is silence.
+      // The store logs its own failures. A failed probe counts as no answer.
     } finally {
       this.#probe = undefined;
     }

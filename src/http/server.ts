@@ -39,18 +39,18 @@ export interface HttpOptions extends Omit<HttpKit, KitState | 'createLimiter'> {
   /** Creates the rate limiters of endpoints. By default, each process counts calls separately. */
   createLimiter?: CreateLimiter;
   bodyLimitBytes?: number;
-  /** Maximum time in ms between two chunks of a body; default 30 s. */
+  /** Maximum time in ms between two chunks of a body. The default is 30 s. */
   bodyIdleMs?: number;
   /**
-   * Creates a request listener that may pass requests to `http.routing` (Fastify). By default Fastify gets all
+   * Creates a request listener that may pass requests to `http.routing` (Fastify). By default, Fastify gets all
    * requests.
    */
   listener?: ((http: Http) => RequestListener) | undefined;
 }
 
 /**
- * Endpoints are validated by zod (`mount`), so routes have no Fastify schemas. By default Fastify loads ajv and
- * fast-json-stringify anyway: 10 MB and 40 ms per service.
+ * Throws, because routes have no Fastify schemas: endpoints are validated by zod (`mount`). By default, Fastify would
+ * load ajv and fast-json-stringify, which take 10 MB and 40 ms per service.
  */
 function noCompiler(): never {
   throw new Error('Routes must not have Fastify schemas; mount() validates endpoints.');

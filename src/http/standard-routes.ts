@@ -72,7 +72,7 @@ function mountReady(http: Http, endpoint: Endpoint, readiness: Readiness): void 
     reply.header('cache-control', 'no-store');
     const reasons = await readiness.reasons();
     if (reasons.length === 0) return { ready: true, service };
-    // Not thrown: a thrown 503 is logged as an error, at each probe of a load balancer.
+    // The response is not thrown, because a thrown 503 would be logged as an error at each probe of a load balancer.
     return reply
       .code(503)
       .header('retry-after', '1')

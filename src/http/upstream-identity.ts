@@ -12,14 +12,15 @@ export interface UpstreamIdentityOptions {
    * `required` accepts only calls with the service key. `optional` lets other clients choose a tenant by `X-Tenant-ID`.
    */
   mode: 'optional' | 'required';
-  /** Browser origins that may call without the service key: `gateway.cors.origins`. Default: none. */
+  /** Browser origins that may call without the service key, from `gateway.cors.origins`. By default there are none. */
   allowedOrigins?: readonly string[];
   logger: Logger;
 }
 
 /**
- * Authenticates calls to a service behind the gateway. In mode `required` every call needs the service key, so a client
- * with direct access cannot impersonate a tenant. The host id is trusted only with the key. @spec Authentication 11, 12
+ * Authenticates calls to a service behind the gateway. In mode `required`, every call needs the service key, so that a
+ * client with direct access cannot impersonate a tenant. The host id is trusted only together with the key. @spec
+ * Authentication 11, 12
  */
 export function upstreamIdentity(options: UpstreamIdentityOptions): Authenticate {
   const { internalSecret, mode, logger, allowedOrigins = [] } = options;

@@ -1,7 +1,7 @@
 import { isRecord } from '../kit/data/is-record.ts';
 import { ownValue } from '../kit/data/own-value.ts';
 
-/** Limit on the work per call, about 20 ms. A unit is a visited schema, a copied value or key, or 100 characters. */
+/** Limit on the work per call, about 20 ms. One unit is a visited schema, a copied value or key, or 100 characters. */
 const MAX_UNITS = 100_000;
 const CHARS_PER_UNIT = 100;
 const MAX_DEPTH = 256;

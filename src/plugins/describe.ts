@@ -25,7 +25,7 @@ export interface PluginDescriber {
   manifest: EvaluateManifest;
   /** Returns each schema as JSON Schema, or the reason why it cannot be converted, in request order. */
   schemas(plugin: DescribedPlugin, refs: readonly SchemaToDescribe[]): Promise<DescribedSchema[]>;
-  /** Returns for each referenced JSON Schema, in request order, why it is unusable, or null. */
+  /** For each referenced JSON Schema, in request order, returns the reason why it is unusable, or null. */
   references(plugin: DescribedPlugin, refs: readonly string[]): Promise<Array<string | null>>;
   /** Validates a plugin's settings against the `configSchema` of its manifest and returns the errors. */
   config(
@@ -33,11 +33,11 @@ export interface PluginDescriber {
     schema: object,
     config: unknown,
   ): Promise<Array<{ path: string; message: string }>>;
-  /** Returns the kind of each handler, or why it is invalid, in request order. */
+  /** Returns the kind of each handler, or the reason why it is invalid, in request order. */
   handlers(plugin: DescribedPlugin, refs: readonly string[]): Promise<DescribedHandler[]>;
   /**
-   * Validates an input or a signal payload against the handler's schema, in a process of the tenant, because processes
-   * may be separated by tenant.
+   * Validates an input or a signal payload against the handler's schema. The process belongs to the tenant, because
+   * processes may be separated by tenant.
    */
   input(plugin: DescribedPlugin, asked: InputToCheck, tenantId: string): Promise<CheckedInput>;
 }

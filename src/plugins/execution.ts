@@ -11,7 +11,7 @@ export interface RunOptions {
   alone?: boolean;
   /** Narrows the configured choice of hosts. Only the `host` backend uses it. */
   target?: HostTarget;
-  /** The request's input as JSON text. If the caller has it, the input is not serialized again. */
+  /** The request's input as JSON text, if the caller has it. The input is then not serialized again. */
   inputText?: string;
 }
 

@@ -11,7 +11,10 @@ export function pluginsFolder(dataDir: string): string {
   return join(dataDir, 'plugins');
 }
 
-/** Reads the list of installed plugins. A missing file means none. Throws CONFIG_PARSE_ERROR for a damaged file. */
+/**
+ * Reads the list of installed plugins. If the file is missing, the list is empty. Throws CONFIG_PARSE_ERROR for a
+ * damaged file.
+ */
 export async function readLockFile(dataDir: string): Promise<LockFile> {
   const file = join(dataDir, NAME);
   let text: string;

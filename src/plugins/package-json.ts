@@ -5,7 +5,7 @@ import { readUntrustedFile } from './untrusted-file.ts';
 /** Size limit, because services read the file at each reload. */
 const MAX_BYTES = 1024 * 1024;
 
-/** Returns the parsed `package.json` of a folder, undefined if it is missing or unreadable. */
+/** Returns the parsed `package.json` of a folder. Returns undefined if the file is missing or unreadable. */
 export async function readPackageJson(folder: string): Promise<Record<string, unknown> | undefined> {
   try {
     const value: unknown = JSON.parse(

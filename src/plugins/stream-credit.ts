@@ -2,8 +2,8 @@
 export interface StreamCredit {
   grant(bytes: number): void;
   /**
-   * Waits until the credit covers `bytes`, then spends it. Chunks are not split to fit, because a slow reader would get
-   * ever smaller ones. Rejects when the signal aborts.
+   * Waits until the credit covers `bytes`, and then spends it. Chunks are not split to fit, because a slow reader would
+   * get ever smaller chunks. Rejects when the signal aborts.
    */
   take(bytes: number): Promise<void>;
 }

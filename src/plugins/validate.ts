@@ -16,7 +16,7 @@ import type { LoadedPlugin, PluginFault } from './registry/types.ts';
 import { type GuardedPaths, grantFaults } from './sandbox/index.ts';
 
 export interface ValidatedPlugin {
-  /** The loaded plugin. It is undefined when the manifest is invalid. */
+  /** The loaded plugin. It is undefined if the manifest is invalid. */
   plugin?: LoadedPlugin;
   faults: PluginFault[];
 }

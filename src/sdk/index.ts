@@ -1,6 +1,6 @@
 /**
- * Public API for plugins (`svc-platform/sdk`). Loads nothing but zod, because it adds to the startup time of every
- * plugin process. @spec docs/plugins.md
+ * Public API for plugins (`svc-platform/sdk`). Only zod is loaded, because every import adds to the startup time of
+ * each plugin process. @spec docs/plugins.md
  */
 import type {
   CommandResult,
@@ -136,16 +136,16 @@ interface WorkflowSpec<In, Signals extends SignalSchemas> {
   /** Id of the workflow in the manifest. */
   id: string;
   input?: In;
-  /** Payload schemas by signal name; an invalid payload is rejected with 400. */
+  /** Payload schemas by signal name. An invalid payload is rejected with 400. */
   signals?: Signals;
-  /** Default options of `ctx.step`; `retry` and `timeoutMs` also apply to `ctx.invoke`. */
+  /** Default options of `ctx.step`. `retry` and `timeoutMs` also apply to `ctx.invoke`. */
   steps?: StepOptions;
   run: (ctx: WorkflowContext<Signals>, input: InputOf<In>) => Awaitable<HandlerReturn<unknown>>;
 }
 
 /**
  * Defines a workflow as a function, for `workflows: [{id, handler}]` in the manifest. Whenever its run resumes, the
- * function is replayed from its start; finished steps do not run again. @spec docs/workflows.md "Workflows in code"
+ * function is replayed from its start. Finished steps do not run again. @spec docs/workflows.md "Workflows in code"
  */
 export function defineWorkflow<
   In extends AnySchema = undefined,
@@ -171,8 +171,8 @@ export function defineValidator(
 }
 
 /**
- * Types a manifest written as a module: `package.json` names the module in `"svc"`, and its default export is the
- * manifest. The module runs in the sandbox without any permissions.
+ * Types a manifest that is written as a module. `package.json` names the module in `"svc"`, and its default export is
+ * the manifest. The module runs in the sandbox without any permissions.
  */
 export function defineManifest<const Manifest extends PluginManifest>(manifest: Manifest): Manifest {
   return manifest;

@@ -2,13 +2,13 @@ import { PlatformError } from '../kit/errors/errors.ts';
 import type { Clock } from '../kit/time/clock.ts';
 import type { EntryQuota } from './ports/index.ts';
 
-/** What the entries of one scope occupy, including expired ones that are not deleted yet. */
+/** Usage of one scope by its entries, including expired entries that are not deleted yet. */
 export interface EntryUsage {
   keys: number;
   bytes: number;
 }
 
-/** Returns the expiry time of an entry that is written now, in epoch ms; null without a TTL. */
+/** Returns the expiry time of an entry that is written now, in epoch ms. Returns null without a TTL. */
 export function expiryOf(clock: Clock, ttlMs: number | undefined): number | null {
   return ttlMs === undefined ? null : Math.min(clock.now() + ttlMs, Number.MAX_SAFE_INTEGER);
 }
@@ -30,8 +30,8 @@ export function sumOf(key: string, before: unknown, by: number): number {
 }
 
 /**
- * Whether a write grows its scope beyond the quota. `replacedBytes` is the size of the entry that it replaces;
- * undefined for a new key.
+ * Returns whether a write makes its scope exceed the quota. `replacedBytes` is the size of the entry that the write
+ * replaces, or undefined for a new key.
  */
 export function exceedsQuota(
   { key, value }: { key: string; value: string },

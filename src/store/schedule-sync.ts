@@ -5,13 +5,15 @@ export type SchedulePlan = Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId
 
 type PlanKey = Pick<ScheduleRecord, 'id' | 'workflowId' | 'cron' | 'timezone'>;
 
-/** Changes that make the stored schedules those of the loaded owners, in this order. */
+/**
+ * Changes that bring the stored schedules in line with those of the loaded owners. They must be applied in this order.
+ */
 export interface ScheduleChanges {
   /** A schedule whose id changed keeps its state. */
   renamed: Array<{ from: string; to: string }>;
   /** Ids of schedules that their owner no longer has. */
   removed: string[];
-  /** Ids of schedules whose owner is not loaded, or that a node that is down has registered. */
+  /** Ids of schedules whose owner is not loaded, or that were registered by a node that is down. */
   deactivated: string[];
 }
 
@@ -19,8 +21,8 @@ export interface ScheduleChanges {
 export const MAX_ABSENT_MS = days(30);
 
 /**
- * Compares stored schedules with those of the loaded owners. `elsewhere` has the ids that other nodes have registered,
- * with true if the node is live.
+ * Compares stored schedules with those of the loaded owners. `elsewhere` contains the ids that other nodes have
+ * registered. Its value is true if the node is live.
  */
 export function scheduleChanges(
   stored: readonly PlanKey[],

@@ -45,7 +45,7 @@ export function dataFolder(root: string): DataFolder {
   };
 }
 
-/** Creates the folders with access for their owner only. Throws STORE_ERROR if a folder is not usable. */
+/** Creates the folders. Only their owner can access them. Throws STORE_ERROR if a folder is not usable. */
 export function ensureDataFolder({ root, run, logs, compileCache }: DataFolder): void {
   for (const folder of [root, run, logs, compileCache]) {
     try {
@@ -60,12 +60,12 @@ export function ensureDataFolder({ root, run, logs, compileCache }: DataFolder):
   }
 }
 
-/** Replaces a file atomically, like `writeWholeFile`, with access for its owner only. */
+/** Replaces a file atomically, like `writeWholeFile`. Only the owner can access the file. */
 export function writePrivateFile(file: string, text: string): void {
   writeWholeFile(file, text, 0o600);
 }
 
-/** Replaces a file atomically: readers see the old or the new text, even after a crash. Throws STORE_ERROR. */
+/** Replaces a file atomically. Readers see the old or the new text, even after a crash. Throws STORE_ERROR. */
 export function writeWholeFile(file: string, text: string, mode: number): void {
   const draft = draftPathOf(file);
   try {

@@ -38,7 +38,8 @@ export interface Secrets {
 
 /**
  * Reads `keys.json` and `credentials.json`, or creates them on first start. Environment variables take precedence. The
- * caller must hold the owner lock. Throws STORE_ERROR for a damaged file: a new key could not decrypt stored secrets.
+ * caller must hold the owner lock. Throws STORE_ERROR for a damaged file, because a new key could not decrypt stored
+ * secrets.
  */
 export function loadSecrets(folder: DataFolder, env: Environment, random: Random): Secrets {
   const stored = readOrCreate<KeysFile>(folder.keys, KeysFile, () => ({
@@ -94,7 +95,7 @@ function requireMasterKey(key: string, variable: string | null, folder: DataFold
   );
 }
 
-/** Starts a rotation of the master key. The new key encrypts from now on; the former key is kept only to decrypt. */
+/** Starts a rotation of the master key. From now on the new key encrypts, and the former key only decrypts. */
 export function startKeyRotation(folder: DataFolder, keys: KeysFile, masterKey: string, now: number): void {
   const next = { ...keys, masterKey, previousMasterKey: keys.masterKey, masterKeySince: now };
   writePrivateFile(folder.keys, `${JSON.stringify(next, null, 2)}\n`);
@@ -124,7 +125,7 @@ export function readKeys(folder: DataFolder): KeysFile | null {
   return readJson(folder.keys, KeysFile);
 }
 
-/** Returns the operator's credentials, or null before the first start. Those of the environment take precedence. */
+/** Returns the operator's credentials, or null before the first start. Environment variables take precedence. */
 export function readCredentials(folder: DataFolder, env: Environment): OperatorCredentials | null {
   return environmentOperator(env) ?? readJson(folder.credentials, CredentialsFile);
 }

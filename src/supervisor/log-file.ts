@@ -19,8 +19,8 @@ export interface LogFileOptions {
 }
 
 /**
- * Opens a log file for appending. Write errors are reported once on stderr and do not throw: a full disk may cost log
- * lines, but must not stop the platform.
+ * Opens a log file for appending. Write errors are reported once on stderr and do not throw, because a full disk must
+ * not stop the platform.
  */
 export function openLogFile(
   file: string,

@@ -66,7 +66,7 @@ export class ManagedService {
   #bound: Bound | null = null;
   #restarts = 0;
   #lastExit: LastExit | null = null;
-  /** True if a process crashed, rather than being killed, and no later one is ready. */
+  /** True if a process has crashed without being killed, and no later process is ready. */
   #hadFault = false;
   #wasKilled = false;
   #nextStartAt: number | null = null;
@@ -91,8 +91,8 @@ export class ManagedService {
   }
 
   /**
-   * Drains the process, and kills it after a deadline. With `willRestart`, new connections wait for the next process;
-   * otherwise they are refused.
+   * Drains the process, and kills it after a deadline. With `willRestart`, new connections wait for the next process.
+   * Otherwise they are refused.
    */
   async stop(willRestart = false): Promise<void> {
     this.#cancelRestart();
@@ -285,7 +285,7 @@ export class ManagedService {
     });
   }
 
-  /** A method, because TypeScript assumes that the state cannot change while `#launch` waits. */
+  /** This is a method, because TypeScript would assume that the state cannot change while `#launch` waits. */
   #isStopping(): boolean {
     return this.#state === 'stopping' || this.#state === 'stopped';
   }

@@ -6,7 +6,10 @@ export interface PortOwner {
   command: string;
 }
 
-/** Returns the process that listens on a TCP port, or null if unknown, for example for a process of another user. */
+/**
+ * Returns the process that listens on a TCP port. Returns null if it is unknown, for example if it belongs to another
+ * user.
+ */
 export function findPortOwner(port: number): PortOwner | null {
   return (process.platform === 'linux' ? fromProc(port) : null) ?? fromLsof(port);
 }

@@ -173,8 +173,8 @@ class Platform implements ControlActions {
   }
 
   /**
-   * Writes the run file, or logs an error: a full disk must not stop the platform. The file is then outdated until the
-   * next write.
+   * Writes the run file. On failure, logs an error, because a full disk must not stop the platform. The file is then
+   * outdated until the next write.
    */
   #tryWriteRunFile(): void {
     try {

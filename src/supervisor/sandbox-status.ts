@@ -3,7 +3,7 @@ import { type SandboxPreference, type SandboxStatus, sandboxStatus } from '../pl
 export interface SandboxOfService {
   /** The sandbox that the process of the service reported. Null if the process has started no plugin. */
   used: SandboxStatus | null;
-  /** Sandbox setting of the running process; null if the service is not running. */
+  /** Sandbox setting of the running process. It is null if the service is not running. */
   preference: SandboxPreference | null;
 }
 
@@ -11,8 +11,8 @@ export interface SandboxOfService {
 const BY_STRENGTH: SandboxStatus['mode'][] = ['unavailable', 'permission', 'bwrap'];
 
 /**
- * Returns the weakest sandbox of the running services. A service that has started no plugin counts with the sandbox
- * that its setting selects on this machine.
+ * Returns the weakest sandbox of the running services. For a service that has started no plugin, the sandbox that its
+ * setting selects on this machine is used.
  */
 export async function weakestSandbox(services: readonly SandboxOfService[]): Promise<SandboxStatus | null> {
   const running = services.flatMap(({ used, preference }) => (preference ? [{ used, preference }] : []));

@@ -19,7 +19,7 @@ export interface ExitInfo {
   reportedFailure: boolean;
 }
 
-/** Signals sent from outside; any other signal indicates a fault of the process itself. */
+/** Signals that are sent from outside. Any other signal indicates a fault of the process itself. */
 const EXTERNAL_SIGNALS = new Set<NodeJS.Signals | null>([
   null,
   'SIGKILL',
@@ -62,7 +62,7 @@ export interface SpawnOptions {
   /** The listening socket of the previous process, which the new process reuses. */
   listener?: Listener | undefined;
   env: Environment;
-  /** Receives whole log lines; stderr output is converted to log records. */
+  /** Receives whole log lines. Output on stderr is converted to log records. */
   onLines: (lines: Buffer) => void;
   now: () => number;
 }
@@ -167,7 +167,7 @@ export function exitText({ code, signal }: Pick<ExitInfo, 'code' | 'signal'>): s
   return signal ? `signal ${signal}` : `exit code ${code}`;
 }
 
-/** Converts stderr output of V8 or native code to log records, as log files contain only records. */
+/** Converts stderr output of V8 or native code to log records, because log files contain only records. */
 function asRecords(name: ServiceName, block: Buffer, now: () => number): Buffer {
   const records = block
     .toString('utf8')

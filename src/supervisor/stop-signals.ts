@@ -8,7 +8,9 @@ export interface StopHandlers {
   again(): void;
 }
 
-/** Calls `first` for the first stop signal, `again` for later ones. Returns a function that removes the listeners. */
+/**
+ * Calls `first` for the first stop signal, and `again` for later ones. Returns a function that removes the listeners.
+ */
 export function onStopSignals({ first, again }: StopHandlers): () => void {
   let firstAt: number | undefined;
   const receive = (signal: NodeJS.Signals): void => {

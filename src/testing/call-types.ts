@@ -1,8 +1,8 @@
 /** Tenant and user of a call. */
 export interface CallerOptions {
-  /** `default` if omitted. */
+  /** Id of the namespace. It is `default` if omitted. */
   tenantId?: string;
-  /** Host id of the caller, `tester` if omitted. Null makes an unauthenticated call. */
+  /** Host id of the caller. It is `tester` if omitted. Null makes an unauthenticated call. */
   user?: string | null;
 }
 
@@ -12,7 +12,7 @@ export interface CommandOptions extends CallerOptions {
 
 /** Decision on an approval, and the user who takes it. */
 export interface Decision extends CallerOptions {
-  /** Whether the step is approved, true if omitted. */
+  /** Whether the step is approved. It is true if omitted. */
   approved?: boolean;
   comment?: string;
 }
@@ -27,7 +27,7 @@ export interface RouteOptions extends CallerOptions {
 export type SignDelivery = (signed: { secret: string; rawBody: string }) => Record<string, string>;
 
 export interface DeliveryOptions {
-  /** `default` if omitted. */
+  /** Id of the namespace. It is `default` if omitted. */
   namespaceId?: string;
   instanceId?: string;
   /**
@@ -57,7 +57,7 @@ export interface RouteAnswer<Body = unknown> {
 }
 
 export interface WebhookOptions {
-  /** `default` if omitted. */
+  /** Id of the tenant. It is `default` if omitted. */
   namespaceId?: string;
   instanceId?: string;
   webhookId?: string;

@@ -26,7 +26,7 @@ import type {
 } from './result-types.ts';
 
 export interface TestHostOptions<Plugin extends PluginTypes = UntypedPlugin> {
-  /** Folder of the plugin, by default the working directory. */
+  /** Folder of the plugin. The default is the working directory. */
   plugin?: string;
   /** The plugin as a typed module. Only its type is used, to infer the types of results. */
   types?: Plugin;
@@ -43,7 +43,7 @@ export interface TestHostOptions<Plugin extends PluginTypes = UntypedPlugin> {
    * returns undefined, the call uses the network.
    */
   fetch?: StubFetch;
-  /** Initial time of the clock in epoch ms, by default the start of 2030. */
+  /** Initial time of the clock in epoch ms. The default is the start of 2030. */
   startAt?: number;
 }
 

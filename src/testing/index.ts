@@ -1,6 +1,6 @@
 /**
- * Test API for plugin authors (`svc-platform/testing`). Handlers run as in production: in the sandboxed runner, behind
- * real services. @spec docs/plugins.md "Testing"
+ * Test API for plugin authors (`svc-platform/testing`). Handlers run as in production, in the sandboxed runner and
+ * behind real services. @spec docs/plugins.md "Testing"
  */
 export type { CommandResult } from '../contracts/index.ts';
 export type {

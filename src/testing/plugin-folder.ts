@@ -31,8 +31,8 @@ export function requireLoaded({ folder, id }: PluginFolder, registry: PluginRegi
 }
 
 /**
- * Resolves links, because the registry does so too. A missing folder is returned unchanged; loading it reports the
- * error.
+ * Resolves links, because the registry resolves them too. A missing folder is returned unchanged, so that loading it
+ * reports the error.
  */
 async function realFolder(path: string): Promise<string> {
   const folder = resolve(path);

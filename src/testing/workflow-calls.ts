@@ -20,13 +20,13 @@ import type { TestHost } from './host-types.ts';
 import type { TestServices } from './services.ts';
 
 /**
- * Interval of reading the run's status, in real time. Between waits on the test's clock, the engine works in real time
+ * Poll interval for the run's status, in real time. Between waits on the test's clock, the engine works in real time
  * too.
  */
 const POLL_MS = 10;
 const TIMEOUT_MS = 15_000;
 
-/** Statuses in which a run may wait. A `cancelling` run waits while its clean-up does. */
+/** Statuses in which a run may wait. A `cancelling` run waits while its clean-up waits. */
 const WAITING = new Set<RunStatus>(['waiting', 'cancelling']);
 const ENDED = new Set<RunStatus>(['succeeded', 'failed', 'timed_out', 'cancelled']);
 

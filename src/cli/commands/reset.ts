@@ -8,7 +8,7 @@ import { requireStopped, whileStopped } from './restore/replace-data.ts';
 
 interface Reset {
   dataDir: string;
-  /** True if there was data, which has been removed. */
+  /** True if data existed and was removed. */
   removed: boolean;
 }
 

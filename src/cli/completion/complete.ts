@@ -17,7 +17,7 @@ export async function complete(argv: readonly string[]): Promise<number> {
   return 0;
 }
 
-/** Returns the candidates for the last word. Throws if their values cannot be fetched. */
+/** Returns the positional values in `rest`, leaving out flags and their values. */
 export async function completionLines(words: readonly string[]): Promise<string[]> {
   const typed = words.at(-1) ?? '';
   const candidates = await candidatesFor(words.slice(0, -1), typed);

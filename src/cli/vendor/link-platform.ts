@@ -4,7 +4,7 @@ import { publicParts } from '../../kit/files/paths.ts';
 
 /**
  * File with the path of a suitable Node binary. bin/svc uses that binary if the Node on PATH is too old. `npm install`
- * does not delete the file.
+ * does not delete this file.
  */
 const NODE_PATH_FILE = join('.cache', 'svc-node');
 

@@ -56,7 +56,7 @@ export async function platformArchive(): Promise<Buffer> {
     renameSync(draft, cached);
     return await readFile(cached);
   } catch {
-    // The folder is not writable or the disk is full, so the archive is not cached.
+    // If the folder is not writable or the disk is full, the archive is not cached.
     rmSync(draft, { force: true });
     const chunks = Readable.from(tarOf(await sources(), MODIFIED_AT)).pipe(createGzip());
     return Buffer.concat(await chunks.toArray());

@@ -1,10 +1,10 @@
 /**
- * Descriptions by dotted path; `*` matches every key of a map or item of a list. Applied only when a schema is printed:
- * calling `.describe()` on each key would cost every process some milliseconds at startup.
+ * Descriptions by dotted path. `*` matches every key of a map or item of a list. They are applied only when a schema is
+ * printed, because calling `.describe()` for each key would slow down the start of every process.
  */
 export type Descriptions = Readonly<Record<string, string>>;
 
-/** Puts `prefix` before each path; the path `''` becomes the prefix itself. */
+/** Puts `prefix` before each path. The empty path becomes the prefix itself. */
 export function under(prefix: string, descriptions: Descriptions): Descriptions {
   return Object.fromEntries(
     Object.entries(descriptions).map(([path, text]) => [path === '' ? prefix : `${prefix}.${path}`, text]),

@@ -81,7 +81,7 @@ function rowsOf(schema: object, stop: (path: string) => boolean): Row[] {
   return [...rows.values()];
 }
 
-/** Replaces the keys of an object that repeats an earlier one with a reference to it. */
+/** Replaces the keys of an object by a reference if an earlier object has the same keys. */
 function withoutRepeats(rows: Row[]): Row[] {
   const seen = new Map<string, string>();
   const repeated: string[] = [];
@@ -103,7 +103,7 @@ function withoutRepeats(rows: Row[]): Row[] {
   return shown;
 }
 
-/** Renders one line per key; keys with the same last name, value and meaning share a line. */
+/** Renders one line per key. Keys with the same last name, value and meaning share a line. */
 function list(rows: readonly Row[]): string {
   const lastName = (path: string): string => path.slice(path.lastIndexOf('.') + 1);
   const sharedLines = Map.groupBy(rows, ({ path, ...rest }) => JSON.stringify([lastName(path), rest]));

@@ -20,7 +20,7 @@ export interface IdentityDeps {
   store: GatewayStore;
   signing: ReturnType<typeof signingKeys>;
   feed: ChangeFeed;
-  /** Revisions of static tokens that other live nodes run with. */
+  /** Revisions of static tokens on other live nodes. */
   elsewhere: readonly (string | null)[];
 }
 

@@ -19,7 +19,10 @@ import { upstreamDescriptions } from './proxy/upstream-descriptions.ts';
 import { createUpstreams } from './proxy/upstreams.ts';
 import { subjectOf } from './routes/subject.ts';
 
-/** Builds the services for proxied calls, and those for authentication, rate limits and CORS of all client calls. */
+/**
+ * Builds the services that forward calls, and those that authenticate, rate-limit and check the origin of all client
+ * calls.
+ */
 export function proxyServices(
   { config, metrics, peers, keys, clock, logger, createLimiter }: Resources,
   { identity, routes }: { identity: IdentityServices; routes: PluginRouteLookup },
@@ -75,7 +78,9 @@ function limited(
   };
 }
 
-/** Rejects containers of plugins. They may call other services, but not administer secrets, tokens and hosts. */
+/**
+ * Rejects containers of plugins. Containers may call other services, but may not administer secrets, tokens and hosts.
+ */
 function refuseContainers({ kind }: Principal): void {
   if (kind !== 'container') return;
   throw new PlatformError(

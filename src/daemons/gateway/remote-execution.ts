@@ -25,7 +25,10 @@ export interface RemoteExecutionDeps extends StoreMember {
   identity: IdentityServices;
 }
 
-/** Opens the services for executions on hosts and in containers. Plugins that run there need them at their start. */
+/**
+ * Opens the services for executions on hosts and in containers. They open before the plugins, which need them at their
+ * start.
+ */
 export async function remoteExecution(
   resources: Resources,
   { store, identity, fence, membership }: RemoteExecutionDeps,

@@ -13,7 +13,10 @@ const STREAM = 'remote.stream';
  * Message from primary to sibling with a chunk of a stream. The sibling replies after the reader has taken the chunk.
  */
 const CHUNK = 'remote.chunk';
-/** Added to the handler's timeout, which the backend enforces: the backend may have to fetch the plugin first. */
+/**
+ * Added to the handler's timeout, which the backend enforces. The backend may have to fetch the plugin before it starts
+ * the handler.
+ */
 const GRACE_MS = seconds(90);
 /** Maximum duration of a stream, enforced by the backends. */
 const MAX_STREAM_MS = hours(1);

@@ -75,8 +75,8 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
 }
 
 /**
- * Joins the members of the store. Siblings share the primary's membership. Throws CONFLICT when other nodes work on the
- * store with other keys.
+ * Joins the members of the store. Siblings share the primary's membership. Throws CONFLICT if other nodes use the store
+ * with other keys.
  */
 async function joinStore(
   resources: Resources,
@@ -98,7 +98,7 @@ async function joinStore(
   return { fence: membership, membership, elsewhere: others.map((other) => other.release) };
 }
 
-/** Opens the feed before the data whose changes it announces. */
+/** Opens the feed. It must be open before the data whose changes it announces is loaded. */
 async function openFeed(
   { group, clock, logger, sharesStore }: Resources,
   { store, membership }: Pick<StoreMember, 'membership'> & { store: GatewayStore },

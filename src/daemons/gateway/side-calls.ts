@@ -20,7 +20,7 @@ interface SideCall {
   requestId: string;
   traceId: string;
   webhookId: string;
-  /** Request fields that are added to the handler's host context. */
+  /** Fields of the request that the handler's host context contains in addition. */
   fields: Partial<ValidatorHostContext>;
 }
 

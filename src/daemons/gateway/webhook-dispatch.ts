@@ -48,7 +48,7 @@ export function webhookDispatch(
     createDispatcher(group, {
       ...{ services, call, inbox: store.inbox, targets, pauses },
       ...{ clock, random, logger, observe },
-      // This is enough for the processes of several busy plugins. More deliveries would only wait in memory.
+      // This is enough for the processes of several busy plugins. Further deliveries would only wait in memory.
       concurrency: config.execution.worker.maxProcesses * 4,
     }),
     (made) => made.close(),

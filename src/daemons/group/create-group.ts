@@ -12,8 +12,8 @@ export interface GroupOptions extends PrimaryOptions {
 }
 
 /**
- * Creates the role of this process within its service. Without support for sharing a port it stays alone,
- * with a warning.
+ * Creates the role of this process within its service. If processes cannot share a port on this system, the process
+ * stays alone and logs a warning.
  */
 export function createGroup(options: GroupOptions): LoneProcess | Primary | SiblingProcess {
   const { primary, size, platform, name, logger } = options;

@@ -18,7 +18,7 @@ export interface TakeQuestion {
 }
 
 export interface TakeAnswer {
-  /** Number of permits granted. Those beyond `want` are a loan. 0 means that the limit is reached. */
+  /** Number of permits granted. Permits in excess of `want` are a loan. 0 means that the limit is reached. */
   granted: number;
   /** Number of permits that remain at the primary after the loan. */
   left: number;

@@ -1,6 +1,6 @@
 import type { LimiterOptions, RateVerdict, SharedLimiter } from '../../kit/limits/rate-limiter.ts';
 
-/** Common field of all limiter messages. */
+/** Field that all messages between limiters have. */
 interface AboutLimiter {
   name: string;
 }

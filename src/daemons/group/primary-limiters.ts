@@ -106,7 +106,7 @@ class PrimaryLimiter implements SharedLimiter {
   peek(key: string, limit: number): RateVerdict {
     const count = this.#counts.find(key);
     if (!count) return { allowed: limit > 0, remaining: limit, resetMs: this.#options.windowMs };
-    // A call is also allowed while siblings hold permits, because unused ones can be recalled.
+    // A call is also allowed while siblings hold permits, because their unused permits can be recalled.
     const isAllowed = count.calls.total(this.#clock.monotonic()) < limit || count.lent.size > 0;
     return this.#verdict(count, limit, isAllowed);
   }

@@ -52,7 +52,7 @@ export class Primary implements PrimaryProcess {
     this.#news.set(topic, learn);
   }
 
-  /** Starts the siblings without waiting for them, and restarts each until it is in a crash loop. */
+  /** Starts the siblings without waiting for them. Restarts each sibling that ends, until it is in a crash loop. */
   start(listen: { host: string; port: number }): void {
     for (let place = 2; place <= this.size; place++) this.#slots.push(this.#startSlot(place, listen));
   }
@@ -62,7 +62,7 @@ export class Primary implements PrimaryProcess {
     for (const slot of this.#slots) slot.stop();
   }
 
-  /** Resolves when all siblings have ended; kills them a second after the service's `drainMs`. */
+  /** Resolves when all siblings have ended. Kills them one second after the service's `drainMs`. */
   async ended(): Promise<void> {
     const late = setTimeout(() => {
       for (const program of this.#up.values()) program.kill();

@@ -13,11 +13,11 @@ export interface Member extends Pick<Link, 'ask' | 'call'> {
 /** Methods available to every process of a service. */
 interface Membership {
   /**
-   * Notifies all other processes of a change to data that they cache. Settles when they have handled it, or
-   * after a second; caches that need certainty also poll.
+   * Notifies all other processes of a change to data that they cache. Settles when they have handled the change, or
+   * after a second. Caches that need certainty also poll.
    */
   announce(topic: string): Promise<void>;
-  /** Handles an announcement; the announcer waits for it. */
+  /** Handles an announcement. The announcing process waits for the handler. */
   onNews(topic: string, learn: () => void | Promise<void>): void;
 }
 
@@ -26,7 +26,7 @@ export interface LoneProcess extends Membership {
   role: 'alone';
 }
 
-/** The process that the supervisor started: it owns exclusive resources and starts the siblings. */
+/** The process that the supervisor started. It owns exclusive resources and starts the siblings. */
 export interface PrimaryProcess extends Membership {
   role: 'primary';
   /** Total number of processes. */

@@ -15,7 +15,7 @@ function passOn(group: SiblingProcess, metrics: Metrics): void {
 function gather(group: PrimaryProcess, metrics: Metrics): void {
   /** The latest metrics snapshot of each process. */
   const told = new Map<Member, MetricsSnapshot>();
-  /** Counters of ended processes are kept: a decreasing sum would look like a restart of the service. */
+  /** Counters of ended processes are kept, because a decreasing sum would look like a restart of the service. */
   let former: Promise<MetricsSnapshot> = Promise.resolve([]);
 
   async function snapshotOf(member: Member): Promise<MetricsSnapshot> {
@@ -24,7 +24,7 @@ function gather(group: PrimaryProcess, metrics: Metrics): void {
       if (group.members().includes(member)) told.set(member, snapshot);
       return snapshot;
     } catch {
-      // The process is starting or has just ended: its last snapshot counts.
+      // The process is starting or has just ended. Its last snapshot is used.
       return told.get(member) ?? [];
     }
   }
@@ -41,7 +41,10 @@ function gather(group: PrimaryProcess, metrics: Metrics): void {
   group.answer('metrics.text', () => metrics.render());
 }
 
-/** Adds the last snapshot of an ended process, without gauges: they describe the current state of a process. */
+/**
+ * Adds the last snapshot of an ended process to the former sum. Gauges are left out, because they describe the current
+ * state of a process.
+ */
 function addUp(former: MetricsSnapshot, last: MetricsSnapshot): Promise<MetricsSnapshot> {
   return sumMetrics([former, last.filter(({ type }) => String(type) !== 'gauge')]).snapshot();
 }

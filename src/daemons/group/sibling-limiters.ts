@@ -28,13 +28,13 @@ const REFUSED_FOR_MS = 250;
 const LOAN_SHARE = 1 / 60;
 
 interface Lease extends Window {
-  /** Permits that can be used without a request, until `usableUntil`. */
+  /** Permits that can be used until `usableUntil` without asking the primary. */
   remaining: number;
   usableUntil: number;
-  /** Time when the primary counted the permits. `freesAt` is when its oldest counted call expires. */
+  /** Time at which the primary counted the permits. `freesAt` is the time at which the oldest counted call expires. */
   countedAt: number;
   freesAt: number;
-  /** Permits that the primary had left after it lent these. */
+  /** Number of permits that the primary had left after this loan. */
   left: number;
   /** Time until which calls are rejected without a request to the primary. */
   refusedUntil: number;
@@ -114,7 +114,7 @@ class SiblingLimiter implements SharedLimiter {
     this.#group.primary.ask('limit.back', question, () => {});
   }
 
-  /** Gives up a loan; returns its unused permits. */
+  /** Gives up a loan and returns the number of its unused permits. */
   recall({ key, countedAt }: RecallQuestion): number {
     const lease = this.#leases.find(key, this.#clock.monotonic());
     if (lease?.countedAt !== countedAt) return 0;

@@ -56,7 +56,7 @@ export function startSiblingProgram(options: SiblingProgramOptions): SiblingProg
     child.once('error', (error) => child.pid === undefined && resolve(error.message));
   });
   const tell = (message: ToSibling): boolean => {
-    // A failed write needs no handling here: the process has ended, which `ended` reports.
+    // A failed write needs no handling here: it means that the process has ended, which `ended` reports.
     if (child.connected) child.send(message, () => {});
     return child.connected;
   };
@@ -71,7 +71,7 @@ export function startSiblingProgram(options: SiblingProgramOptions): SiblingProg
   };
 }
 
-/** Forwards log records unparsed; stderr output of V8 or native code becomes a record. */
+/** Forwards log records without parsing them. Output of V8 or native code on stderr is converted to a record. */
 function relayLog(child: ChildProcess, { output, logger }: SiblingProgramOptions): void {
   const records = lineBlocks((block) => output.write(block.toString('utf8')));
   child.stdout?.on('data', records.push);

@@ -15,10 +15,13 @@ const LIST_TIMEOUT_MS = seconds(10);
 export interface MarketplaceServices extends DaemonServices {
   plugins: PluginRuntime;
   installer: Installer;
-  /** Reads the plugins on disk. Resolves when every service has loaded the plugins that are listed as loaded. */
+  /**
+   * Reads the plugins on disk. Before it resolves, every service has loaded the plugins that the catalogue lists as
+   * loaded.
+   */
   readCatalogue: () => Promise<Catalogue>;
   watch: SourceWatch;
-  /** Hosts that may change the set of plugins. */
+  /** Hosts that may install, update and remove plugins. */
   admins: readonly string[];
 }
 
@@ -62,7 +65,8 @@ export async function marketplaceServices(
 }
 
 /**
- * Resolves with false if a change takes too long, such as an installation. The plugins already running are listed then.
+ * Resolves with false if a change, such as an installation, takes too long. The list then shows the plugins that are
+ * already running.
  */
 function withinTimeout(done: Promise<void>): Promise<boolean> {
   return new Promise((resolve, reject) => {

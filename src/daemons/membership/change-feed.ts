@@ -15,23 +15,26 @@ const IN_FORCE_TIMEOUT_MS = seconds(1);
 const RECHECK_MS = 20;
 
 /**
- * Applies changes of a topic to cached data. `keys` is null if they are unknown: all data must be loaded again. It must
- * be safe to repeat. If it rejects, it is called again at the next poll.
+ * Applies changes of a topic to cached data. `keys` is null if the changed keys are unknown, so that all data must be
+ * loaded again. The function must be safe to repeat. If it rejects, it is called again at the next poll.
  */
 export type ApplyChanges = (keys: readonly string[] | null) => void | Promise<void>;
 
 export interface ChangeFeedDeps {
   store: FeedStore;
   group: Pick<ProcessGroup, 'role' | 'announce' | 'onNews'>;
-  /** Fence of this member if other nodes share the store: they then wait until it has read their changes. */
+  /**
+   * Fence of this member if other nodes share the store. Other nodes then wait until this member has read their
+   * changes.
+   */
   sharedAs: number | undefined;
   clock: Clock;
   logger: Logger;
 }
 
 /**
- * Keeps cached data up to date with changes by other processes and nodes. The only process of the only node has nothing
- * to read: it applies its own changes itself.
+ * Keeps cached data up to date with changes by other processes and nodes. If the node is the only one and has a single
+ * process, nothing is read, because the process applies its own changes itself.
  */
 export class ChangeFeed {
   readonly #deps: ChangeFeedDeps;
@@ -40,7 +43,7 @@ export class ChangeFeed {
   readonly #isAlone: boolean;
   #cursor: FeedCursor;
   #reading: Promise<void> | undefined;
-  /** A reading that has not started, which callers can share. */
+  /** A read that has not started yet. All callers that need it share it. */
   #next: Promise<void> | undefined;
   #isClosed = false;
 
@@ -67,8 +70,8 @@ export class ChangeFeed {
   }
 
   /**
-   * Call after a change is stored: settles once the other processes of this service and all live nodes have applied it,
-   * or after a second. Processes that are late then read the change by polling.
+   * Must be called after a change is stored. Settles once the other processes of this service and all live nodes have
+   * applied the change, or after a second. Processes that are late read the change by polling.
    */
   async spread(): Promise<void> {
     if (this.#isAlone) return;
@@ -80,7 +83,7 @@ export class ChangeFeed {
     ]);
   }
 
-  /** Stops polling. Settles when the last reading has ended. */
+  /** Stops polling. Settles when the last read has ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#stopPolling();
@@ -92,7 +95,10 @@ export class ChangeFeed {
     this.#catchUp().catch((error) => this.#warn(error));
   }
 
-  /** Reads all changes that were committed before the call. A reading in progress may have passed them already. */
+  /**
+   * Reads all changes that were committed before the call. A read in progress may already have passed them, so another
+   * one follows.
+   */
   #catchUp(): Promise<void> {
     if (!this.#reading) return this.#start();
     this.#next ??= this.#reading
@@ -144,7 +150,7 @@ export class ChangeFeed {
       while (performance.now() < until) {
         const behind = await store.behind(mark);
         if (behind.every((fence) => fence === own)) return;
-        // Waits in real time, because nodes of a test have clocks of their own.
+        // Waits in real time, because nodes in a test have clocks of their own.
         await sleep(RECHECK_MS);
       }
       this.#deps.logger.warn('A change is stored, but another node has not read it within a second', {

@@ -10,8 +10,8 @@ import type { Random } from '../../kit/security/random.ts';
 export const INSTANCE_FILE = 'instance';
 
 /**
- * Returns the id of this node, which is created with its data folder. `SVC_INSTANCE` takes precedence, for nodes whose
- * folder does not outlive them.
+ * Returns the id of this node, which is created together with its data folder. `SVC_INSTANCE` takes precedence, for
+ * nodes whose data folder is temporary.
  */
 export function instanceId(dataDir: string, env: Environment, random: Random): string {
   if (env.SVC_INSTANCE) return env.SVC_INSTANCE;
@@ -19,7 +19,10 @@ export function instanceId(dataDir: string, env: Environment, random: Random): s
   return read(file) ?? create(file, `node_${random.uuid()}`);
 }
 
-/** Creates the file by linking a complete one, because services that start at the same time must agree on one id. */
+/**
+ * Creates the file by linking a complete temporary file, because services that start at the same time must agree on one
+ * id.
+ */
 function create(file: string, id: string): string {
   const draft = `${file}.${id}`;
   writeFileSync(draft, `${id}\n`, { mode: 0o600 });

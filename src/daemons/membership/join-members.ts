@@ -6,7 +6,7 @@ import { type Fence, Membership } from './membership.ts';
 
 /**
  * The fence that a process writes into its rows, and its membership. A process that shares the membership of its
- * primary has none of its own.
+ * primary has no membership of its own.
  */
 export interface StoreMember {
   fence: Fence;
@@ -31,7 +31,7 @@ export async function joinMembers(
   return stack.adopt(joined, (membership) => membership.leave());
 }
 
-/** Returns the fence of the primary, for processes that the primary has started: they end with it. */
+/** Returns the fence of the primary, for processes that the primary started and that end with it. */
 export async function primaryFence(
   { dataDir, env, random }: Resources,
   store: MemberStore,

@@ -12,13 +12,16 @@ export interface MembershipDeps {
   member: Omit<NewMember, 'leaseMs'>;
   clock: Clock;
   logger: Logger;
-  /** Called once when another process has ended this member: the service must stop. */
+  /** Called once if another process has ended this member. The service must then stop. */
   onLost(error: PlatformError): void;
 }
 
 /** Supplies the fence that is written into rows. */
 export interface Fence {
-  /** Throws SERVICE_UNAVAILABLE while the lease is not held: another member may have taken over. */
+  /**
+   * Returns the fence. Throws SERVICE_UNAVAILABLE while the lease is not held, because another member may have taken
+   * over.
+   */
   require(): number;
 }
 
@@ -91,11 +94,11 @@ export class Membership implements Fence {
     const ended = await store.unswept(member.kind);
     await Promise.all(this.#sweepers.map((sweep) => sweep()));
     if (ended.length === 0) return;
-    // A start does not wait for it; sweeping again does no harm.
+    // A start does not wait for this write, because sweeping again does no harm.
     this.#working = this.#working.then(() => store.swept(ended)).catch((error) => this.#warn(error));
   }
 
-  /** Makes the address of this process known to the others. */
+  /** Stores the address of this process, so that other members can call it. */
   announce(url: string): void {
     this.#url = url;
     this.#cancelRenewal();
@@ -138,8 +141,8 @@ export class Membership implements Fence {
   }
 
   /**
-   * Ends members whose lease has expired, but not before this member was in touch for a whole lease. After an outage of
-   * the store every lease has expired, and the first member to return would end all others.
+   * Ends members whose lease has expired, but only after this member has reached the store for a whole lease. After an
+   * outage of the store every lease has expired, and otherwise the first member to return would end all others.
    */
   async #takeOver(): Promise<void> {
     const { store, member, clock } = this.#deps;

@@ -29,7 +29,7 @@ type RemoteKeySet = ReturnType<typeof createRemoteJWKSet>;
 
 /**
  * Returns the key lookup of an issuer for `jwtVerify`. `KeyRefresh` decides when jose fetches the keys, because jose
- * alone has none while the issuer is down. Throws UPSTREAM_UNAVAILABLE while no keys are known.
+ * alone would have no keys while the issuer is down. Throws UPSTREAM_UNAVAILABLE while no keys are known.
  */
 export async function createIssuerKeys(deps: IssuerKeysDeps): Promise<JWTVerifyGetKey> {
   const { createRemoteJWKSet, customFetch, errors } = await import('jose');
@@ -65,7 +65,7 @@ class KeyRefresh {
     this.#deps = deps;
   }
 
-  /** Fetches keys that are missing or too old. Throws UPSTREAM_UNAVAILABLE if there are still none that may be used. */
+  /** Fetches keys that are missing or too old. Throws UPSTREAM_UNAVAILABLE if there are no usable keys afterwards. */
   async beforeUse(): Promise<void> {
     const ageMs = this.#ageMs();
     if (ageMs >= MAX_STALE_MS) {

@@ -1,12 +1,12 @@
-/** Result of a lookup: the matching route, the methods of other routes at the path, or no match. */
+/** Result of a lookup: the matching route, the methods of other routes with the same path, or no match. */
 export type PathMatch<Target> =
   | { found: true; target: Target; params: Record<string, string>; pattern: string }
   | { found: false; allowed: string[] };
 
 export interface PathMatcher<Target> {
   /**
-   * Adds a pattern such as `/a/:id`. Returns false, without adding it, when an existing pattern matches the
-   * same requests.
+   * Adds a pattern such as `/a/:id`. Returns false, without adding it, if an existing pattern matches the same
+   * requests.
    */
   add(method: string, pattern: string, target: Target): boolean;
   find(method: string, rawPath: string): PathMatch<Target>;
@@ -27,8 +27,8 @@ function childOf<Target>(children: Map<string, Node<Target>>, name: string): Nod
 }
 
 /**
- * Finds routes by method and path. Unlike Fastify's router, it can change while listening and treats equivalent escapes
- * alike (`%40acme%2Fx`, `@acme%2fx`). Literals win over parameters.
+ * Finds routes by method and path. Unlike Fastify's router, it can change while the server listens, and treats
+ * equivalent escapes alike (`%40acme%2Fx`, `@acme%2fx`). Literals take precedence over parameters.
  */
 export function createPathMatcher<Target>(): PathMatcher<Target> {
   const trees = new Map<string, Node<Target>>();
@@ -80,7 +80,7 @@ function descend<Target>(
   if (found || !at.parameter || segment === '') return found;
   const depth = values.push(segment);
   const leaf = descend(at.parameter, segments, index + 1, values);
-  // Removes values of a failed branch before the next one is tried.
+  // Removes the values of a failed branch before the next branch is tried.
   if (!leaf) values.length = depth - 1;
   return leaf;
 }

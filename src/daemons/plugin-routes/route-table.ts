@@ -14,9 +14,9 @@ export interface RoutedPlugin {
 export interface PluginRoute {
   plugin: RoutedPlugin;
   declaration: RouteDecl;
-  /** Served paths: `/api` + base path + path, and the alias by the plugin's id. */
+  /** Served paths: `/api` + base path + path, and an alias that contains the plugin's id. */
   paths: string[];
-  /** Undefined when neither the route nor the plugin declares it. */
+  /** Undefined if neither the route nor the plugin declares it. */
   security: readonly Security[] | undefined;
   /** Undefined if the server's default applies. */
   timeoutMs: number | undefined;
@@ -35,7 +35,7 @@ export interface PluginRouteTable {
   faults: readonly RouteFault[];
   /** Finds the route of a call. `rawPath` is not decoded and has no query. */
   find(method: string, rawPath: string): PathMatch<PluginRoute>;
-  /** Whether the path belongs to a plugin by its id or base path, with or without a route. */
+  /** Whether the path begins with a plugin's id or base path, even if no route matches. */
   belongsToPlugin(rawPath: string): boolean;
 }
 
@@ -73,7 +73,7 @@ export function createPluginRouteTable(plugins: readonly RoutedPlugin[]): Plugin
         const path = joinPath(base, declaration.path);
         // `add` returns false if the base path equals the alias. The registry rejects manifests with duplicate routes.
         if (matcher.add(declaration.method, path, route)) route.paths.push(path);
-        // The literal path of "/" ends with a slash: it is matched too, but listed once.
+        // The path of the route "/" also matches with a trailing slash, but is listed once.
         if (declaration.path === '/') matcher.add(declaration.method, `${base}/`, route);
       }
       routes.push(route);
@@ -101,7 +101,8 @@ function createClaims(pluginIds: readonly string[]) {
   const taken = new Map(pluginIds.map((id) => [canonical(aliasOf(id)), id]));
   return {
     /**
-     * Returns the plugin that owns this path, a parent or a child of it; undefined when the claim succeeds.
+     * Returns the plugin that already owns this path, a parent of it or a path below it. Returns undefined if the claim
+     * succeeds.
      */
     claim(pluginId: string, basePath: string): string | undefined {
       const wanted = canonical(basePath);

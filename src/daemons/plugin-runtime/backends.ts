@@ -33,7 +33,10 @@ export interface OwnParts {
   onServiceCall?: OnServiceCall;
   /** Set by the workflow service, which accesses its runs directly. */
   steps?: StepAccess;
-  /** Whether this service reports plugin faults, which every service finds when it loads plugins. */
+  /**
+   * Whether this service reports plugin faults. Every service finds the same faults when it loads plugins, but only one
+   * reports them.
+   */
   reportsPlugins?: boolean;
 }
 
@@ -79,8 +82,8 @@ function throughGateway(resources: Resources): CreateRemoteBackends {
 }
 
 /**
- * Returns the configured backend, without a fallback because its isolation may be required. Throws HOST_UNAVAILABLE
- * when `target` selects a host for a plugin that does not run on hosts.
+ * Returns the configured backend. There is no fallback, because the isolation of the backend may be required. Throws
+ * HOST_UNAVAILABLE if `target` selects a host for a plugin that does not run on hosts.
  */
 export function backendFor(
   execution: PlatformConfig['execution'],

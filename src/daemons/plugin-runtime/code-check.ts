@@ -13,8 +13,8 @@ import type { RunningCode } from './running-code.ts';
 export type CodeCheck = (plugin: LoadedPlugin) => Promise<PluginFault[]>;
 
 /**
- * Loads the code of plugins that are edited while the service runs, so that a broken edit keeps the running
- * version. Skipped at startup, to save a process per plugin, and for installed plugins, which never change.
+ * Loads the code of plugins that are edited while the service runs, so that a broken edit keeps the running version.
+ * The check is skipped at startup, to save a process per plugin, and for installed plugins, which never change.
  */
 export function createCodeCheck(
   describer: PluginDescriber,

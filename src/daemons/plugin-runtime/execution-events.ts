@@ -20,7 +20,7 @@ type Execution = Pick<
   | 'parentSpanId'
 >;
 
-/** Assigns the execution's span, runs the handler and reports its outcome; rethrows errors. */
+/** Assigns the execution's span, runs the handler and reports its outcome. Errors are thrown again. */
 export type TrackExecution = (
   execution: Execution,
   manifest: ManifestV3,
@@ -28,8 +28,8 @@ export type TrackExecution = (
 ) => Promise<CommandResult>;
 
 /**
- * Creates the tracker that reports one event per handler execution, whatever the host. @spec Analytics events:
- * plugin.command.completed, plugin.command.failed
+ * Creates the tracker that reports one event per handler execution, whatever host the handler runs on. @spec Analytics
+ * events: plugin.command.completed, plugin.command.failed
  */
 export function executionEvents({
   analytics,
@@ -42,7 +42,7 @@ export function executionEvents({
   return async (execution, manifest, run) => {
     const spanId = newSpanId(random);
     execution.spanId = spanId;
-    // Executions of validators are not reported: they are part of authentication, unauthenticated clients trigger them,
+    // Executions of validators are not reported. They are part of authentication, unauthenticated clients trigger them,
     // and no user acts.
     if (execution.host === 'validator') return run();
     const startedAt = performance.now();

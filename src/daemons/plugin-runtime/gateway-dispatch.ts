@@ -7,8 +7,8 @@ import type { ExecutionBackend, StreamSink } from '../../plugins/index.ts';
 import type { Resources } from '../define-daemon.ts';
 
 /**
- * Extra time after the handler's timeout, which the gateway enforces, until the gateway counts as hung. It may have to
- * fetch a plugin for a host first.
+ * Time after the handler's timeout until the gateway counts as hung. The gateway enforces the timeout itself, and may
+ * have to fetch a plugin for a host first.
  */
 const GRACE_MS = seconds(90);
 
@@ -55,7 +55,7 @@ export function gatewayDispatch(
   };
 }
 
-/** Forwards the handler's stream at its reader's pace. */
+/** Forwards the handler's stream as fast as its reader takes the chunks. */
 async function passOn(reply: LongCallReply, sink: StreamSink): Promise<CommandResult> {
   sink.start(reply.header('content-type') ?? 'application/octet-stream');
   try {

@@ -41,7 +41,7 @@ export function createExecutionMetrics({ registry, service }: Metrics): ObserveE
   };
 }
 
-/** Pool gauges; `load` is called at each scrape. */
+/** Creates the gauges of process pools. `load` is called at each scrape. */
 export function createPoolMetrics({ registry, service }: Metrics, load: () => readonly PoolLoad[]): void {
   const gauges: Array<[name: string, help: string, value: (pool: PoolLoad) => number]> = [
     ['svc_plugin_processes', 'Processes of plugins that run now', ({ processes }) => processes],

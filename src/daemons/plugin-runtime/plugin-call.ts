@@ -21,8 +21,8 @@ type CallFields =
   | 'traceId';
 
 /**
- * A call of one handler. `permissions` replace those of the plugin, because a route may have its own. Defaults:
- * `timeoutMs` 60 s, no `schemas`, a generated `executionId`.
+ * A call of one handler. `permissions` replace those of the plugin, because a route may have its own. By default,
+ * `timeoutMs` is 60 s, there are no `schemas`, and `executionId` is generated.
  */
 export interface PluginCall
   extends Pick<ExecutionRequest, CallFields>,
@@ -36,6 +36,6 @@ export interface PluginCall
 }
 
 export interface ExecuteOptions extends RunOptions {
-  /** Waits while the queue of the plugin's processes is full, instead of failing. */
+  /** If true, the call waits while the queue of the plugin's processes is full, instead of failing. */
   waitsForQueue?: boolean;
 }

@@ -4,7 +4,10 @@ import { PlatformError } from '../../kit/errors/errors.ts';
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1000;
 
-/** Retries a call while the queue of its plugin's processes is full. Waits in real time, because processes need it. */
+/**
+ * Retries a call while the queue of its plugin's processes is full. Waits in real time, because the processes work in
+ * real time.
+ */
 export async function retryWhileQueueFull<T>(
   signal: AbortSignal | undefined,
   run: () => Promise<T>,

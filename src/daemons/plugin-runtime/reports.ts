@@ -9,8 +9,8 @@ import type { Resources } from '../define-daemon.ts';
 import { adapterFaults } from './access/adapters.ts';
 
 /**
- * Reports faults of the plugins just loaded. Every service finds the same faults: the one with `reports` logs
- * them at their level, the others at `debug`.
+ * Reports faults of the plugins that were just loaded. Every service finds the same faults. The service with `reports`
+ * logs them at their level, and the others log them at `debug`.
  */
 export function createPluginReports(
   resources: Resources,
@@ -23,7 +23,7 @@ export function createPluginReports(
   };
 }
 
-/** Reports broken plugins. Those that ran before keep running; the others are excluded. */
+/** Reports broken plugins. Plugins that ran before keep running; the others are excluded. */
 function reportBroken(
   { broken }: PluginRegistry,
   kept: readonly LoadedPlugin[],

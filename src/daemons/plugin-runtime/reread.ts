@@ -8,7 +8,7 @@ export type Reread = () => Promise<void>;
 
 const NEWS = 'plugins';
 
-/** `then` invalidates other caches of a process after its plugins were reloaded. */
+/** Creates the function. `then` invalidates other caches of a process after its plugins were reloaded. */
 export function createReread(
   plugins: Pick<PluginRuntime, 'upToDate'>,
   group: ProcessGroup,
@@ -30,8 +30,8 @@ export interface RereadServices {
 }
 
 /**
- * Called by the marketplace before it confirms a change. Always requires the service key: no other client has a
- * reason to trigger a reload. @spec docs/decisions/0050
+ * Reloads the plugins when the marketplace calls this route, before it confirms a change. The service key is always
+ * required, because no other client has a reason to trigger a reload. @spec docs/decisions/0050
  */
 export function rereadRoutes(http: Http, { reread, internalSecret }: RereadServices): void {
   const identify = upstreamIdentity({ internalSecret, mode: 'required', logger: http.kit.logger });

@@ -42,7 +42,7 @@ export class RunningCode {
     return locked?.integrity != null || this.#running.get(root)?.code !== undefined;
   }
 
-  /** Sets the running plugins: `kept` ones use their previous code, others the latest stored code. */
+  /** Sets the running plugins. Those in `kept` use their previous code, and all others use the latest stored code. */
   adopt(plugins: readonly LoadedPlugin[], kept: readonly LoadedPlugin[]): void {
     const next = new Map<string, Snapshot>();
     for (const { root } of plugins) {
@@ -59,7 +59,10 @@ export class RunningCode {
     );
   }
 
-  /** Returns the code for a new process of a kept version, undefined if the process runs the files on disk. */
+  /**
+   * Returns the code for a new process of a kept version. Returns undefined if the process should run the files on
+   * disk.
+   */
   codeOf({ id, version, root }: ExecutionRequest['plugin']): SourceCode | undefined {
     const isKept = this.#kept.some(
       (plugin) => plugin.root === root && plugin.id === id && plugin.version === version,

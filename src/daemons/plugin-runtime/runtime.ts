@@ -31,12 +31,12 @@ import { configFaults, settingsOf } from './settings.ts';
 
 type ReloadListener = (registry: PluginRegistry) => void | Promise<void>;
 
-/** Poll interval of the lock file. It is real time, because files change in real time. */
+/** Poll interval of the lock file, in real time even with a test clock, because files change in real time. */
 const WATCH_MS = 250;
 
 /**
- * The project's plugins, ready to be called by a service: those of the config and of the lock file. Reports broken
- * ones, prepares the backends, and reloads when the lock file changes. @spec docs/decisions/0050
+ * The plugins of the project, from the config and the lock file, ready to be called by a service. Reports broken
+ * plugins, prepares the backends, and reloads when the lock file changes. @spec docs/decisions/0050
  */
 export class PluginRuntime {
   /** Describes plugins by running their code. */
@@ -86,13 +86,13 @@ export class PluginRuntime {
     this.#report = createPluginReports(resources, own.reportsPlugins === true);
   }
 
-  /** State of the latest reload; do not cache it. */
+  /** The plugins of the latest reload. Callers must not cache the registry. */
   get registry(): PluginRegistry {
     if (!this.#registry) throw new Error('The plugins are not loaded yet.');
     return this.#registry;
   }
 
-  /** The sandbox of plugin code run by this service. Throws SANDBOX_ERROR. */
+  /** Returns the sandbox of plugin code that this service runs. Throws SANDBOX_ERROR. */
   sandbox(): Promise<SandboxInForce> {
     return this.#backends.worker.sandbox();
   }
@@ -120,8 +120,7 @@ export class PluginRuntime {
       timeoutMs: call.timeoutMs ?? LIMITS.routeTimeoutMs,
     };
     const run = (): Promise<CommandResult> => backend.run(request, options);
-    // Waits inside the execution's record: otherwise each rejected attempt would count as a failed
-    // execution.
+    // Waits inside the execution's record, because otherwise each rejected attempt would count as a failed execution.
     const runOnce = options?.waitsForQueue ? () => retryWhileQueueFull(options.signal, run) : run;
     // The caller records this execution. A second record would count the execution twice.
     if (recordedSpanId !== undefined) return backend.run({ ...request, spanId: recordedSpanId }, options);
@@ -143,7 +142,7 @@ export class PluginRuntime {
     });
   }
 
-  /** Like `read`, merged with the plugins that a reload would keep running. */
+  /** Reads the plugins on disk like `read`, and adds the plugins that a reload would keep running. */
   async readBeside(): Promise<Kept> {
     const next = await this.read();
     await this.#code.settled();
@@ -151,8 +150,8 @@ export class PluginRuntime {
   }
 
   /**
-   * Reloads the plugins. A running plugin that is now broken on disk keeps its running version. One reload runs at a
-   * time; the next poll notices a change during a reload.
+   * Reloads the plugins. A running plugin that is now broken on disk keeps its running version. Only one reload runs at
+   * a time. A change during a reload is noticed by the next poll.
    */
   reload(): Promise<void> {
     this.#reloading ??= this.#swap().finally(() => {
@@ -180,13 +179,16 @@ export class PluginRuntime {
     return (await lockFileStamp(this.#resources.dataDir)) !== this.#loadedStamp;
   }
 
-  /** Called after each reload, which waits for it; the returned function unsubscribes. */
+  /**
+   * Registers a listener that is called after each reload, which waits for it. The returned function removes the
+   * listener.
+   */
   onReload(listener: ReloadListener): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Ends the plugins' processes; calls in flight fail. */
+  /** Ends the plugins' processes. Calls in flight fail. */
   async close(): Promise<void> {
     this.#stopWatching();
     await this.#reloading?.catch(() => {});
@@ -218,8 +220,8 @@ export class PluginRuntime {
 }
 
 /**
- * Returns a filter for processes that may stay: those of installed plugins, which never change. Any file of other
- * plugins may have changed.
+ * Returns a filter for processes that may continue to run. Processes of installed plugins may, because their files
+ * never change. Any file of other plugins may have changed.
  */
 function runsOn(
   { plugins }: PluginRegistry,

@@ -22,7 +22,7 @@ export function settingsOf(manifest: ManifestV3, given: Settings | undefined): S
   return settings;
 }
 
-/** Returns the faults of the plugin's `pluginConfig` entry against the plugin's schema. */
+/** Validates the plugin's `pluginConfig` entry against the plugin's schema and returns the faults. */
 export async function configFaults(
   { id, version, root, manifest }: LoadedPlugin,
   settings: PlatformConfig['pluginConfig'],

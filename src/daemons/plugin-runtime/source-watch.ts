@@ -12,7 +12,7 @@ export type Stamps = ReadonlyMap<string, string>;
 
 export interface SourceWatchOptions {
   stamp(): Promise<Stamps>;
-  /** Whether adding or removing this item counts as a change. Default: always. */
+  /** Whether adding or removing this item counts as a change. The default is always. */
   isNews?(name: string): boolean;
   /** Called after a change. Calls never overlap, and are repeated after a failure. */
   changed(): Promise<void>;
@@ -30,14 +30,15 @@ const MAX_SETTLE_POLLS = 5;
 const MAX_SHARE = 1 / 50;
 const MAX_POLL_MS = 5000;
 /**
- * Pause after a change. It doubles with each further change, because each one makes every service reload the plugins.
+ * Pause after a change. It doubles with each further change, because each change makes every service reload the
+ * plugins.
  */
 const MIN_REST_MS = 400;
 const MAX_REST_MS = 10_000;
 
 /**
- * Polls files for changes, which also works on mounts without file events (containers, network file systems). Uses
- * real time, as file stamps do. @spec docs/decisions/0050
+ * Polls files for changes, which also works on mounts without file events, such as containers and network file systems.
+ * Uses real time, because file stamps are real times. @spec docs/decisions/0050
  */
 export async function watchSources(options: SourceWatchOptions): Promise<SourceWatch> {
   const watch = new PollingWatch(options, await options.stamp());
@@ -60,7 +61,9 @@ class PollingWatch implements SourceWatch {
     this.#known = known;
   }
 
-  /** Waits for the next poll to start and end, since a poll in progress may have missed the caller's change. */
+  /**
+   * Waits until the next poll has started and ended, because a poll in progress may have missed the caller's change.
+   */
   check(): Promise<void> {
     this.#queued ??= this.#running.then(() => {
       this.#queued = undefined;
@@ -112,7 +115,7 @@ class PollingWatch implements SourceWatch {
   }
 }
 
-/** Returns the stamps once two consecutive polls find the same ones, or after the last allowed poll. */
+/** Returns the stamps once two consecutive polls find the same stamps, or after the last allowed poll. */
 async function settled(stamp: SourceWatchOptions['stamp'], first: Stamps): Promise<Stamps> {
   let last = first;
   for (let polls = 0; polls < MAX_SETTLE_POLLS; polls++) {

@@ -4,14 +4,12 @@ import type { Metrics } from '../../kit/telemetry/metrics.ts';
 const LABELS = ['service', 'domain', 'operation', 'outcome'] as const;
 const DURATION_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000];
 
-/**
- * Measures an operation of a domain (`workflows`, `plugins`, …) and counts its outcome; rethrows its errors.
- */
+/** Measures an operation of a domain (`workflows`, `plugins`, …) and counts its outcome. Errors are thrown again. */
 export type Observe = <Result>(
   domain: string,
   operation: string,
   run: () => Promise<Result>,
-  /** Whether a returned result counts as a failure. Default: every returned result is a success. */
+  /** Returns whether a result counts as a failure. By default, every result is a success. */
   failed?: (result: Result) => boolean,
 ) => Promise<Result>;
 

@@ -9,7 +9,7 @@ import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { LoadedRoutes } from './domain/loaded-routes.ts';
 import { createOperationMetrics, createTelemetryMetrics, type Observe } from './metrics.ts';
 
-/** Timeout of calls to other services. Installations download packages, so it is as long as the gateway's timeout. */
+/** Timeout of calls to other services. It equals the gateway's timeout, because installations download packages. */
 const OWNER_TIMEOUT_MS = minutes(2);
 
 /** Services that own parts of the REST API. */

@@ -9,7 +9,7 @@ import { createStoredObjects, type StoredObjects } from './domain/stored-objects
 import { startSweeping } from './domain/sweeping.ts';
 import { createVectorCollections, type VectorCollections } from './domain/vector-collections.ts';
 
-/** Maximum wait for the lock of the data file: after a restart, the previous process may still be writing. */
+/** Maximum time to wait for the lock of the data file. After a restart, the previous process may still be writing. */
 const LOCK_WAIT_MS = seconds(5);
 
 export interface StateServices extends DaemonServices {
@@ -19,8 +19,7 @@ export interface StateServices extends DaemonServices {
 }
 
 /**
- * Opens `state.db`; this service also owns `storage/` and `vectors.db`. Throws CONFLICT when another process
- * owns them.
+ * Opens `state.db`. The service also owns `storage/` and `vectors.db`. Throws CONFLICT if another process owns them.
  */
 export async function stateServices(
   resources: Resources,
@@ -36,7 +35,7 @@ export async function stateServices(
   const objects = stack.adopt(storedObjects(resources, store), (opened) => opened.close());
   stack.adopt(startSweeping({ store: store.entries, clock, logger }), (sweeping) => sweeping.stop());
   return {
-    // Identity is required in every profile: otherwise a plugin with network access could read the data of all
+    // Every profile requires an identity, because a plugin with network access could otherwise read the data of all
     // tenants.
     authenticate: upstreamIdentity({ internalSecret: keys.internalSecret, mode: 'required', logger }),
     probeStore: () => store.probe(),

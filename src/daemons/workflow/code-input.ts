@@ -27,9 +27,9 @@ interface Known {
 }
 
 /**
- * Returns a check that uses the plugin's own schema, in a process without permissions: JSON Schema loses refinements
- * and coercions. If the process or module cannot load, it accepts the value, which the replay validates again.
- * @spec docs/workflows.md "Workflows in code"
+ * Returns a check that uses the plugin's own schema, because its JSON Schema lacks refinements and coercions. The check
+ * runs in a process without permissions. If the process or the module cannot be loaded, the value is accepted, and the
+ * replay validates it again. @spec docs/workflows.md "Workflows in code"
  */
 export function codeInputCheck(
   plugins: Pick<PluginRuntime, 'registry' | 'describer'>,

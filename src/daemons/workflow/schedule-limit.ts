@@ -11,12 +11,15 @@ export const MAX_PLUGIN_SCHEDULES = 200;
 export interface ScheduleLimit {
   /** Indexes of workflows that are refused because their schedules exceed the limit. */
   refusedWorkflows: ReadonlySet<number>;
-  /** Number of entries of the manifest's `schedules`, from the first, that are within the limit. */
+  /** Number of the first entries of the manifest's `schedules` that are within the limit. */
   schedules: number;
   faults: Array<{ path: string; message: string }>;
 }
 
-/** Applies the schedule limit to a manifest: the schedules of its workflows count before its own. */
+/**
+ * Applies the schedule limit to a manifest. The schedules of its workflows are counted before the manifest's own
+ * schedules.
+ */
 export function scheduleLimit({
   workflows,
   schedules,

@@ -22,7 +22,7 @@ import { createLogTee, pluginHandlers } from './plugin-handlers.ts';
 import { localSteps, runReplay } from './run-replay.ts';
 import { startServices } from './start-services.ts';
 
-/** Maximum wait for the lock of the data file: after a restart, the previous process may still be writing. */
+/** Maximum time to wait for the lock of the data file. After a restart, the previous process may still be writing. */
 const LOCK_WAIT_MS = seconds(5);
 
 export interface WorkflowServices extends DaemonServices {
@@ -46,7 +46,7 @@ export interface WorkflowServices extends DaemonServices {
   drain(): Promise<void>;
 }
 
-/** Opens `workflow.db` as its only owner and builds the services. Throws CONFLICT when another process owns it. */
+/** Opens `workflow.db` as its only owner and builds the services. Throws CONFLICT if another process owns the file. */
 export async function workflowServices(
   resources: Resources,
   stack: AsyncDisposableStack,

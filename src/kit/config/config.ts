@@ -27,9 +27,12 @@ export interface LoadedConfig {
   /** Merged config, with `auth.mode` resolved from the profile. */
   config: PlatformConfig;
   profile: string;
-  /** Folder of the config file; without one, the nearest folder with platform data, else the working directory. */
+  /**
+   * Folder of the config file. Without a config file, the nearest folder with platform data, or else the working
+   * directory.
+   */
   projectDir: string;
-  /** Data folder (`.svc/`): `SVC_HOME`, else the folder of `store.url`. */
+  /** Data folder (`.svc/`): `SVC_HOME`, or else the folder of `store.url`. */
   dataDir: string;
   configFile: string | null;
   /** Process environment merged over the `.env` file. */

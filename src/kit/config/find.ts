@@ -12,8 +12,7 @@ const CREDENTIALS = 'credentials.json';
 export type Environment = Record<string, string | undefined>;
 
 /**
- * Finds the config file, or returns null. `named` is a file or folder; CONFIG_NOT_FOUND is thrown if it does not
- * exist.
+ * Finds the config file, or returns null. `named` is a file or a folder. Throws CONFIG_NOT_FOUND if it does not exist.
  */
 export function findConfigFile(cwd: string, named: string | undefined): string | null {
   if (named) return namedFile(resolve(cwd, named));
@@ -25,8 +24,8 @@ export function findConfigFile(cwd: string, named: string | undefined): string |
 }
 
 /**
- * Finds the project folder without a config file: the nearest one, at or above `cwd`, with platform data. Data owned by
- * another user is skipped, because that user's `.env` would control the command.
+ * Finds the project folder if there is no config file: the nearest folder with platform data, at or above `cwd`. Data
+ * owned by another user is skipped, because that user's `.env` would control the command.
  */
 export function findProjectFolder(cwd: string): string {
   for (let folder = resolve(cwd); ; folder = dirname(folder)) {

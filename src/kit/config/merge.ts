@@ -1,4 +1,4 @@
-/** A parsed JSON object. Its keys are untrusted, `__proto__` included. */
+/** A parsed JSON object. Its keys are untrusted and may include `__proto__`. */
 export type JsonObject = Record<string, unknown>;
 
 export function isObject(value: unknown): value is JsonObject {

@@ -33,7 +33,7 @@ export function parseConfigText(text: string, file: string): unknown {
   }
 }
 
-/** Finds the position of the first syntax error, because the message of JSON.parse often contains no position. */
+/** Finds the position of the first syntax error, because the messages of JSON.parse often contain no position. */
 function locateSyntaxError(text: string): JsonSyntaxError {
   const scanner = new Scanner(text);
   const scanError = scanner.findError() ?? { offset: text.length, message: 'unexpected end of text' };

@@ -10,7 +10,7 @@ export interface ConfigProblem {
   message: string;
 }
 
-/** A config error not yet assigned to the base or a profile. */
+/** A config error that is not yet assigned to the base config or to a profile. */
 export interface RawProblem {
   path: PropertyKey[];
   message: string;

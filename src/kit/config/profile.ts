@@ -6,7 +6,7 @@ const IMPLIED = ['development', 'production'];
 
 export interface ProfileChoice {
   name: string;
-  /** Source of the profile name, for messages. */
+  /** Source of the profile name, used in messages. */
   source: '--profile' | 'SVC_PROFILE' | 'NODE_ENV' | 'default';
 }
 
@@ -18,8 +18,8 @@ export function chooseProfile(named: string | undefined, env: Environment): Prof
 }
 
 /**
- * Checks that the chosen profile exists. Throws CONFIG_NOT_RESOLVED when it was named explicitly, or when the file has
- * profiles but not this one. NODE_ENV may hold any value in a file without profiles. @spec Platform codes;
+ * Checks that the chosen profile exists. Throws CONFIG_NOT_RESOLVED if a missing profile was named explicitly, or if
+ * the file has profiles. In a file without profiles, NODE_ENV may have any value. @spec Platform codes;
  * docs/operations.md "Configuration"
  */
 export function requireProfile(choice: ProfileChoice, listed: string[], file: string | null): void {

@@ -3,8 +3,8 @@ import { PlatformError } from '../errors/errors.ts';
 export type Environment = Record<string, string | undefined>;
 
 /**
- * Resolves `${NAME}` from the environment; undefined for null. Throws ADAPTER_NOT_CONFIGURED if the variable is not
- * set.
+ * Resolves `${NAME}` from the environment. Returns undefined for null. Throws ADAPTER_NOT_CONFIGURED if the variable is
+ * not set.
  */
 export function resolveSecret(ref: string | null, env: Environment, at: string): string | undefined {
   if (ref === null) return undefined;

@@ -7,9 +7,9 @@ export interface BoundedCache<Value> {
 }
 
 /**
- * Two generations of maps: a read moves an entry to the young map; when that is full, the old map is dropped. Evicting
- * the oldest key of a single map instead (`map.keys().next()`) halves proxy throughput or worse. Entries weigh 1
- * without `weigh`.
+ * Cache with two generations of maps. A read moves an entry to the young map. When the young map is full, the old map
+ * is dropped. Evicting the oldest key of a single map (`map.keys().next()`) instead would at least halve the throughput
+ * of the proxy. Without `weigh`, each entry weighs 1.
  */
 export function createBoundedCache<Value>(
   capacity: number,

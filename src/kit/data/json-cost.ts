@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { endOfString } from './json.ts';
 
 /**
- * Maximum values in one text. The cost of parsing JSON depends on the number of values, not on bytes: 6 MB of `[]`
- * block the event loop for 0.4 s, 6 MB of text for 0.01 s.
+ * Maximum number of values in one text. The cost of parsing JSON depends on the number of values and not on bytes: 6 MB
+ * of `[]` block the event loop for 0.4 s, and 6 MB of text for 0.01 s.
  */
 const MAX_VALUES = 500_000;
 /**
  * Maximum distinct keys in one text, counted per object shape. Each new key creates a string and a hidden class and
- * costs ten times as much as a value: half a million block the event loop for 0.8 s.
+ * costs ten times as much as a value. Half a million keys block the event loop for 0.8 s.
  */
 const MAX_NEW_KEYS = 50_000;
 /** Well-formed text of up to this length is within all limits: each of the 512 permitted levels needs two brackets. */
@@ -16,8 +16,8 @@ const CHEAP_CHARS = 1024;
 /** Length of the shortest property: `"a":0,`. */
 const KEY_CHARS = 6;
 /**
- * Tolerance for text from the runner. Runner and platform count slightly differently (hash seeds, envelopes around
- * the value), and the runner must apply the stricter limit.
+ * Tolerance for text from the runner. Runner and platform count slightly differently, because their hash seeds and
+ * envelopes differ, and the runner must apply the stricter limit.
  */
 const TOLERANCE = 1.2;
 
@@ -85,7 +85,10 @@ function findExcessKeys(text: string, maxDepth: number, maxKeys: number, toleran
   const shapes = new Int32Array(maxDepth + 2);
   let depth = 0;
   let keys = 0;
-  /** Start of the latest string. It is hashed only once a colon makes it a key, so that long strings stay cheap. */
+  /**
+   * Start of the latest string. The string is hashed only if a colon follows, which makes it a key, so that long
+   * strings cost little.
+   */
   let string: number | undefined;
   for (let i = 0; i < text.length; i++) {
     const char = text.charCodeAt(i);
@@ -108,7 +111,7 @@ function findExcessKeys(text: string, maxDepth: number, maxKeys: number, toleran
   return undefined;
 }
 
-/** Hashes the string that begins at `start`, up to its quote. Escapes are hashed as written. */
+/** Hashes the string that begins at `start`, up to its closing quote. Escapes are hashed as written. */
 function hashOf(text: string, start: number): number {
   let hash = SEED;
   for (let i = start; ; i++) {

@@ -1,6 +1,6 @@
 /**
- * Returns true when text nests deeper than `limit`, without parsing it: deep nesting exhausts a parser with little
- * input. Strings are skipped with indexOf, ten times faster than character by character.
+ * Returns true if text nests deeper than `limit`. The text is not parsed, because deep nesting exhausts a parser with
+ * little input. Strings are skipped with indexOf, which is ten times as fast as reading each character.
  */
 export function nestsDeeperThan(text: string, limit: number): boolean {
   let depth = 0;
@@ -40,7 +40,9 @@ export function readDotPath(value: unknown, path: string): unknown {
   return current;
 }
 
-/** Returns true when the JSON of a value is longer than `chars`, without serializing it. Escapes are not counted. */
+/**
+ * Returns true if the JSON of a value is longer than `chars`. The value is not serialized, and escapes are not counted.
+ */
 export function isLongerThan(value: unknown, chars: number): boolean {
   const open: unknown[] = [value];
   let left = chars;

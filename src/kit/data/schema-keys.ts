@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Returns the keys an object may have at `path`; for a union, the keys of all its options. */
+/** Returns the keys that an object may have at `path`. For a union, returns the keys of all its options. */
 export function keysAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
   let current = bare(schema);
   for (const key of path) {

@@ -1,13 +1,13 @@
 import type { z } from 'zod';
 import { nearest } from './nearest.ts';
 
-/** A validation error, with a message of the platform. `path` leads to the invalid key. */
+/** A validation error with a message of the platform. `path` is the path of the invalid key. */
 export interface SchemaProblem {
   path: PropertyKey[];
   message: string;
 }
 
-/** Replacements of zod's default messages. */
+/** Matches zod's default messages, which the platform replaces. */
 const ZOD_DEFAULT_MESSAGE = /^(?:Invalid|Too|Unrecognized|Input not)\b/;
 
 const FORMATS: Readonly<Record<string, string>> = {

@@ -7,13 +7,12 @@ export interface ErrorExtra {
   headers?: Record<string, string>;
 }
 
-/** Default `Retry-After` of a 503, in seconds: hosts reconnect and services restart within that time. */
+/** Default `Retry-After` of a 503, in seconds. Hosts reconnect and services restart within that time. */
 const RETRY_AFTER_SECONDS = '5';
 
 /**
- * An error meant for the caller: message and details are sent, the cause is logged.
- * Throw it where the cause is known; any other error becomes an opaque 500.
- * @spec Errors
+ * An error meant for the caller. Its message and details are sent, and its cause is logged. It should be thrown where
+ * the cause is known, because any other error becomes an opaque 500. @spec Errors
  */
 export class PlatformError extends Error {
   readonly code: PlatformCode;
@@ -39,7 +38,7 @@ function headersOf(status: number, given: Record<string, string> = {}): Record<s
   return { ...(status === 503 ? { 'retry-after': RETRY_AFTER_SECONDS } : {}), ...Object.fromEntries(named) };
 }
 
-/** Wraps any thrown value; anything but a PlatformError becomes an opaque 500 with the value as its cause. */
+/** Converts any thrown value to a PlatformError. Any other value becomes the cause of an opaque 500. */
 export function toPlatformError(thrown: unknown): PlatformError {
   if (thrown instanceof PlatformError) return thrown;
   return new PlatformError(
@@ -49,7 +48,9 @@ export function toPlatformError(thrown: unknown): PlatformError {
   );
 }
 
-/** Like `toPlatformError`, for remote callers: hides file paths of the data store, which only operators may see. */
+/**
+ * Like `toPlatformError`, but for remote callers. It hides file paths of the data store, which only operators may see.
+ */
 export function toRemoteError(thrown: unknown): PlatformError {
   const error = toPlatformError(thrown);
   if (error.code !== 'STORE_ERROR') return error;

@@ -37,7 +37,10 @@ const ENTRIES = {
   vectors: 'src/store/sqlite/state/vectors-worker.ts',
 } as const;
 
-/** Returns the entry file of a platform program or the SDK: in `dist` if this code runs there, else in `src`. */
+/**
+ * Returns the entry file of a platform program or the SDK. The file is in `dist` if this code runs there, and otherwise
+ * in `src`.
+ */
 export function entryFile(name: keyof typeof ENTRIES): string {
   return isBuilt ? join(packageRoot, 'dist', `${name}.js`) : join(packageRoot, ENTRIES[name]);
 }

@@ -6,12 +6,12 @@ export function userHome(env: Environment): string {
   return env.HOME || homedir();
 }
 
-/** Returns the folder for per-user settings: `XDG_CONFIG_HOME`, else `~/.config`. */
+/** Returns the folder for per-user settings: `XDG_CONFIG_HOME`, or else `~/.config`. */
 export function userConfigFolder(env: Environment): string {
   return xdgFolder(env, env.XDG_CONFIG_HOME, '.config');
 }
 
-/** Returns the folder for caches: `XDG_CACHE_HOME`, else `~/.cache`. */
+/** Returns the folder for caches: `XDG_CACHE_HOME`, or else `~/.cache`. */
 export function userCacheFolder(env: Environment): string {
   return xdgFolder(env, env.XDG_CACHE_HOME, '.cache');
 }

@@ -2,15 +2,18 @@
 const MAX_HELD_PER_FREE = 3;
 
 /**
- * Slots shared by tenants. A slot may be held for any length of time, so capacity for new tenants must be kept free:
- * the more slots a tenant holds, the more must be free before it gets another.
+ * Slots shared by tenants. A slot may be held for any length of time, so some must be kept free for new tenants. The
+ * more slots a tenant holds, the more must be free before it gets another.
  */
 export interface FairShares {
   /** Returns true if `take` would succeed. */
   mayTake(tenantId: string, slots?: number): boolean;
   /** Returns how many single slots the tenant could take one after another. */
   available(tenantId: string): number;
-  /** Takes the slots, or returns false and takes none if the tenant has its share or too few are free. */
+  /**
+   * Takes the slots and returns true. Takes none and returns false if the tenant has its share or too few slots are
+   * free.
+   */
   take(tenantId: string, slots?: number): boolean;
   release(tenantId: string, slots?: number): void;
   readonly free: number;
@@ -37,8 +40,8 @@ export function createTenancy(): Tenancy {
 }
 
 /**
- * Most installations have one tenant. With `tenancy`, that tenant may use all slots until a second tenant appears,
- * which then waits until slots are released.
+ * Creates the shares. With `tenancy`, a single tenant may use all slots, because most installations have one tenant.
+ * When a second tenant appears, it waits until slots are released.
  */
 export function createFairShares(count: number, tenancy?: Tenancy): FairShares {
   const held = new Map<string, number>();

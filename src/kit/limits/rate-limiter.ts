@@ -29,7 +29,10 @@ export interface LimiterOptions {
    * for limits that use `peek`, and for rare, costly calls.
    */
   exact?: boolean;
-  /** Maximum number of keys with separate counts, for keys that clients choose. All other keys share one count. */
+  /**
+   * Maximum number of keys with separate counts. It is needed if clients choose the keys. All further keys share one
+   * count.
+   */
   maxKeys?: number;
 }
 
@@ -53,8 +56,8 @@ export interface Windows<W extends Window> {
 }
 
 /**
- * Stores windows by key in a young and an old map, which rotate once per window length. When the old map is dropped,
- * all of its windows have ended, so keys need not be removed individually.
+ * Stores windows by key in a young and an old map, which rotate once per window length. All windows in the old map have
+ * ended when it is dropped, so keys need not be removed individually.
  */
 export function createWindows<W extends Window>(clock: Clock, windowMs: number): Windows<W> {
   let young = new Map<string, W>();
@@ -110,9 +113,7 @@ export class SlidingCount {
     } else this.#slices.push({ since: now, last: now, count: calls });
   }
 
-  /**
-   * Removes calls recorded at `at`, by default the latest calls. Has no effect on calls that have expired.
-   */
+  /** Removes calls recorded at `at`, or by default the latest calls. Has no effect on calls that have expired. */
   remove(calls: number, at = Number.POSITIVE_INFINITY): void {
     const slice = this.#slices.findLast(({ since }) => since <= at);
     if (!slice || (at !== Number.POSITIVE_INFINITY && at > slice.last)) return;
@@ -130,7 +131,8 @@ export class SlidingCount {
   #expire(now: number): void {
     const slices = this.#slices;
     while (slices.length > 0 && slices[0]!.last + this.#windowMs <= now) this.#total -= slices.shift()!.count;
-    // Removes calls with a future time, which exist after the clock was set backwards. They would count for too long.
+    // After the clock was set backwards, calls with a future time exist. They are removed, because they would count for
+    // too long.
     while (slices.length > 0 && slices.at(-1)!.last > now) this.#total -= slices.pop()!.count;
   }
 }

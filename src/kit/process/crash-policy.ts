@@ -11,7 +11,7 @@ const FIRST_LOOP_PAUSE_MS = seconds(30);
 const MAX_LOOP_PAUSE_MS = minutes(5);
 
 /**
- * What to do after a crash: restart after `delayMs`. In a crash loop the delay is long, and the caller may give up
+ * The consequence of a crash: a restart after `delayMs`. In a crash loop the delay is long, and the caller may give up
  * instead.
  */
 export type CrashVerdict =
@@ -19,14 +19,14 @@ export type CrashVerdict =
   | { loop: true; crashes: number; windowMs: number; delayMs: number };
 
 export interface CrashPolicy {
-  /** Records a crash. `uptimeMs` is the time the process was ready. */
+  /** Records a crash. `uptimeMs` is the time for which the process was ready. */
   crashed(uptimeMs: number): CrashVerdict;
   reset(): void;
 }
 
 /**
- * Exponential backoff with jitter. Five crashes within a minute are a crash loop. In a crash loop, the delay is 30 s
- * and doubles up to 5 min with each crash of a process that was ready for less than 30 s.
+ * Exponential backoff with jitter. Five crashes within a minute are a crash loop. In a crash loop, the delay starts at
+ * 30 s. It doubles, up to 5 min, with each crash of a process that was ready for less than 30 s.
  */
 export function createCrashPolicy({ clock, random }: { clock: Clock; random: Random }): CrashPolicy {
   let times: number[] = [];

@@ -1,6 +1,6 @@
 /**
- * Every use of Node internals, with its reason. `test/kit/process/node-internals.test.ts` checks each against the
- * running Node, so that a Node version that changes one fails there first.
+ * Every use of Node internals, with its reason. `test/kit/process/node-internals.test.ts` checks each use against the
+ * running Node, so that this test fails first if a Node version changes one of them.
  */
 import type { ServerResponse } from 'node:http';
 import type { Server, Socket } from 'node:net';
@@ -23,8 +23,8 @@ export function listeningHandle(server: Server): ListeningHandle | undefined {
 }
 
 /**
- * Stops reading at the native handle. `pause()` buffers what arrives in this process; bytes that stay in the kernel are
- * read by the process that the socket is sent to.
+ * Stops reading at the native handle. With `pause()` alone, this process would still buffer arriving bytes. Bytes that
+ * stay in the kernel are read by the process to which the socket is sent.
  */
 export function stopReading(socket: Socket): void {
   const handle = (socket as WithHandle)._handle as { readStop?(): number } | null | undefined;
@@ -32,7 +32,7 @@ export function stopReading(socket: Socket): void {
 }
 
 /**
- * Returns the prototype of native pipes, given a socket that is one; undefined for other sockets. All clients of named
+ * Returns the prototype of native pipes if the socket is one, and undefined for other sockets. All clients of named
  * pipes use its `connect` method, so replacing that method subjects plugin code to its permissions.
  */
 export function pipePrototype(socket: Socket): Record<string, unknown> | undefined {
@@ -40,15 +40,15 @@ export function pipePrototype(socket: Socket): Record<string, unknown> | undefin
   return handle?.constructor.name === 'Pipe' ? Object.getPrototypeOf(handle) : undefined;
 }
 
-/** Methods of a native pipe that open a connection. Older versions of Node lack the second. */
+/** Methods of a native pipe that open a connection. Older versions of Node lack the second method. */
 export const PIPE_CONNECT_METHODS = ['connect', 'connect2'] as const;
 
 /** Methods of `process` that send signals. `_kill` is the native function that the public `kill` calls. */
 export const KILL_METHODS = ['kill', '_kill'] as const;
 
 /**
- * Classes of the native objects that an object of Node keeps under symbols. Their static methods reach what a module
- * exports, so a sandbox must close them too.
+ * Returns the classes of the native objects that an object of Node keeps under symbols. Their static methods reach what
+ * a module exports, so a sandbox must close them too.
  */
 export function nativeClassesIn(object: object): object[] {
   return Object.getOwnPropertySymbols(object).flatMap((symbol) => {
@@ -67,16 +67,16 @@ export function pendingResponse(socket: Duplex): ServerResponse | undefined {
 }
 
 /**
- * Keeps a connection whose client has ended its side until the pending response is sent. By default, Node ends it
- * without the response.
+ * Keeps a connection open whose client has ended its side, until the pending response is sent. By default, Node closes
+ * such a connection without sending the response.
  */
 export function answerHalfClosed(server: Server): void {
   (server as { httpAllowHalfOpen?: boolean }).httpAllowHalfOpen = true;
 }
 
 /**
- * Returns whether bytes of a response have left on the socket, by the check that Node uses for its own answer to
- * malformed requests. `headersSent` is also true for a head that waits for its body.
+ * Returns whether bytes of a response have been written to the socket. Node uses the same check for its own answer to
+ * malformed requests. `headersSent` would also be true for headers that wait for the body.
  */
 export function hasBegunResponse(socket: Socket): boolean {
   return (socket as WithResponse)._httpMessage?._headerSent === true;

@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 
-/** Returns the number of processes that the kernel has killed since boot for lack of memory; null if unavailable. */
+/**
+ * Returns the number of processes that the kernel has killed since boot for lack of memory. Returns null if the number
+ * is not available.
+ */
 export function oomKills(): number | null {
   try {
     const count = /^oom_kill (\d+)$/m.exec(readFileSync('/proc/vmstat', 'utf8'))?.[1];

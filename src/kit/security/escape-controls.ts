@@ -2,9 +2,9 @@
 
 import { isRecord } from '../data/is-record.ts';
 
-/** Control characters, and those that change the text direction. */
+/** Matches control characters, and characters that change the text direction. */
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
-/** `CONTROL` without newlines and tabs. */
+/** Matches the same characters as `CONTROL`, except newlines and tabs. */
 const CONTROL_EXCEPT_LINES =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 /**
@@ -14,7 +14,7 @@ const CONTROL_EXCEPT_LINES =
 const CONTROL_OR_COLOUR =
   /(\u001b\[(?:1|2|22|3[1-69]|90)m)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
-/** Escapes all control characters in a line: plugins may log text that moves the cursor or forges lines. */
+/** Escapes all control characters in a line, because plugins may log text that moves the cursor or forges lines. */
 export function escapeAllControls(text: string): string {
   return text.replace(CONTROL, spell);
 }
@@ -25,14 +25,14 @@ export function escapeControls(text: string): string {
 }
 
 /**
- * Copies data and escapes control characters in all strings and keys, except newlines and tabs. Applied before
+ * Copies data and escapes control characters in all strings and keys, except newlines and tabs. It is applied before
  * formatting, so that only the command's own colours reach the terminal.
  */
 export function escapeControlsIn<Data>(data: Data): Data {
   return mapTexts(data, cleaned) as Data;
 }
 
-/** Like `escapeControlsIn`, with each string on one line, so that it cannot imitate a line of the platform. */
+/** Like `escapeControlsIn`, but puts each string on one line, so that no string can imitate a line of the platform. */
 export function escapeToSingleLines<Data>(data: Data): Data {
   return mapTexts(data, (text) => cleaned(oneLine(text))) as Data;
 }

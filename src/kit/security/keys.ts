@@ -9,9 +9,11 @@ import {
 
 /** The platform's secrets, from the environment or `keys.json`. */
 export interface KeyMaterial {
-  /** Secret that signs JWTs; null if not configured. */
+  /** Secret that signs JWTs. It is null if none is configured. */
   jwtSecret: string | null;
-  /** True when the secret was generated on first start and stored in `keys.json`. Production refuses such a secret. */
+  /**
+   * True if the secret was generated at the first start and stored in `keys.json`. Production refuses such a secret.
+   */
   isJwtSecretGenerated?: boolean;
   /** Previous JWT secret, used only to verify tokens. */
   previousJwtSecret: string | null;
@@ -91,14 +93,14 @@ export function deriveKey(secret: string, purpose: string): string {
 }
 
 /**
- * Returns the key with which services authenticate to each other. It is derived, so it cannot serve as the internal
- * secret or vice versa.
+ * Returns the key with which services authenticate to each other. It is derived from the internal secret, so neither
+ * can be used in place of the other.
  */
 export function serviceKey(internalSecret: string): string {
   return deriveKey(internalSecret, 'service-identity');
 }
 
-/** Compares in constant time. Hashing both values first also hides their length. */
+/** Compares in constant time. Both values are hashed first, which also hides their length. */
 export function safeEqual(left: string | Buffer, right: string | Buffer): boolean {
   const digest = (value: string | Buffer): Buffer => createHash('sha256').update(value).digest();
   return timingSafeEqual(digest(left), digest(right));

@@ -2,11 +2,11 @@ import { createParser } from 'eventsource-parser';
 
 /** One event of a `text/event-stream`. */
 export interface ServerSentEvent {
-  /** Clients ignore the comment; it is visible on the wire only. */
+  /** A comment, which clients ignore. It is visible only on the wire. */
   comment?: string;
   id?: string;
   event?: string;
-  /** The `data` lines, joined; absent if there are none. */
+  /** The joined `data` lines. Absent if there are none. */
   data?: string;
 }
 
@@ -17,7 +17,7 @@ export function writtenEvent({ comment, ...fields }: ServerSentEvent): string {
 }
 
 /**
- * Parses a stream of events, in chunks of any size. Yields comments, and ids without data, as events of their own.
+ * Parses a stream of events from chunks of any size. Comments, and ids without data, are yielded as separate events.
  * Throws RangeError for an event longer than `maxChars`.
  */
 export async function* serverSentEvents(

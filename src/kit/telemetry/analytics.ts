@@ -29,12 +29,15 @@ export interface FrequentEvent extends TrackedEvent {
 }
 
 export interface Analytics {
-  /** Writes one event. Costs a few microseconds: serialize and append to the output. @spec Analytics event */
+  /**
+   * Writes one event. This takes a few microseconds, because the event is only serialized and appended to the output.
+   * @spec Analytics event
+   */
   track(type: string, event: TrackedEvent): void;
   /**
    * Writes up to 100 events a second (burst 1,000) per type and tenant. Events over the limit are merged every ten
-   * seconds, one per set of payload strings: `durationMs` is the mean, other numbers are sums, `ctx.count` is the
-   * number merged.
+   * seconds, one per set of payload strings. In merged events `durationMs` is the mean, other numbers are sums, and
+   * `ctx.count` is the number of events.
    */
   trackOften(type: string, event: FrequentEvent): void;
   flush(): void;
@@ -47,7 +50,7 @@ export interface AnalyticsOptions {
 }
 
 const PLATFORM: AnalyticsEvent['source'] = { product: 'svc', version };
-/** Limits per type and tenant; documented in docs/observability.md. */
+/** Limit per type and tenant. docs/observability.md documents these limits. */
 const EVENTS_PER_SECOND = 100;
 const EVENT_BURST = 1000;
 const MERGE_INTERVAL_MS = seconds(10);
@@ -163,5 +166,5 @@ export function withoutEvents(lines: Buffer): Buffer {
   return Buffer.from(kept.join('\n'));
 }
 
-/** Discards all events; for tests and tools. */
+/** Discards all events. Tests and tools use it. */
 export const silentAnalytics: Analytics = { track: () => {}, trackOften: () => {}, flush: () => {} };

@@ -16,7 +16,7 @@ export interface LogFields {
   tenantId?: string;
   pluginId?: string;
   meta?: Record<string, unknown>;
-  /** Any thrown value; written to `meta.error`. */
+  /** Any thrown value. It is written to `meta.error`. */
   error?: unknown;
 }
 
@@ -36,7 +36,7 @@ export type Logger = Record<LogLevel, (message: string, fields?: LogFields) => v
   child(fields: LogFields): Logger;
   diagnostic(event: Diagnostic, fields?: LogFields): void;
   isEnabled(level: LogLevel): boolean;
-  /** Writes one line per finished request. Formatted by hand, at a third of the cost of a general record. */
+  /** Writes one line per finished request. The line is formatted by hand, which costs a third of a general record. */
   access(method: string, route: string, status: number, durationMs: number, ids: AccessIds): void;
 };
 
@@ -118,7 +118,7 @@ function record({ error, meta, ...given }: LogFields): Record<string, unknown> {
   return { ...fields, meta: redact(error === undefined ? meta : { ...meta, error }) };
 }
 
-/** Discards all records; for tests and tools. */
+/** Discards all records. Tests and tools use it. */
 export const silentLogger: Logger = createLogger({
   serviceId: 'silent',
   output: { write: () => {}, flush: () => {} },

@@ -125,7 +125,7 @@ function requestObserver(service: string, registers: Registry[]): ObserveRequest
   type Series = { total: Counter.Internal; duration: Histogram.Internal<(typeof HTTP_LABELS)[number]> };
   const series = new Map<string, Series>();
   return (method, route, status, durationMs) => {
-    // prom-client sorts and joins label names on every lookup; a map by one string avoids that.
+    // prom-client sorts and joins label names on every lookup. A map with one string as its key avoids that.
     const key = `${method} ${status} ${route}`;
     let found = series.get(key);
     if (!found) {

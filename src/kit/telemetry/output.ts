@@ -4,21 +4,21 @@ import type { Clock } from '../time/clock.ts';
 
 export interface LineOutput {
   write(line: string): void;
-  /** Writes buffered lines, waiting at most a second for the reader. For process exit. */
+  /** Writes buffered lines, and waits at most a second for the reader. Called when the process exits. */
   flush(): void;
 }
 
 const FLUSH_BYTES = 64 * 1024;
 const FLUSH_MS = 50;
 const RETRY_MS = 10;
-/** Maximum bytes buffered for a slow reader; further lines are dropped. */
+/** Maximum bytes buffered for a slow reader. Further lines are dropped. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 const MAX_FLUSH_WAIT_MS = 1000;
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Buffers lines and writes 64 KB at a time or after 50 ms. Never blocks on a slow reader: lines beyond 4 MiB are
- * dropped, and `onDropped` gets their count once the pipe has room. After EPIPE all lines are discarded.
+ * Buffers lines and writes them 64 KB at a time or after 50 ms. A slow reader never blocks the process: lines beyond 4
+ * MiB are dropped, and `onDropped` gets their number once the pipe has room. After EPIPE, all lines are discarded.
  */
 export class BufferedOutput implements LineOutput {
   readonly #fd: number;
@@ -97,12 +97,12 @@ export class BufferedOutput implements LineOutput {
   }
 }
 
-/** Keeps sockets referenced: garbage collection would close their descriptors. */
+/** References to the sockets, because garbage collection would close their descriptors. */
 const openSockets: Socket[] = [];
 
 /**
- * Makes writes to a full pipe fail with EAGAIN instead of blocking. Only libuv can set this, by opening the pipe as a
- * socket. Files and terminals are rejected here and keep blocking writes.
+ * Makes writes to a full pipe fail with EAGAIN instead of blocking. Only libuv can set this mode, by opening the pipe
+ * as a socket. Opening fails for files and terminals, whose writes keep blocking.
  */
 function setNonBlocking(fd: number): void {
   try {

@@ -4,11 +4,14 @@ const MASK = '[redacted]';
 const SECRET_NAME =
   /^(?:authorization|proxy-authorization|cookie|set-cookie|x-internal-secret|x-svc-service-key|.*(?:secret|password|passwd|token|api-?key|private-?key|credential|signature).*)$/i;
 
-/** Values recognizable as secrets: bearer credentials, JWTs, prefixes of svc and of common providers. */
+/**
+ * Matches values that are recognizable as secrets: bearer credentials, JWTs, and prefixes of svc and of common
+ * providers.
+ */
 const SECRET_SHAPE =
   /\b(?:Bearer|Basic)\s+[\w.~+/=-]{6,}|\beyJ[\w-]{6,}\.[\w-]{6,}\.[\w-]*|\bwhsec_[\w+/=-]{6,}|\b(?:svc[srwe]_|sk_live_|sk_test_|gh[pousr]_|xox[abpr]-)[\w-]{6,}/g;
 
-/** A 256-bit secret in base64url (43 characters): generated webhook secrets have no prefix. */
+/** Matches a 256-bit secret in base64url (43 characters), because generated webhook secrets have no prefix. */
 const BARE_SECRET = /(?<![\w-])(?=[\w-]*[A-Z])(?=[\w-]*[a-z])(?=[\w-]*\d)[\w-]{43}(?![\w-])/g;
 
 /** Minimum length of a masked value. Masking shorter values would mask ordinary words. */
@@ -18,7 +21,7 @@ const MIN_VALUE_CHARS = 8;
 let secretValues: RegExp | undefined;
 const knownSecrets = new Set<string>();
 
-/** Registers secrets, which all loggers of this process mask from now on. */
+/** Registers secrets. All loggers of this process mask them from now on. */
 export function keepSecret(values: ReadonlyArray<string | null | undefined>): void {
   for (const value of values) if (value && value.length >= MIN_VALUE_CHARS) knownSecrets.add(value);
   const patterns = [...knownSecrets]
@@ -33,7 +36,7 @@ export function redactText(text: string): string {
   return secretValues ? masked.replace(secretValues, MASK) : masked;
 }
 
-/** Names of token counts of a model (`inputTokens`), which are not secret. */
+/** Matches names of a model's token counts (`inputTokens`), which are not secret. */
 const COUNT_NAME = /tokens$/i;
 
 function isSecret(name: string, value: unknown): boolean {
@@ -41,7 +44,9 @@ function isSecret(name: string, value: unknown): boolean {
   return !(typeof value === 'number' && COUNT_NAME.test(name));
 }
 
-/** Copies a value for a log: masks secrets by name and shape, bounds depth and width, turns errors into plain data. */
+/**
+ * Copies a value for a log. Masks secrets by name and shape, limits depth and width, and converts errors to plain data.
+ */
 export function redact(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return redactText(value);
   if (typeof value === 'bigint' || typeof value === 'symbol' || typeof value === 'function')

@@ -3,7 +3,7 @@ import type { Random } from '../security/random.ts';
 
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?$/;
 const ALL_ZEROS = /^0+$/;
-/** Visible ASCII without `<`, `>`, `"` and `'`: an id may be shown in HTML. */
+/** Matches visible ASCII without `<`, `>`, `"` and `'`, because an id may be shown in HTML. */
 const SANE_ID = /^[!#-&(-;=?-~]{1,128}$/;
 
 /** Returns the client's id if it is short and safe, otherwise a new id. @spec docs/gateway.md "Requests" */
@@ -11,7 +11,9 @@ export function saneId(sent: string | string[] | undefined, random: Random): str
   return typeof sent === 'string' && SANE_ID.test(sent) ? sent : random.uuid();
 }
 
-/** Returns the trace id of a request: `X-Trace-ID`, else the one in `traceparent`, else a new one (32 hex digits). */
+/**
+ * Returns the trace id of a request: `X-Trace-ID`, or else the id in `traceparent`, or else a new id of 32 hex digits.
+ */
 export function traceIdOf(headers: Record<string, string | string[] | undefined>, random: Random): string {
   const sent = headers['x-trace-id'];
   if (typeof sent === 'string' && SANE_ID.test(sent)) return sent;
@@ -51,8 +53,8 @@ export function traceparent(traceId: string, spanId: string): string {
 }
 
 /**
- * Returns the `traceparent` header to forward from a span of this process. Keeps the flags of the incoming header if
- * its trace id matches; otherwise `traceId` wins, because it is the one in the logs.
+ * Returns the `traceparent` header to forward from a span of this process. If the trace id of the incoming header
+ * matches, its flags are kept. Otherwise `traceId` is used, because the logs contain it.
  */
 export function traceparentOf(
   headers: Record<string, string | string[] | undefined>,

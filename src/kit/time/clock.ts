@@ -1,14 +1,20 @@
 /** Time source and timers, injected so that tests control time. */
 export interface Clock {
-  /** Wall-clock time in epoch ms, for records and expiry times. May go backwards (NTP, operator). */
+  /**
+   * Wall-clock time in epoch ms, for records and expiry times. It may go backwards, because NTP or an operator can set
+   * it.
+   */
   now(): number;
-  /** Monotonic time in whole ms, for durations. Shared by the processes of one machine; the origin is arbitrary. */
+  /** Monotonic time in whole ms, for durations. All processes of a machine share it. Its origin is arbitrary. */
   monotonic(): number;
-  /** Runs `run` once after `ms`; the returned function cancels it. Never keeps the process alive. */
+  /** Runs `run` once after `ms`. The returned function cancels it. The timer never keeps the process alive. */
   after(ms: number, run: () => void): () => void;
 }
 
-/** `performance.now()` starts with the process; `process.hrtime()` has one origin for the whole machine. */
+/**
+ * Offset to a time that all processes share: `performance.now()` starts with the process, whereas `process.hrtime()`
+ * has one origin for the whole machine.
+ */
 const monotonicOffsetMs = ((): number => {
   const [wholeSeconds, nanoseconds] = process.hrtime();
   return wholeSeconds * 1000 + nanoseconds / 1e6 - performance.now();
@@ -56,7 +62,7 @@ export interface ManualClock extends Clock {
  */
 const MANUAL_MONOTONIC_START_MS = 100_000_000;
 
-/** A clock that moves only by `advance`; for tests of the platform and of plugins. */
+/** A clock that moves only by `advance`, for tests of the platform and of plugins. */
 export function manualClock(startAt = Date.UTC(2030, 0, 1)): ManualClock {
   let elapsed = MANUAL_MONOTONIC_START_MS;
   let offset = startAt - elapsed;

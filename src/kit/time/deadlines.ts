@@ -8,7 +8,7 @@ const MAX_DEADLINES = 10_000;
 
 /**
  * Ends short waits on time even if the wall clock is set back, although their deadline is stored as wall-clock time.
- * Covers only waits begun by this process; after a restart the wall clock decides. @spec docs/decisions/0025
+ * Applies only to waits that this process began. After a restart, the wall clock decides. @spec docs/decisions/0025
  */
 export interface Deadlines {
   /** Records and returns the wall-clock deadline of a wait that begins now. */

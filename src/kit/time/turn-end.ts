@@ -1,7 +1,7 @@
 /**
- * Returns a function that collects items and handles them together at the end of the event-loop turn. It batches writes
- * to many sockets: the peer process then wakes up once per batch, and this wakeup is the main cost of a small write.
- * `handle` must not throw.
+ * Returns a function that collects items and handles them together at the end of the event-loop turn. It is used to
+ * batch writes to sockets: the peer process then wakes up once per batch, and waking it up is the main cost of a small
+ * write. `handle` must not throw.
  */
 export function atTurnEnd<Item>(handle: (item: Item) => void): (item: Item) => void {
   let queued: Item[] = [];

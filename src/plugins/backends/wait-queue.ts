@@ -15,7 +15,7 @@ export interface WaitQueueLimits {
 /** Queue of calls that wait for a slot, with fair queueing between tenants. */
 export interface WaitQueue {
   readonly size: number;
-  /** Queues the call and returns undefined, or returns a text that says why the queue rejects it. */
+  /** Queues the call and returns undefined. If the queue rejects the call, returns the reason as text. */
   enter(call: Call): string | undefined;
   /** Returns false when the call is not in the queue. */
   leave(call: Call): boolean;

@@ -63,7 +63,7 @@ export function connectionFailure(thrown: unknown): RemoteFailure {
   return new RemoteFailure('network', `${messageOf(cause)}${code ? ` (${code})` : ''}`, { cause: thrown });
 }
 
-/** Returns the error that the plugin gets when its request has finally failed. */
+/** Returns the error that the plugin gets if its request fails on the last attempt. */
 export function toCallError(
   failure: RemoteFailure,
   adapter: string,

@@ -59,7 +59,7 @@ export async function loadPlugins(options: LoadPluginsOptions): Promise<PluginRe
   return assemble(await Promise.all(read.map((one) => checked(one, lock, options))), lock);
 }
 
-/** Validates the grants, settings and code of a plugin. A plugin with invalid ones counts as broken. */
+/** Validates the grants, settings and code of a plugin. If any of them is invalid, the plugin counts as broken. */
 async function checked(
   read: ReadFolder,
   lock: Readonly<Record<string, LockEntry>>,

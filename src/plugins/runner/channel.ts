@@ -14,7 +14,7 @@ const MAX_FRAME_BYTES = 256 * 1024 * 1024;
 const LAST_WORDS_MS = 200;
 
 export interface Channel {
-  /** The inherited socket of the channel; undefined if the channel is stdin and stdout, as in a container. */
+  /** The inherited socket of the channel. It is undefined if the channel is stdin and stdout, as in a container. */
   readonly socket: net.Socket | undefined;
   send(frame: FromRunner): void;
   sendText(json: string): void;
@@ -56,7 +56,7 @@ function overDescriptor(): Ends {
   return { input: socket, output: socket };
 }
 
-/** Redirects plugin output to stderr: printed lines would corrupt the frames. */
+/** Redirects plugin output to stderr, because printed lines would corrupt the frames. */
 function overStdio(): Ends {
   Object.defineProperty(process, 'stdout', { configurable: true, get: () => process.stderr });
   return {

@@ -56,15 +56,15 @@ export function createContext(parts: ContextParts): PluginContextV3 {
 }
 
 /**
- * Returns the host context. A webhook's payload equals its input, so only the input is sent. @spec Webhook handler
- * context
+ * Returns the host context. A webhook's payload equals its input, so it is sent only once, as the input. @spec Webhook
+ * handler context
  */
 function hostContextOf({ host, hostContext, input }: RunnerRequest): Record<string, unknown> {
   return host === 'webhook' ? { ...hostContext, payload: input } : hostContext;
 }
 
 /**
- * Creates `ctx.analytics`. An event that cannot be sent must not fail its handler; the platform logs rejected events.
+ * Creates `ctx.analytics`. An event that cannot be sent must not fail its handler. The platform logs rejected events.
  */
 function analytics({ calls, executionId }: ContextParts): PluginContextV3['analytics'] {
   return {

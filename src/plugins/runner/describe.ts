@@ -13,7 +13,9 @@ import { resolvedModules } from './module-hooks.ts';
 import { checkAgainst, checkWith, importedStandardSchema, referenceFault } from './schemas.ts';
 import { loadPlaceOf, placeText } from './source-place.ts';
 
-/** Built-in handlers that describe a plugin by running its code, which services never load themselves. */
+/**
+ * Returns the built-in handlers that describe a plugin by running its code. Services never load that code themselves.
+ */
 export function describeHandler(root: string, ref: string): Handler | undefined {
   const execute = DESCRIBERS[ref];
   if (!execute) return undefined;
@@ -94,7 +96,7 @@ function printed(schema: StandardSchema | null, io: Io): Record<string, unknown>
   }
 }
 
-/** Converts a schema with its own library, since the plugin's version of zod may differ from the platform's. */
+/** Converts a schema with its own library, because the plugin's version of zod may differ from the platform's. */
 function print(schema: StandardSchema, io: Io): Record<string, unknown> {
   const { toJSONSchema } = schema as { toJSONSchema?: (options: object) => Record<string, unknown> };
   if (typeof toJSONSchema === 'function') return toJSONSchema.call(schema, { io, unrepresentable: 'any' });

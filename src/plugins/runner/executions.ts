@@ -12,7 +12,7 @@ import { createSchemaChecks } from './schemas.ts';
 import { createStreams, type Streams, streamOf } from './stream.ts';
 import { runWorkflow, workflowLink } from './workflow/index.ts';
 
-/** Runs handlers concurrently; each execution ends in exactly one result or error frame. */
+/** Runs handlers concurrently. Each execution ends in exactly one result frame or error frame. */
 export class Executions {
   readonly #init: InitFrame;
   readonly #channel: Channel;
@@ -50,8 +50,8 @@ export class Executions {
     } catch (thrown) {
       text = JSON.stringify({ type: 'error', executionId, error: toFrameError(thrown, plugin.root) });
     }
-    // An unhandled rejection surfaces before the next turn; it must fail the call that caused it, not a
-    // later one.
+    // An unhandled rejection is reported before the next turn. It must fail the call that caused it, and not a later
+    // one.
     await turn();
     this.#live.delete(executionId);
     this.calls.forget(executionId);

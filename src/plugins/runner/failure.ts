@@ -68,8 +68,8 @@ export function toFrameError(thrown: unknown, root: string): FrameError & { stac
 }
 
 /**
- * Returns the fields for a workflow's retry decision: the error class, the delay, and a code from which a class may
- * follow.
+ * Returns the fields for a workflow's retry decision: the error class, the delay, and a code that may determine the
+ * class.
  */
 function saidOf(thrown: unknown): ThrownClass & { code?: string } {
   try {

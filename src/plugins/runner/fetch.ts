@@ -1,6 +1,6 @@
 import type { PlatformCalls } from './platform-calls.ts';
 
-/** A request as sent over the channel; the body is base64. */
+/** A request as sent over the channel. The body is encoded as base64. */
 export interface FetchRequest {
   url: string;
   method: string;
@@ -23,7 +23,7 @@ const NULL_BODY = new Set([101, 103, 204, 205, 304]);
 
 /**
  * Creates `ctx.fetch`, which has the standard signature. The service makes the request and checks every redirect
- * against the manifest. Rejects with a PlatformCallError or the reason of an aborted signal.
+ * against the manifest. Rejects with a PlatformCallError, or with the reason of an aborted signal.
  */
 export function createFetch(
   calls: PlatformCalls,

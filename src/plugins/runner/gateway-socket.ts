@@ -4,8 +4,8 @@ import process from 'node:process';
 type Connect = (this: Socket, ...args: unknown[]) => Socket;
 
 /**
- * Connects the gateway's address to the Unix socket mounted into a container, which cannot reach the host's
- * loopback. Patches `Socket.connect`, so that any HTTP client of the plugin works.
+ * Connects the gateway's address to the Unix socket that is mounted into a container, because a container cannot reach
+ * the host's loopback. `Socket.connect` is patched, so that any HTTP client of the plugin works.
  */
 export function routeGatewayToSocket(env: NodeJS.ProcessEnv = process.env): void {
   const { SVC_GATEWAY_SOCKET: path, SVC_GATEWAY_URL: url } = env;

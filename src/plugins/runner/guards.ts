@@ -5,8 +5,8 @@ import { refusal, refused } from './refusal.ts';
 import { guardVm } from './vm-guard.ts';
 
 /**
- * Exports of built-in modules that plugins must not use: they write files, set V8 flags, read the memory of other
- * tenants' calls or reach other processes. No permission flag covers them in every supported Node version.
+ * Exports of built-in modules that plugins must not use, because they write files, set V8 flags, read the memory of
+ * other tenants' calls or reach other processes. No permission flag covers them in every supported Node version.
  */
 const DENIED: Record<string, readonly string[]> = {
   'node:v8': [
@@ -55,8 +55,8 @@ const ABORT_EXIT_CODE = 134;
 const COMPILE_CACHE_DISABLED = 3;
 
 /**
- * Closes gaps of Node's permission model before plugin code loads. It locks properties that all module systems share.
- * The kernel sandbox is the security boundary; this is a second line of defence. @spec docs/security.md
+ * Closes gaps of Node's permission model before plugin code loads, by locking properties that all module systems share.
+ * The kernel sandbox is the security boundary, and these guards are a second line of defence. @spec docs/security.md
  */
 export function installGuards(): void {
   for (const [module, names] of Object.entries(DENIED)) denyExports(module, names);
@@ -70,7 +70,8 @@ export function installGuards(): void {
   // V8 does not verify cached bytecode, and the plugin could write the cache folder.
   const message = 'The compile cache is not available to plugins.';
   lock(builtin('node:module'), 'enableCompileCache', () => ({ status: COMPILE_CACHE_DISABLED, message }));
-  // Set to undefined instead of a function that throws, because packages test for it before they use it.
+  // The property is set to undefined and not to a function that throws, because packages test for it before they use
+  // it.
   lock(process, 'report', undefined);
   lock(process, 'abort', () => process.exit(ABORT_EXIT_CODE));
   syncBuiltinESMExports();
@@ -97,7 +98,7 @@ function guardKill(): void {
   for (const name of KILL_METHODS) {
     const original = raw[name].bind(process);
     lock(process, name, (pid: number, signal?: unknown) => {
-      // Ids that are 0 or negative address process groups, among them that of the service.
+      // Ids of 0 or below address process groups, including that of the service.
       if (pid !== self) throw refused(`process.kill of any other process`);
       return original(pid, signal);
     });
@@ -112,7 +113,7 @@ function guardHistogram(): void {
     if ('import' in native) lock(native, 'import', refusal('perf_hooks.importHistogram'));
 }
 
-/** Makes a property read-only and non-configurable; replaces a getter by the value. */
+/** Makes a property read-only and non-configurable. A getter is replaced by its value. */
 export function lock(target: object, name: string, value: unknown): void {
   if (typeof value === 'function') Object.freeze(value);
   const enumerable = Object.getOwnPropertyDescriptor(target, name)?.enumerable ?? true;

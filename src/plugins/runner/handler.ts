@@ -60,8 +60,8 @@ export function resolveInside(root: string, file: string, ref: string): string {
 type ExportedDefinition = Partial<Omit<HandlerDefinition, 'execute'> & Pick<Handler, 'execute'>>;
 
 /**
- * Loads `<file>#<export>`: a function or an object with `execute`. Throws INVALID_HANDLER. @spec Plugin REST
- * route declaration
+ * Loads `<file>#<export>`, which must be a function or an object with `execute`. Throws INVALID_HANDLER. @spec Plugin
+ * REST route declaration
  */
 export async function loadHandler(root: string, ref: string): Promise<Handler> {
   const [file, name] = splitRef(ref);
@@ -100,7 +100,7 @@ export function splitRef(ref: string): [file: string, name: string] {
   return [ref.slice(0, at), ref.slice(at + 1)];
 }
 
-/** Imports one of the plugin's files. Throws EXECUTION_ERROR with the error of its code. */
+/** Imports one of the plugin's files. If its code throws, throws EXECUTION_ERROR with the same message. */
 export async function importModule(
   root: string,
   path: string,

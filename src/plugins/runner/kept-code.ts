@@ -38,7 +38,7 @@ export class KeptCode {
     return { format: this.#formatOf(name, source), source, shortCircuit: true };
   }
 
-  /** Returns the path relative to the plugin's folder, undefined for a URL outside of it. */
+  /** Returns the path relative to the plugin's folder. Returns undefined for a URL outside of the folder. */
   #nameOf(url: string): string | undefined {
     if (!url.startsWith(this.#rootUrl)) return undefined;
     const { origin, pathname, protocol } = new URL(url);
@@ -47,8 +47,8 @@ export class KeptCode {
   }
 
   /**
-   * Returns the module format by Node's rules, from the `package.json` that was kept. Without a "type" in it, the
-   * syntax decides.
+   * Returns the module format by Node's rules, from the stored `package.json`. If it contains no "type", the syntax
+   * decides.
    */
   #formatOf(name: string, source: string): string {
     const [, kind, language] = /^\.([cm]?)([jt])sx?$/.exec(extname(name)) ?? [];
@@ -72,8 +72,8 @@ const COMMONJS = ['exports', 'require', 'module', '__filename', '__dirname'];
 const IMPORT_OR_EXPORT = /^\s*(?:import|export)\b/m;
 
 /**
- * Returns whether the source is an ES module, as Node detects it by syntax. In TypeScript, which does not compile as
- * JavaScript, keywords decide.
+ * Returns whether the source is an ES module, which Node detects by syntax. TypeScript does not compile as JavaScript,
+ * so keywords decide for it.
  */
 function isModule(source: string, language: string | undefined): boolean {
   if (language === 't') return IMPORT_OR_EXPORT.test(source);

@@ -20,7 +20,7 @@ const REPORT_DROPS_MS = 1000;
 
 /**
  * Creates a writer that sends log lines as frames, truncated to the limits. Lines above the rate are dropped and
- * counted. The service enforces the same rate per plugin, so no line is dropped that the service would accept.
+ * counted. The service enforces the same rate per plugin, so it would drop these lines too.
  */
 export function createLogWriter(
   channel: Channel,
@@ -80,7 +80,7 @@ export function createPluginLog(write: WriteLine): PluginLog {
   return Object.freeze(Object.fromEntries(methods)) as PluginLog;
 }
 
-/** Turns console output into log lines; the parent captures other writes to stdout. */
+/** Converts console output to log lines. The parent process captures other writes to stdout. */
 export function captureConsole(write: WriteLine): void {
   const levels: Record<string, Level> = {
     debug: 'debug',

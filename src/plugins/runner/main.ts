@@ -1,6 +1,6 @@
 /**
- * The program that runs plugin code: it reads frames from descriptor 3, runs handlers and replies. It must start fast.
- * Its parent process enforces the protections of the platform. @spec docs/operations.md "Where plugin code runs"
+ * The program that runs plugin code. It reads frames from descriptor 3, runs handlers and replies. It must start fast,
+ * and its parent process enforces the protections of the platform. @spec docs/operations.md "Where plugin code runs"
  */
 import { setSourceMapsSupport } from 'node:module';
 import process from 'node:process';

@@ -20,8 +20,8 @@ export function isModuleFile(path: string): boolean {
 }
 
 /**
- * Maps `svc-platform/sdk` to the running platform's SDK, and lets the runner import packages as the plugin
- * would. `code` replaces the plugin's modules on disk.
+ * Maps `svc-platform/sdk` to the running platform's SDK, and lets the runner import packages as the plugin would.
+ * `code` replaces the modules that the plugin has on disk.
  */
 export function installModuleHooks(sdkUrl: string, root: string, code?: SourceCode): void {
   if (code) kept = loadFrom(new KeptCode(root, code));

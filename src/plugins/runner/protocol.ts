@@ -2,12 +2,12 @@ import type { CommandResult, ExecutionRequest } from '../../contracts/index.ts';
 import type { SourceCode } from '../source-code.ts';
 
 /**
- * Frames between a service (or host agent) and the runner: one JSON document per line, over descriptor 3 of the runner.
- * Frames from the runner are untrusted, because plugin code can write to that descriptor.
+ * Version of the frames between a service (or host agent) and the runner. Each frame is one line of JSON, sent over
+ * descriptor 3 of the runner. Frames from the runner are untrusted, because plugin code can write to that descriptor.
  */
 export const PROTOCOL_VERSION = 1;
 
-/** Limits that the runner checks to give plugins a clear error; the service enforces its own. */
+/** Limits that the runner checks to give plugins a clear error. The service enforces limits of its own. */
 export interface RunnerLimits {
   /** Maximum bytes of a handler's result as JSON. */
   resultBytes: number;
@@ -17,7 +17,7 @@ export interface RunnerLimits {
   logMessageChars: number;
 }
 
-/** The first frame, valid for the whole life of the process. */
+/** The first frame. It is valid for the whole life of the process. */
 export interface InitFrame {
   type: 'init';
   protocol: typeof PROTOCOL_VERSION;
@@ -71,7 +71,7 @@ export type ReplyFrame = { type: 'reply'; callId: number } & (
 
 export type ToRunner = InitFrame | ExecuteFrame | CancelFrame | ReplyFrame | PullFrame;
 
-/** The runner has started; no plugin code has run yet. */
+/** Reports that the runner has started. No plugin code has run yet. */
 export interface ReadyFrame {
   type: 'ready';
   protocol: number;

@@ -5,7 +5,7 @@ import { findOwnCostProblem, resultLimitFactor } from '../../kit/data/json-cost.
 import { messageOf, RunnerFailure } from './failure.ts';
 
 /**
- * Converts a handler's return value. An object with a numeric `exitCode` is a CommandResult; anything else is the
+ * Converts a handler's return value. An object with a numeric `exitCode` is a CommandResult. Any other value is the
  * result of a success. @spec Command result; docs/plugins.md "Handlers"
  */
 export function toCommandResult(value: unknown): CommandResult {
@@ -31,8 +31,8 @@ function malformed(what: string): RunnerFailure {
 }
 
 /**
- * Serializes the result frame. Throws EXECUTION_ERROR for values without a JSON form (cycles, BigInt) and for
- * exceeded limits, which are higher after a large input (`inputChars`).
+ * Serializes the result frame. Throws EXECUTION_ERROR for values without a JSON form (cycles, BigInt), and if a limit
+ * is exceeded. The limits are higher after a large input (`inputChars`).
  */
 export function resultFrame(
   executionId: string,

@@ -16,7 +16,7 @@ export interface SchemaFault {
 }
 
 type Outcome = { ok: true; value: unknown } | { ok: false; issues: SchemaFault[] };
-/** Validates a value; `coerce` converts strings to numbers and booleans, for query strings. */
+/** Validates a value. With `coerce`, strings from the query are converted to numbers and booleans. */
 type Check = (value: unknown, coerce: boolean) => Promise<Outcome>;
 
 export interface SchemaChecks {
@@ -155,7 +155,7 @@ type Found =
   | { ok: true; value: unknown }
   | { ok: false; issues: Array<{ path: Array<string | number>; message: string }> };
 
-/** Validates a value against a Standard Schema such as zod; returns at most a hundred issues. */
+/** Validates a value against a Standard Schema, such as a zod schema. Returns at most a hundred issues. */
 export async function checkWith(schema: StandardSchema, value: unknown): Promise<Found> {
   const result: StandardResult<unknown> = await schema['~standard'].validate(value);
   if (!result.issues) return { ok: true, value: result.value };
@@ -186,7 +186,7 @@ export async function checkAgainst(schema: object, value: unknown): Promise<Sche
   return check(value) ? [] : faultsOf(check.errors);
 }
 
-/** Loads ajv on first use. `format` is an annotation, the default of JSON Schema 2020-12. */
+/** Loads ajv on first use. `format` is only an annotation, which is the default in JSON Schema 2020-12. */
 async function jsonSchema(root: string, ref: string): Promise<Check> {
   const { Ajv2020 } = await import('ajv/dist/2020.js');
   const base = new URL(`${pathToFileURL(root).href}/`);
@@ -213,7 +213,7 @@ async function jsonSchema(root: string, ref: string): Promise<Check> {
   };
 }
 
-/** Returns why a manifest's JSON Schema is unusable, undefined if it is usable. */
+/** Returns the reason why a manifest's JSON Schema is unusable, or undefined if it is usable. */
 export async function referenceFault(root: string, ref: string): Promise<string | undefined> {
   try {
     const check = await jsonSchema(root, ref);
@@ -224,7 +224,9 @@ export async function referenceFault(root: string, ref: string): Promise<string 
   }
 }
 
-/** Throws the error for an invalid schema, which is the plugin author's error. Callers must not see its path. */
+/**
+ * Throws the error for an invalid schema. The error is the plugin author's fault, and callers must not see its path.
+ */
 function refuse(ref: string, base: URL, error: unknown): never {
   if (error instanceof RunnerFailure) throw error;
   const why = messageOf(error).replaceAll(base.href, '');

@@ -4,7 +4,7 @@ import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isInside } from '../inside.ts';
 
-/** A position in the plugin's source; line and column start at 1. */
+/** A position in the plugin's source. Line and column start at 1. */
 export interface Place {
   /** Relative to the plugin's folder. */
   file: string;
@@ -18,7 +18,8 @@ const { stripTypeScriptTypes } = module;
 const TEXT_CHARS = 200;
 const SOURCE = /\.[cm]?[jt]s$/;
 /**
- * Matches the first lines of a stack: `file:///plugin/src/index.ts:12` or a path, then the source line and its caret.
+ * Matches the first lines of a stack: a path or URL with a line number (`file:///plugin/src/index.ts:12`), then the
+ * source line and its caret.
  */
 const HEAD = /^((?:file:\/\/)?\/[^\n]*?):(\d+)\n(?:[^\n]*\n){1,5}?( *)\^/;
 const FRAME = /\(?((?:file:\/\/)?\/[^()\n]*?):(\d+):(\d+)\)?$/;
@@ -61,7 +62,7 @@ export function loadPlaceOf(thrown: unknown, root: string, resolved: readonly st
   return undefined;
 }
 
-/** Finds a syntax error by parsing JavaScript as TypeScript, since that parser reports positions. */
+/** Finds a syntax error in JavaScript by parsing it as TypeScript, because the TypeScript parser reports positions. */
 function syntaxPlace(url: string, root: string): Place | undefined {
   const path = pathOf(url);
   if (!path || !SOURCE.test(path) || !isInside(root, path)) return undefined;

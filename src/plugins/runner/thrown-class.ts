@@ -1,7 +1,7 @@
 import { ERROR_CLASSES } from '../../contracts/error-classes.ts';
 import { isRecord } from '../../kit/data/is-record.ts';
 
-/** Error class and retry delay of a thrown value: those it declares, or those that follow from its code. */
+/** Error class and retry delay of a thrown value. The value may declare them; otherwise they follow from its code. */
 export interface ThrownClass {
   errorClass?: string;
   retryAfterMs?: number;

@@ -16,7 +16,7 @@ const SHARED_MEMORY_BYTES = 16 * 1024 * 1024;
 /** Writable in-memory folders of a plugin. Their files count towards the memory limit of its process. */
 export const MEMORY_FOLDERS = ['/tmp', '/dev/shm'];
 
-/** bwrap options that depend on whether this system allows user namespaces and a fresh mount of `/proc`. */
+/** bwrap options that depend on whether this system allows user namespaces and a new mount of `/proc`. */
 interface Variant {
   user: string[];
   proc: string[];
@@ -27,7 +27,7 @@ export interface WorkingBwrap {
   variant: Variant;
 }
 
-/** Result of a probe. `undecided` means that bwrap did not start in time, so the next probe may succeed. */
+/** Result of a probe. `undecided` means that bwrap did not start in time, so the next probe may still succeed. */
 export type BwrapProbe = WorkingBwrap | { works: false; undecided: boolean; reason: string };
 
 export interface BwrapProbeOptions {
@@ -46,7 +46,10 @@ const PROCS: string[][] = [
   ['--dir', '/proc'],
 ];
 
-/** Tests whether bubblewrap can start Node on this machine, and with which options. Caches all results but timeouts. */
+/**
+ * Tests whether bubblewrap can start Node on this machine, and with which options. All results except timeouts are
+ * cached.
+ */
 export const probeBwrap = createBwrapProbe();
 
 export function createBwrapProbe(options: BwrapProbeOptions = {}): () => Promise<BwrapProbe> {
@@ -76,7 +79,7 @@ async function probe(options: BwrapProbeOptions): Promise<BwrapProbe> {
       const failure = await tryStart(args, options);
       if (failure === undefined) return { works: true, variant };
       if (failure.kind === 'missing') return fails('bubblewrap (bwrap) is not installed');
-      // A timeout ends the probe: a weaker variant might answer in time although the stronger one is possible.
+      // A timeout ends the probe, because a weaker variant might answer in time although a stronger one is possible.
       if (failure.kind === 'undecided') return { works: false, undecided: true, reason: failure.message };
       reason ||= failure.message;
     }
@@ -109,7 +112,9 @@ function tryStart(args: string[], options: BwrapProbeOptions): Promise<StartFail
   });
 }
 
-/** Returns the kind of a failure. A process that was killed or ran out of memory was not refused by bubblewrap. */
+/**
+ * Returns the kind of a failure. If the process was killed or ran out of memory, bubblewrap did not refuse to start it.
+ */
 function kindOf({ code, signal }: ExecFileException): StartFailure['kind'] {
   if (code === 'ENOENT') return 'missing';
   return signal || code === 'EAGAIN' || code === 'ENOMEM' ? 'undecided' : 'refused';

@@ -9,7 +9,7 @@ export interface FoundPackage {
   real: string;
 }
 
-/** Upper bound for the search, which circular symbolic links could otherwise keep running. */
+/** Maximum number of packages that the search visits. Circular symbolic links could otherwise keep it running. */
 const MAX_PACKAGES = 5000;
 
 /**

@@ -1,6 +1,6 @@
 import type { Permissions } from '../../contracts/index.ts';
 
-/** Variables that every plugin receives: Node reads them itself, and none is secret. */
+/** Variables that every plugin receives. Node itself reads them, and none of them is secret. */
 const BASICS = ['TZ', 'LANG', 'LC_ALL'];
 
 /** Platform secrets and variables that would weaken the sandbox. A manifest cannot request them. */

@@ -121,7 +121,7 @@ function refuseDataFolder(path: string, dataDir: string, what: string): void {
   );
 }
 
-/** Kernel file systems that expose devices and the environment and memory of other processes. */
+/** Kernel file systems. They expose devices, and the environment and memory of other processes. */
 const KERNEL_FOLDERS = ['/proc', '/sys', '/dev'];
 
 function refuseKernelFolder(path: string, what: string): void {

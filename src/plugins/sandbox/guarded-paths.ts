@@ -24,7 +24,10 @@ export interface SecretPlaces {
   env: Environment;
 }
 
-/** Clients of a container engine can become root on the machine. Read-only mounts do not prevent connections. */
+/**
+ * Sockets of container engines, whose clients can become root on the machine. Read-only mounts do not prevent
+ * connections.
+ */
 const ENGINE_SOCKETS = [
   '/run/docker.sock',
   '/run/podman/podman.sock',

@@ -17,7 +17,7 @@ export interface SandboxInForce {
   mode: SandboxMode;
   /** Whether the sandbox blocks direct connections of plugins without the permission `network: ["*"]`. */
   networkGuarded: boolean;
-  /** Why the sandbox is not `bwrap`. */
+  /** Reason why the sandbox is not `bwrap`. */
   reason?: string;
 }
 
@@ -148,8 +148,8 @@ async function findBwrap(environment: NodeJS.ProcessEnv): Promise<string> {
 let setpriv: Promise<string[]> | undefined;
 
 /**
- * Returns a command prefix that makes Linux kill the runner when the service dies: plugin code in an endless loop would
- * not notice that its channel closed. The prefix is empty on systems without `setpriv`.
+ * Returns a command prefix that makes Linux kill the runner when the service dies, because plugin code in an endless
+ * loop would not notice that its channel closed. The prefix is empty on systems without `setpriv`.
  */
 function parentDeathSignal(): Promise<string[]> {
   const program = locate('setpriv', process.env.PATH);

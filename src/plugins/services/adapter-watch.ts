@@ -1,9 +1,9 @@
 import type { AdapterName, LlmUsage } from '../../contracts/index.ts';
 
-/** Observes adapter calls; services count them. */
+/** Observes adapter calls, so that services can count them. */
 export interface AdapterWatch {
   called(adapter: AdapterName, method: string, failed: boolean, durationMs: number): void;
-  /** Reports the tokens of a model's reply. `cost` is in US dollars; null if the price is unknown. */
+  /** Reports the tokens of a model's reply. `cost` is in US dollars, or null if the price is unknown. */
   used(adapter: AdapterName, model: string, usage: LlmUsage, cost: number | null): void;
 }
 

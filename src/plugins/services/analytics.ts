@@ -37,7 +37,7 @@ export function createAnalyticsService({ analytics, logger, clock }: AnalyticsSe
       const { plugin, tenantId, requestId, traceId } = request;
       const size = JSON.stringify(payload)?.length ?? 0;
       if (size > PAYLOAD_CHARS) {
-        // The handler does not await the call and may have ended, so an error would be lost.
+        // The handler does not await the call and may have ended, so a thrown error would be lost.
         logger.warn(`The event "${name}" was dropped: its payload has ${size} characters as JSON`, {
           pluginId: plugin.id,
           tenantId,

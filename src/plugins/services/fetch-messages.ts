@@ -36,7 +36,7 @@ function isPair(value: unknown): value is [string, string] {
   return Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === 'string');
 }
 
-/** Returns the request that follows a redirect, by the rules of browsers; null for other responses. */
+/** Returns the request that follows a redirect, by the rules of browsers. Returns null for other responses. */
 export function redirectOf(request: FetchRequest, response: Response): FetchRequest | null {
   const location = response.headers.get('location');
   if (![301, 302, 303, 307, 308].includes(response.status) || location === null) return null;

@@ -18,7 +18,7 @@ export interface SlotContext {
 }
 
 export interface FetchSlots {
-  /** Returns a function that releases the slot. Rejects with the signal's reason when it aborts first. */
+  /** Returns a function that releases the slot. If the signal aborts first, rejects with its reason. */
   enter(context: SlotContext): Promise<() => void>;
 }
 

@@ -41,17 +41,17 @@ export interface PlatformServicesDeps {
   state: StateAccess;
   logger: Logger;
   clock: Clock;
-  /** Receives events of `ctx.analytics` and `ctx.cache`; default: discards them. */
+  /** Receives events of `ctx.analytics` and `ctx.cache`. By default, they are discarded. */
   analytics?: Analytics;
   fetch?: Omit<FetchServiceOptions, 'clock'>;
-  /** Runs a command of another plugin; without it `ctx.invoke` is not implemented. */
+  /** Runs a command of another plugin. Without it, `ctx.invoke` is not implemented. */
   invoke?: InvokeCommand;
-  /** The workflow service; without it `ctx.workflows` and `ctx.jobs` are not implemented. */
+  /** The workflow service. Without it, `ctx.workflows` and `ctx.jobs` are not implemented. */
   workflows?: WorkflowAccess;
   jobs?: JobAccess;
-  /** Runs of workflows in code; without it their functions cannot execute steps. */
+  /** Runs of workflows in code. Without it, their functions cannot execute steps. */
   steps?: StepAccess;
-  /** The gateway; without it `ctx.webhooks` is not implemented. */
+  /** The gateway. Without it, `ctx.webhooks` is not implemented. */
   webhooks?: WebhookAccess;
   adapters?: AdapterParts;
 }

@@ -19,7 +19,7 @@ export interface Invocation {
 /** Throws PLUGIN_NOT_FOUND and errors of the command's execution. */
 export type InvokeCommand = (invocation: Invocation) => Promise<CommandResult>;
 
-/** Maximum length of the chain: each level occupies a process while it waits, so a cycle would use up all processes. */
+/** Maximum length of the chain. Each level occupies a process while it waits, so a cycle would use up all processes. */
 const MAX_DEPTH = 8;
 const REF = /^((?:@[^/\s]+\/)?[^@/\s][^/\s]*)\/([^/\s]+)$/;
 

@@ -16,7 +16,7 @@ export interface StateScope extends CallScope {
 export interface StateItem {
   key: string;
   value: JsonValue;
-  /** Expiry time in epoch ms, null if the entry never expires. */
+  /** Expiry time in epoch ms, or null if the entry never expires. */
   expiresAt: number | null;
 }
 
@@ -39,8 +39,8 @@ const CACHE_TTL_MS = hours(1);
 const MAX_TTL_MS = Number.MAX_SAFE_INTEGER;
 
 /**
- * Creates `ctx.state` or `ctx.cache`: entries of one plugin and tenant, both taken from the execution. With
- * `analytics`, reports hits and misses. Throws PERMISSION_DENIED when the manifest disables the service.
+ * Creates `ctx.state` or `ctx.cache`, the entries of one plugin and tenant. Both are taken from the execution. With
+ * `analytics`, hits and misses are reported. Throws PERMISSION_DENIED if the manifest disables the service.
  */
 export function createKeyValueService(
   kind: 'state' | 'cache',

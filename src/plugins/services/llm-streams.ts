@@ -6,7 +6,7 @@ import type { PlatformCallContext } from '../execution.ts';
 
 type Pieces = AsyncGenerator<string, LlmReply>;
 
-/** Reply to `nextPieces`: text received since the last call, and at the end the whole reply. */
+/** Reply to `nextPieces`. It contains the text received since the last call, and at the end the whole reply. */
 export interface NextPieces {
   text: string;
   reply?: LlmReply;
@@ -82,7 +82,7 @@ export class LlmStreams {
 
   #find(executionId: string, id: unknown): Open {
     const stream = typeof id === 'number' ? this.#open.get(id) : undefined;
-    // Ids are unique over all executions, so the owner must be checked: an execution may only use its own streams.
+    // Ids are unique over all executions. The owner is checked, because an execution may use only its own streams.
     if (stream?.executionId === executionId) return stream;
     throw new PlatformError(
       'NOT_FOUND',

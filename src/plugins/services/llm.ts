@@ -20,8 +20,8 @@ export interface LlmServiceDeps {
 }
 
 /**
- * Creates `ctx.llm`. A stream is read by calls (`openStream`, then `nextPieces` until there is a reply), so that it
- * works with every backend and its reader sets the pace. Throws PERMISSION_DENIED, and the errors of LanguageModel.
+ * Creates `ctx.llm`. A stream is read by calls, `openStream` and then `nextPieces` until there is a reply, so that it
+ * works with every backend and the reader sets the pace. Throws PERMISSION_DENIED, and the errors of LanguageModel.
  */
 export function createLlmService({ model, analytics, watch, clock }: LlmServiceDeps): PlatformService {
   const streams = new LlmStreams(clock);

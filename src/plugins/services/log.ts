@@ -21,8 +21,8 @@ interface Budget {
 }
 
 /**
- * Creates the sink for log lines of plugins. Lines are truncated and limited to 400 a second per plugin (burst 800).
- * Dropped lines are reported in one line. Under a flood, each line costs only a token lookup.
+ * Creates the sink for log lines of plugins. Lines are truncated and limited to 400 a second per plugin, with bursts of
+ * 800. Dropped lines are reported in one line. Under a flood, each line costs only one check of the limit.
  */
 export function createPluginLogSink({ logger, clock }: { logger: Logger; clock: Clock }): PluginLogSink {
   const budgets = new Map<string, Budget>();

@@ -14,7 +14,7 @@ export const StartOptions = z.strictObject({
 export const SignalOptions = StartOptions.pick({ idempotencyKey: true });
 
 /**
- * Returns a key that is unique to the plugin and the target. Equal keys of two plugins, or for two targets, thereby
+ * Returns a key that is unique to the plugin and the target, so that equal keys of two plugins, or for two targets,
  * stay different.
  */
 export function ownKey(

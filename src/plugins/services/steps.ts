@@ -13,7 +13,7 @@ import { parsedArgument } from './arguments.ts';
 import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
 import { pluginOf, requireInvoke } from './invoke-permission.ts';
 
-/** Identifies a run and one replay of its function; the token is known to that replay only. */
+/** Identifies a run and one replay of its function. Only that replay knows the token. */
 export interface ReplayId {
   runId: string;
   token: string;

@@ -33,7 +33,8 @@ const COLLECTION = /^[\w.:-]{1,128}$/;
 const DEFAULT_COLLECTION = 'default';
 
 /**
- * Creates `ctx.vectorStore`. Throws PERMISSION_DENIED unless the manifest requests it, and errors of the state service.
+ * Creates `ctx.vectorStore`. Throws PERMISSION_DENIED unless the manifest requests the service, and errors of the state
+ * service.
  */
 export function createVectorStoreService(
   vectors: VectorAccess,

@@ -9,7 +9,7 @@ export interface WebhookAccess {
 }
 
 /**
- * Creates `ctx.webhooks`: URLs and state of the plugin's own webhooks, without secrets. Throws PERMISSION_DENIED,
+ * Creates `ctx.webhooks`, the URLs and state of the plugin's own webhooks, without secrets. Throws PERMISSION_DENIED or
  * UPSTREAM_UNAVAILABLE.
  */
 export function createWebhooksService(webhooks: WebhookAccess): PlatformService {

@@ -1,5 +1,5 @@
 /**
- * Credentials of the operator, a script or a host agent, who exchange them for tokens. Times are in epoch ms. @spec
+ * Credentials of the operator, a script or a host agent, which are exchanged for tokens. Times are in epoch ms. @spec
  * Client credentials
  */
 export interface ClientRecord {

@@ -4,8 +4,8 @@ import type { SecretKey } from './webhook-secrets.ts';
 export type FeedTopic = 'revocations' | 'secrets' | 'pauses' | 'static-tokens';
 
 /**
- * Scopes of the platform cache that belong to a topic. Each change of such an entry adds a change to the feed, in the
- * same transaction; its key is that of the entry.
+ * Scopes of the platform cache that belong to a topic. Each change of an entry in such a scope adds a change to the
+ * feed in the same transaction, with the key of the entry.
  */
 export const FEED_SCOPES = {
   'webhook-pause': 'pauses',
@@ -26,27 +26,24 @@ export interface FeedChange {
 export interface FeedPage {
   /** Changes in the order in which readers may apply them. The same change may occur several times. */
   changes: FeedChange[];
-  /** Where to continue. */
+  /** Cursor with which the next call continues. */
   cursor: FeedCursor;
   /** False if changes after the given cursor were pruned. The reader must then load all of its data again. */
   isComplete: boolean;
 }
 
 /**
- * Changes of cached data, which the other ports add in the transaction of the change. A cursor never passes a
- * transaction that is still open: its changes are returned once it commits, however late.
+ * Changes of cached data, which the other ports add in the transaction of the change. A cursor never passes an open
+ * transaction, so its changes are returned once it commits, however late.
  */
 export interface FeedStore {
-  /**
-   * Returns a cursor to begin with. All changes that are invisible to reads that start afterwards come later than this
-   * cursor.
-   */
+  /** Returns a cursor to begin with. It precedes every change that is invisible to reads that start after the call. */
   begin(): Promise<FeedCursor>;
   /** Returns at most `limit` changes after the cursor. */
   read(after: FeedCursor, limit: number): Promise<FeedPage>;
   /** Returns a cursor that comes after all changes committed before the call. */
   latest(): Promise<FeedCursor>;
-  /** Records how far the member with this fence has read. */
+  /** Records the position up to which the member with this fence has read. */
   noteRead(fence: number, cursor: FeedCursor): Promise<void>;
   /** Returns fences of live members that have not read up to the cursor yet. */
   behind(cursor: FeedCursor): Promise<number[]>;

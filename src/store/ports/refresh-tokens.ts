@@ -15,8 +15,8 @@ export interface RefreshTokenStore {
   add(token: RefreshTokenRecord): Promise<void>;
   find(tokenHash: string): Promise<RefreshTokenRecord | undefined>;
   /**
-   * Atomically replaces a token. A second caller within `graceMs` also gets a new token (`repeated`), since the first
-   * reply may have been lost. Later callers get `reused`; an expired or revoked token gives `unknown`.
+   * Atomically replaces a token. A second caller within `graceMs` gets another new token (`repeated`), because the
+   * first reply may have been lost. Later callers get `reused`. An expired or revoked token gives `unknown`.
    */
   rotate(tokenHash: string, next: RefreshTokenRecord, now: number, graceMs: number): Promise<RotationOutcome>;
   /** Revokes all tokens that descend from one login. Returns their number. */

@@ -14,7 +14,7 @@ export interface KeptEvent {
   tenantId: string | null;
   /** Number of occurrences that an aggregated event represents. */
   occurrences: number;
-  /** When false, the event is added to the counts but not stored itself. */
+  /** If false, the event is added to the counts but not stored. */
   keep: boolean;
 }
 
@@ -30,7 +30,7 @@ export interface LogFilter extends TimeRange {
   services?: readonly string[];
   requestId?: string;
   traceId?: string;
-  /** When undefined, records of all tenants match, as well as records without a tenant. */
+  /** If undefined, records of all tenants match, and so do records without a tenant. */
   tenantId?: string;
   pluginId?: string;
   runId?: string;
@@ -40,7 +40,7 @@ export interface LogFilter extends TimeRange {
 export interface EventFilter extends TimeRange {
   type?: string;
   source?: string;
-  /** When undefined, events of all tenants match, as well as events without a tenant. */
+  /** If undefined, events of all tenants match, and so do events without a tenant. */
   tenantId?: string;
 }
 
@@ -77,14 +77,14 @@ export interface EventDay {
 export interface DroppedLines {
   kind: 'logs' | 'events';
   service: string;
-  /** Empty for records of the platform itself; null when the tenant is unknown. */
+  /** Id of the tenant. It is empty for records of the platform itself, and null if the tenant is unknown. */
   tenantId: string | null;
   /** Start of the counted minute, in epoch ms. */
   minute: number;
   count: number;
 }
 
-/** Numbers of dropped log records and events that match the services, tenant and time range of a filter. */
+/** Numbers of dropped log records and events that match the services, the tenant and the time range of a filter. */
 export interface DroppedCounts extends Record<DroppedLines['kind'], number> {
   /**
    * Dropped records of unknown tenants. They are included in the overall counts, but not in the counts of a single
@@ -118,7 +118,7 @@ export interface TelemetryQueries {
 }
 
 export interface TelemetryLimits {
-  /** Log records from before this time are deleted, in epoch ms. */
+  /** Time in epoch ms before which log records are deleted. */
   logsBefore: number;
   eventsBefore: number;
   maxBytes: number;

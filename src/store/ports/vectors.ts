@@ -28,8 +28,8 @@ export interface VectorHit {
 }
 
 /**
- * Vectors by collection. A collection's first vector sets its dimensions; other dimensions and zero vectors cause
- * VALIDATION_ERROR. A write is atomic, and durable when its promise settles.
+ * Vectors by collection. A collection's first vector sets its dimensions. Vectors with other dimensions and zero
+ * vectors cause VALIDATION_ERROR. A write is atomic, and durable when its promise settles.
  */
 export interface VectorStore {
   /**

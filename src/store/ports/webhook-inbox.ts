@@ -19,7 +19,7 @@ export interface NewDelivery {
   /** Size of the received body, even if the body itself is not stored. */
   bodyBytes: number;
   mode: 'sync' | 'async';
-  /** What created the delivery: the request of a sender, a sample sent by an operator, or a replay. */
+  /** The cause of the delivery: the request of a sender, a sample sent by an operator, or a replay. */
   origin: 'sender' | 'sample' | 'replay';
   replayOf: string | null;
   /** Deliveries of one endpoint with the same order key run one after another. */
@@ -111,8 +111,8 @@ export interface WebhookInbox {
    */
   accept(delivery: NewDelivery, marker: MarkerClaim | undefined, steps: string): Promise<ClaimResult>;
   /**
-   * Ends a run and counts it as an attempt. A given `marker` becomes `done` until `expiresAt`; with `expiresAt` null it
-   * is deleted, so that a redelivery runs again.
+   * Ends a run and counts it as an attempt. A given `marker` becomes `done` until `expiresAt`. If `expiresAt` is null,
+   * the marker is deleted, so that a redelivery runs again.
    */
   finish(
     webhookId: string,
@@ -135,8 +135,9 @@ export interface WebhookInbox {
   /** Returns `accepted` and `retrying` deliveries in write order, for the dispatcher. */
   unfinished(limit: number, afterPosition?: number): Promise<DeliveryRecord[]>;
   /**
-   * Marks sync deliveries that a dead process left `running` as interrupted, and releases their markers. An only node
-   * must call it before it receives deliveries. `which` selects by receive time, except the given ids.
+   * Marks sync deliveries that a dead process left `running` as interrupted, and releases their markers. A node that is
+   * the only one must call it before it receives deliveries. `which` selects deliveries by receive time, except the
+   * given ids.
    */
   interrupt(which?: { receivedUntil: number; except: readonly string[] }): Promise<number>;
   /** Returns the delivery with its body, unless the body was deleted to free space. */
@@ -155,7 +156,7 @@ export interface WebhookInbox {
   ): Promise<DeliveryPage>;
   /** Returns deliveries that were written after a position, oldest first and with bodies. Live streams use it. */
   after(namespaceId: string, position: number, limit: number): Promise<DeliveryRecord[]>;
-  /** Returns those of the deliveries at the given positions that have ended. */
+  /** Returns the deliveries at the given positions that have ended. */
   ended(namespaceId: string, positions: readonly number[]): Promise<DeliveryRecord[]>;
   /** Returns the highest position, or 0 when there is no delivery. */
   latest(): Promise<number>;
@@ -165,8 +166,8 @@ export interface WebhookInbox {
    */
   prune(options: { receivedBefore: number; now: number; limit: number }): Promise<number>;
   /**
-   * Frees space while the store exceeds `maxBytes`: deletes the oldest bodies first, then the oldest finished
-   * deliveries. Returns the number of changed rows; callers repeat the call until it is 0.
+   * Frees space while the store exceeds `maxBytes`. Deletes the oldest bodies first, and then the oldest finished
+   * deliveries. Returns the number of changed rows. Callers repeat the call until it returns 0.
    */
   shrink(options: { maxBytes: number; limit: number }): Promise<number>;
   /** Bytes of acknowledged deliveries that are not in the database yet, so that lists and searches do not show them. */

@@ -18,7 +18,8 @@ export interface SecretRecord extends SecretKey {
    */
   previousUsedAt: number | null;
   /**
-   * The previous secret after its expiry. It lets the gateway explain to the operator why a sender's signatures fail.
+   * The previous secret after its expiry. With it, the gateway can explain to the operator why a sender's signatures
+   * fail.
    */
   lapsed: string | null;
   /** Whether a sender may name the namespace in the URL. */
@@ -30,7 +31,7 @@ export interface SecretRotation {
   /** Time until which the replaced secret is accepted, in epoch ms. */
   graceEndsAt: number;
   now: number;
-  /** When undefined, the stored value stays. Changing it would reject senders that still use the previous URL. */
+  /** If undefined, the stored value is kept. Changing it would reject senders that still use the previous URL. */
   namespaceInUrl: boolean | undefined;
 }
 
@@ -39,7 +40,7 @@ export interface WebhookSecretStore {
   rotate(key: SecretKey, next: SecretRotation): Promise<{ rotated: boolean; namespaceInUrl: boolean }>;
   /** Every delivery calls this method, so it must be a single indexed lookup. */
   find(key: SecretKey): Promise<SecretRecord | undefined>;
-  /** Returns true when there was a secret to revoke. */
+  /** Returns true if there was a secret to revoke. */
   revoke(key: SecretKey): Promise<boolean>;
   list(namespaceId: string): Promise<SecretRecord[]>;
   previousUsed(key: SecretKey, at: number): Promise<void>;

@@ -1,6 +1,6 @@
 import type { PartStatus, RunEnding, RunStatus, RunTrigger, WaitReason } from '../../contracts/index.ts';
 
-/** Why a queued run does not start yet: no free capacity, a later start time, or an occupied concurrency key. */
+/** Reason why a queued run does not start yet: no free capacity, a later start time, or an occupied concurrency key. */
 export type QueuedReason = 'capacity' | 'scheduled' | 'concurrency';
 
 export interface RunProgress {
@@ -25,7 +25,7 @@ export interface RunProgress {
   kills: number;
   /** True while an expression is evaluated or workflow code is replayed. Running steps are not included. */
   inFlight: boolean;
-  /** Status that a `cancelling` run gets at its end. The value stays after the end. */
+  /** Status that a `cancelling` run gets at its end. The value is kept after the end. */
   ending: RunEnding | null;
   /** Start of the clean-up's time limit, moved forward by the length of each pause. Null before the clean-up begins. */
   endingAt: number | null;
@@ -108,8 +108,8 @@ export interface StepRecord {
   /** Time at which the first attempt of the step started to execute. */
   startedAt: number | null;
   /**
-   * Time at which the latest attempt was queued. The next two times say when it started to execute and when it started
-   * to wait.
+   * Time at which the latest attempt was queued. The next two fields are the times at which it started to execute and
+   * started to wait.
    */
   queuedAt: number | null;
   attemptAt: number | null;

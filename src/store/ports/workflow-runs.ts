@@ -120,11 +120,11 @@ export interface RunStore {
    * found.
    */
   find(tenantId: string | null, id: string): Promise<RunRecord | undefined>;
-  /** Returns those of the runs that have ended, regardless of their tenants. */
+  /** Returns the given runs that have ended, regardless of their tenants. */
   finished(ids: readonly string[]): Promise<RunRecord[]>;
   /**
-   * Returns runs newest first. Each call reads a bounded number of rows, so a page may be short or empty although more
-   * runs match. Continue with `next`.
+   * Returns runs, newest first. Each call reads a bounded number of rows, so a page may be short or empty although more
+   * runs match. The next page starts at `next`.
    */
   list(tenantId: string, filter: RunFilter): Promise<{ runs: RunRecord[]; next: number | null }>;
   attempts(seq: number): Promise<AttemptRecord[]>;
@@ -133,8 +133,9 @@ export interface RunStore {
   /** Returns the ids of child runs that have not ended. */
   openChildren(id: string): Promise<string[]>;
   /**
-   * Adds an inbox entry and wakes the run. `taken`: `once` is set and an equal entry is unused. `full`: `most` signals
-   * or `mostBytes` are reached. `repeated`, `different`: the key of `repeat` is known, with the same or another digest.
+   * Adds an inbox entry and wakes the run. Returns `taken` if `once` is set and an equal entry is unused, and `full` if
+   * `most` signals or `mostBytes` are reached. Returns `repeated` or `different` if the key of `repeat` was used
+   * before, with the same or another digest.
    */
   deliver(
     seq: number,

@@ -19,12 +19,12 @@ export interface RunQueue {
   ready(tenantId: string, limit: number, suspects?: SuspectLimit): Promise<RunRecord[]>;
   /**
    * Returns runs whose `wakeAt` has passed, most overdue first. If `except` names tenants, their runs are skipped, and
-   * the others are in no particular order.
+   * the other runs are in no particular order.
    */
   due(now: number, limit: number, except?: readonly string[], suspects?: SuspectLimit): Promise<RunRecord[]>;
   /** Returns the first `wakeAt` later than `after`. Suspects count only if their `wakeAt` is later than `now`. */
   nextWake(after: number, suspects?: SuspectLimit & { now: number }): Promise<number | null>;
-  /** Returns a suspect that is ready, otherwise the most overdue suspect. Tenants in `except` are skipped. */
+  /** Returns a suspect that is ready, or else the most overdue suspect. Tenants in `except` are skipped. */
   nextSuspect(
     now: number,
     suspects: SuspectLimit,
@@ -63,7 +63,7 @@ export interface BootStore {
     now: number;
     leaseMs: number;
     exclusive: boolean;
-    /** True when the previous boot crashed by itself, false when it was killed from outside. */
+    /** True if the previous boot crashed by itself, and false if it was killed from outside. */
     hadFault: boolean;
     /**
      * Number of processes that the kernel has killed for lack of memory. If it rose since the last report of a dead
@@ -83,15 +83,17 @@ export interface BootStore {
   interrupt(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]>;
   /** Queues at most `limit` interrupted runs before all others. Poison runs fail instead. */
   resume(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]>;
-  /** Returns when the latest of the earlier boots ended or renewed its lease, or null when there was none. */
+  /**
+   * Returns the time at which the latest of the earlier boots ended or renewed its lease, or null if there was none.
+   */
   lastAlive(leaseMs: number): Promise<number | null>;
   /**
    * Wakes clean-ups without an owner. Extends the time limits of clean-ups by the downtime between `aliveAt` and `now`.
    */
   resumeCleanUps(times: { aliveAt: number; now: number; wakeAt: number }): Promise<void>;
   /**
-   * Returns the runs whose cancellation a dead boot left undone: their parent has ended, or another run supersedes
-   * them.
+   * Returns the runs whose cancellation a dead boot has not completed. Their parent has ended, or another run
+   * supersedes them.
    */
   leftToCancel(): Promise<string[]>;
 }

@@ -7,16 +7,19 @@ interface Waiting<Item, Result> {
 }
 
 export interface BatchWriterOptions<Item, Result> {
-  /** Writes the items in one transaction and returns one result per item, in order. */
+  /** Writes the items in one transaction. Returns one result per item, in the same order. */
   write(items: readonly Item[]): Promise<readonly Result[]>;
   sizeOf(item: Item): number;
-  /** Batches that run at once, each on its own connection, so that one can fill while another one commits. */
+  /**
+   * Maximum number of concurrent batches. Each uses its own connection, so that one batch can fill while another one
+   * commits.
+   */
   maxRunning: number;
   maxItems: number;
   maxBytes: number;
 }
 
-/** Writes items in batches: while all connections are busy, new items gather in the next batch. */
+/** Writes items in batches. While all connections are busy, new items are collected for the next batch. */
 export class BatchWriter<Item, Result> {
   readonly #options: BatchWriterOptions<Item, Result>;
   #waiting: Waiting<Item, Result>[] = [];
@@ -35,7 +38,7 @@ export class BatchWriter<Item, Result> {
     });
   }
 
-  /** Starts a batch after the current event-loop turn, so that items added together share it. */
+  /** Starts a batch after the current event-loop turn, so that items that were added together are in one batch. */
   #schedule(): void {
     if (this.#isScheduled || this.#running >= this.#options.maxRunning) return;
     this.#isScheduled = true;
@@ -72,14 +75,14 @@ export class BatchWriter<Item, Result> {
       const results = await this.#options.write(batch.map(({ item }) => item));
       for (const [index, { resolve }] of batch.entries()) resolve(results[index]!);
     } catch (error) {
-      // One bad item fails the whole transaction, so items are written one by one to find it.
+      // One invalid item fails the whole transaction, so the items are then written one by one to find it.
       if (batch.length > 1 && isFaultOfOneItem(error)) for (const each of batch) await this.#write([each]);
       else for (const { reject } of batch) reject(error);
     }
   }
 }
 
-/** SQLSTATE classes of bad data and violated constraints. */
+/** Returns whether the SQLSTATE class of an error stands for invalid data or a violated constraint. */
 function isFaultOfOneItem(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'string' && /^(?:22|23|54)/.test(code);

@@ -1,5 +1,5 @@
-/** Time of the database in epoch ms. It also runs within a transaction. */
+/** SQL for the time of the database in epoch ms. Unlike `now()`, it advances within a transaction. */
 export const DATABASE_TIME = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
 
-/** The parameter `now` if a test gives one, otherwise the time of the database. */
+/** SQL for the parameter `now`, which only tests set, or else for the time of the database. */
 export const NOW = `coalesce(:now::bigint, ${DATABASE_TIME})`;

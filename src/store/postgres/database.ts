@@ -6,10 +6,10 @@ import { isRepeatable, postgresError } from './postgres-error.ts';
 import type { Tables } from './tables.ts';
 
 export interface PostgresOptions {
-  /** `postgres://user:password@host:port/database`. */
+  /** URL in the form `postgres://user:password@host:port/database`. */
   url: string;
   logger: Logger;
-  /** Shown in `pg_stat_activity`. */
+  /** Name of the connections in `pg_stat_activity`. */
   applicationName: string;
   maxConnections?: number;
 }
@@ -19,16 +19,19 @@ export const SCHEMA = 'svc';
 
 const MAX_CONNECTIONS = 10;
 const CONNECT_TIMEOUT_MS = 5000;
-/** Limit per statement. A server that is cut off must not hold a request for longer. */
+/** Time limit per statement. A request must not wait longer for a server that is cut off. */
 const QUERY_TIMEOUT_MS = 30_000;
-/** Limit for transactions that wait for their client: one left open keeps PostgreSQL from removing dead rows. */
+/** Time limit for idle transactions. A transaction that stays open keeps PostgreSQL from removing dead rows. */
 const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
 const MAX_ATTEMPTS = 5;
 
 const INT8_OID = 20;
 const NUMERIC_OID = 1700;
 
-/** Numbers of the platform are safe integers (times, counts, positions), but `pg` returns these types as text. */
+/**
+ * Parsers for number types that `pg` returns as text. The platform's numbers (times, counts, positions) are safe
+ * integers.
+ */
 const types = {
   getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
     if (oid === INT8_OID || oid === NUMERIC_OID) return Number;
@@ -38,9 +41,9 @@ const types = {
 
 export type Query = Kysely<Tables> | Transaction<Tables>;
 
-/** Connections of one process to PostgreSQL. Failures that an operator can fix become STORE_ERROR. */
+/** Connections of one process to PostgreSQL. Failures that an operator can fix are converted to STORE_ERROR. */
 export class PostgresDatabase {
-  /** Host, port and database without credentials, for messages. */
+  /** Host, port and database without credentials, for use in messages. */
   readonly server: string;
   readonly pool: pg.Pool;
   readonly #kysely: Kysely<Tables>;
@@ -74,7 +77,7 @@ export class PostgresDatabase {
     }
   }
 
-  /** Runs a transaction, and repeats it when it lost a race against another one. */
+  /** Runs a transaction. Repeats it if it conflicted with a concurrent transaction. */
   async transaction<Result>(work: (query: Transaction<Tables>) => Promise<Result>): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -85,7 +88,10 @@ export class PostgresDatabase {
     }
   }
 
-  /** Runs one statement that is written by hand: for hot paths, and for SQL that Kysely cannot express. */
+  /**
+   * Runs one statement that is written by hand. Such statements are used on hot paths, and where Kysely cannot express
+   * the SQL.
+   */
   async sql<Row extends pg.QueryResultRow>(
     text: string,
     values: readonly unknown[] = [],
@@ -97,7 +103,9 @@ export class PostgresDatabase {
     }
   }
 
-  /** Runs a transaction of statements with named parameters, and repeats it when it lost a race. */
+  /**
+   * Runs a transaction of statements with named parameters. Repeats it if it conflicted with a concurrent transaction.
+   */
   async transact<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -108,7 +116,7 @@ export class PostgresDatabase {
     }
   }
 
-  /** Runs statements with named parameters, each in a transaction of its own. */
+  /** Runs statements with named parameters, each in its own transaction. */
   async read<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
     try {
       return await work(namedSql(this.pool));
@@ -126,7 +134,7 @@ export class PostgresDatabase {
       await client.query('commit');
       return result;
     } catch (error) {
-      // A connection on which even the rollback fails is closed instead of reused.
+      // If even the rollback fails, the connection is closed instead of reused.
       await client.query('rollback').catch((lost: Error) => {
         failure = lost;
       });
@@ -141,7 +149,7 @@ export class PostgresDatabase {
     await this.sql('select');
   }
 
-  /** Resolves when the server accepts writes: a standby rejects the statement, which changes no row. */
+  /** Resolves when the server accepts writes. The statement changes no row, but a standby rejects it. */
   async probeWrites(): Promise<void> {
     await this.sql('delete from svc.schema_version where false');
   }

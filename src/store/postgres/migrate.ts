@@ -4,14 +4,14 @@ import type { PostgresDatabase } from './database.ts';
 import { MIGRATIONS, type Migration } from './migrations.ts';
 import { postgresError } from './postgres-error.ts';
 
-/** State of a database's schema. Version 0 has no tables of the platform. */
+/** State of a database's schema. Version 0 means that the platform has no tables yet. */
 export interface SchemaState {
   version: number;
   /** The oldest schema version whose programs may still run on this database. */
   minVersion: number;
 }
 
-/** Key of the advisory lock that lets one process migrate at a time: the bytes of `svc` and a 1. */
+/** Key of the advisory lock that lets one process migrate at a time. It consists of the bytes of `svc` and a 1. */
 const LOCK_KEY = 0x73766301;
 
 /** Returns the state of the schema. */
@@ -24,8 +24,8 @@ export async function readSchemaState({ pool, server }: PostgresDatabase): Promi
 }
 
 /**
- * Applies pending migrations, each in its own transaction, and returns the states before and after. Safe to run on
- * several machines at once.
+ * Applies pending migrations, each in its own transaction. Returns the states before and after. Several machines may
+ * call it at the same time.
  */
 export async function migratePostgres(
   { pool, server }: PostgresDatabase,
@@ -42,7 +42,7 @@ export async function migratePostgres(
       }
       return { before, after: await schemaState(client) };
     } finally {
-      // Closes the connection, which also releases the lock.
+      // The connection is closed, which also releases the lock.
       client.release(true);
     }
   } catch (error) {
@@ -50,7 +50,7 @@ export async function migratePostgres(
   }
 }
 
-/** Throws STORE_ERROR with the remedy unless this program may run on the database. */
+/** Throws STORE_ERROR with the remedy if this program must not run on the database. */
 export function requireUsableSchema(
   state: SchemaState,
   server: string,

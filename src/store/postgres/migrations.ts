@@ -7,11 +7,14 @@ import { WORKFLOW } from './workflow/schema.ts';
 
 export interface Migration {
   sql: string;
-  /** The oldest schema version whose programs still work on the result. Raised one release after an expansion. */
+  /** The oldest schema version whose programs still work on the result. It is raised one release after an expansion. */
   minVersion: number;
 }
 
-/** Migrations in order; the version of a database is the number of applied ones. Never change a released one. */
+/**
+ * Migrations in order. The version of a database is the number of applied migrations. Released migrations must never
+ * change.
+ */
 export const MIGRATIONS: readonly Migration[] = [
   {
     sql: `${MEMBERS} ${CACHE_ENTRIES} ${STATE_ENTRIES} ${OBJECTS} ${IDENTITY} ${WEBHOOK_SECRETS} ${WEBHOOK_INBOX} ${FEED} ${WORKFLOW}`,

@@ -8,10 +8,10 @@ interface Compiled {
   names: string[];
 }
 
-/** A name after a single colon; two colons are a cast. */
+/** Matches a name after a single colon. Two colons are a cast. */
 const PARAMETER = /(?<!:):([a-zA-Z]\w*)/g;
 
-/** Statements are constants of the program, so this stays small. */
+/** Compiled statements by text. Statements are constants of the program, so the map stays small. */
 const compiled = new Map<string, Compiled>();
 
 /** Returns a function that runs statements with named parameters on a pool or a connection. */

@@ -1,6 +1,6 @@
 import { codeOf, PlatformError } from '../../kit/errors/errors.ts';
 
-/** SQLSTATE classes and system codes of failures that an operator can fix. The first match wins. */
+/** Messages for SQLSTATE classes and system codes of failures that an operator can fix. The first match applies. */
 const FAULTS: Array<[codes: RegExp, says: (server: string) => string]> = [
   [/^28/, (server) => `PostgreSQL at ${server} rejected the user or password. Check both in store.url.`],
   [
@@ -31,7 +31,7 @@ const FAULTS: Array<[codes: RegExp, says: (server: string) => string]> = [
   ],
 ];
 
-/** `pg` reports these failures without a code. */
+/** Matches messages of lost connections, which `pg` reports without a code. */
 const LOST_CONNECTION =
   /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/;
 
@@ -54,7 +54,7 @@ function isLostConnection(thrown: unknown): boolean {
   return thrown instanceof Error && LOST_CONNECTION.test(thrown.message);
 }
 
-/** Whether the transaction lost a race and may be repeated: a serialization failure or a deadlock. */
+/** Returns whether the transaction may be repeated, because it failed with a serialization failure or a deadlock. */
 export function isRepeatable(thrown: unknown): boolean {
   return /^(?:40001|40P01)$/.test(codeOf(thrown) ?? '');
 }

@@ -11,7 +11,7 @@ import type {
 interface KeyValueRow {
   scope: string;
   key: string;
-  /** JSON. */
+  /** The value as JSON. */
   value: string;
   expiresAt: number | null;
 }
@@ -27,7 +27,7 @@ export interface Tables {
   client: ClientRecord;
   refreshToken: RefreshTokenRecord;
   host: Omit<HostRecord, 'capabilities' | 'labels' | 'metadata'> & {
-    /** JSON, as the next two. */
+    /** JSON, like the two fields below. */
     capabilities: string;
     labels: string;
     metadata: string;

@@ -4,8 +4,8 @@ import { isBusy } from './store-error.ts';
 
 export interface GroupCommit {
   /**
-   * Runs `work` in the transaction of this event-loop turn and settles once it is on disk. If it throws, only this
-   * write is undone. `work` must be synchronous, must touch only the database, and may run twice.
+   * Runs `work` in the transaction of this event-loop turn and settles once it is on disk. If `work` throws, only this
+   * write is undone. `work` must be synchronous, must use only the database, and may run twice.
    */
   write<T>(work: () => T): Promise<T>;
   /** Resolves once all commits so far are on disk. Queries await it, because they may have read unsynced data. */

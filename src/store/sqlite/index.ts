@@ -52,8 +52,8 @@ export interface SqliteStoreOptions {
 export const OBJECTS_FOLDER = 'storage';
 
 /**
- * Page size of `svc.db`. An 8 KB page holds three deliveries of 2 KB, a 4 KB page only one. Measured cost per delivery:
- * 16.6 µs instead of 25.3 µs.
+ * Page size of `svc.db`. An 8 KB page holds three deliveries of 2 KB, but a 4 KB page only one. The measured cost per
+ * delivery is 16.6 µs instead of 25.3 µs.
  */
 export const DELIVERY_PAGE_BYTES = 8192;
 

@@ -43,8 +43,8 @@ export function migrate(sqlite: Sqlite.Database, migrations: Migrations): number
       const version = checkedVersion(sqlite, migrations);
       const sql = migrations[version];
       if (sql !== undefined) sqlite.exec(sql);
-      // The version is written even if no migration is pending, and rolled back then, so that a read-only file fails
-      // here.
+      // The version is written even if no migration is pending, so that a read-only file fails here. The write is
+      // rolled back in that case.
       sqlite.pragma(`user_version = ${version + 1}`);
       sqlite.exec(sql === undefined ? 'rollback' : 'commit');
       if (sql === undefined) return applied;

@@ -8,7 +8,7 @@ import { isBusy, storeError } from './store-error.ts';
 export interface OwnerLockOptions {
   /** Path of the owned data file or folder. The lock is a file beside it, named `<file>.lock`. */
   file: string;
-  /** How long to wait for an owner that is shutting down. With 0, the lock is tried once. */
+  /** Maximum time to wait for an owner that is shutting down. With 0, the lock is tried only once. */
   waitMs: number;
   /** Name of this process, such as `gateway`, for the error message that a second owner gets. */
   label: string;
@@ -80,7 +80,7 @@ function readOwner(ownerFile: string): Owner | undefined {
   }
 }
 
-/** After a process is killed, its owner file still exists, but its lock does not. */
+/** Returns whether the process exists. The owner file of a killed process still exists, but its lock does not. */
 function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);

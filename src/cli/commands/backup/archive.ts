@@ -8,7 +8,7 @@ import { type TarSource, tarOf } from '../../../kit/files/tar/write.ts';
 import { storeError } from '../../../store/sqlite/store-error.ts';
 import { type BackupManifest, DATA_PREFIX, MANIFEST_NAME } from './manifest.ts';
 
-/** Writes the archive atomically, with access for its owner only. Throws STORE_ERROR. */
+/** Writes the archive atomically. Only the owner of the file can read it. Throws STORE_ERROR. */
 export async function writeArchive(target: string, manifest: BackupManifest, stage: string): Promise<void> {
   const draft = draftPathOf(target);
   try {

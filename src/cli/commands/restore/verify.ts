@@ -21,7 +21,10 @@ export function requireKnownSchemas({ schemas, version: madeBy }: BackupManifest
   }
 }
 
-/** Throws STORE_ERROR if a database is corrupt, which a correct digest of the file does not exclude. */
+/**
+ * Throws STORE_ERROR if a database is corrupt. The file digests do not show this if the database was corrupt before the
+ * backup.
+ */
 export function requireIntact(folder: string): void {
   for (const { name, migrations } of DATA_FILES) {
     const file = join(folder, name);

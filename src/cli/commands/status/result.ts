@@ -13,7 +13,7 @@ export interface Counted {
 
 export interface StatusResult extends Omit<SupervisorStatus, 'pid' | 'uptimeMs'>, Counted {
   running: boolean;
-  /** Hint how to start the platform. Null if the platform is running. */
+  /** Hint on how to start the platform. Null if the platform is running. */
   hint: string | null;
   pid: number | null;
   uptimeMs: number | null;

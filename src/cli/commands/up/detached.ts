@@ -19,9 +19,7 @@ const POLL_MS = 25;
 /** File for what Node prints when the supervisor crashes. Log records of the supervisor are in `supervisor.log`. */
 const CRASH_OUTPUT_FILE = 'supervisor.err';
 const OTHER_START_DEADLINE_MS = seconds(60);
-/**
- * Time limit if the services that are not ready have failed or stopped. A stopping supervisor exits within this time.
- */
+/** Time limit for failed or stopped services to become ready. A supervisor that is stopping exits within this time. */
 const OTHER_STOP_DEADLINE_MS = seconds(3);
 
 /** Starts a detached supervisor, or finds a running one. Resolves when all services are ready. */

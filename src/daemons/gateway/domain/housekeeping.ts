@@ -54,7 +54,7 @@ export function startHousekeeping({
   }
 
   const stop = every(clock, EVERY_MS, () => {
-    // If a sweep takes longer than the interval, no second one starts.
+    // Skips a sweep if the previous one has not finished.
     sweeping ??= sweep().finally(() => {
       sweeping = undefined;
     });

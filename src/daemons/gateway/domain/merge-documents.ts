@@ -14,9 +14,9 @@ export interface DescribedService {
 type Components = Record<string, Record<string, unknown>>;
 
 /**
- * Merges the descriptions of all services behind the gateway. If two have the same path, the earlier service wins.
- * Components with one name but different content become `<service>_<name>`.
- * @spec Health, metrics, specification: /openapi-merged.json
+ * Merges the descriptions of all services behind the gateway. If two services have the same path, the earlier one wins.
+ * Components with the same name but different content are renamed to `<service>_<name>`. @spec Health, metrics,
+ * specification: /openapi-merged.json
  */
 export function mergeOpenApi(
   info: OpenApiDocument['info'],

@@ -8,7 +8,7 @@ import { tokenText } from './identity/bearer.ts';
 
 /** The token, namespace and address that a request is counted for. */
 export interface Counted {
-  /** The token as sent. For public routes without a token, a key derived from the client's address. */
+  /** The token as sent. For calls of public routes without a token, a key derived from the client's address. */
   token: string;
   namespaceId: string;
   ip: string;
@@ -18,8 +18,8 @@ export interface Counted {
 export type LimitHeaders = string[];
 
 /**
- * Counts one request. Returns null without limits, and a promise if several processes share the counts. Throws
- * RATE_LIMIT_EXCEEDED.
+ * Counts one request. Returns null if no limits are configured, and a promise if several processes share the counts.
+ * Throws RATE_LIMIT_EXCEEDED.
  */
 export type LimitRequests = (request: Counted) => LimitHeaders | null | Promise<LimitHeaders | null>;
 
@@ -41,9 +41,8 @@ interface Rule {
 }
 
 /**
- * Creates limits per token, tenant and address, which are off by default. A tenant's own `requestsPerMinute` replaces
- * the common tenant limit.
- * @spec Limits: gateway-wide limits
+ * Creates the limits per token, tenant and address, which are off by default. If a tenant has its own
+ * `requestsPerMinute`, it replaces the common tenant limit. @spec Limits: gateway-wide limits
  */
 export function createRequestLimits(
   { gateway, tenants }: Pick<PlatformConfig, 'gateway' | 'tenants'>,

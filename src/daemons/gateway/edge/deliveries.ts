@@ -43,7 +43,10 @@ export class Deliveries {
   readonly #kit: HttpKit;
   readonly #delivery: WebhookDelivery;
   readonly #clientSideOf: ClientSideOf;
-  /** Runs at the end of the event loop turn, because a body sent in one packet with the headers is read by then. */
+  /**
+   * Runs at the end of the event loop turn, because a body that arrives in the same packet as the headers has been read
+   * by then.
+   */
   readonly #receiveSoon = atTurnEnd((arrival: Arrival) => void this.#receive(arrival));
   readonly #answerSoon = atTurnEnd(([arrival, answer]: [Arrival, DeliveryAnswer]) =>
     this.#answer(arrival, answer),

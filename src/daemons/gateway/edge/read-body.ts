@@ -10,8 +10,8 @@ const MAX_CHUNKS = 256;
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Returns the raw body, synchronously if it has arrived. Fails with PAYLOAD_TOO_LARGE as soon as the body exceeds
- * `limitBytes`, and with VALIDATION_ERROR if the sender disconnects.
+ * Returns the raw body, synchronously if the body has already arrived. Fails with PAYLOAD_TOO_LARGE as soon as the body
+ * exceeds `limitBytes`, and with VALIDATION_ERROR if the sender disconnects.
  */
 export function readBody(request: IncomingMessage, limitBytes: number): MaybePromise<Buffer> {
   if (request.complete) return requireSize(readArrived(request), limitBytes);

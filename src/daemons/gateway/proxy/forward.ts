@@ -83,7 +83,7 @@ class Answer implements UpstreamHandler {
   private head: ResponseHead | undefined;
   private received = 0;
   private lastChunk: Buffer | undefined;
-  /** Whether the upstream's response has ended. `lastChunk` may not be written to the client yet. */
+  /** Whether the upstream's response has ended. Its last chunk may not have been written to the client yet. */
   private complete = false;
   private answeredOrAborted = false;
 

@@ -32,7 +32,10 @@ export class FrameBoundary {
     return this.#headerBytes === 0 && this.#bytesToSkip === 0;
   }
 
-  /** Reads the next bytes of the stream. Returns a fault for an invalid frame header; must not be called again then. */
+  /**
+   * Reads the next bytes of the stream. Returns a fault for an invalid frame header; after a fault, it must not be
+   * called again.
+   */
   push(bytes: Buffer): FrameFault | undefined {
     for (let at = 0; at < bytes.length; ) {
       if (this.#bytesToSkip > 0) {

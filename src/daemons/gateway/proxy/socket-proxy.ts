@@ -150,7 +150,7 @@ export class SocketProxy {
 }
 
 /**
- * Creates a function that closes idle tunnels. It must be called once a minute. It counts its calls instead of reading
+ * Creates a function that closes idle tunnels and must be called once a minute. It counts its calls instead of reading
  * the clock, so that clock changes have no effect.
  */
 function createIdleSweep(open: ReadonlyMap<Tunnel, unknown>): () => void {

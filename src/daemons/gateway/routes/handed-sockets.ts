@@ -28,7 +28,7 @@ interface HandedUpgrade extends Omit<ClientUpgrade, 'request' | 'socket' | 'head
 
 /**
  * Lets the primary process serve all WebSockets of the gateway itself. The other processes authenticate the upgrade and
- * then send it the connection. Must be mounted after the routes that fill `ownSockets`.
+ * then send the connection to the primary. Must be mounted after the routes that fill `ownSockets`.
  */
 export function handedSocketRoutes(_http: Http, { group, ownSockets }: HandedSocketsServices): void {
   if (group.role === 'primary') {
@@ -63,7 +63,10 @@ function packed(path: string, upgrade: ClientUpgrade): { handed: HandedUpgrade; 
   return { handed, socket };
 }
 
-/** Serves an upgrade that another process sent. Errors are sent to the client and to that process, which logs them. */
+/**
+ * Serves an upgrade that another process sent. Errors are sent to the client, and to the other process, which logs
+ * them.
+ */
 async function take(
   { path, url, headers, rawHeaders, head, caller, ...ids }: HandedUpgrade,
   socket: Socket | undefined,

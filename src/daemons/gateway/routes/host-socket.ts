@@ -66,7 +66,7 @@ class HostSocket {
     this.#server.on('headers', (headers, request) => {
       headers.push(`${HEADERS.requestId}: ${this.#requestIds.get(request)}`);
     });
-    // Makes `handleUpgrade` throw, so that the response has the platform's error format instead of that of ws.
+    // Rejects invalid requests in the platform's error format. Without this listener, ws would send its own response.
     this.#server.on('wsClientError', ({ message }) => {
       throw new PlatformError('VALIDATION_ERROR', `${message}.`, {
         headers: { 'sec-websocket-version': '13' },
@@ -187,7 +187,7 @@ function readFrames(socket: WebSocket, session: HostSession): void {
     const tookMs = performance.now() - startedAt;
     const waitMs = Math.max(frames.spend(1), bytes.spend(text.length), time.spend(tookMs));
     if (waitMs === 0) return;
-    // After the pause, messages that were already read still arrive. Each of them restarts the pause.
+    // After the pause, messages that were already read are still delivered. Each of them restarts the pause.
     cancelResume();
     socket.pause();
     cancelResume = systemClock.after(waitMs, () => socket.resume());

@@ -102,7 +102,7 @@ async function run(
 
 /**
  * Authenticates the caller. Services send the internal secret of the platform. Containers send their token and the
- * internal secret of their execution. A container's token limits the call to the namespace of the token.
+ * internal secret of their execution, and may call only within the token's namespace.
  */
 async function admit(request: FastifyRequest, services: InternalDispatchServices): Promise<Dispatcher> {
   const { internalSecret, credentials, authenticator } = services;

@@ -43,7 +43,7 @@ async function* follow(
   const start = formatCursor(cursor);
   yield [{ comment: `from ${start}`, id: start, event: 'hello', data: '{}' }];
   for (;;) {
-    // Authenticated again at each poll, so that the stream ends when its token expires or is revoked.
+    // The token is verified at each poll, so that the stream ends when the token expires or is revoked.
     await services.authenticator.authenticate(subjectOf(call.request));
     const events = await readTail(services.tailedInbox, namespaceId, cursor);
     for (const { kind, record, cursor: reached } of events) {

@@ -16,7 +16,7 @@ import {
 
 /** The project's plugins as the marketplace API lists them. @spec docs/plugins.md "Installing" */
 export interface Catalogue {
-  /** Ordered by id; broken plugins are listed with their faults. */
+  /** Returns the plugins ordered by id. Broken plugins are listed with their faults. */
   list(): PluginRecord[];
   /** Throws PLUGIN_NOT_FOUND. */
   record(id: string): PluginRecord;
@@ -25,8 +25,8 @@ export interface Catalogue {
 }
 
 /**
- * Combines plugins on disk and running ones: one that broke but keeps running has a single record, with its
- * faults.
+ * Combines the plugins on disk with the running plugins. A plugin that is broken on disk but keeps running has a single
+ * record, which includes its faults.
  */
 export function createCatalogue({ registry, kept }: Kept): Catalogue {
   const keptOf = (id: string | undefined) => kept.find((plugin) => plugin.id === id);
@@ -73,7 +73,7 @@ function disabledRecord({ id, version, folder, locked }: DisabledPlugin): Plugin
   return { id, version, ...where, enabled: false, status: 'disabled', ...rest };
 }
 
-/** Without a readable id, the folder's name is used. */
+/** If the id cannot be read, the name of the folder is used instead. */
 function brokenRecord({ id, folder, faults, locked }: BrokenPlugin, kept?: LoadedPlugin): PluginRecord {
   return {
     id: id ?? basename(folder),

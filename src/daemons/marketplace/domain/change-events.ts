@@ -14,7 +14,7 @@ export interface ChangeEventsDeps {
 
 /** Runs the lifecycle hooks of changed plugins, and announces committed changes. */
 export interface ChangeEvents {
-  /** Runs a hook of the loaded plugin; broken and disabled plugins have none. */
+  /** Runs a hook of a loaded plugin. Does nothing for broken and disabled plugins. */
   runHook(hook: 'onEnable' | 'onDisable', id: string, reason: LifecycleReason): Promise<void>;
   /** Runs `onEnable` of an added or replaced plugin and announces the change. Resolves with the plugin's id. */
   added(reason: LifecycleReason, id: string): Promise<string>;

@@ -9,7 +9,10 @@ export interface Agreed {
   runManifest?: boolean | undefined;
 }
 
-/** Returns why a manifest module must not run. Returns undefined if it is permitted or bubblewrap confines it. */
+/**
+ * Returns the reason why a manifest module must not run. Returns undefined if the operator permitted it, or if
+ * bubblewrap confines it.
+ */
 export async function whyNotRun(
   { runManifest = false }: Pick<Agreed, 'runManifest'>,
   sandbox: () => Promise<SandboxInForce>,
@@ -19,7 +22,7 @@ export async function whyNotRun(
   return mode === 'bwrap' ? undefined : (reason ?? mode);
 }
 
-/** Handlers may be loaded only if the manifest is the one that the operator approved. */
+/** Allows loading handlers only if the manifest is the one that the operator approved. */
 export async function whenAgreed(
   agreed: Agreed,
   sandbox: () => Promise<SandboxInForce>,

@@ -4,15 +4,15 @@ import { type LoadedPlugin, type PluginRegistry, relate } from '../../../plugins
 import { entryOf } from './lock-entries.ts';
 import { alreadyExists, faulty, unknown } from './refusals.ts';
 
-/** Checks a change against the other plugins. `load` reads them from disk. */
+/** Checks a change against the other plugins, which `load` reads from disk. */
 export interface Dependents {
   /** Throws if the plugin conflicts with other plugins or lacks dependencies. */
   requirePlace(plugin: LoadedPlugin): Promise<void>;
-  /** Throws PLUGIN_CONFLICT when a plugin with that id exists. */
+  /** Throws PLUGIN_CONFLICT if a plugin with this id exists. */
   requireAbsent(id: string, lock: LockFile): Promise<void>;
-  /** Throws CONFLICT if other plugins depend on this one; the error lists them. */
+  /** Throws CONFLICT if other plugins depend on this plugin. The error lists them. */
   requireUnneeded(id: string, what: string): Promise<void>;
-  /** Throws CONFLICT or PLUGIN_NOT_FOUND unless the plugin has that origin. */
+  /** Throws PLUGIN_NOT_FOUND for an unknown plugin, and CONFLICT if the plugin has another origin. */
   requireOrigin(id: string, wanted: PluginOrigin, lock: LockFile): Promise<void>;
 }
 

@@ -39,7 +39,7 @@ import { requireSame } from './refusals.ts';
 import type { ReloadBroadcast } from './reload-broadcast.ts';
 
 /**
- * Delay before a replaced folder is deleted: running calls finish first, and services must notice the lock
+ * Delay before a replaced folder is deleted, because running calls must finish and services must notice the new lock
  * file.
  */
 const KEEP_OLD_MS = minutes(2);
@@ -48,7 +48,7 @@ export interface InstallerDeps {
   projectDir: string;
   dataDir: string;
   describer: PluginDescriber;
-  /** Files and folders besides `dataDir` that no plugin is granted. */
+  /** Files and folders to which no plugin gets access, in addition to `dataDir`. */
   secrets: readonly string[];
   authMode: PlatformConfig['auth']['mode'];
   /** The sandbox for the code of a plugin under validation. */
@@ -63,15 +63,15 @@ export interface InstallerDeps {
 }
 
 export interface PlanRequest extends Pick<Agreed, 'runManifest'> {
-  /** Default: the source of the installed plugin. */
+  /** Source to install from. The default is the source of the installed plugin. */
   source?: string | undefined;
-  /** The plugin to update; without it, an installation is planned. */
+  /** The plugin to update. If it is undefined, an installation is planned. */
   pluginId?: string | undefined;
 }
 
 /**
- * Changes the set of plugins, one change at a time. The lock file is replaced last and atomically: it is the
- * commit point of every change. @spec docs/plugins.md "Installing"
+ * Changes the set of plugins, one change at a time. Each change is committed by replacing the lock file atomically as
+ * the last step. @spec docs/plugins.md "Installing"
  */
 export class Installer {
   readonly #deps: InstallerDeps;
@@ -80,7 +80,7 @@ export class Installer {
   readonly #entries: LockEntries;
   readonly #dependents: Dependents;
   readonly #events: ChangeEvents;
-  /** Serializes changes in call order. */
+  /** Runs changes one after another, in the order of their calls. */
   readonly #inTurn = pLimit(1);
 
   constructor(deps: InstallerDeps) {
@@ -93,7 +93,10 @@ export class Installer {
     this.#events = createChangeEvents({ load, lifecycle, entries: this.#entries, announce });
   }
 
-  /** Returns what an installation or update would change. Throws the errors that the change itself would throw. */
+  /**
+   * Returns the changes that an installation or update would make. Throws the errors that the installation or update
+   * would throw.
+   */
   plan(request: PlanRequest): Promise<PluginPlan> {
     return this.#inTurn(() => this.#plan(request));
   }
@@ -135,7 +138,7 @@ export class Installer {
     });
   }
 
-  /** Cancels fetches in flight, before they have changed the set of plugins. */
+  /** Cancels fetches in flight. They have not yet changed the set of plugins. */
   stop(): void {
     this.#stopping.abort(
       new PlatformError('SERVICE_UNAVAILABLE', 'The platform is stopping; no plugin was changed.'),
@@ -231,7 +234,7 @@ export class Installer {
     this.#events.announce(reason, entry);
   }
 
-  /** Moves a staged plugin into place and writes the lock file. */
+  /** Moves a staged plugin to its final folder and writes the lock file. */
   async #commit({ plugin, resolved }: Staged, source: Source, lock: LockFile): Promise<void> {
     const { folder, integrity } = await this.#folders.place(plugin);
     const before = entryOf(lock, plugin.id);
@@ -256,15 +259,18 @@ export class Installer {
     await this.#folders.remove(folder);
   }
 
-  /** Throws CONFLICT for a plugin that is not installed: a project or linked folder is always current. */
+  /**
+   * Returns the lock file entry of the plugin to update. Throws CONFLICT for project plugins and linked plugins, which
+   * are used in place.
+   */
   async #toUpdate(lock: LockFile, id: string): Promise<LockEntry> {
     if (!entryOf(lock, id) && (await this.#deps.load()).find(id)) throw nothingToUpdate(id, 'project');
     return requireInstalled(lock, id);
   }
 
   /**
-   * Returns the plugin's lock file entry. Creates one for a project plugin, since the lock file records that it is
-   * disabled.
+   * Returns the plugin's lock file entry. Creates an entry for a project plugin, because only the lock file can record
+   * that it is disabled.
    */
   async #entryToSwitch(lock: LockFile, id: string): Promise<LockEntry> {
     const entry = entryOf(lock, id);

@@ -13,12 +13,12 @@ export type Lifecycle = (
   reason: LifecycleReason,
 ) => Promise<void>;
 
-/** Time limit of a hook in ms, because the operator's command waits for it. */
+/** Time limit of a hook in ms. It is short, because the operator's command waits for the hook. */
 const TIMEOUT_MS = 10_000;
 
 /**
- * Creates the function that runs hooks. A failed hook is only logged, since enabling is the operator's decision. @spec
- * docs/plugins.md "Lifecycle"
+ * Creates the function that runs hooks. A failed hook is only logged, because the operator decides whether a plugin is
+ * enabled. @spec docs/plugins.md "Lifecycle"
  */
 export function createLifecycle(
   runtime: Pick<PluginRuntime, 'execute'>,

@@ -9,14 +9,14 @@ import type { ReloadBroadcast } from './reload-broadcast.ts';
 /** Source and location of a plugin; its manifest provides the rest of the entry. */
 export type Provenance = Pick<LockEntry, 'origin' | 'source' | 'resolved' | 'folder' | 'integrity'>;
 
-/** Lock file entries. Each write commits a change, and resolves when all services have reloaded. */
+/** Lock file entries. Each write commits a change and resolves when all services have reloaded. */
 export interface LockEntries {
   read(): Promise<LockFile>;
   /** Creates the entry of a new or updated plugin. */
   entryFor(plugin: LoadedPlugin, provenance: Provenance, enabled?: boolean): LockEntry;
   save(lock: LockFile, entry: LockEntry): Promise<void>;
   remove(lock: LockFile, id: string): Promise<void>;
-  /** Rewrites the lock file unchanged, so that every service reloads; resolves with the revision. */
+  /** Rewrites the lock file unchanged, so that every service reloads. Resolves with the revision. */
   touch(lock: LockFile): Promise<number>;
 }
 

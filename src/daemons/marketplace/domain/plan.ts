@@ -6,7 +6,9 @@ import {
 } from '../../../contracts/index.ts';
 import { permissionSets, selfStarting, workflowBriefs } from '../../../plugins/index.ts';
 
-/** Capabilities of a manifest by kind and name. The operator approves the changes in an update. */
+/**
+ * Returns the capabilities of a manifest by kind and name. For an update, the operator approves the changes in them.
+ */
 function capabilities(
   manifest: ManifestV3 | undefined,
 ): Map<string, { what: string; name: string; value: unknown }> {
@@ -40,7 +42,7 @@ function capabilities(
   return found;
 }
 
-/** Changes between two manifests; without a previous one, everything is added. */
+/** Returns the changes between two manifests. Without a previous manifest, every capability is an addition. */
 export function changesBetween(before: ManifestV3 | undefined, after: ManifestV3): PlanChange[] {
   const [old, next] = [capabilities(before), capabilities(after)];
   const changes: PlanChange[] = [];
@@ -56,11 +58,14 @@ export function changesBetween(before: ManifestV3 | undefined, after: ManifestV3
   return changes;
 }
 
-/** Access that the spec's open development mode gives to any program that can reach the services' ports. */
+/**
+ * Warning about the spec's open development mode, in which any program that can reach the services' ports can call
+ * them.
+ */
 const OPEN_PORTS =
   'The services accept calls without a token (auth.mode is "optional"): through their ports it may start, read and cancel runs and jobs of every tenant, call routes of other plugins, and read logs and analytics. Plugin state stays protected. Set auth.mode to "required" to prevent this.';
 
-/** Warnings about grants with non-obvious consequences. */
+/** Returns warnings about permissions whose consequences are not obvious. */
 export function warningsOf(manifest: ManifestV3, authMode: PlatformConfig['auth']['mode']): string[] {
   const { rest } = manifest;
   const warnings: string[] = [];

@@ -24,7 +24,8 @@ export interface Staged {
 }
 
 /**
- * Manages the folders of installed plugins. Each content has its own folder, so that running code is never overwritten.
+ * Manages the folders of installed plugins. Each version of the files has its own folder, so that running code is never
+ * overwritten.
  */
 export interface PluginFolders {
   /** Loads the plugin in a folder. Throws if it has faults. */

@@ -10,14 +10,14 @@ export interface WatchedFoldersDeps {
   /** Plugin folder patterns from the config's `plugins`. */
   patterns: string[];
   installer: Pick<Installer, 'touch'>;
-  /** State of the latest reload. */
+  /** The plugin registry after the latest reload. */
   runtime: Pick<PluginRuntime, 'registry'>;
   logger: Logger;
 }
 
 /**
- * Watches plugin folders used in place: the project's and linked ones. A change is broadcast to every service like an
- * installation. @spec docs/decisions/0050
+ * Watches the plugin folders that are used in place: those of the project, and linked ones. A change is broadcast to
+ * every service like an installation. @spec docs/decisions/0050
  */
 export function watchFolders(deps: WatchedFoldersDeps): Promise<SourceWatch> {
   const { projectDir, dataDir, patterns, installer, runtime, logger } = deps;

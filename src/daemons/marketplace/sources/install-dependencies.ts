@@ -5,7 +5,7 @@ import { isRecord } from '../../../kit/data/is-record.ts';
 import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
 import { runTool, type ToolPlace } from './run-tool.ts';
 
-/** Options for every npm call: no package scripts, no superfluous output. */
+/** Options for every npm call. They disable package scripts and superfluous output. */
 export const NPM_QUIET = [
   '--ignore-scripts',
   '--no-audit',
@@ -32,12 +32,12 @@ const INSTALL = [
 const BY_PATH = /^(?:file:|link:|workspace:|[./~])/;
 const BY_GIT = /^(?:git[+:@]|ssh:|github:|gitlab:|bitbucket:|gist:)|\.git(?:#|$)|^[\w.-]+\/[\w.-]+(?:#|$)/;
 const BY_ADDRESS = /^https?:/;
-/** Matches a registry in the output of npm's settings. A leading semicolon marks an overridden one. */
+/** Matches a registry in the list of npm's settings. A leading semicolon marks a setting that another one overrides. */
 const REGISTRY_SETTING = /^(; )?(?:@[^:=]+:)?registry = "([^"]+)"/gm;
 
 /**
- * Installs the dependencies of the plugin in `at.cwd` into its `node_modules`. Throws VALIDATION_ERROR for a package at
- * any depth that is not from a registry; UPSTREAM_UNAVAILABLE.
+ * Installs the dependencies of the plugin in `at.cwd` into its `node_modules`. Throws VALIDATION_ERROR if any package,
+ * including transitive ones, is not from a registry. Throws UPSTREAM_UNAVAILABLE if npm fails.
  */
 export async function installDependencies(at: ToolPlace): Promise<void> {
   const file = join(at.cwd, 'package.json');
@@ -50,7 +50,7 @@ export async function installDependencies(at: ToolPlace): Promise<void> {
   const modules = join(at.cwd, 'node_modules');
   // Removes a `node_modules` folder that came with the plugin, because npm would add its packages to that folder.
   await rm(modules, { recursive: true, force: true });
-  // npm would resolve development and peer dependencies too, but they may exist only on the author's machine.
+  // npm would also resolve development and peer dependencies, which may exist only on the author's machine.
   const { devDependencies: _dev, peerDependencies: _peer, ...toInstall } = manifest;
   await writeFile(file, JSON.stringify(toInstall));
   await runTool('npm', INSTALL, at).catch((error) => {
@@ -93,8 +93,8 @@ function wayOf(range: string): string | undefined {
 }
 
 /**
- * Converts npm errors that a retry cannot fix: npm rejects the package, or may not start a program for it (see
- * `toolLaunch`).
+ * Converts npm errors that a retry cannot fix. Either npm rejects the package, or npm would have to start a program,
+ * which `toolLaunch` denies.
  */
 function asRefusal(error: unknown): unknown {
   const said = messageOf(error);
@@ -111,14 +111,17 @@ function asRefusal(error: unknown): unknown {
 
 /** A package in npm's lock file. */
 interface Installed {
-  /** Address of the package. Absent for bundled packages, and for some that are requested by exact version. */
+  /**
+   * Address of the package. It is absent for bundled packages, and for some packages that are requested by exact
+   * version.
+   */
   resolved?: string;
   link?: boolean;
 }
 
 /**
- * Rejects packages that are not from a registry: transitive dependencies may name any location. No fetched code has run
- * yet, so the check after the installation is early enough.
+ * Rejects packages that are not from a registry, because transitive dependencies may name any location. The check runs
+ * after the installation, which is safe because no fetched code has run yet.
  */
 async function requireFromRegistry(lock: string, at: ToolPlace): Promise<void> {
   const { packages } = JSON.parse(await readFile(lock, 'utf8')) as { packages: Record<string, Installed> };
@@ -136,19 +139,19 @@ async function requireFromRegistry(lock: string, at: ToolPlace): Promise<void> {
 
 async function registryHosts(at: ToolPlace): Promise<string[]> {
   const settings = await runTool('npm', ['config', 'list', '--long'], at);
-  // The first registry is npm's default. npm replaces it by the configured registry when a lock file names it.
+  // The first registry is npm's default. If a lock file names the default, npm uses the configured registry instead.
   const registries = [...settings.matchAll(REGISTRY_SETTING)].filter(
     ([, isReplaced], n) => n === 0 || !isReplaced,
   );
   return [...new Set(registries.flatMap(([, , url]) => hostOf(url!) ?? []))];
 }
 
-/** Returns the host of an HTTP address, undefined for other addresses. */
+/** Returns the host of an HTTP address. Returns undefined for other addresses. */
 function hostOf(address: string): string | undefined {
   return BY_ADDRESS.test(address) && URL.canParse(address) ? new URL(address).host : undefined;
 }
 
-/** Returns an address for messages, without parts that may be secret. */
+/** Returns an address without parts that may be secret, for use in messages. */
 function shown(address = ''): string {
   if (!URL.canParse(address)) return address;
   const { protocol, host, pathname } = new URL(address);

@@ -15,8 +15,8 @@ const GIT_URL = /^(?:git\+)?(https|ssh|file|git):\/\//;
 const GITHUB = /^github:([\w.-]+\/[\w.-]+?)(?:\.git)?$/;
 
 /**
- * Parses a source: a path (relative to the project) to a folder or archive, a git address, or an npm name
- * with optional range. Throws VALIDATION_ERROR.
+ * Parses a source. It is a path to a folder or archive (relative to the project), a git address, or an npm name with an
+ * optional range. Throws VALIDATION_ERROR.
  */
 export function parseSource(text: string, projectDir: string): Source {
   // The text becomes an argument of npm or git; a leading dash would make it an option.
@@ -30,7 +30,7 @@ export function parseSource(text: string, projectDir: string): Source {
   return parseName(text);
 }
 
-/** Rejects credentials, because sources are stored, listed and logged. An ssh user name is not a secret. */
+/** Rejects credentials in a source, because sources are stored, listed and logged. An ssh user name is not a secret. */
 function refuseCredentials(text: string): void {
   const address = text.replace(/^git\+/, '');
   if (!address.includes('://') || !URL.canParse(address)) return;

@@ -5,7 +5,7 @@ import { minutes, seconds } from '../../../kit/time/duration.ts';
 import { type Tool, toolLaunch } from './tool-launch.ts';
 
 const TIMEOUT_MS = minutes(5);
-/** Time between SIGTERM and SIGKILL; shorter than the service's own shutdown limit. */
+/** Time between SIGTERM and SIGKILL. It is shorter than the service's own shutdown limit. */
 const GRACE_MS = seconds(3);
 const OUTPUT_CHARS = 1024 * 1024;
 
@@ -13,7 +13,7 @@ export interface ToolPlace {
   cwd: string;
   /** Aborting it ends the tool and its child processes. The call then rejects with the signal's reason. */
   signal: AbortSignal;
-  /** Grace period in ms; default 3 s. */
+  /** Time between SIGTERM and SIGKILL in ms. The default is 3 s. */
   graceMs?: number;
 }
 
@@ -94,7 +94,7 @@ function groupOf(child: ChildProcess, graceMs: number): ProgramGroup {
   };
 }
 
-/** Returns the last meaningful lines of the output. */
+/** Returns the last lines of the output that are not empty. */
 function lastWords(stderr: string): string {
   const lines = stderr
     .split('\n')

@@ -5,8 +5,8 @@ import { readTarGz, archiveRefused as refused, type TarEntry } from '../../../ki
 import { INSTALL_LIMITS, isInside } from '../../../plugins/index.ts';
 
 /**
- * Unpacks an untrusted npm archive into `folder`, without its first path part and the files in `skip`. Throws
- * VALIDATION_ERROR for entries other than files and folders, paths that escape, and above INSTALL_LIMITS.
+ * Unpacks an untrusted npm archive into `folder`, without its first path part and without the files in `skip`. Throws
+ * VALIDATION_ERROR for entries other than files and folders, for paths that leave the folder, and above INSTALL_LIMITS.
  */
 export async function unpackTarball(
   archive: string,
@@ -47,7 +47,7 @@ async function unpackEntry(
   if ((mode & 0o111) !== 0) await chmod(target, 0o755);
 }
 
-/** Returns a path relative to the package. Throws for names that could escape on any system. */
+/** Returns a path relative to the package. Throws for names that could lead outside of the folder on any system. */
 function safeName(name: string): string {
   if (name.length > INSTALL_LIMITS.pathChars) throw refused('one of its names is too long');
   const parts = name.split('/').filter((part) => part !== '' && part !== '.');

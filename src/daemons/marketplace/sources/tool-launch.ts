@@ -12,14 +12,15 @@ export interface ToolLaunch {
 /** Disables interactive prompts. */
 const SETTINGS = { GIT_TERMINAL_PROMPT: '0', npm_config_yes: 'true' };
 /**
- * Environment variables that npm and git do not inherit. Variables of the platform may contain secrets. NODE_OPTIONS is
- * meant for the platform's process; npm gets a value of its own.
+ * Matches environment variables that npm and git do not inherit. Variables of the platform may contain secrets.
+ * NODE_OPTIONS applies to the platform's process, and npm gets a value of its own.
  */
 const WITHHELD = /^(?:SVC_|GATEWAY_|NODE_OPTIONS$)/;
 
 /**
- * npm needs no child processes here, so Node's permission model denies them. A git dependency would make npm
- * run git and scripts of the fetched folder; only newer versions can disable that (`--allow-git`).
+ * Node options for npm. npm needs no child processes here, so Node's permission model denies them. For a git
+ * dependency, npm would run git and scripts of the fetched folder; only newer npm versions can disable this
+ * (`--allow-git`).
  */
 const NPM_NODE_OPTIONS = [
   '--permission',
@@ -29,7 +30,7 @@ const NPM_NODE_OPTIONS = [
   '--no-warnings',
 ].join(' ');
 
-/** Returns the start command of a tool in the environment's PATH. */
+/** Returns the command that starts a tool found in the environment's PATH. */
 export function toolLaunch(tool: Tool, environment: NodeJS.ProcessEnv): ToolLaunch {
   const inherited = Object.entries(environment).filter(([name]) => !WITHHELD.test(name));
   const env = { ...Object.fromEntries(inherited), ...SETTINGS };

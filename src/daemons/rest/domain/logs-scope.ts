@@ -3,9 +3,9 @@ import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { TimeRange } from '../../../store/ports/telemetry.ts';
 
 /**
- * The tenant whose records a caller may see: undefined (all) for administrators (`gateway.admins`), otherwise
- * its own. Only administrators see records without a tenant. Throws FORBIDDEN. @spec docs/observability.md
- * "Logs"
+ * Returns the tenant whose records a caller may see. For administrators (`gateway.admins`) it is undefined, which means
+ * all tenants; for others it is their own. Only administrators see records without a tenant. Throws FORBIDDEN. @spec
+ * docs/observability.md "Logs"
  */
 export function visibleTenant(
   { hostId, namespaceId }: Caller,
@@ -19,7 +19,7 @@ export function visibleTenant(
   return namespaceId;
 }
 
-/** Parses the bounds of a time range. Throws VALIDATION_ERROR naming the invalid bound. */
+/** Parses the bounds of a time range. Throws VALIDATION_ERROR, which names the invalid bound. */
 export function timeRange({ from, to }: { from?: string | undefined; to?: string | undefined }): TimeRange {
   return {
     ...(from === undefined ? {} : { from: timeOf('from', from) }),
@@ -37,7 +37,7 @@ function timeOf(name: string, text: string): number {
   );
 }
 
-/** Picks the filters that need no conversion. */
+/** Returns the filters that need no conversion. */
 export function given<Name extends string>(
   query: { readonly [key in Name]?: string | undefined },
   names: readonly Name[],

@@ -2,10 +2,10 @@ import { readFile, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isInside } from '../../../plugins/index.ts';
 
-/** Size limit of schema files, which are read in this process for descriptions. */
+/** Size limit of schema files. The service reads them into its own memory for descriptions. */
 const SCHEMA_FILE_BYTES = 4 * 1024 * 1024;
 
-/** Reads a JSON file of a plugin; rejects links out of its folder and anything but files. */
+/** Reads a JSON file of a plugin. Rejects links out of the plugin's folder, and anything that is not a regular file. */
 export async function readPluginJson(root: string, file: string): Promise<unknown> {
   const folder = await realpath(root);
   const path = await realpath(join(folder, file));

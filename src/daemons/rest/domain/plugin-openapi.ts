@@ -50,10 +50,10 @@ async function describe(route: PluginRoute, schemas: PluginSchemas): Promise<Des
 /** Maximum size of a plugin's schemas. The description is public, so clients may request it at any time. */
 const PLUGIN_CHARS = 4 * 1024 * 1024;
 
-/** JSON sizes of schemas, cached by object: each request gets the same schema objects. */
+/** Sizes of schemas as JSON, cached by object, because each request gets the same schema objects. */
 const sizes = new WeakMap<object, number>();
 
-/** Omits a plugin's schemas above its size limit. A schema counts once per route. */
+/** Omits a plugin's schemas that exceed its size limit. A schema counts once per route. */
 function withinSizeLimit(described: DescribedRoute[]): DescribedRoute[] {
   const left = new Map<string, number>();
   return described.map(({ route, ...schemas }) => {
@@ -78,7 +78,7 @@ function headOf({ plugin, declaration }: PluginRoute, path: string): Record<stri
   };
 }
 
-/** Returns the query parameters for GET and DELETE, otherwise the JSON body. @spec Plugin routes 1 */
+/** Returns the query parameters for GET and DELETE, and the JSON body for other methods. @spec Plugin routes 1 */
 function inputOf(
   { declaration }: PluginRoute,
   path: string,
@@ -143,7 +143,9 @@ function componentPrefix(pluginId: string): string {
   return pluginId.replace(/^@/, '').replace(/[^A-Za-z0-9._-]/g, '.');
 }
 
-/** Prefixes each definition with the plugin's name: two plugins may both have a `ListQuery`. */
+/**
+ * Prefixes the name of each definition with the name of the plugin, because two plugins may both have a `ListQuery`.
+ */
 function prefixed(schema: Record<string, unknown>, prefix: string): Record<string, unknown> {
   const { $defs = {}, ...root } = schema as { $defs?: Record<string, unknown> };
   const rename = (value: unknown): unknown => {

@@ -13,7 +13,7 @@ import { bundleSchema, type JsonSchema, type ReadPluginJson, selfContained } fro
 
 /**
  * Delay before a failed module is run again. Requests for the public description cause such runs, and a module that
- * hangs uses 15 s of CPU.
+ * hangs uses 15 s of CPU time.
  */
 const RETRY_MS = minutes(1);
 
@@ -27,15 +27,15 @@ export interface Declared {
 export interface PluginSchemasDeps {
   manifest: ManifestV3;
   readJson: ReadPluginJson;
-  /** `printZod` and `inspect` run the plugin's code. Both throw if that fails. */
+  /** `printZod` and `inspect` run the plugin's code. Both throw if the code fails. */
   printZod(asked: SchemaToDescribe[]): Promise<DescribedSchema[]>;
   inspect(handlers: string[]): Promise<DescribedHandler[]>;
   clock: Clock;
 }
 
 /**
- * A plugin's schemas for API descriptions. Each is self-contained: references to the plugin's files are
- * lifted into `$defs`. An unreadable schema is described as accepting anything, with the reason.
+ * A plugin's schemas for API descriptions. Each schema is self-contained: definitions in the plugin's files are copied
+ * into its `$defs`. An unreadable schema is described as accepting anything, with the reason.
  */
 export class PluginSchemas {
   readonly #deps: PluginSchemasDeps;
@@ -53,8 +53,8 @@ export class PluginSchemas {
   }
 
   /**
-   * Returns the schemas that the manifest declares for a handler, otherwise those of its definition. Undefined if there
-   * are none.
+   * Returns the schemas that the manifest declares for a handler, or else those of the handler's definition in code.
+   * Returns undefined if there are none.
    */
   async ofHandler({
     handler,

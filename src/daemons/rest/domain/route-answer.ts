@@ -27,8 +27,9 @@ export function answerTo(
 }
 
 /**
- * Returns the error for a handler that did not return. Exceptions of the handler stay opaque, because their text may
- * contain anything. Errors of the platform are meant for the caller. @spec Plugin routes 2, 5, 6, 7
+ * Returns the error for a handler that failed without a result. The texts of the handler's exceptions are hidden,
+ * because they may contain confidential data. Errors of the platform are returned to the caller. @spec Plugin routes 2,
+ * 5, 6, 7
  */
 export function failureFor(thrown: unknown): unknown {
   if (!(thrown instanceof PlatformError) || thrown.code !== 'EXECUTION_ERROR') return thrown;

@@ -10,7 +10,9 @@ import { PlatformError } from '../../../kit/errors/errors.ts';
 /** Requirement of a route without `security` for calls that the gateway passed without a token. */
 const IDENTIFIED: readonly Security[] = ['token'];
 
-/** Returns, by `security` alternative, whether a caller satisfies it. @spec docs/plugins.md "Routes" */
+/**
+ * For each value of `security`, a function that returns whether a caller satisfies it. @spec docs/plugins.md "Routes"
+ */
 const SATISFIES: Record<Security, (caller: Caller) => boolean> = {
   none: () => true,
   token: isKnown,
@@ -24,8 +26,8 @@ function isKnown({ hostId }: Caller): boolean {
 
 /**
  * Requires that the caller satisfies one of the listed alternatives. Without `security`, the service's default applies.
- * `isStranger` means that the gateway passed the call without a token, possibly because it has an older version of the
- * plugin. Throws UNAUTHORIZED or FORBIDDEN. @spec Plugin routes 8
+ * `isStranger` means that the gateway forwarded the call without a token, possibly because it has an older version of
+ * the plugin. Throws UNAUTHORIZED or FORBIDDEN. @spec Plugin routes 8
  */
 export function requireSecurity(
   declared: readonly Security[] | undefined,
@@ -50,7 +52,7 @@ export function requireSecurity(
   });
 }
 
-/** Returns the handler's `user`, null for a caller without identity. */
+/** Returns the handler's `user`, or null for a caller without identity. */
 export function userOf(caller: Caller): Caller | null {
   return caller.hostId === ANONYMOUS_HOST ? null : { hostId: caller.hostId, namespaceId: caller.namespaceId };
 }

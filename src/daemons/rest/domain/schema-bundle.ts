@@ -6,7 +6,7 @@ export type JsonSchema = Record<string, unknown>;
 const MAX_CHARS = 1024 * 1024;
 /** Characters that each value adds to the size besides its text. */
 const VALUE_CHARS = 4;
-/** Reads a JSON file inside the plugin's folder; rejects other paths. */
+/** Reads a JSON file inside the plugin's folder. Rejects other paths. */
 export type ReadPluginJson = (file: string) => Promise<unknown>;
 
 /**
@@ -91,7 +91,7 @@ class Bundle {
       this.#spend(key);
       if (key === '$ref' && typeof item === 'string')
         entries.push([key, `#/$defs/${await this.#define(item, file)}`]);
-      // Definitions are added when referenced; anchors have no meaning in another document.
+      // Definitions are added only when they are referenced. Anchors have no meaning in another document.
       else if (key !== '$defs' && key !== '$id' && key !== '$schema')
         entries.push([key, await this.#rewrite(item, file)]);
     }
@@ -100,8 +100,8 @@ class Bundle {
 }
 
 /**
- * Resolves `schemas.json#/$defs/A`, `#/$defs/A` or `schemas.json` to a file, relative to the plugin, and a
- * JSON pointer.
+ * Resolves `schemas.json#/$defs/A`, `#/$defs/A` or `schemas.json` to a file, relative to the plugin, and to a JSON
+ * pointer.
  */
 function locate(reference: string, from: string): { file: string; pointer: string } {
   const hash = reference.indexOf('#');

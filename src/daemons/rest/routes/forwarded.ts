@@ -84,7 +84,8 @@ export function forwardedRoutes(http: Http, services: RestServices): void {
 }
 
 /**
- * Validates the request here, which saves a hop for invalid ones, and calls the owner on the caller's behalf.
+ * Validates the request in this service, so that an invalid one needs no further call, and then calls the owner for the
+ * caller.
  */
 function forward(
   http: Http,

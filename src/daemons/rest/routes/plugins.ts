@@ -56,7 +56,7 @@ function oauthToken({ verifyOAuth }: RestServices, request: FastifyRequest): str
   return /^bearer +([^\s,]+)$/i.exec(authorization)?.[1];
 }
 
-/** Returns the caller. Only routes that list `oauth` verify the token; others ignore it. */
+/** Returns the caller. Only routes that list `oauth` verify the token; other routes ignore it. */
 async function callerBy(
   { verifyOAuth }: RestServices,
   token: string,
@@ -85,7 +85,7 @@ function requireAllowed(
   } catch (error) {
     const { hostId, namespaceId: tenantId } = caller;
     const isAnonymous = hostId === ANONYMOUS_HOST;
-    // The tenant of an unauthenticated call is an unverified claim of the client.
+    // The tenant that an unauthenticated client names is unverified, so it is not logged.
     if (isAnonymous) request.caller = null;
     const whose = { pluginId: plugin.id, ...(isAnonymous ? {} : { tenantId }) };
     reportRefused(kit, request, { reasonCode: 'ROUTE_SECURITY', ...whose, evidence: { hostId, security } });
@@ -93,7 +93,7 @@ function requireAllowed(
   }
 }
 
-/** Each refusal is logged as an authentication failure. @spec Diagnostic events; Plugin routes 8 */
+/** Logs each refusal as an authentication failure. @spec Diagnostic events; Plugin routes 8 */
 function reportRefused(
   { logger }: HttpKit,
   request: FastifyRequest,

@@ -22,20 +22,23 @@ export interface StateEntries {
   /** Returns an entry. Throws NOT_FOUND. */
   get(place: Place, key: string): Promise<KeyValueEntry>;
   /**
-   * Stores an entry. Returns false when `ifAbsent` is set and the entry exists. Throws PAYLOAD_TOO_LARGE and
+   * Stores an entry. Returns false if `ifAbsent` is set and the entry exists. Throws PAYLOAD_TOO_LARGE or
    * QUOTA_EXCEEDED.
    */
   put(place: Place, key: string, value: JsonValue, options: PutOptions): Promise<boolean>;
   delete(place: Place, key: string): Promise<boolean>;
-  /** Adds to a number. Throws CONFLICT when the entry is not a number, and QUOTA_EXCEEDED. */
+  /**
+   * Adds to a number. Throws CONFLICT if the entry is not a number. Throws QUOTA_EXCEEDED if the entry is new and
+   * exceeds the quota.
+   */
   increment: (
     place: Place,
     key: string,
     options: { by: number; windowMs?: number | undefined },
   ) => Promise<{ value: number; resetsAt: number | null }>;
   /**
-   * Returns the entries with a key prefix, in key order. The cursor is the last key of the previous page. Large values
-   * make a page shorter than `limit`.
+   * Returns the entries with a key prefix, in the order of their keys. The cursor is the last key of the previous page.
+   * Large values make a page shorter than `limit`.
    */
   list(
     place: Place,

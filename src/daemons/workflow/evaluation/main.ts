@@ -16,8 +16,8 @@ import {
 import type { TaskMessage, TaskReply, ThreadStart } from './protocol.ts';
 
 /**
- * Maximum budget units of a task. They take under half a second, and a list of that many items uses little of the
- * memory limit.
+ * Maximum budget units of a task. A task with this budget takes less than half a second, and a list with as many items
+ * uses little of the memory limit.
  */
 const MAX_OPERATIONS = 4_000_000;
 const REMEMBERED_CHARS = 2 * 1024 * 1024;

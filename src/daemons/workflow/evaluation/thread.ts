@@ -31,7 +31,7 @@ export interface ThreadEvents {
  */
 export class EvaluationThread {
   readonly #events: ThreadEvents;
-  /** Id of the running task, shared with the thread; 0 if no task is running. */
+  /** Id of the running task, shared with the thread. It is 0 if no task is running. */
   readonly #current = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   readonly #worker: Worker;
   readonly #sent = new Map<number, Waiting>();
@@ -94,9 +94,7 @@ export class EvaluationThread {
       this.#end((task) => limit(task, `it took longer than ${TIME_LIMIT_MS} ms`));
   }
 
-  /**
-   * Ends the thread and fails the current task, or the first task if the thread ended before it set the current one.
-   */
+  /** Ends the thread. Fails the current task, or the first task if the thread had not set the current task yet. */
   #end(failure: (task: ConfinedTask) => Error): void {
     if (this.#isGone) return;
     this.#isGone = true;

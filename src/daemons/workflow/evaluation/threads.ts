@@ -50,7 +50,10 @@ export class EvaluationThreads implements ConfinedThreads {
     return thread;
   }
 
-  /** Returns an idle thread, else a new thread, else the least busy thread that has room for a task. */
+  /**
+   * Returns an idle thread. If there is none, returns a new thread, or else the least busy thread that has room for a
+   * task.
+   */
   #threadWithRoom(): EvaluationThread | undefined {
     const [best] = [...this.#threads].sort((a, b) => a.load - b.load);
     if (best?.load === 0) return best;

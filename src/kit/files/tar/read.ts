@@ -9,7 +9,7 @@ import { messageOf, PlatformError } from '../../errors/errors.ts';
  * Maximum bytes of headers before one entry. They compress so well that an archive of a kilobyte could hold megabytes.
  */
 const MAX_HEADER_BYTES = 64 * 1024;
-/** Bytes written to the extractor at a time: the header limit is checked between two writes. */
+/** Number of bytes that are passed to the extractor at a time. The header limit is checked between two writes. */
 const SLICE_BYTES = 16 * 1024;
 
 export interface TarEntry {
@@ -31,8 +31,8 @@ const TYPES: Record<string, TarEntry['type']> = {
 };
 
 /**
- * Yields the entries of a `.tar.gz` file in order. Reads the file to its end, where its checksum is.
- * Throws VALIDATION_ERROR for damaged archives; errors of the file system and of gzip pass unchanged.
+ * Yields the entries of a `.tar.gz` file in order. Reads the file to its end, where its checksum is. Throws
+ * VALIDATION_ERROR for damaged archives. Errors of the file system and of gzip are thrown unchanged.
  */
 export async function* readTarGz(path: string): AsyncGenerator<TarEntry, undefined> {
   const archive = extract();
@@ -94,7 +94,7 @@ export function archiveRefused(why: string, cause?: unknown): PlatformError {
   );
 }
 
-/** Limits the headers of an archive: the extractor allows any number of them, each of 4 MB. */
+/** Limits the headers of an archive, because the extractor allows any number of headers of 4 MB each. */
 class HeaderLimit {
   readonly #archive: Extract;
   #written = 0;

@@ -26,7 +26,7 @@ export function splitStreams(socket: Duplex): AttachedStreams {
   return { channel, stderr };
 }
 
-/** Reads the stdout of the container and writes its stdin; forwards its stderr to another stream. */
+/** Reads the stdout of the container, writes its stdin, and forwards its stderr to another stream. */
 class Channel extends Duplex {
   readonly #socket: Duplex;
   readonly #stderr: PassThrough;

@@ -1,6 +1,9 @@
 import { HOST_SOCKET, type PartFrame } from '../../../contracts/index.ts';
 
-/** Limit for bytes buffered in the socket. Above it, short frames wait too long; below it, the socket may idle. */
+/**
+ * Limit for bytes buffered in the socket. With a higher limit, short frames would wait too long; with a lower one, the
+ * socket may be idle.
+ */
 const WINDOW_BYTES = 256 * 1024;
 
 export interface OutboxWire {

@@ -35,7 +35,7 @@ export function lostProcess(exit: ProcessExit, pluginId: string, shared = false)
   if (!exit.wasReady) return startFailure(exit, pluginId);
   const { message, details } = describeExit(exit);
   const phase = exit.hadLoaded || exit.ended ? {} : { diedLoading: true };
-  // After a timeout or cancellation of one call, its process is ended, and with it the process's other calls.
+  // If a process is ended because one of its calls timed out or was cancelled, its other calls are interrupted.
   const wasInterrupted = shared || exit.ended?.kind === 'timeout' || exit.ended?.kind === 'cancelled';
   return new PlatformError('EXECUTION_ERROR', `The process of plugin ${pluginId} ${message}`, {
     details: { ...details, ...phase, ...(wasInterrupted ? { interrupted: true } : {}) },

@@ -12,8 +12,8 @@ import { asFrame, type RawFrame } from './frames.ts';
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 
 /**
- * Read budget of one process in bytes per second. Each frame costs its size plus 1 KiB, and an invalid one 16 KiB more.
- * Reading pauses while the budget is spent, so that a plugin that sends too much slows down only itself.
+ * Read budget of one process in bytes per second. Each frame costs its size plus 1 KiB, and an invalid frame 16 KiB
+ * more. Reading pauses while the budget is used up, so that a plugin that sends too much slows down only itself.
  */
 const COST_PER_SECOND = 64 * 1024 * 1024;
 const COST_AT_ONCE = 32 * 1024 * 1024;

@@ -9,7 +9,10 @@ export type RawFrame = Record<string, unknown>;
 
 const MESSAGE_CHARS = 4000;
 
-/** Error codes that a runner may report. Others become EXECUTION_ERROR: plugin code must not forge platform errors. */
+/**
+ * Error codes that a runner may report. Other codes become EXECUTION_ERROR, because plugin code must not forge platform
+ * errors.
+ */
 const REPORTABLE = new Set<PlatformCode>([
   'ADAPTER_NOT_CONFIGURED',
   'EXECUTION_ERROR',

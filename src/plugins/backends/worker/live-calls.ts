@@ -12,7 +12,7 @@ import { type RawFrame, readCall, readError, readResult, readText } from './fram
 import { HandlerTimeout } from './handler-timeout.ts';
 import { type OpenStream, openStream } from './open-stream.ts';
 
-/** How long a process with a stuck call may continue so that its other calls can finish. */
+/** Time for which a process with a stuck call may continue, so that its other calls can finish. */
 const OTHER_CALLS_GRACE_MS = 10_000;
 const MAX_LOG_FRAME_CHARS = 64 * 1024;
 /** Reason for aborting platform calls that are still in flight when their handler ends. */

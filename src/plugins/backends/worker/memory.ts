@@ -8,7 +8,10 @@ const IDLE_WATCH_MS = 200;
 const RETIRE_SHARE = 0.8;
 
 export interface MemoryWatch {
-  /** Polls at short intervals from now on, and at longer ones once the process is idle. Call it when a call starts. */
+  /**
+   * Starts polling at short intervals. Polling continues at longer intervals once the process is idle. Must be called
+   * when a call starts.
+   */
   start(): void;
   stop(): void;
 }

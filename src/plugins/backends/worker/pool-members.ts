@@ -67,7 +67,7 @@ export class PoolMembers {
     for (const [process, { tenantId, isLeaving }] of this.#members) {
       if (!this.#canTake(process) || isLeaving) continue;
       if (tenantId !== null && tenantId !== tenant) continue;
-      // Prefers the newest process, so that surplus ones become idle and end.
+      // The newest process is preferred, so that surplus processes become idle and end.
       if (!best || process.load <= best.load) best = process;
     }
     return best;

@@ -9,7 +9,7 @@ import { captureOutput } from './output-capture.ts';
 
 /** Time limit for reading the last output of a process that has exited. */
 const DRAIN_MS = 200;
-/** Time limit for bwrap to exit after Node was killed. Then bwrap is killed too. */
+/** Time limit for bwrap to exit after Node was killed. After this time, bwrap is killed too. */
 const REAP_MS = 1000;
 
 export interface SpawnEvents {

@@ -2,9 +2,12 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 import { RunnerFailure } from '../failure.ts';
 
-/** A sequential strand of a workflow function: its trunk, or a branch that `ctx.all` runs concurrently. */
+/** A sequential part of a workflow function: its trunk, or a branch that `ctx.all` runs concurrently. */
 export interface Branch {
-  /** Empty for the trunk, `1-0` for the first branch of the first `all`, `1-0.2-1` for a branch within that one. */
+  /**
+   * Id of the branch. It is empty for the trunk, `1-0` for the first branch of the first `all`, and `1-0.2-1` for a
+   * branch within that one.
+   */
   id: string;
   /** Number of steps reached so far. */
   place: number;
@@ -12,11 +15,11 @@ export interface Branch {
   forks: number;
   /** The step being awaited. */
   busyWith: string | null;
-  /** End time of the branch's latest step, as the current time in the branch. */
+  /** End time of the branch's latest step, which `ctx.now` returns in the branch. */
   now: number;
   draws: number;
   /**
-   * Whether new steps of the branch belong to the clean-up: the branch got a CancelledError, or runs inside
+   * Whether new steps of the branch belong to the clean-up, because the branch got a CancelledError or runs inside
    * `ctx.nonCancellable`.
    */
   isCancelled: boolean;
@@ -44,7 +47,8 @@ export const runInStep = <T>(branch: Branch, inStep: string, work: () => T): T =
 export const currentBranch = (trunk: Branch): Branch => place.getStore()?.branch ?? trunk;
 
 /**
- * Returns the current branch. Throws inside a step: a nested step would repeat with each attempt and be recorded twice.
+ * Returns the current branch. Throws inside a step, because a nested step would repeat with each attempt and be
+ * recorded twice.
  */
 export function branchFor(trunk: Branch, what: string): Branch {
   const found = place.getStore();
@@ -58,14 +62,14 @@ export function branchFor(trunk: Branch, what: string): Branch {
   return found?.branch ?? trunk;
 }
 
-/** Returns the id of a step: `charge`, `charge:2` for the second step of that name, `charge@1-0` in a branch. */
+/** Returns the id of a step: `charge`, or `charge:2` for the second step of that name, or `charge@1-0` in a branch. */
 export function stepId(branch: Branch, name: string): string {
   const nth = (branch.names.get(name) ?? 0) + 1;
   branch.names.set(name, nth);
   return `${name}${nth === 1 ? '' : `:${nth}`}${branch.id === '' ? '' : `@${branch.id}`}`;
 }
 
-/** Returns 32 deterministic pseudo-random bytes, equal in each replay. */
+/** Returns 32 deterministic pseudo-random bytes, which are the same in each replay. */
 export function draw(seed: string, branch: Branch): Buffer {
   return createHash('sha256')
     .update(`${seed}\n${branch.id}\n${branch.draws++}`)

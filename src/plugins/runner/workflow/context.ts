@@ -16,7 +16,7 @@ import type { StepRequest } from './replay-link.ts';
 import { StepFactory, wrong } from './step-factory.ts';
 
 /**
- * Builds a workflow function's context: a handler's context plus steps. `unstarted` lists steps that were
+ * Builds a workflow function's context, which is a handler's context with steps. `unstarted` lists steps that were
  * created but not awaited.
  */
 export function createWorkflowContext(

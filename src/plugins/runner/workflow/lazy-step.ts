@@ -1,4 +1,4 @@
-/** A step that starts when it is awaited or passed to `ctx.all`. Steps that never start can thereby be detected. */
+/** A step that starts when it is awaited or passed to `ctx.all`. Steps that were never started can thus be detected. */
 export class LazyStep<Result> implements Promise<Result> {
   readonly [Symbol.toStringTag] = 'WorkflowStep';
   readonly name: string;

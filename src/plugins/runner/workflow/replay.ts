@@ -9,11 +9,11 @@ import { StepCalls } from './step-calls.ts';
 import { failureOf } from './step-ends.ts';
 import { Turns } from './turns.ts';
 
-/** Minimum delay between two polls, for the case that the run answers at once without news. */
+/** Minimum delay between two polls. It applies if the run answers at once and reports nothing new. */
 const WATCH_PAUSE_MS = 100;
 const NOTHING_READY: ReadySteps = { ready: [], stop: [] };
 
-/** One replay of a function: branches advance while they can, and the replay is suspended when all of them wait. */
+/** One replay of a function. Its branches advance while they can, and the replay is suspended when all of them wait. */
 export class Replay {
   readonly trunk: Branch;
   readonly #link: ReplayLink;
@@ -26,7 +26,7 @@ export class Replay {
   readonly #branches = new Set<Branch>();
   /** Branches that neither wait nor have forked. */
   #active = 1;
-  /** Number of finished steps that this replay has reached or learned of, including those of earlier replays. */
+  /** Number of finished steps that this replay has reached or been told of, including those of earlier replays. */
   #met = 0;
   #isWatching = false;
 
@@ -134,7 +134,7 @@ export class Replay {
   }
 
   /**
-   * Resolves once all earlier completions were delivered. One of them may belong to a step whose branch still waits;
+   * Resolves once all earlier completions were delivered. If an earlier one belongs to a step whose branch still waits,
    * the watch reports it.
    */
   async #awaitTurn(order: number, branch: Branch): Promise<void> {

@@ -24,7 +24,7 @@ export class RunCalls {
     return this.#isOver;
   }
 
-  /** Ends the replay; the returned promise never resolves, which keeps the function from continuing. */
+  /** Ends the replay. The returned promise never resolves, so that the function does not continue. */
   halt(why: Halt): Promise<never> {
     this.close();
     this.#halted.resolve(why);
@@ -35,7 +35,7 @@ export class RunCalls {
     this.#isOver = true;
   }
 
-  /** Calls the run. Errors that the function must not see end the replay instead. */
+  /** Calls the run. Errors that the function must not see end the replay instead of being thrown. */
   async ask<T>(call: () => Promise<T>): Promise<T> {
     if (this.#isOver) return NEVER;
     try {

@@ -1,6 +1,6 @@
 /**
- * Limits how many tasks run concurrently; others wait in FIFO order. A task starts synchronously if a permit is free.
- * p-limit would start it a microtask later, and the order in which steps reach the run would change.
+ * Limits how many tasks run concurrently. Other tasks wait in FIFO order. A task starts synchronously if a permit is
+ * free: p-limit would start it a microtask later, which would change the order in which steps reach the run.
  */
 export class Semaphore {
   readonly #waiting: Array<() => void> = [];

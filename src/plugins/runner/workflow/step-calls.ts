@@ -7,16 +7,16 @@ import { Semaphore } from './semaphore.ts';
 import { outcomeOf } from './step-ends.ts';
 import { faultOf } from './step-failure.ts';
 
-/** Maximum concurrent step functions: each may have platform calls in flight, which are limited too. */
+/** Maximum number of concurrent step functions. Each may have platform calls in flight, which are limited too. */
 const MAX_STEP_FUNCTIONS = 32;
-/** Time that an attempt's signal aborts after its timeout, because the clock of the run must end the attempt first. */
+/** Delay after a step's timeout at which its signal aborts. The clock of the run must end the attempt first. */
 const SIGNAL_LAG_MS = 100;
 /** Delay after which a running step is watched for cancellation. Most steps end sooner. */
 const WATCH_AFTER_MS = 50;
 
 type StepFunction = NonNullable<StepRequest['run']>;
 
-/** Enters steps at the run, and runs their functions when the run says so. */
+/** Requests steps from the run, and runs their functions when the run says so. */
 export class StepCalls {
   readonly #link: ReplayLink;
   readonly #run: RunCalls;
@@ -42,8 +42,8 @@ export class StepCalls {
   }
 
   /**
-   * Enters a step at the run. A step with a function waits for its permit first, because its timeout starts when it is
-   * entered.
+   * Requests a step from the run. A step with a function waits for its permit first, because its timeout starts with
+   * the request.
    */
   enter(branch: Branch, step: EnterStep, run: StepRequest['run']): Promise<StepAnswer> {
     if (!run) return this.#run.ask(() => this.#link.enter(step));
@@ -76,7 +76,7 @@ export class StepCalls {
     try {
       return await this.#settle({ id, attempt, outcome } as SettleStep);
     } catch (error) {
-      // An output too large to send fails the step, not the function.
+      // If the output is too large to send, the step fails, but not the function.
       return this.#settle({ id, attempt, outcome: faultOf(error) } as SettleStep);
     }
   }

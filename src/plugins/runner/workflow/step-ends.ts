@@ -17,9 +17,7 @@ export async function outcomeOf(id: string, run: () => unknown): Promise<unknown
   }
 }
 
-/**
- * Converts a failed step to the error that its branch gets; a cancelled step marks the branch as cleaning up.
- */
+/** Converts a failed step to the error that its branch gets. A cancelled step marks the branch as cleaning up. */
 export function failureOf(
   branch: Branch,
   id: string,

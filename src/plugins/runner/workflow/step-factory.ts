@@ -5,7 +5,7 @@ import { LazyStep } from './lazy-step.ts';
 import type { Replay } from './replay.ts';
 import type { StepRequest } from './replay-link.ts';
 
-/** Creates the steps of one replay; each starts when it is awaited. */
+/** Creates the steps of one replay. Each step starts when it is awaited. */
 export class StepFactory {
   readonly #replay: Replay;
   readonly #unstarted = new Set<LazyStep<unknown>>();
@@ -34,7 +34,7 @@ export class StepFactory {
   }
 
   /**
-   * Returns the body of a `ctx.all` branch. An item is a function or a step; a step keeps the id that it has in the
+   * Returns the body of a `ctx.all` branch. An item is a function or a step. A step keeps the id that it has in the
    * parent branch.
    */
   bodyOf(parent: Branch, item: unknown, index: number): (branch: Branch) => Promise<unknown> {

@@ -3,7 +3,7 @@ import { isRecord } from '../../../kit/data/is-record.ts';
 import { messageOf } from '../failure.ts';
 import { classOfThrown } from '../thrown-class.ts';
 
-/** A step has failed after all retries; functions may catch this and continue. */
+/** Thrown when a step has failed after all retries. Functions may catch it and continue. */
 export class WorkflowStepError extends Error {
   readonly code: string;
   readonly details: Record<string, unknown>;

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import type { Branch } from './branches.ts';
 
-/** Maximum wait for a branch to reach its next step. A branch that waits for another branch never reaches one. */
+/** Maximum wait for a branch to reach its next step. A branch that waits for another branch does not reach one. */
 const LONGEST_REST_MS = 20;
 
 /**
@@ -14,7 +14,7 @@ export class Turns {
   #given = 0;
   #isGiving = false;
   #isOver = false;
-  /** The branch that got the latest completion; null once it has reached its next step or ended. */
+  /** The branch that got the latest completion. It is null once that branch has reached its next step or ended. */
   #going: Branch | null = null;
   #arrived = (): void => {};
 
@@ -52,7 +52,7 @@ export class Turns {
     this.#arrived();
   }
 
-  /** Called when the branch has ended. `next` continues in its place, if any. */
+  /** Called when the branch has ended. If `next` is given, that branch continues in its place. */
   end(branch: Branch, next: Branch | null): void {
     if (this.#going !== branch) return;
     if (next) this.#going = next;

@@ -7,8 +7,8 @@ import type { Tables } from '../tables.ts';
 import { OLDEST_RUNNING, TRANSACTION_ID } from '../transaction-ids.ts';
 
 /**
- * A position starts with the id of the transaction, because ids show which transactions may still commit, unlike a
- * sequence. `feed_pruned` has the highest deleted position.
+ * Table of the change feed. A position starts with the id of the transaction, because ids, unlike a sequence, show
+ * which transactions may still commit. `feed_pruned` contains the highest deleted position.
  */
 export const FEED = `
   create table svc.feed (
@@ -30,7 +30,7 @@ interface Position {
 
 type Row = { horizon: number; isPruned: boolean } & ({ xact: null } | (Position & FeedChange));
 
-/** The change feed. Its cursors are transaction ids with a number within the transaction. */
+/** The change feed. A cursor is a transaction id with a number within the transaction. */
 export class PostgresFeed implements FeedStore {
   readonly #database: PostgresDatabase;
   readonly #clock: Clock | undefined;
@@ -41,7 +41,7 @@ export class PostgresFeed implements FeedStore {
     this.#clock = clock;
   }
 
-  /** Adds a change in the transaction of the change. */
+  /** Adds a change. Must be called in the transaction that makes the change. */
   async add(query: Transaction<Tables>, topic: FeedTopic, key: string): Promise<void> {
     const now = kyselySql`coalesce(${this.#now()}::bigint, ${kyselySql.raw(DATABASE_TIME)})`;
     await kyselySql`insert into svc.feed (xact, topic, key, added_at)
@@ -112,7 +112,7 @@ function positionOf(cursor: FeedCursor): Position {
   return { xact: Number(xact), n: Number(n) };
 }
 
-/** One statement, because the horizon, the pruned position and the rows must belong to one snapshot. */
+/** A single statement, because the horizon, the pruned position and the rows must belong to one snapshot. */
 const READ = `
   with bounds as materialized (
     select ${OLDEST_RUNNING} as horizon, (xact, n) > (:xact::bigint, :n::bigint) as is_pruned from svc.feed_pruned
@@ -123,7 +123,10 @@ const READ = `
     order by xact, n limit :limit
   ) f on true order by f.xact, f.n`;
 
-/** Deletes old changes up to the first recent one: a clock that was set back must not leave a gap between changes. */
+/**
+ * Deletes old changes up to the first recent one. If the clock was set back, deleting by time alone could leave gaps
+ * between changes.
+ */
 const PRUNE = `
   with kept as materialized (
     select xact, n from svc.feed where added_at >= :before order by xact, n limit 1

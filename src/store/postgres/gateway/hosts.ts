@@ -6,7 +6,7 @@ import { hasNoOwner } from '../members.ts';
 import { isUniqueViolation } from '../postgres-error.ts';
 import type { Tables } from '../tables.ts';
 
-/** Host store with one row per host. The host's self-description is JSON. */
+/** Host store with one row per host. The data that a host reports about itself is stored as JSON. */
 export function postgresHosts(database: PostgresDatabase): HostStore {
   return {
     async register(host, client) {

@@ -54,14 +54,14 @@ export async function deleteTokensOf(query: Query, clientIds: readonly string[])
   return Number(deleted.numDeletedRows);
 }
 
-/** Waits for running rotations of these clients and blocks new ones until the transaction ends. */
+/** Waits for running rotations of these clients, and blocks new rotations until the transaction ends. */
 async function stopRotations(query: Query, clientIds: readonly string[]): Promise<void> {
-  // All transactions lock in the same order, which rules out deadlocks.
+  // All transactions lock in the same order, which prevents deadlocks.
   for (const clientId of [...clientIds].sort())
     await sql`select pg_advisory_xact_lock(${clientLock(clientId)})`.execute(query);
 }
 
-/** Separates these locks from other advisory locks. */
+/** Distinguishes these locks from other advisory locks. */
 const LOCK_SEED = 0x726f74;
 
 const clientLock = (clientId: string) => sql`hashtextextended(${clientId}, ${sql.lit(LOCK_SEED)})`;
@@ -81,7 +81,7 @@ async function spend(
   now: number,
   graceMs: number,
 ): Promise<RotationOutcome> {
-  // Locks the row, so that the second of two racing callers sees when the first one spent the token.
+  // Locks the row, so that the second of two concurrent callers sees the time at which the first one spent the token.
   const { numUpdatedRows } = await query
     .updateTable('refreshToken')
     .set({ spentAt: now })

@@ -1,4 +1,7 @@
-/** `collate "C"`: cursors of lists compare ids by bytes, as SQLite does. Times are in epoch ms. */
+/**
+ * Tables of clients, hosts and tokens. `collate "C"` compares the ids in list cursors by bytes, as SQLite does. Times
+ * are in epoch ms.
+ */
 export const IDENTITY = `
   create table svc.client (
     client_id text collate "C" primary key,

@@ -19,14 +19,14 @@ interface Row {
   expiresAt: number | null;
 }
 
-/** Records a change of an entry in the transaction of the change. */
+/** Announces a change of an entry, in the transaction of the change. */
 export type AnnounceChange = (query: Transaction<Tables>, key: string) => Promise<void>;
 
 type EntryTable = 'cacheEntry' | 'stateEntry';
 
-/** Expired rows that a write over the quota deletes at most. */
+/** Maximum number of expired rows that a write above the quota deletes. */
 const MAX_EXPIRED_ROWS = 1000;
-/** Separates the lock of a scope from other advisory locks. */
+/** Distinguishes the lock of a scope from other advisory locks. */
 const LOCK_SEED = 0x6b7673;
 
 /** Key-value store with one row per scope and key, whose value is JSON. Only the state service's table has quotas. */
@@ -36,7 +36,9 @@ export class PostgresKeyValue implements KeyValueStore {
   readonly #clock: Clock;
   readonly #announcer: (scope: string) => AnnounceChange | undefined;
 
-  /** `announcer` returns undefined for scopes whose changes are not announced. Expiry is not announced. */
+  /**
+   * `announcer` returns undefined for scopes whose changes are not announced. The expiry of entries is not announced.
+   */
   constructor(
     database: PostgresDatabase,
     table: EntryTable,
@@ -115,8 +117,8 @@ export class PostgresKeyValue implements KeyValueStore {
       for (;;) {
         const sum = await this.#add(query, first, by);
         if (sum) return { result: { value: Number(sum.value), expiresAt: sum.expiresAt }, isChanged: true };
-        // The entry is not a number, or the sum is too large: `sumOf` throws the error that says which. If another call
-        // has changed the entry meanwhile, the increment is repeated.
+        // Either the entry is not a number or the sum is too large, and `sumOf` throws the error. If another call has
+        // changed the entry meanwhile, the increment is repeated.
         const found = await this.#find(query, scope, key);
         if (found) sumOf(key, JSON.parse(found.value), by);
       }
@@ -150,7 +152,10 @@ export class PostgresKeyValue implements KeyValueStore {
     return { scope, key, value: JSON.stringify(value), expiresAt: expiryOf(this.#clock, ttlMs) };
   }
 
-  /** Runs a write and announces it. Writes with a quota take turns per scope, so that two cannot exceed it together. */
+  /**
+   * Runs a write and announces it. Writes with a quota run one after another in each scope, so that two writes cannot
+   * exceed the quota together.
+   */
   async #write<Result>(
     { scope, key }: Pick<Row, 'scope' | 'key'>,
     quota: EntryQuota | undefined,
@@ -225,7 +230,7 @@ export class PostgresKeyValue implements KeyValueStore {
         .where('expiresAt', '<=', this.#clock.now())
         .orderBy('expiresAt')
         .limit(limit)
-        // Two members may sweep at once.
+        // The rows are locked, because two members may sweep at the same time.
         .forUpdate()
         .skipLocked();
       if (scope !== undefined) expired = expired.where('scope', '=', scope);

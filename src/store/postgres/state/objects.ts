@@ -13,10 +13,10 @@ export interface PostgresObjectsOptions {
 }
 
 const CHUNK_BYTES = 256 * 1024;
-/** Separates the lock of a scope from other advisory locks. */
+/** Distinguishes the lock of a scope from other advisory locks. */
 const LOCK_SEED = 0x6f626a;
 
-/** Object store with the bytes in chunks. A reader sees one whole version of an object. */
+/** Object store that keeps the content in chunks. A reader gets one complete version of an object. */
 export function postgresObjects(
   database: PostgresDatabase,
   { quotaBytes, clock }: PostgresObjectsOptions,
@@ -93,7 +93,7 @@ export function postgresObjects(
   };
 }
 
-/** Lets one transaction at a time change a scope, so that two writes cannot exceed the quota together. */
+/** Lets only one transaction at a time change a scope, so that two writes cannot exceed the quota together. */
 async function lockScope(query: Query, scope: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${scope}, ${sql.lit(LOCK_SEED)}))`.execute(query);
 }
@@ -117,7 +117,7 @@ async function addUsage(query: Query, scope: string, bytes: number): Promise<voi
     .execute();
 }
 
-/** Deletes an object with its chunks; returns its size. */
+/** Deletes an object with its chunks. Returns its size. */
 async function remove(query: Query, scope: string, key: string): Promise<number | undefined> {
   const row = await query
     .deleteFrom('stateObject')

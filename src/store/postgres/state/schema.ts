@@ -11,10 +11,12 @@ function keyValueTable(name: string): string {
   create index ${name}_expiry on svc.${name} (expires_at) where expires_at is not null;`;
 }
 
-/** The platform cache. No write-ahead log: a crash of the server empties it, which a cache allows. */
+/**
+ * Table of the platform cache. It has no write-ahead log, so a crash of the server empties it, which a cache permits.
+ */
 export const CACHE_ENTRIES = keyValueTable('cache_entry').replace('create table', 'create unlogged table');
 
-/** Triggers maintain the usage per scope, so that no write can bypass the quota. */
+/** Table of state entries. Triggers maintain the usage per scope, so that no write can bypass the quota. */
 export const STATE_ENTRIES = `${keyValueTable('state_entry')}
   create table svc.state_entry_usage (
     scope text collate "C" primary key,
@@ -42,7 +44,7 @@ export const STATE_ENTRIES = `${keyValueTable('state_entry')}
   create trigger state_entry_counted after insert or delete or update of value on svc.state_entry
     for each row execute function svc.count_state_entry();`;
 
-/** Objects are stored in chunks, so that neither a read nor a write needs one huge value. */
+/** Tables of objects. The content is stored in chunks, so that neither a read nor a write needs one huge value. */
 export const OBJECTS = `
   create table svc.state_object (
     id bigint generated always as identity primary key,

@@ -17,8 +17,8 @@ const HOLDS = `(status <> 'queued' or ready)`;
 const WAITS = `status = 'queued' and not ready and reason = 'concurrency'`;
 
 /**
- * Lets one transaction at a time count and change the runs of a key. Take it before the lock of any run: two
- * transactions that lock in different orders would deadlock.
+ * Lets only one transaction at a time count and change the runs of a key. Must be called before any run is locked,
+ * because two transactions that lock in different orders would deadlock.
  */
 export async function lockKey(sql: Sql, key: string | null): Promise<void> {
   if (key !== null) await lockName(sql, `key ${key}`);

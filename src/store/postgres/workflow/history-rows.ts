@@ -3,7 +3,7 @@ import type { Sql } from '../named-sql.ts';
 
 /** Maximum number of items of one write that share a row. Their ids are `row * 1000 + index`. */
 const ITEMS_PER_ROW = 1000;
-/** Rows read at once. */
+/** Number of rows that are read at once. */
 const ROWS = 200;
 
 const ADD = {
@@ -17,8 +17,8 @@ const READ = {
 };
 
 /**
- * Appends events or log lines. The caller holds the lock of the run: otherwise a reader could see a later row first,
- * and then skip this one.
+ * Appends events or log lines. The caller must hold the lock of the run. Without it, a reader could see a later row
+ * first and then skip this row.
  */
 async function add(sql: Sql, table: keyof typeof ADD, seq: number, items: readonly object[]): Promise<void> {
   for (let start = 0; start < items.length; start += ITEMS_PER_ROW)

@@ -53,8 +53,8 @@ export async function resumeRun(
 }
 
 /**
- * Says what the run is blamed for: a run with work in flight may have crashed the service. A waiting run cannot, and an
- * orderly stop is no crash.
+ * Updates the counts of crashes and kills. A run with work in flight may have crashed the service. A waiting run cannot
+ * have done so, and an orderly stop is no crash.
  */
 async function blame(sql: Sql, { seq, fence }: RunRecord): Promise<{ crashed: 0 | 1; killed: 0 | 1 }> {
   const [row] = await sql<{ hadFault: boolean; wasAtWork: boolean }>(
@@ -117,7 +117,8 @@ async function endAsPoison(
   { status, error }: { status: RunEnding | 'failed'; error: string },
 ): Promise<RunRecord> {
   const { seq, parentId, concurrencyKey } = run;
-  // After the lock of the run: a rare deadlock with a start of the same key repeats one of the two transactions.
+  // This lock is taken after the lock of the run. In the rare case of a deadlock with a start of the same key, one of
+  // the two transactions is repeated.
   await lockKey(sql, concurrencyKey);
   for (const table of ['job', 'step'])
     await sql(

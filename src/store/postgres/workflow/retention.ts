@@ -2,12 +2,12 @@ import { days } from '../../../kit/time/duration.ts';
 import type { WorkflowStore } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
 
-/** Tables with rows of a run besides `run`. */
+/** Tables that contain rows of a run, except `run` itself. */
 const PARTS = ['job', 'step', 'attempt', 'run_event', 'run_log', 'run_inbox'];
 
 /** Margin for a clock that was set back: newer runs may then have older times than the runs scanned so far. */
 const CLOCK_MARGIN_MS = days(2);
-/** Retention of run counts: more than a month, the longest period of a run limit. */
+/** Retention of run counts. It is longer than a month, which is the longest period of a run limit. */
 const USAGE_MS = days(40);
 /** Maximum definitions deleted per transaction. */
 const MAX_DEFINITIONS = 500;
@@ -39,7 +39,7 @@ export function postgresWorkflowRetention(
       }),
     prune: ({ finishedBefore, after, limit }) =>
       database.transact(async (sql) => {
-        // Scans runs in start order, which needs no index on their end time.
+        // Runs are scanned in start order, so no index on their end time is needed.
         const scanned = await sql<ScannedRun>(
           `select seq, finished_at as "finishedAt", created_at as "createdAt", definition_hash as "definitionHash"
            from svc.run where seq > :after order by seq limit :limit`,

@@ -3,18 +3,25 @@ import type { Sql } from '../named-sql.ts';
 import { SELECT_RUN } from './run-rows.ts';
 import { LIVE, STUCK } from './schema.ts';
 
-/** Maximum rows scanned per list page: a rare status among a million runs must not block the page. */
+/**
+ * Maximum number of rows that are scanned for a list page. Without it, a rare status among a million runs would block
+ * the page.
+ */
 const MAX_SCANNED_ROWS = 20_000;
 const UNSUCCESSFUL = ['failed', 'timed_out', 'cancelled'];
 
-/** Returns a page of runs, newest first. A page may be short although more follow; `next` says where they start. */
+/**
+ * Returns a page of runs, newest first. A page may be short although more runs match. `next` is the position where the
+ * next page starts.
+ */
 export async function listRuns(
   sql: Sql,
   tenantId: string,
   filter: RunFilter,
 ): Promise<{ runs: RunRecord[]; next: number | null }> {
   const { kind, status, waitingReason, workflowId, limit } = filter;
-  // The inner query reads a bounded part of one index; the outer one filters and says where it ended.
+  // The inner query reads a bounded part of one index. The outer query filters the rows and reports where the scan
+  // ended.
   const rows = await sql<{ seq: number; matches: boolean; isLast: boolean }>(
     `with scanned as materialized (
        select seq, kind, status, reason, workflow_id from svc.run
@@ -45,7 +52,7 @@ export async function listRuns(
   return { runs, next: await nextAfter(sql, tenantId, filter, rows.at(-1)?.seq) };
 }
 
-/** Returns the scanned row after which the next page starts; null when no candidate is left. */
+/** Returns the scanned row after which the next page starts, or null if no candidate is left. */
 async function nextAfter(
   sql: Sql,
   tenantId: string,
@@ -60,7 +67,7 @@ async function nextAfter(
   return more.length > 0 ? last : null;
 }
 
-/** Returns the condition of the smallest index that contains all runs of the filter. */
+/** Returns the condition of the smallest index that contains all runs that match the filter. */
 function candidates({ status, waitingReason }: RunFilter): string {
   if (waitingReason === 'plugin' || waitingReason === 'decision')
     return `${STUCK} and reason = '${waitingReason}'`;

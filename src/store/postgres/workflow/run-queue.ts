@@ -6,9 +6,9 @@ import { addEvents, addLogs } from './history-rows.ts';
 import { keyOf, SELECT_RUN, wakeRun } from './run-rows.ts';
 import { BLAMED, STUCK } from './schema.ts';
 
-/** Limit that treats no run as a suspect. */
+/** Limit with which no run counts as a suspect. */
 const NO_SUSPECTS: SuspectLimit = { crashes: 2_000_000_000, killsPerCrash: 1 };
-/** Crash count of a run. The division is an integer division, as both operands are integers. */
+/** SQL for the crash count of a run. The division rounds down, because both operands are integers. */
 const WEIGHT = 'crashes + kills / :killsPerCrash::integer';
 const IS_READY = `status = 'queued' and ready`;
 
@@ -59,7 +59,7 @@ export function postgresRunQueue(database: PostgresDatabase): RunQueue {
   };
 }
 
-/** Returns the tenants of matching runs: one index lookup per tenant instead of a scan. */
+/** Returns the tenants of matching runs. This takes one index lookup per tenant instead of a scan. */
 async function tenantsWhere(sql: Sql, condition: string): Promise<string[]> {
   const rows = await sql<{ name: string }>(
     `with recursive tenant (name) as (
@@ -75,7 +75,7 @@ async function tenantsWhere(sql: Sql, condition: string): Promise<string[]> {
 
 type Due = SuspectLimit & { now: number; limit: number };
 
-/** Returns due runs. With `except`, the other tenants take turns, and the runs of those tenants are not read. */
+/** Returns due runs. If `except` names tenants, their runs are not read, and the other tenants are served in turn. */
 async function dueRuns(sql: Sql, due: Due, except: readonly string[]): Promise<RunRecord[]> {
   const isDue = `wake_at is not null and wake_at <= :now and ${WEIGHT} < :crashes`;
   if (except.length === 0)

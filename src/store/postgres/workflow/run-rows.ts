@@ -66,7 +66,7 @@ export async function keyOf(sql: Sql, seq: number): Promise<string | null> {
   return row?.key ?? null;
 }
 
-/** Makes a parked run due; a run that a boot owns is unaffected. */
+/** Makes a parked run due. A run that a boot owns is unaffected. */
 export async function wakeRun(sql: Sql, id: string, at: number): Promise<void> {
   await sql(`update svc.run set wake_at = :at where id = :id and ${PARKED}`, { id, at });
 }

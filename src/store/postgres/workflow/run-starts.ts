@@ -7,7 +7,7 @@ import { putAttempt, putJob, putStep } from './job-and-step-rows.ts';
 import { insertRun, SELECT_RUN } from './run-rows.ts';
 import { LIVE } from './schema.ts';
 
-/** Precision of a definition's `used_at`: updating it at each start would double the writes. */
+/** Precision of a definition's `used_at`. Updating it at each start would double the number of writes. */
 const DEFINITION_USE_MS = 3600_000;
 
 /** Progress of a run that has not started. */
@@ -44,7 +44,9 @@ export async function findKeyed(
   return { digest: entry.digest, run };
 }
 
-/** Checks limits, idempotency and concurrency, and writes the rows of a new run. Must run inside a transaction. */
+/**
+ * Checks limits, idempotency and concurrency, and writes the rows of a new run. Must be called inside a transaction.
+ */
 export async function startRun(sql: Sql, run: NewRun, options: StartOptions): Promise<StartResult> {
   await lockStart(sql, run, options);
   const early = (await knownRun(sql, run, options)) ?? (await exceeded(sql, run, options));
@@ -78,8 +80,8 @@ export async function startRun(sql: Sql, run: NewRun, options: StartOptions): Pr
 }
 
 /**
- * Lets one start at a time check and change what this one checks. All starts lock in this order, and skip what they do
- * not check.
+ * Lets only one start at a time check and change the same rows. All starts lock in this order, and skip the locks that
+ * they do not need.
  */
 async function lockStart(sql: Sql, run: NewRun, { idempotency, limits }: StartOptions): Promise<void> {
   if (idempotency) await lockName(sql, `idempotency ${run.tenantId} ${idempotency.key}`);
@@ -124,7 +126,7 @@ async function exceeded(
   return undefined;
 }
 
-/** Counts the unfinished runs that callers started, at most `limit`. */
+/** Counts the unfinished runs that callers started. Stops counting at `limit`. */
 async function liveRuns(sql: Sql, tenantId: string, limit: number): Promise<number> {
   const [row] = await sql<{ runs: number }>(
     `select count(*) as runs from (
@@ -170,7 +172,7 @@ async function countStart(
          expires_at = excluded.expires_at`,
       { ...idempotency, tenantId, runId: id },
     );
-  // Last, because the starts of a tenant wait for this row.
+  // This statement is the last one, because other starts of the tenant wait for the row.
   await sql(
     `insert into svc.run_usage (tenant_id, day, runs) values (:tenantId, :day, 1)
      on conflict (tenant_id, day) do update set runs = svc.run_usage.runs + 1`,

@@ -32,7 +32,8 @@ function isExpected(holder: Holder | undefined, { fence, status }: RunWrite['exp
 }
 
 /**
- * Whether the boot that claims the run is alive. Its row stays locked, so that it cannot be declared dead meanwhile.
+ * Returns whether the boot that claims the run is alive. The row of the boot stays locked, so that the boot cannot be
+ * declared dead meanwhile.
  */
 async function isClaimAllowed(sql: Sql, { expect, run }: RunWrite): Promise<boolean> {
   const claimer = expect.fence === null ? (run?.fence ?? null) : null;
@@ -56,7 +57,9 @@ async function writeParts(
     await sql('update svc.run_inbox set taken_by = :by where run_seq = :seq and n = :n', { seq, n, by });
 }
 
-/** Whether the inbox has an entry that the owner has not read, or a child run that a step waits for has ended. */
+/**
+ * Returns whether the inbox has an entry that the owner has not read, or a child run that a step waits for has ended.
+ */
 async function hasNews(sql: Sql, seq: number, inboxSeen: number): Promise<boolean> {
   const rows = await sql(
     `select where exists (
@@ -119,7 +122,7 @@ export async function deliver(
   entry: Omit<InboxRecord, 'n' | 'takenBy'>,
   { once, most, mostBytes, repeat }: Parameters<RunStore['deliver']>[2],
 ): ReturnType<RunStore['deliver']> {
-  // Entries are numbered under the lock of the run.
+  // Entries are numbered while the run is locked.
   const holder = await lockRun(sql, seq);
   const before = repeat && (await deliveredDigest(sql, seq, repeat.key));
   if (before !== undefined) return { outcome: before === repeat?.digest ? 'repeated' : 'different' };

@@ -10,8 +10,8 @@ const SELECT = `select id, tenant_id as "tenantId", workflow_id as "workflowId",
   from svc.schedule`;
 
 /**
- * A changed or returning schedule is planned again; an unchanged one keeps its next time, even if past. A stored time
- * after the new one stems from a clock that was set back, so it is replaced.
+ * A changed or returning schedule is planned again. An unchanged schedule keeps its next time, even if that time is
+ * past. A stored time that is later than the new one was planned before the clock was set back, so it is replaced.
  */
 const PUT = `insert into svc.schedule as s (id, tenant_id, workflow_id, cron, timezone, overlap, catch_up, input, paused,
     next_at)
@@ -95,7 +95,7 @@ export function postgresSchedules(database: PostgresDatabase): ScheduleStore {
   };
 }
 
-/** Returns the schedules that other nodes have registered, with true if one of these nodes is live. */
+/** Returns the schedules that other nodes have registered. The value is true if one of these nodes is live. */
 async function registeredElsewhere(sql: Sql, { instance }: ScheduleNode): Promise<Map<string, boolean>> {
   const rows = await sql<{ id: string; isLive: boolean }>(
     `select schedule_id as id, bool_or(fence in (${UNENDED_FENCES})) as "isLive" from svc.schedule_node
@@ -105,7 +105,7 @@ async function registeredElsewhere(sql: Sql, { instance }: ScheduleNode): Promis
   return new Map(rows.map(({ id, isLive }) => [id, isLive]));
 }
 
-/** Stores which schedules the node has. */
+/** Stores the ids of the schedules that the node has registered. */
 async function register(
   sql: Sql,
   schedules: readonly SchedulePlan[],

@@ -1,16 +1,18 @@
-/** Unfinished states. The planner uses a partial index only for the same condition. */
+/** SQL condition for unfinished runs. The planner uses a partial index only if a query contains the same condition. */
 export const LIVE = `status in ('queued', 'running', 'waiting', 'interrupted', 'cancelling')`;
 
-/** Runs and clean-ups that wait for a plugin or an operator. */
+/** SQL condition for runs and clean-ups that wait for a plugin or an operator. */
 export const STUCK = `status in ('waiting', 'cancelling') and reason in ('plugin', 'decision')`;
 
-/** Unfinished runs that had work in flight when the service died. */
+/** SQL condition for unfinished runs that had work in flight when the service died. */
 export const BLAMED = `crashes + kills > 0 and ${LIVE}`;
 
-/** Waiting runs without an owner. */
+/** SQL condition for waiting runs without an owner. */
 export const PARKED = `status in ('waiting', 'cancelling') and fence is null`;
 
-/** Queries for work use partial indexes, so that finished runs cost nothing. Times are in epoch ms. */
+/**
+ * Tables of workflows. Queries for work use partial indexes, so that finished runs cost nothing. Times are in epoch ms.
+ */
 export const WORKFLOW = `
   create table svc.boot (
     fence bigint generated always as identity primary key,

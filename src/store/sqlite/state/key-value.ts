@@ -21,7 +21,7 @@ interface RowWrite extends Row {
 }
 
 export interface KeyValueOptions {
-  /** Without it, quotas have no effect. */
+  /** Checks quotas. Without it, quotas have no effect. */
   requireQuota?: RequireQuota;
   /** Called in the transaction of each change except the expiry of entries. */
   onChange?: (scope: string, key: string) => void;

@@ -58,7 +58,7 @@ export function objectFiles(folder: string, random: Random): ObjectFiles {
   };
 }
 
-/** The directory entry of a new file must survive a power cut, as must its content. */
+/** Syncs a folder, because the directory entry of a new file must survive a power cut, like its content. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {

@@ -3,8 +3,8 @@ import type { FeedChange, FeedCursor, FeedStore, FeedTopic } from '../../ports/i
 import type { Database } from '../database.ts';
 
 /**
- * `sequence` is a safe cursor because SQLite commits one transaction at a time: a row never becomes visible after one
- * with a higher sequence. `feed_pruned` has the highest deleted sequence.
+ * Table of the change feed. `sequence` is a safe cursor, because SQLite commits one transaction at a time: a row never
+ * becomes visible after a row with a higher sequence. `feed_pruned` contains the highest deleted sequence.
  */
 export const FEED = `
   create table feed (
@@ -87,7 +87,8 @@ function statements(db: Database) {
       where kind = 'gateway' and ended_at is null and (lease_until is null or lease_until > :now)
         and coalesce(feed_reader.sequence, -1) < :sequence order by fence`)
       .pluck(),
-    // Old rows form a prefix: a clock that was set back must not leave a gap between deleted rows.
+    // Old rows are deleted up to the first recent one. If the clock was set back, deleting by time alone could leave
+    // gaps between rows.
     old: db.prepare<[{ before: number }], { last: number | null; count: number }>(`
       select max(sequence) as last, count(*) as count from feed
       where sequence < coalesce((select min(sequence) from feed where added_at >= :before), 9e15)`),

@@ -178,7 +178,7 @@ export function eventQueries(db: Database): EventQueries {
       }),
     latestEvents: (filter, limit) =>
       db.read(() => {
-        // The cursor is read first, so that a concurrent event cannot be missed. It may appear twice instead; readers
+        // The cursor is read first, so that no concurrent event is missed. Such an event may appear twice; readers
         // recognise it by its id.
         const after = last.get() ?? 0;
         const { conditions, values } = eventConditions(filter, EVENT_COLUMNS);

@@ -76,7 +76,7 @@ export class Ingest {
     this.#count('logs.dropped', by);
   }
 
-  /** Returns everything that was ingested since the last call, or undefined if that is nothing. */
+  /** Returns everything that was ingested since the last call, or undefined if there was nothing. */
   batch(): Batch | undefined {
     if (Object.keys(this.#counts).length === 0) return undefined;
     const batch = {

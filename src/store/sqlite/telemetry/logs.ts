@@ -121,7 +121,7 @@ export function logQueries(db: Database): LogQueries {
       }),
     latestLogs: (filter, limit) =>
       db.read(() => {
-        // The cursor is read first, so that a concurrent record cannot be missed. It may appear twice instead; readers
+        // The cursor is read first, so that no concurrent record is missed. Such a record may appear twice; readers
         // recognise it by its id.
         const after = latest.get() ?? 0;
         const items = newest(filter, limit, 0).map(numbered);

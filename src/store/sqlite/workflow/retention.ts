@@ -4,7 +4,7 @@ import type { Database } from '../database.ts';
 
 const PARTS = ['job', 'step', 'attempt', 'run_event', 'run_log', 'inbox', 'large_value'];
 
-/** Safety margin for a clock that was set back: newer runs may then seem older than the runs read so far. */
+/** Safety margin for a clock that was set back. Newer runs may then seem older than the runs read so far. */
 const CLOCK_MARGIN_MS = days(2);
 /** Retention of run counts. It exceeds a month, the longest period of a run limit. */
 const USAGE_MS = days(40);

@@ -50,7 +50,7 @@ function syncSchedules(
   sql.prune.run({ before: now - MAX_ABSENT_MS });
 }
 
-/** Stores which schedules the node has. */
+/** Stores the ids of the schedules that the node has registered. */
 function registerSchedules(sql: Statements, schedules: readonly SchedulePlan[], node: ScheduleNode): void {
   sql.unregister.run(node);
   for (const { id } of schedules) sql.register.run({ ...node, id });
@@ -87,7 +87,7 @@ function statements(db: Database) {
     ),
     prune: db.prepare<[{ before: number }]>('delete from schedule where absent_since < :before'),
     // Keeps the next time of an unchanged schedule, even if it is past. Changed and returning schedules get the new
-    // time, as do those with a later stored time, which means that the clock was set back.
+    // time. So do schedules with a later stored time, because it shows that the clock was set back.
     put: db.prepare<[SchedulePlan]>(`
     insert into schedule (id, tenant_id, workflow_id, cron, timezone, overlap, catch_up, input, paused, next_at)
     values (:id, :tenantId, :workflowId, :cron, :timezone, :overlap, :catchUp, :input, 0, :nextAt)

@@ -121,7 +121,7 @@ const CRASHES_AND_KILLS = `
   alter table boot add column had_fault integer not null default 0;
   alter table boot add column oom_kills integer;`;
 
-/** Adds the time since when the plugin or workflow of a schedule has not been loaded. */
+/** Adds the time since which the plugin or workflow of a schedule has not been loaded. */
 const ABSENT_SCHEDULES = `
   alter table schedule add column absent_since integer;`;
 

@@ -58,7 +58,7 @@ export type ExecutionFrame = AgentFrameOf<
 
 type ReplyOutcome = Extract<GatewayFrame, { type: 'reply' }>['outcome'];
 
-/** An execution in flight on a host. It settles exactly once. */
+/** An execution in flight on a host. Each execution settles exactly once. */
 export class HostExecution {
   readonly request: ExecutionRequest;
   readonly #deps: HostExecutionDeps;

@@ -21,7 +21,7 @@ const DRAIN_POLL_MS = 50;
 
 /** Sessions of the hosts that are connected to this process. @spec docs/operations.md "Agents" */
 export class HostSessions {
-  /** Sessions that are not authenticated yet. */
+  /** Sessions that have not been authenticated yet. */
   readonly #greeting = new Set<HostSession>();
   readonly #byHost = new Map<string, HostSession>();
   /** Number of the latest execution of each session, for round robin between sessions with equal load. */

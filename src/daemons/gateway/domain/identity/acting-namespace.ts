@@ -4,8 +4,8 @@ import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { Admins } from './admins.ts';
 
 /**
- * Returns the caller with the namespace it acts for. Administrators may name another one in `x-svc-namespace`; for
- * other callers this is 403.
+ * Returns the caller with the namespace it acts for. Administrators may choose another namespace by the header
+ * `x-svc-namespace`. Other callers that set this header get 403.
  */
 export function actingNamespace<Who extends Caller>(
   headers: IncomingHttpHeaders,

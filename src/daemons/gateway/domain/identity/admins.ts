@@ -7,11 +7,14 @@ export interface Admins {
   /** Throws FORBIDDEN unless the caller is an administrator. */
   require(caller: Caller): void;
   /**
-   * Returns the namespace that a call acts on: `asked`, or by default the caller's own. Throws FORBIDDEN if it is not
-   * the caller's own and the caller is no administrator.
+   * Returns the namespace that a call acts on: `asked`, or by default the caller's own. Throws FORBIDDEN if the caller
+   * is no administrator and `asked` is another namespace.
    */
   scope(caller: Caller, asked: string | undefined): string;
-  /** Like `scope`, for lists. Returns undefined, which means all namespaces, if an administrator asks for none. */
+  /**
+   * Returns the namespace that a list is restricted to. Returns undefined, which means all namespaces, if an
+   * administrator asks for none.
+   */
   listScope(caller: Caller, asked: string | undefined): string | undefined;
 }
 

@@ -58,8 +58,8 @@ export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits
 }
 
 /**
- * Limits concurrent attempts per key; further ones wait. In-flight attempts count as failures until they succeed, so
- * without this limit fifty agents that log in at once would exceed the failure limit.
+ * Limits concurrent attempts per key. Further attempts wait. Attempts in flight count as failures until they succeed,
+ * so without this limit fifty agents that log in at once would exceed the failure limit.
  */
 class ConcurrencyPerKey {
   readonly #keys = new Map<string, { limit: LimitFunction; users: number }>();

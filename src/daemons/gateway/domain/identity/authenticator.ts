@@ -32,7 +32,8 @@ export interface Subject {
 
 export interface Authenticator {
   /**
-   * Authenticates the caller; synchronous for a cached token. Throws or rejects with UNAUTHORIZED, and logs the reason.
+   * Authenticates the caller, synchronously if the token is cached. Throws or rejects with UNAUTHORIZED, and logs the
+   * reason.
    */
   authenticate(subject: Subject): Principal | Promise<Principal>;
   /** Clears the cache, so that each token is verified again at its next use. */

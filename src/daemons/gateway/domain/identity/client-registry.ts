@@ -83,12 +83,12 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
       });
     },
     /**
-     * Returns the client if its secret matches. Takes equally long for an unknown or revoked client or a wrong secret,
-     * and returns undefined for them.
+     * Returns the client if its secret matches, otherwise undefined. The call takes equally long for an unknown client,
+     * a revoked client and a wrong secret.
      */
     async verify({ clientId, clientSecret }: Credentials): Promise<ClientRecord | undefined> {
       const isGenuine = await matches(await store.find(clientId), clientSecret);
-      // Read again: the client may have been revoked while the secret was hashed.
+      // The client is read again, because it may have been revoked while the secret was hashed.
       return isGenuine ? this.valid(clientId) : undefined;
     },
     async valid(clientId: string): Promise<ClientRecord | undefined> {

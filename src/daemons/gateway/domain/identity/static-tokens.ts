@@ -8,7 +8,10 @@ import { hasOuterBlank } from './bearer.ts';
 export const PLATFORM_SCOPE = 'platform';
 const PREFIX = 'host:token:';
 const PAGE = 500;
-/** Cache entry with the revisions that have been in force. The current one is last. Its scope is one of FEED_SCOPES. */
+/**
+ * Cache scope of the list of revisions that have been in force, of which the last one is current. FEED_SCOPES contains
+ * this scope.
+ */
 const REVISIONS_SCOPE = 'static-token-revisions';
 const REVISIONS_ENTRY = 'revisions';
 const MAX_REVISIONS = 100;
@@ -33,7 +36,7 @@ export function staticTokensRevision(entries: Entries): string {
 export interface StaticTokensDeps {
   cache: KeyValueStore;
   logger: Logger;
-  /** Revisions that other live nodes run with. */
+  /** Revisions of other live nodes. */
   elsewhere: readonly (string | null)[];
 }
 
@@ -78,7 +81,7 @@ async function appliedRevisions(cache: KeyValueStore): Promise<string[]> {
 /** Returns the lookup for static tokens that another process of this gateway has stored. */
 export function storedStaticTokens(cache: KeyValueStore): StaticTokens {
   async function lookUp(token: string): Promise<Caller | undefined> {
-    // Such text cannot be a cache key, so no stored token matches it.
+    // Text with NUL or lone surrogates cannot be a cache key, so no stored token matches it.
     if (token.includes('\0') || !token.isWellFormed()) return undefined;
     return callerOf((await cache.get(PLATFORM_SCOPE, PREFIX + token))?.value);
   }

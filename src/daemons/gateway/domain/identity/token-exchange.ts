@@ -67,8 +67,8 @@ export class TokenExchange {
   }
 
   /**
-   * Exchanges a refresh token for new tokens. Reuse of a spent one suggests theft, so all tokens of the login are
-   * revoked.
+   * Exchanges a refresh token for new tokens. The reuse of a spent token suggests theft, so it revokes all tokens of
+   * the login.
    */
   async refresh(refreshToken: string, sender: Sender): Promise<TokenPair> {
     const tokenHash = hashOf(refreshToken);

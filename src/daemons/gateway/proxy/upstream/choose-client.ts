@@ -1,6 +1,6 @@
 import type { UpstreamCall, UpstreamClient, UpstreamHandler, UpstreamRequest } from './client.ts';
 
-/** Sends requests for unencrypted HTTP on this machine with the client `near`, and all others with `far`. */
+/** Sends requests for unencrypted HTTP on this machine with the client `near`, and all other requests with `far`. */
 export class ChoosingClient implements UpstreamClient {
   readonly #near: UpstreamClient;
   readonly #far: UpstreamClient;

@@ -15,7 +15,10 @@ export interface UpstreamRequest {
   timeoutMs: number;
 }
 
-/** Receives an upstream's response: `onHead`, any number of `onData`, and finally either `onEnd` or `onError`. */
+/**
+ * Receives an upstream's response: one call of `onHead`, any number of calls of `onData`, and finally one call of
+ * `onEnd` or `onError`.
+ */
 export interface UpstreamHandler {
   onHead(status: number, rawHeaders: readonly string[]): void;
   /** Returns false to pause the response until `resume` is called. */

@@ -12,7 +12,7 @@ export interface LoopbackClientOptions {
  * at that moment would fail.
  */
 const IDLE_TIMEOUT_MS = seconds(20);
-/** Methods that are safe to send again if the upstream closes a keep-alive connection while a request is sent. */
+/** Methods whose requests can safely be sent again if the upstream closes the keep-alive connection meanwhile. */
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS']);
 const MAX_SWEEP_MS = 1000;
 const MIN_SWEEP_MS = 10;

@@ -39,7 +39,7 @@ export function createUndiciClient({ timeoutMs }: UndiciClientOptions): Upstream
   };
 }
 
-/** Creates the state of one request, which may be aborted before undici starts it. */
+/** Creates the state of one request. The request may be aborted before undici starts it. */
 function createExchange(request: UpstreamRequest, handler: UpstreamHandler) {
   let controller: Dispatcher.DispatchController | undefined;
   let done = false;

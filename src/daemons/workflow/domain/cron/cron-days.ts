@@ -38,7 +38,10 @@ function hasDay(pattern: CronPattern, length: number): boolean {
   return false;
 }
 
-/** Combines both day fields like croner: one match suffices, unless a field is `*` or the weekday begins with `+`. */
+/**
+ * Combines both day fields like croner: one of them must match. If a field is `*` or the weekday begins with `+`, both
+ * must match.
+ */
 function matches(pattern: CronPattern, at: Day): boolean {
   const byDate = matchesDate(pattern, at);
   if (pattern.starDOW) return byDate;

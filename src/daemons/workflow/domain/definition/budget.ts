@@ -25,15 +25,15 @@ export class Budget {
     return this.#left;
   }
 
-  /** Subtracts units from the budget. Throws OverBudget when it is used up. */
+  /** Subtracts units from the budget. Throws OverBudget if the budget is used up. */
   spend(units: number): void {
     this.#left -= units;
     if (this.#left < 0) throw new OverBudget();
   }
 
   /**
-   * Throws OverBudget outside a confined thread. Call it before work whose cost cannot be estimated from the size of
-   * its input.
+   * Throws OverBudget outside a confined thread. Must be called before work whose cost cannot be estimated from the
+   * size of its input.
    */
   requireConfinement(): void {
     if (!this.isConfined) throw new OverBudget();

@@ -3,13 +3,13 @@ import { type Budget, CHARS_PER_UNIT, OverBudget } from './budget.ts';
 import { toCel, toJson } from './cel-values.ts';
 
 /**
- * CEL environment of definitions. Each operation is charged to a budget before it runs. The library offers no hook for
- * this, so this module replaces the library's method that evaluates all nodes except the outermost.
+ * CEL environment of definitions. Each operation is charged to a budget before it runs. The library has no hook for
+ * this, so this module replaces the method with which the library evaluates all nodes except the outermost.
  */
 
 /**
- * Number of outer levels of each variable that are built anew for each evaluation. For example, 2 means that `steps`
- * and `steps.<id>` are rebuilt.
+ * Number of outer levels of each variable that are built again for each evaluation. For example, 2 means that `steps`
+ * and `steps.<id>` are built again.
  */
 export const VARIABLES = { input: 0, run: 0, matrix: 0, steps: 2, needs: 3, jobs: 3, delivery: 1 } as const;
 export type Variable = keyof typeof VARIABLES;
@@ -187,7 +187,8 @@ const isScalar = (value: unknown): boolean => typeof value !== 'object' || value
 const textOf = (value: unknown): number => (typeof value === 'string' ? value.length / CHARS_PER_UNIT : 0);
 
 /**
- * Returns the cost of the copy that `+` makes. V8 does not copy concatenated strings, so only their length is limited.
+ * Returns the number of items that `+` copies. V8 does not copy concatenated strings, so only the length of strings is
+ * limited.
  */
 function itemsOf(value: unknown): number {
   if (Array.isArray(value)) return value.length;

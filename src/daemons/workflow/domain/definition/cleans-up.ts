@@ -11,7 +11,7 @@ export function cleansUp({ code, jobs }: Pick<CompiledWorkflow, 'code' | 'jobs'>
 }
 
 /**
- * Returns whether a condition calls a state function such as `always()`. All other conditions are false for a cancelled
+ * Returns whether a condition calls a state function such as `always()`. Any other condition is false for a cancelled
  * run.
  */
 const asks = ({ expressions }: Condition): boolean =>

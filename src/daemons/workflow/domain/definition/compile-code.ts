@@ -101,7 +101,7 @@ function stepOf(
 
 /**
  * Returns the behavior after an interruption. A `ctx.step` function has a stable idempotency key, so it is repeated
- * unless its options disallow that.
+ * unless its options forbid this.
  */
 function afterInterruption(
   kind: StepKind,

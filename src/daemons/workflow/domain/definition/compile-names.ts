@@ -1,6 +1,9 @@
 import { addIssue, type DefinitionIssue, excerpt, type Template } from './templates.ts';
 
-/** Maximum names listed in a message. A job may have 200 steps, and an expression hundreds of wrong names. */
+/**
+ * Maximum number of names that a message lists. A job may have 200 steps, and an expression may contain hundreds of
+ * wrong names.
+ */
 const MAX_LISTED = 20;
 
 /**

@@ -85,5 +85,5 @@ export interface CompiledWorkflow {
   signalSchemas: ReadonlyMap<string, InputSchema>;
 }
 
-/** Returns the step kind for a `uses` value; undefined if there is none. */
+/** Returns the step kind for a `uses` value, or undefined for an unknown value. */
 export type KindOf = (uses: string) => StepKind | undefined;

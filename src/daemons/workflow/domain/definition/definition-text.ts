@@ -31,14 +31,14 @@ export interface DefinitionText {
   /** The parsed definition; undefined when the text is neither YAML nor JSON. */
   definition: unknown;
   faults: TextFault[];
-  /** Adds the position of a fault. A fault of a missing key gets the position of the parent. */
+  /** Adds the position of a fault. If the key is missing, the position is that of the parent. */
   locate(fault: { path: string | Path; message: string } & PlaceInValue): TextFault;
 }
 
 /** Maximum YAML aliases, because they may expand to far more than the size of the file. */
 const MAX_ALIASES = 100;
 
-/** Parses a definition as YAML, a superset of JSON. Every syntax error has its line and column. */
+/** Parses a definition as YAML, which is a superset of JSON. Every syntax error has its line and column. */
 export function readDefinition(text: string): DefinitionText {
   const counter = new LineCounter();
   const document = parseDocument(text, { lineCounter: counter, prettyErrors: false });

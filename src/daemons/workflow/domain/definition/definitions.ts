@@ -203,7 +203,8 @@ export class Definitions {
 }
 
 /**
- * Returns whether a source is a file with faults. Plugin workflows are excluded: they are replaced with their plugin.
+ * Returns whether a source is a file with faults. Workflows of plugins do not count, because they are replaced together
+ * with their plugin.
  */
 function isBrokenFile(source: string, faults: readonly WorkflowFault[]): boolean {
   if (!isFile(source)) return false;

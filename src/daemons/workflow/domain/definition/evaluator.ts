@@ -26,8 +26,8 @@ export const evaluateWithin: EvaluateWithin = (what, scope, budget) => what.eval
 /** Evaluates cheap expressions synchronously, and all others in a thread with limited time and memory. */
 export interface Evaluator {
   /**
-   * Evaluates within a budget of the caller. `unitsLeft` returns the units left in this event-loop turn, `spend` uses
-   * them.
+   * Evaluates within a budget of the caller. `unitsLeft` returns the units left in this event-loop turn, and `spend`
+   * uses units.
    */
   within: EvaluateWithin;
   unitsLeft(): number;
@@ -36,7 +36,10 @@ export interface Evaluator {
   now<Value>(what: Evaluable<Value>, scope: Scope): { value: Value } | undefined;
   /** Returns the value from a worker thread. Rejects with TemplateError. */
   later<Value>(what: Evaluable<Value>, scope: Scope, tenantId: string): Promise<Value>;
-  /** Returns the value synchronously if it is cheap, otherwise a promise. Throws or rejects with TemplateError. */
+  /**
+   * Returns the value synchronously if it is cheap to compute, and otherwise a promise. Throws or rejects with
+   * TemplateError.
+   */
   evaluate<Value>(what: Evaluable<Value>, scope: Scope, tenantId: string): MaybePromise<Value>;
   /** Checks a value against its schema, in a worker thread if that may be expensive. Rejects with TemplateError. */
   check(

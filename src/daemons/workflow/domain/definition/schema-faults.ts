@@ -25,8 +25,8 @@ export interface PartCount {
 }
 
 /**
- * Returns why a JSON Schema cannot be compiled or checked within a predictable cost; undefined if it can. Each nested
- * schema is visited once.
+ * Returns the reason why a JSON Schema cannot be compiled, or cannot be checked at a predictable cost. Returns
+ * undefined if it can. Each nested schema is visited once.
  */
 export function schemaFault(root: object, count: PartCount = { parts: 0 }): string | undefined {
   const what = count.parts === 0 ? 'it has' : 'with it the schemas of the definition have';

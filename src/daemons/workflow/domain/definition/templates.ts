@@ -67,7 +67,7 @@ type Node = (scope: Scope, budget: Budget) => JsonValue;
 /** Compiles a template. If this adds faults to `issues`, the result must not be used. */
 export function compileTemplate(value: JsonValue, path: Path, issues: DefinitionIssue[]): Template {
   const expressions: Array<{ expression: Expression; path: Path; offset: number }> = [];
-  // Values share one path, which is copied only for expressions. Copies for each value of a deep list would take
+  // All values share one path, which is copied only for expressions. Copies for each value of a deep list would take
   // gigabytes.
   const here = [...path];
 

@@ -11,11 +11,11 @@ export interface ChildrenDeps {
   clock: Clock;
   logger: Logger;
   inspections: Inspections;
-  /** Returns those of the given runs that have ended. */
+  /** Returns the given runs that have ended. */
   finishedRuns(ids: readonly string[]): Promise<RunRecord[]>;
   /** Returns the ids of a run's unfinished children. */
   openChildren(runId: string): Promise<string[]>;
-  /** Cancels a child run. The cancellation is durable once this resolves; it resolves to false on failure. */
+  /** Cancels a child run. The cancellation is durable once the promise resolves. Resolves to false on failure. */
   cancelChild(runId: string): Promise<boolean>;
   dispatch(event: RunEvent): void;
 }

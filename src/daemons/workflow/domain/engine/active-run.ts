@@ -81,8 +81,7 @@ export class ActiveRun {
   }
 
   /**
-   * Maps each wall-clock deadline to the same moment on the monotonic clock. The map is passed on to the next claim of
-   * the run.
+   * Maps each wall-clock deadline to the same moment on the monotonic clock. The next claim of the run gets the map.
    */
   get deadlines(): ReadonlyMap<number, number> {
     return this.#state.deadlines;
@@ -94,7 +93,7 @@ export class ActiveRun {
     return { total: jobs.length, failed: failed.length };
   }
 
-  /** Delivers a new inbox entry or ended children, if any, and advances the run. */
+  /** Delivers a new inbox entry or ended children, if there are any, and advances the run. */
   poke({ entry, endedChildren = [] }: RunNews = {}): void {
     this.#dispatch({ type: 'news', entry: entry ?? null, endedChildren: [...endedChildren] });
   }

@@ -36,7 +36,7 @@ export class Cancelling {
     this.#deps = deps;
   }
 
-  /** Cancels a run. Throws WORKFLOW_ALREADY_CANCELLED, and CONFLICT for a run that changes during each attempt. */
+  /** Cancels a run. Throws WORKFLOW_ALREADY_CANCELLED. Throws CONFLICT if the run changed during each attempt. */
   async cancel(run: RunRecord): Promise<CancelResult> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const result = await this.#tryCancel(run);
@@ -45,7 +45,10 @@ export class Cancelling {
     throw new PlatformError('CONFLICT', `Run ${run.id} changes too fast to be cancelled; try again.`);
   }
 
-  /** Cancels the children of an ended run. Failures are only logged: the next boot cancels the remaining children. */
+  /**
+   * Cancels the children of an ended run. Failures are only logged, because the next boot cancels the remaining
+   * children.
+   */
   async cancelChildren(id: string): Promise<void> {
     try {
       for (const child of await this.#deps.store.runs.openChildren(id)) await this.cancelById(child);
@@ -80,7 +83,7 @@ export class Cancelling {
     for (const id of ids) await this.cancelById(id);
   }
 
-  /** Cancels a run once. Returns undefined when the run changed meanwhile. */
+  /** Cancels a run once. Returns undefined if the run changed meanwhile. */
   async #tryCancel({ id, tenantId }: RunRecord): Promise<CancelResult | undefined> {
     const { store, clock, active, opening, host } = this.#deps;
     await opening.get(id);
@@ -91,7 +94,7 @@ export class Cancelling {
     const run = await store.runs.find(tenantId, id);
     if (!run || run.status === 'cancelled' || (run.status === 'cancelling' && run.ending === 'cancelled'))
       throw alreadyCancelled(id);
-    // The status `cancelling` means here that the run timed out and is already cleaning up.
+    // Here, the status `cancelling` means that the run timed out and is already cleaning up.
     if (run.status === 'cancelling' || isFinal(run.status)) return { cancelled: false, status: run.status };
     if (run.startedAt !== null && (await this.#endsLater(run))) {
       if (!(await store.runs.beginCleanUp(run.seq, clock.now()))) return undefined;
@@ -108,7 +111,7 @@ export class Cancelling {
     return { cancelled: true, status: 'cancelled' };
   }
 
-  /** Returns whether the run has clean-up steps or children. Such a run ends only after they have ended. */
+  /** Returns whether the run has clean-up steps or children, which must end before the run can end. */
   async #endsLater({ id, definitionHash }: RunRecord): Promise<boolean> {
     try {
       const workflow = await this.#deps.definitionOf(definitionHash);

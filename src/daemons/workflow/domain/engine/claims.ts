@@ -89,7 +89,7 @@ export class Claims {
   }
 
   /**
-   * Claims ready runs within their tenants' fair shares. Runs in memory are claimed at once, others after they are
+   * Claims ready runs within their tenants' fair shares. Runs in memory are claimed at once, and others after they were
    * read.
    */
   #pump(): void {
@@ -117,7 +117,7 @@ export class Claims {
     }
   }
 
-  /** Claims a run. Returns false when its tenant has no free slot. */
+  /** Claims a run. Returns false if its tenant has no free slot. */
   #claim({ run, fresh }: ReadyRun): boolean {
     if (this.active.has(run.id) || this.opening.has(run.id)) return true;
     if (!this.#runSlots.take(run.tenantId)) return false;
@@ -139,7 +139,7 @@ export class Claims {
     this.#leaveSlot(run.tenantId);
   }
 
-  /** Loads and activates a run. Returns false when the run cannot be claimed now. */
+  /** Loads and activates a run. Returns false if the run cannot be claimed now. */
   async #tryOpen(run: RunRecord): Promise<boolean> {
     const { store, clock, logger } = this.#deps;
     try {
@@ -233,8 +233,8 @@ export class Claims {
   }
 
   /**
-   * Wakes a run after a short wait by a timer. The store uses the wall clock, so it would be late after the clock was
-   * set back.
+   * Wakes a run by a timer after a short wait. The store uses the wall clock and would wake it too late after the clock
+   * was set back.
    */
   #wakeInTime({ id, wakeAt }: RunRecord, leftMs: number): void {
     const { clock } = this.#deps;

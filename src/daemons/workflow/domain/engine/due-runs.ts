@@ -6,7 +6,7 @@ export interface DueRunsDeps {
   queue: Pick<RunQueue, 'due' | 'nextWake' | 'nextSuspect'>;
   slots: FairShares;
   suspects: Pick<Suspects, 'limit' | 'isBusy'>;
-  /** Claims a waiting run. Returns false when its tenant has no free slot. */
+  /** Claims a waiting run. Returns false if its tenant has no free slot. */
   claim(run: RunRecord): boolean;
   /** Queues or fails a planned run at its planned time. */
   release(run: RunRecord): Promise<void>;
@@ -57,7 +57,7 @@ export class DueRuns {
   }
 
   /**
-   * Claims a due run that the last read found while its tenant had no free slot. Returns false when the store must be
+   * Claims a due run that the last read found while its tenant had no free slot. Returns false if the store must be
    * read for further runs.
    */
   claimNext(): boolean {
@@ -87,8 +87,8 @@ export class DueRuns {
   }
 
   /**
-   * Returns the next wake-up time. Overdue suspects are excluded: when the suspect in memory ends, the store is read
-   * again.
+   * Returns the next wake-up time. Overdue suspects are ignored, because the store is read again when the suspect in
+   * memory ends.
    */
   #nextWake(after: number, now: number): Promise<number | null> {
     const { queue, suspects } = this.#deps;

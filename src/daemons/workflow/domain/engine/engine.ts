@@ -19,8 +19,8 @@ export class WorkflowEngine implements Engine, EngineHost {
   readonly #deps: EngineDeps;
   readonly #ticker: Ticker;
   /**
-   * Ticker of `onTick` callbacks. It is separate because a callback may wait for a plugin's process, which must not
-   * delay due runs.
+   * Ticker of the `onTick` callbacks. It is separate, because a callback may wait for a plugin's process, and due runs
+   * must not be delayed.
    */
   readonly #plans: Ticker;
   readonly #claims: Claims;
@@ -78,8 +78,8 @@ export class WorkflowEngine implements Engine, EngineHost {
     });
     await recover(this.#deps);
     await store.queue.wakeForPlugins(clock.now());
-    // A `wakeAt` before this start marks the runs as ready before it. Their evaluations are then durably marked as in
-    // flight first, so that a crash during one counts against its run.
+    // A `wakeAt` before this start shows that a run became ready before it. Evaluations of such runs are first marked
+    // durably as in flight, so that a crash counts against the run.
     await store.boots.resumeCleanUps({ aliveAt, now: clock.now(), wakeAt: this.#startedAt - 1 });
     await this.#claims.refresh();
     this.#isWorking = true;
@@ -159,7 +159,7 @@ export class WorkflowEngine implements Engine, EngineHost {
   async wake(id: string, news?: RunNews): Promise<void> {
     const { active, opening } = this.#claims;
     try {
-      // The run may be loading from a state that is older than the news.
+      // The run may be loading from a state that lacks this news.
       await opening.get(id);
       const one = active.get(id);
       if (one) return one.poke(news);
@@ -176,8 +176,8 @@ export class WorkflowEngine implements Engine, EngineHost {
     const { active, opening } = this.#claims;
     this.#isWorking = false;
     this.#stopRenewing();
-    // The stop is recorded first: a supervisor may kill this process during the drain, which must not count as a
-    // crash.
+    // The stop is recorded before the drain, because a supervisor may kill this process during the drain, which must
+    // not count as a crash.
     if (this.#fence > 0) await store.boots.stopping(this.#fence);
     await Promise.all([this.#ticker.stop(), this.#plans.stop()]);
     await Promise.all(opening.values());

@@ -1,6 +1,6 @@
 import type { RunRecord, SuspectLimit } from '../../../../store/ports/index.ts';
 
-/** Number of SIGKILL ends that weigh as much as one crash. A handler can cause a SIGKILL, but rarely does. */
+/** Number of ends by SIGKILL that count as much as one crash. A handler can cause a SIGKILL, but rarely does. */
 const KILLS_PER_CRASH = 10;
 
 type Counted = Pick<RunRecord, 'crashes' | 'kills'>;

@@ -66,7 +66,7 @@ export interface EngineHooks {
   fenced(): void;
 }
 
-/** Engine methods that the components of the engine call. */
+/** Methods of the engine that its components call. */
 export interface EngineHost {
   /** Fence token of this boot. */
   readonly fence: number;
@@ -105,8 +105,8 @@ export interface Engine {
   /** Cancels runs that another run supersedes under their concurrency key. */
   supersede(ids: readonly string[]): Promise<void>;
   /**
-   * Delivers an inbox entry. Throws CONFLICT if the run has ended, the entry is a duplicate, or its key was used with
-   * a different digest. Other repeats are ignored.
+   * Delivers an inbox entry. Throws CONFLICT if the run has ended, if the entry is a duplicate, or if its key was used
+   * with a different digest. Other repeats are ignored.
    */
   deliver(
     run: RunRecord,

@@ -16,8 +16,8 @@ interface Window {
   /** Whether the store holds further ready runs of the tenant. */
   hasMore: boolean;
   /**
-   * True while the store is read. `missed` is true if a run was offered during the read, because the result may lack
-   * that run.
+   * True while the store is read. `missed` is true if a run was offered during the read, because the result may not
+   * contain that run.
    */
   refilling: boolean;
   missed: boolean;
@@ -33,7 +33,7 @@ export interface ReadyQueueDeps {
 }
 
 /**
- * Queue of ready runs other than suspects. The first runs of each tenant are in memory, the others in the store.
+ * Queue of ready runs that are not suspects. The first runs of each tenant are in memory, and the others in the store.
  * Tenants are served round robin, and a tenant at its limit keeps its turn.
  */
 export class ReadyQueue {

@@ -3,7 +3,7 @@ import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { seconds } from '../../../../kit/time/duration.ts';
 
-/** Maximum sleep: the wall clock may change, and other processes may change rows. */
+/** Maximum time to sleep, because the wall clock may change, and other processes may change rows. */
 const MAX_SLEEP_MS = seconds(1);
 const MIN_SLEEP_MS = 5;
 
@@ -26,7 +26,7 @@ export class Ticker {
     this.#deps = deps;
   }
 
-  /** Reports that something falls due at `at`, which may be earlier than the armed timer. */
+  /** Reports that something falls due at `at`, which may be earlier than the current timer. */
   notice(at: number): void {
     if (this.#isStopped) return;
     if (this.#running) this.#again = true;

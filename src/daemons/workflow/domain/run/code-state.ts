@@ -31,7 +31,7 @@ export interface ReplayState {
   /** Whether the process has started the function. */
   hasBegun: boolean;
   isAborted: boolean;
-  /** Whether the timer is set that ends a function without open requests. */
+  /** Whether the timer that ends a function without open requests is set. */
   isIdle: boolean;
   settledSteps: number;
   /** Start time on the monotonic clock, in ms. */
@@ -63,7 +63,7 @@ export interface CodeState {
    * reached.
    */
   away: { wakeAt: number } | null;
-  /** Forces a replay while the job waits, because the plugin was unavailable or a crash may have lost a due replay. */
+  /** Forces a replay of a waiting job. The plugin was unavailable, or a crash may have lost a replay that was due. */
   mustReplay: boolean;
   /** Whether the plugin was unavailable at the latest replay. */
   wasUnavailable: boolean;

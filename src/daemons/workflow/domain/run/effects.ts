@@ -14,7 +14,7 @@ import type { StepKey } from './state.ts';
 
 export interface Attempt {
   step: StepKey;
-  /** Public name of the step: `<job>.<step>`. */
+  /** Public name of the step, in the form `<job>.<step>`. */
   stepId: string;
   attempt: number;
   failures: number;
@@ -85,7 +85,7 @@ export type Effect =
   | { type: 'timer.set'; name: string; ms: number; event: RunEvent }
   | { type: 'timer.clear'; name: string }
   | { type: 'plugin.awaited'; pluginId: string; why: string }
-  /** Ends the tracking of the run's plugin waits, because the run retries all its plugins. */
+  /** Ends the tracking of the run's waits for plugins, because the run calls all its plugins again. */
   | { type: 'plugins.retried' }
   | { type: 'replay.start'; start: ReplayStart }
   | { type: 'replay.abort'; error: AbortError }

@@ -20,7 +20,7 @@ export type EvaluatedInput =
   | { idempotencyKey: string | null; input: Record<string, JsonValue> }
   | { failure: Failure };
 
-/** Result of a replay, or its failure. A replay that broke off counts as a failure. */
+/** Result of a replay, or its failure. A replay that was interrupted counts as a failure. */
 export type ReplayOutcome = Exclude<ReplayEnd, { end: 'broke' }> | { end: 'failed'; failure: Failure };
 
 type StepEvent =
@@ -73,7 +73,7 @@ export type RunEvent =
       answer: { value: JsonValue } | { failure: Failure };
     }
   /**
-   * Lists the unfinished children of the run, or null if they could not be read. `ended` lists children that were
+   * Lists the unfinished children of the run, or is null if they could not be read. `ended` lists children that were
    * already known to have ended.
    */
   | { type: 'children.open'; open: string[] | null; ended: string[] }
@@ -88,7 +88,7 @@ export interface Stamp {
   monotonic: number;
   /** Random number in [0, 1), for jitter. */
   fraction: number;
-  /** Budget units for synchronous evaluations. */
+  /** Budget in units for synchronous evaluations. */
   units: number;
   /** Number of slots that the tenant of the run may take. */
   slots: number;

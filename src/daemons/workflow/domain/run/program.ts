@@ -29,13 +29,13 @@ export class Program {
     return this.#known(record.jobKey, record.index) ?? this.#compile(record);
   }
 
-  /** Returns the compiled step of a step key. A step of code is known only after `step` compiled it. */
+  /** Returns the compiled step of a step key. A step of code is known only after `step` has compiled it. */
   stepAt(key: string): CompiledStep {
     const gap = key.lastIndexOf(' ');
     return this.#known(key.slice(0, gap), Number(key.slice(gap + 1)))!;
   }
 
-  /** Drops a step of code whose request was refused, because another step may take its index. */
+  /** Removes a step of code whose request was rejected, because another step may take its index. */
   forget(index: number): void {
     this.#found.delete(index);
   }

@@ -14,12 +14,15 @@ import { jobIdOf, newJobRecord, pendingStep, recordsByJob } from './parts.ts';
 import type { Program } from './program.ts';
 
 /**
- * In-flight work of a step. `queued` waits for a slot, `evaluating` for a thread that evaluates the input, and
- * `looking` for a lookup of the child run or plugin.
+ * In-flight work of a step. `queued` means that it waits for a slot, `evaluating` that a thread evaluates its input,
+ * and `looking` that the child run or the plugin is looked up.
  */
 export type Flight = 'idle' | 'queued' | 'evaluating' | 'working' | 'looking';
 
-/** Reasons that pause the clean-up timer. `others` is an operator's decision, a child being cancelled, or a queue. */
+/**
+ * Reasons that pause the clean-up timer. `others` stands for an operator's decision, a child that is being cancelled,
+ * or a queue.
+ */
 export type Hold = 'plugin' | 'others' | null;
 
 /** In-memory timer of a clean-up. Its times are stored in the record of the run or job. */
@@ -31,7 +34,7 @@ export interface CleanUpTimer {
 
 export interface StepState {
   record: StepRecord;
-  /** Output parsed from the record. `error` and `wait` are parsed too. */
+  /** Output as parsed from the record. `error` and `wait` are parsed in the same way. */
   output: JsonValue;
   error: RunError | null;
   wait: StepWait | null;
@@ -40,13 +43,13 @@ export interface StepState {
   isExpired: boolean;
   /** Number of processes lost during this step since the run was claimed. */
   losses: number;
-  /** Id of the child run, if it was unfinished at its latest lookup. */
+  /** Id of the child run, if the run was unfinished when it was last looked up. */
   openChild: string | null;
   /** Whether the step's plugin was unavailable at the latest attempt, and no work has begun since. */
   wasUnavailable: boolean;
   /**
-   * Status that the step gets because its run or job ends; null before that. A failure of its in-flight work is then
-   * ignored.
+   * Status that the step gets because its run or job ends. It is null before that. If it is set, a failure of the
+   * in-flight work is ignored.
    */
   stopped: RunEnding | null;
 }
@@ -85,7 +88,7 @@ export interface RunState {
   /** Whether the run was ready before this start of the service. Its expressions may then have crashed the service. */
   isFromBefore: boolean;
   limits: RunLimits;
-  /** `parking` and `ended` mean that only the last write of the run is outstanding. */
+  /** `parking` and `ended` mean that only the last write of the run is still to be made. */
   phase: 'active' | 'parking' | 'ended';
   /** Status that the run gets when its clean-up is over; null unless the run was cancelled or timed out. */
   ending: RunEnding | null;
@@ -93,11 +96,9 @@ export interface RunState {
   draining: boolean;
   /** Inbox entries that no step has consumed. */
   inbox: InboxRecord[];
-  /**
-   * Numbers of all inbox entries received so far, because an entry that was loaded with the run may be announced again.
-   */
+  /** Numbers of all inbox entries received so far. An entry that was loaded with the run may be announced again. */
   seenEntries: Set<number>;
-  /** Ids of children that were reported as ended and not looked up since. */
+  /** Ids of children that were reported as ended and have not been looked up since. */
   endedChildren: Set<string>;
   /** Ids of the unfinished children of an ending run; null until they are read. */
   openChildren: string[] | null;
@@ -213,7 +214,7 @@ export function newStepState(record: StepRecord): StepState {
   };
 }
 
-/** Returns whether the step fails its job. */
+/** Returns whether the failure of the step fails its job. */
 export function isFailure(program: Program, step: StepState): boolean {
   const { status } = step.record;
   return (status === 'failed' || status === 'timed_out') && !program.step(step).continueOnError;
@@ -248,7 +249,7 @@ export function jobAt({ groups }: RunState, key: string): JobState {
 
 /**
  * Returns the step with an index. The index can differ from the position, because a rerun of code keeps the indexes of
- * the steps it took over.
+ * the steps that it takes over.
  */
 export function stepAtIndex({ record, steps }: JobState, index: number): StepState {
   const here = steps[index];

@@ -45,7 +45,7 @@ export class Decisions {
     this.#deps = deps;
   }
 
-  /** Decides on a page of runs. Throws PAYLOAD_TOO_LARGE for an output larger than a step may return. */
+  /** Decides on one page of runs. Throws PAYLOAD_TOO_LARGE if the given output is larger than a step may return. */
   async decide(
     tenantId: string,
     { cursor, limit, workflowId, stepId }: DecisionFilter,
@@ -105,7 +105,7 @@ export class Decisions {
   }
 }
 
-/** Converts an error to the reason for a rejection. Rethrows errors that do not concern the run. */
+/** Converts an error to the reason for a rejection. Errors that do not concern the run are thrown again. */
 function refusalOf(error: unknown): RunError {
   if (!(error instanceof PlatformError)) throw error;
   const { code, message, details } = error;

@@ -93,8 +93,8 @@ export class Jobs {
 }
 
 /**
- * Returns the workflow definition of a job. With an idempotency key, the step uses the run id as its own key, so that
- * it may be repeated after a crash.
+ * Returns the workflow definition of a job. If the request has an idempotency key, the step uses the run id as its own
+ * key, and may be repeated after a crash.
  */
 function jobDefinition(
   handler: string,

@@ -38,8 +38,8 @@ export function partsBefore(
 }
 
 /**
- * Returns the steps of code before the start step that succeeded, or whose failure the code handled and continued. The
- * rerun keeps their seed and start time.
+ * Returns the steps of code before the start step that succeeded, or whose failure the code handled. The rerun keeps
+ * their seed and start time.
  */
 function beforeInCode(start: StepPart, run: RunRecord): Kept {
   const all = start.job.steps.map(({ record }) => ({ record, found: foundIn(record) }));
@@ -88,8 +88,8 @@ function anew(job: JobRecord): JobRecord {
 }
 
 /**
- * Returns the completed jobs that depend on no repeated job. Of repeated jobs, returns the completed steps before the
- * first failed step or before the start step.
+ * Returns the completed jobs that do not depend on a repeated job. For a repeated job, returns the completed steps
+ * before the first failed step or before the start step.
  */
 function beforeInJobs(start: StepPart, groups: RunParts, workflow: CompiledWorkflow): Kept {
   const own = start.job.job.id;

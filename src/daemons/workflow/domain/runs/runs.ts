@@ -168,7 +168,7 @@ export class Runs {
       requireOutputSize('The signal with its defaults', { payload: checked, receivedAt: clock.now() });
     } catch (error) {
       if (!repeat || !(await store.wasDelivered(run.seq, repeat.key))) throw error;
-      // The schema may have changed since the first delivery. The store ignores a repeat with the same key.
+      // The schema may have changed since the first delivery. The store ignores a repeated key.
       checked = payload;
     }
     await this.#deliver(run, 'signal', name, checked, repeat);
@@ -231,8 +231,8 @@ export class Runs {
   }
 
   /**
-   * Loads a run for display. A run whose definition is lost is shown without jobs, because the loss may be why it
-   * failed.
+   * Loads a run for display. A run whose definition is lost is shown without jobs, because that loss may be the reason
+   * for its failure.
    */
   #loadToShow(tenantId: string, id: string) {
     return this.#loadWith(tenantId, id, async (hash): Promise<Outline> => {

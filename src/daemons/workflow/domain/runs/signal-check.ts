@@ -39,7 +39,10 @@ export function createSignalCheck(deps: {
   };
 }
 
-/** Throws PAYLOAD_TOO_LARGE for a value larger than a step may return, because it would fail the run later. */
+/**
+ * Throws PAYLOAD_TOO_LARGE for a value that is larger than a step may return, because the value would fail the run
+ * later.
+ */
 export function requireOutputSize(what: string, output: JsonValue): void {
   const chars = JSON.stringify(output).length;
   const limit = LIMITS.stepOutputChars;

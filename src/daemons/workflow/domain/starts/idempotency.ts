@@ -3,8 +3,8 @@ import type { JsonValue, KeyedRun, RunRecord } from '../../../../store/ports/ind
 import { canonicalJson } from '../definition/compile-common.ts';
 
 /**
- * A start request as sent, so that a repeat matches even if another version was deployed meanwhile. `retry` and
- * `timeoutMs` of a job are excluded, because they do not change the work.
+ * A start request as sent. A repeat is compared with it, so that the repeat matches even if another version was
+ * deployed meanwhile. `retry` and `timeoutMs` of a job are excluded, because they do not change the work.
  */
 export interface AskedStart {
   kind: RunRecord['kind'];
@@ -19,7 +19,7 @@ export interface AskedStart {
 
 export interface Idempotency {
   key: string;
-  /** The request; null when the key alone identifies the start, as for a planned time or a webhook delivery. */
+  /** The request. It is null if the key alone identifies the start, as for a planned time or a webhook delivery. */
   asked: AskedStart | null;
 }
 
@@ -28,8 +28,8 @@ const FORM = '2:';
 const OF_KEY_ALONE = `${FORM}key`;
 
 /**
- * Returns whether the key was used for the same request; undefined when an older version wrote the digest and it
- * cannot be compared.
+ * Returns whether the key was used for the same request. Returns undefined if an older version wrote the digest, which
+ * then cannot be compared.
  */
 export function isRepeat(known: KeyedRun, idempotency: Idempotency): boolean | undefined {
   if (known.digest.startsWith(FORM)) return known.digest === digestOf(idempotency);

@@ -75,7 +75,7 @@ export class RunStarter {
   }
 
   /**
-   * Starts a run; durable once resolved. Throws VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED and
+   * Starts a run. The run is durable once the promise resolves. Throws VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED or
    * CONCURRENT_LIMIT_EXCEEDED.
    */
   async start(request: StartRequest, starter: Starter): Promise<RunRecord> {

@@ -26,7 +26,9 @@ import type { RunStarter, Starter } from './run-starter.ts';
 
 /** Tenant of schedules that files and plugins declare. */
 const TENANT = 'default';
-/** Maximum delay of a planned time that `catchUp: none` still serves, because the service may have been busy. */
+/**
+ * Maximum delay up to which `catchUp: none` still serves a planned time. The service may have been busy at that time.
+ */
 const ON_TIME_MS = minutes(1);
 /**
  * Minimum backward step of the wall clock after which all schedules are synced again. Smaller steps are ordinary clock
@@ -95,7 +97,7 @@ export class Schedules {
       if (node && !definitions.registered.has(schedule.workflowId)) continue;
       await this.#serveOne(schedule, now);
     }
-    // A schedule that its previous run blocks stays due. The next tick retries it without a separate wake-up.
+    // A schedule whose previous run blocks it stays due. The next tick tries again without a separate wake-up.
     return store.nextAt(now);
   }
 
@@ -189,8 +191,8 @@ export class Schedules {
   }
 
   /**
-   * Returns when the previous run stopped blocking the schedule. Planned times that waited for that run were not
-   * missed.
+   * Returns the time at which the previous run stopped blocking the schedule. Planned times that waited for that run
+   * were not missed.
    */
   async #heldBackUntil(runId: string | null, now: number): Promise<number> {
     const { runs } = this.#deps;
@@ -235,7 +237,7 @@ export class Schedules {
     const planned: Parameters<ScheduleStore['sync']>[0] = [];
     for (const record of [...wanted, ...ofManifests]) {
       planned.push({ ...record, nextAt: nextTime(record, clock.now()) });
-      // This yields between schedules, because croner takes milliseconds for a schedule that fires once in decades.
+      // The loop yields between schedules, because croner takes milliseconds for a schedule that fires once in decades.
       await nextTurn();
     }
     await store.sync(planned, owners, clock.now(), node);
@@ -266,8 +268,8 @@ function system(random: Random): Starter {
 }
 
 /**
- * Returns the due times to start runs for, oldest first. `heldBackUntil` is the time at which the previous run stopped
- * blocking.
+ * Returns the due times for which runs are started, oldest first. `heldBackUntil` is the time at which the previous run
+ * stopped blocking the schedule.
  */
 function slotsToServe(schedule: ScheduleRecord, now: number, heldBackUntil: number): number[] {
   const { nextAt, catchUp } = schedule;

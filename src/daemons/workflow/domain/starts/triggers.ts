@@ -42,8 +42,8 @@ export class Triggers {
   }
 
   /**
-   * Starts the workflows that a delivery triggers. Throws transient errors (limits, store failures), so that the
-   * delivery is retried. Returns permanent errors as `refused`.
+   * Starts the workflows that a delivery triggers. Throws transient errors, such as limits and store failures, so that
+   * the delivery is retried. Returns permanent errors as `refused`.
    */
   async start(delivery: DeliveredEvent, who: Starter): Promise<DeliveryStarts> {
     const started: DeliveryStarts = { runs: [], refused: [] };
@@ -62,7 +62,10 @@ export class Triggers {
     return started;
   }
 
-  /** Evaluates an expression. Its failure is a permanent fault, because it would fail for this payload each time. */
+  /**
+   * Evaluates an expression. A failure is a permanent fault, because the expression would fail for this payload each
+   * time.
+   */
   async #evaluated<Value>(
     what: Evaluable<Value>,
     delivery: DeliveredEvent,
@@ -148,7 +151,9 @@ function isTransient(error: PlatformError): boolean {
   return LIMITS.has(error.code) || error.status >= 500;
 }
 
-/** Returns whether `concurrency.strategy: reject` refused the start. That is expected and no fault of the sender. */
+/**
+ * Returns whether `concurrency.strategy: reject` refused the start, which is expected and not a fault of the sender.
+ */
 function isRejectedByKey({ code, details }: PlatformError): boolean {
   return code === 'CONCURRENT_LIMIT_EXCEEDED' && 'workflowId' in details;
 }

@@ -12,13 +12,13 @@ export class Interrupted extends StepFailure {
   }
 }
 
-/** Converts a thrown value to Interrupted; undefined if the value does not mean an interruption. */
+/** Converts a thrown value to Interrupted. Returns undefined if the value does not mean an interruption. */
 export function interruptedOf(thrown: unknown): Interrupted | undefined {
   if (!(thrown instanceof PlatformError) || thrown.details.interrupted !== true) return undefined;
   return new Interrupted(thrown.message, thrown.details);
 }
 
-/** Signals that an operator sends, or the kernel when memory runs out. */
+/** Signals that an operator sends, or that the kernel sends when memory runs out. */
 const SENT: ReadonlySet<unknown> = new Set(['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP']);
 
 /** Returns whether the process was killed from outside, so that the work is probably not the cause. */

@@ -18,7 +18,7 @@ export class PluginAway extends StepFailure {
   }
 }
 
-/** Converts a thrown value to PluginAway; undefined if the value does not mean an unavailable plugin. */
+/** Converts a thrown value to PluginAway. Returns undefined if the value does not mean an unavailable plugin. */
 export function pluginAwayOf(thrown: unknown, pluginId: string): PluginAway | undefined {
   if (!(thrown instanceof PlatformError)) return undefined;
   const { code, details } = thrown;

@@ -87,7 +87,8 @@ export function classOfCode(code: string | undefined): ErrorClass {
 }
 
 /**
- * Retry policy of a step. A policy that the step declares is consent to repeat the step; an inherited policy is not.
+ * Retry policy of a step. If the step declares the policy, this is consent to repeat the step; an inherited policy is
+ * not.
  */
 export interface StepRetry {
   policy: RetryPolicy;
@@ -113,7 +114,7 @@ export interface RetryQuestion {
   fraction: number;
 }
 
-/** Returns the delay until the next attempt, in ms; null when no further attempt is allowed. */
+/** Returns the delay until the next attempt, in ms. Returns null if no further attempt is allowed. */
 export function retryDelay(
   retry: StepRetry | undefined,
   { failure, attempts, firstStartedAt, now, fraction }: RetryQuestion,

@@ -38,11 +38,11 @@ export interface StepCall {
   log(level: string, message: string): void;
 }
 
-/** Delay before the start of an attempt is written. A crash counts the attempt as in flight only after that. */
+/** Delay before the start of an attempt is written. A crash counts the attempt as in flight only after this write. */
 export const BEGUN_FLUSH_MS = 50;
 
 /**
- * Outcome of a step. `byWallClock` means that `until` is a date and follows clock changes; otherwise it ends a
+ * Outcome of a step. With `byWallClock`, `until` is a date and follows clock changes; otherwise it is the end of a
  * duration.
  */
 export type StepOutcome =

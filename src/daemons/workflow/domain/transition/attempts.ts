@@ -16,7 +16,7 @@ export function startAttempt(turn: Turn, step: StepState): void {
   const { record } = step;
   record.readyAt ??= turn.now;
   if (turn.state.draining || step.flight === 'queued') return;
-  // The times of the previous attempt are reset: the step is queued from now on.
+  // The times of the previous attempt are reset, because the step is queued again from now on.
   record.queuedAt = turn.now;
   record.attemptAt = null;
   record.waitingAt = null;
@@ -181,8 +181,8 @@ export function resume(turn: Turn, step: StepState, builtIn: StepFacts): void {
 export function resumeWith(turn: Turn, step: StepState, facts: StepFacts): void {
   const { record } = step;
   const { kind, idempotencyKey, afterInterruption, id } = turn.step(step);
-  // The idempotency key is durable before the work begins. So is the start time, unless the kind reports when work
-  // begins.
+  // The idempotency key is durable before the work begins. So is the start time, unless the step kind reports when the
+  // work begins.
   const lacksKey = idempotencyKey !== null && record.idempotencyKey === null;
   const hasBegun = !lacksKey && (record.attemptAt !== null || kind.reportsBegin);
   const repeats =

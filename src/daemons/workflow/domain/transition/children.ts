@@ -2,8 +2,8 @@ import { type RunState, type StepState, stepKeyOf } from '../run/state.ts';
 import type { Turn } from './turn.ts';
 
 /**
- * Looks up whether the child of a step has ended. An unfinished child is looked up again only after its end was
- * reported, so that thousands of children cost one lookup each.
+ * Looks up whether the child of a step has ended. If the child is unfinished, the next lookup follows only after its
+ * end was reported, so that each of thousands of children costs one lookup.
  */
 export function lookUpChild(turn: Turn, step: StepState): void {
   const { state } = turn;
@@ -38,14 +38,14 @@ export function noteChildCancelled(turn: Turn, step: StepState): void {
   turn.touchStep(step);
 }
 
-/** Returns whether the child was unfinished at its latest lookup, and no end has been reported since. */
+/** Returns whether the child was unfinished when it was last looked up, and no end has been reported since. */
 function isOpen({ endedChildren }: RunState, { wait, openChild }: StepState): boolean {
   return openChild !== null && openChild === wait?.runId && !endedChildren.has(openChild);
 }
 
 /**
  * Requests the cancellation of the child of a step that ends with its run or job, once per child. Returns the child's
- * id; undefined if the step has no child.
+ * id, or undefined if the step has no child.
  */
 export function cancelChildOf(turn: Turn, step: StepState): string | undefined {
   const { cancelledChildren } = turn.state;
@@ -57,8 +57,8 @@ export function cancelChildOf(turn: Turn, step: StepState): string | undefined {
 }
 
 /**
- * Returns whether all children of an ending run have ended; undefined while the store is read. The store is needed
- * because steps may not list every child, for example after a crash. @spec docs/decisions/0171
+ * Returns whether all children of an ending run have ended. Returns undefined while the store is read. The store is
+ * needed because the steps may not list every child, for example after a crash. @spec docs/decisions/0171
  */
 export function haveChildrenEnded(turn: Turn): boolean | undefined {
   const { state, program } = turn;

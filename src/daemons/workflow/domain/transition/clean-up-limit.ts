@@ -22,7 +22,10 @@ export function isLimitOver(turn: Turn, timer: CleanUpTimer, times: LimitTimes, 
   return timer.isOver;
 }
 
-/** Returns when the limit passes if nothing changes; null if it has not started, is paused or has passed. */
+/**
+ * Returns the time at which the limit passes if nothing changes. Returns null if the limit has not started, is paused
+ * or has passed.
+ */
 export function limitEndsAt(
   turn: Turn,
   { isOver }: CleanUpTimer,
@@ -51,15 +54,15 @@ export function countLimit(turn: Turn, timer: CleanUpTimer, times: LimitTimes, h
   return hasChanged;
 }
 
-/** Returns the reason that pauses the clean-up timer of these steps; null if there is none. */
+/** Returns the reason that pauses the clean-up timer of these steps, or null if there is none. */
 export function holdOf(turn: Turn, steps: readonly StepState[]): Hold {
   if (steps.some((step) => awaitsOthers(step) || isQueued(turn, step))) return 'others';
   return steps.some(awaitsPlugin) ? 'plugin' : null;
 }
 
 /**
- * Returns whether the step waits for a decision, or for a child that is being cancelled. A child that the clean-up
- * itself started is excluded: its duration counts towards the limit.
+ * Returns whether the step waits for a decision, or for a child that is being cancelled. The duration of a child that
+ * the clean-up itself started counts towards the limit.
  */
 const awaitsOthers = ({ wait, stopped }: StepState): boolean =>
   wait?.for === 'decision' || (wait?.for === 'child' && stopped !== null);

@@ -34,7 +34,10 @@ export function countCleanUps(turn: Turn): void {
       turn.touchJob(job);
 }
 
-/** Returns when the clean-up limit of the run passes if it is ending, otherwise the limits of its ending jobs. */
+/**
+ * Returns the times at which clean-up limits pass: that of the run if it is ending, and otherwise those of its ending
+ * jobs.
+ */
 export function cleanUpEnds(turn: Turn): Array<number | null> {
   const { state } = turn;
   if (state.ending) return [limitEndsAt(turn, state.cleanUp, state.run, runHold(turn))];

@@ -107,8 +107,8 @@ function beginReplay(turn: Turn, code: CodeState, job: JobState): void {
   }
   code.slot = 'held';
   code.due = false;
-  // The replay shares this set. Steps that are left in it when the replay ends start another replay once they are
-  // ready.
+  // The replay uses the same set. If a step that is left in the set becomes ready after the replay has ended, another
+  // replay starts.
   code.owed = new Set();
   code.replay = {
     id: ++code.replays,
@@ -143,7 +143,7 @@ function finish(turn: Turn, code: CodeState, job: JobState, verdict: Verdict): v
     job.outputs = { result: verdict.output };
     job.record.outputs = JSON.stringify(job.outputs);
   }
-  // A function that never learned that its run is ending has completed its work, so its own outcome counts.
+  // If the function never learned that its run is ending, it has completed its work, so its own outcome counts.
   if (job.record.ending && code.wasTold) {
     const error = 'error' in verdict && !verdict.isCancel ? verdict.error : undefined;
     setJob(turn, job, job.record.ending, error);

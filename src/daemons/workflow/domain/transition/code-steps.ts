@@ -85,7 +85,7 @@ function fullError({ steps, children }: KnownSteps, { uses }: EnterStep): RunErr
 }
 
 /**
- * Returns whether a step is ready with which the function can continue. A `ctx.all` continues only when its last item
+ * Returns whether a step with which the function can continue is ready. A `ctx.all` continues only when its last item
  * ends.
  */
 export function canContinue({ known, owed }: CodeState, isReady: (index: number) => boolean): boolean {
@@ -100,7 +100,7 @@ export function canContinue({ known, owed }: CodeState, isReady: (index: number)
 }
 
 /**
- * Returns an error when the function returned without requesting all recorded steps, because its code has changed.
+ * Returns an error if the function returned without requesting all recorded steps, because its code has changed.
  * `missedId` is the id of a step that was recalled but not requested.
  */
 export function missedError(
@@ -113,7 +113,10 @@ export function missedError(
   return missed && changedError(run, missed, 'the end');
 }
 
-/** Returns the error for a function that waits without requesting the step that has ended: its code has changed. */
+/**
+ * Returns the error for a function that waits but does not request the step that has ended, because its code has
+ * changed.
+ */
 export function strayedError(
   run: RunRecord,
   { steps }: JobState,
@@ -132,7 +135,7 @@ function isMissed({ record }: StepState, met: ReadonlySet<number>, missedId: str
 }
 
 /**
- * Returns the seed and start time of a replay, from which its random numbers and times follow. A rerun keeps those of
+ * Returns the seed and the start time of a replay, which determine its random numbers and times. A rerun keeps those of
  * the run whose steps it took over.
  */
 export function originOf({ run, code }: RunState): { seed: string; startedAt: number } {

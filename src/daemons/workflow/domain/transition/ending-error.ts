@@ -5,7 +5,7 @@ import { isFailure, type JobState } from '../run/state.ts';
 export interface CleanUpOutcome {
   isOverdue: boolean;
   limitMs: number;
-  /** Maximum plugin wait in ms if the clean-up exceeded it; otherwise null. */
+  /** Maximum time to wait for a plugin, in ms, if the clean-up exceeded it. Otherwise null. */
   pluginWaitMs: number | null;
 }
 

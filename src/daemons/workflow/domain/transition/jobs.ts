@@ -54,8 +54,8 @@ export function stopGroup(turn: Turn, job: CompiledJob, how: RunEnding): void {
 }
 
 /**
- * Returns whether a job ends with its run; undefined while a thread evaluates its `if`. A job whose `if` is true for a
- * cancelled run continues.
+ * Returns whether a job ends with its run. Returns undefined while a thread evaluates its `if`. A job whose `if` is
+ * true for a cancelled run continues.
  */
 function endsWithRun(turn: Turn, job: CompiledJob, one: JobState): boolean | undefined {
   if (!turn.state.ending || one.record.ending) return false;

@@ -12,7 +12,7 @@ const MAX_COMBINATIONS = 256;
 
 /**
  * Decides whether the job runs, and expands its matrix. Returns undefined while a dependency or an evaluation is
- * pending.
+ * unfinished.
  */
 export function unfold(turn: Turn, job: CompiledJob): JobState[] | undefined {
   const { state } = turn;
@@ -40,7 +40,7 @@ export function unfold(turn: Turn, job: CompiledJob): JobState[] | undefined {
   }
 }
 
-/** Returns whether the `if` of a job holds; undefined while a thread evaluates it. */
+/** Returns whether the `if` of a job holds. Returns undefined while a thread evaluates it. */
 export function groupHolds(
   turn: Turn,
   job: CompiledJob,
@@ -52,7 +52,7 @@ export function groupHolds(
   return turn.ask(id, job.condition, target, () => scopeOf(turn, single, seen));
 }
 
-/** Returns the run state that the `if` of a job sees; undefined while a dependency is unfinished. */
+/** Returns the run state that the `if` of a job sees. Returns undefined while a dependency is unfinished. */
 function seenByJob({ state, program }: Turn, { needs }: CompiledJob): Scope['state'] | undefined {
   const results = needs.map((id) => resultOf(state, program, id));
   if (results.includes(null)) return undefined;
@@ -91,7 +91,7 @@ function expand(
   return jobs;
 }
 
-/** Throws when the expanded matrices exceed MAX_STEPS. Even a small definition can reach that limit. */
+/** Throws if the expanded matrices exceed MAX_STEPS. Even a small definition can reach that limit. */
 function requireRoom({ state, program }: Turn, more: number): void {
   let known = 0;
   for (const [id, jobs] of state.groups) known += (jobs?.length ?? 0) * program.job(id).steps.length;

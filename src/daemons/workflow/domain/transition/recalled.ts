@@ -13,7 +13,7 @@ export interface RecalledPage {
   steps: RecalledStep[];
   /** Index within the run of each entry of `steps`. */
   indexes: number[];
-  /** Position at which the next page starts; null on the last page. */
+  /** Position at which the next page starts. It is null on the last page. */
   next: number | null;
 }
 

@@ -142,7 +142,7 @@ export function noteError(step: StepState, error: RunError): void {
   step.record.error = JSON.stringify(error);
 }
 
-/** Sets a step to `waiting` until an event ends the wait, or until `wakeAt` unless that is null. */
+/** Sets a step to `waiting` until an event ends the wait, or until `wakeAt` if it is not null. */
 export function park(
   turn: Turn,
   step: StepState,

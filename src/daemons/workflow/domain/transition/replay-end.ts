@@ -11,7 +11,10 @@ import { errorOf, outputOf, WITHOUT_RESULT } from './code-verdict.ts';
 import { settleAttempt } from './settle.ts';
 import type { Turn } from './turn.ts';
 
-/** Maximum retries of a replay that cannot run because there is no host, no capacity, or its process was killed. */
+/**
+ * Maximum retries of a replay that cannot run because there is no host or no capacity, or because its process was
+ * killed.
+ */
 const MAX_FAILURES = 10;
 const MAX_PAUSE_SECONDS = 60;
 const PASSING_CLASSES = new Set(['network', 'rate_limit', 'server']);
@@ -59,8 +62,8 @@ function failSteps(turn: Turn, job: JobState, indexes: readonly number[], failur
 }
 
 /**
- * Returns the failure of the steps that were in flight when a replay broke off. After an abort, or if several steps
- * were in flight when the code failed, the cause is unknown, so these steps count as interrupted.
+ * Returns the failure of the steps that were in flight when a replay ended without a result. After an abort, or if
+ * several steps were in flight when the code failed, the cause is unknown, so these steps count as interrupted.
  */
 function failureInFlight(failure: Failure, flights: number, isAborted: boolean): Failure {
   const isBlameless = isAborted || (failure.errorClass === 'code' && flights > 1);
@@ -94,7 +97,7 @@ function judge(
 
 /**
  * Handles a failed replay. If its plugin was available and no step was settled or in flight, the replay is retried with
- * backoff, or fails the job when a retry cannot help.
+ * backoff, or the job fails if a retry cannot help.
  */
 function takeFailure(
   turn: Turn,

@@ -100,7 +100,7 @@ function enter(
   if (isNew) turn.touchStep(step);
   replay.asked.set(step.record.index, request);
   replay.met.add(step.record.index);
-  // Finished steps and steps that wait outside the function need no advance, and a replay requests thousands of them.
+  // Finished steps, and steps that wait outside the function, need no advance. A replay requests thousands of them.
   const { status } = step.record;
   return !isFinal(status) && !(status === 'waiting' && !isOwnStep(turn.step(step)));
 }

@@ -7,7 +7,10 @@ export function isReplaying({ code, draining }: RunState): boolean {
   return code.replay !== null || ((code.isResting || code.slot === 'queued') && !draining);
 }
 
-/** Returns why the function has not begun, as a reason that pauses the clean-up timer; null if there is none. */
+/**
+ * Returns the reason for which the function has not begun, as a reason that pauses the clean-up timer. Returns null if
+ * there is none.
+ */
 export function replayHold({ replay, wasUnavailable, slot }: CodeState): Hold {
   if (replay?.hasBegun) return null;
   if (wasUnavailable) return 'plugin';

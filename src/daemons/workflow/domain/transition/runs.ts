@@ -68,8 +68,8 @@ function setTimer(turn: Turn): void {
 }
 
 /**
- * Returns the time to the first wake-up, in ms. Deadlines ignore clock changes, so the earliest `wakeAt` may not be
- * the first.
+ * Returns the time to the first wake-up, in ms. Deadlines ignore clock changes, so the step with the earliest `wakeAt`
+ * may not wake first.
  */
 function wakesInMs(turn: Turn): number {
   return Math.min(...wakesOf(turn).map((at) => turn.leftMs(at)));
@@ -107,7 +107,7 @@ function endRun(turn: Turn, jobs: readonly JobState[]): void {
   const { run } = state;
   const [first] = jobs;
   const { code } = program.workflow;
-  // Code that requests no further step never learns of the cancellation, so the run ends with the function's own
+  // A function that requests no further step never learns of the cancellation, so the run ends with the function's own
   // result.
   const wasUntold = code && ['succeeded', 'failed'].includes(first?.record.status ?? '');
   if (state.ending && !wasUntold) {

@@ -26,7 +26,7 @@ export function seenBy({ record, failed }: JobState): Scope['state'] {
 
 /**
  * Returns the run's output: the result of its code, the definition's `outputs`, or else the outputs of all jobs that
- * have any. Undefined while a thread evaluates the output.
+ * have any. Returns undefined while a thread evaluates the output.
  */
 export function runOutput(turn: Turn): Evaluated<JsonValue> | undefined {
   const { state, program } = turn;

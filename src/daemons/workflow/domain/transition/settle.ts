@@ -84,7 +84,10 @@ export function mayRepeat(turn: Turn, step: StepState, { isIdempotent }: StepFac
   return step.record.idempotencyKey !== null || (turn.step(step).idempotent ?? isIdempotent);
 }
 
-/** Handles a lost process like a crash. Repeatable steps run again, others wait for an operator's decision. */
+/**
+ * Handles a lost process like a crash. Steps that can be repeated run again, and others wait for an operator's
+ * decision.
+ */
 function interrupt(turn: Turn, step: StepState, failure: Failure): void {
   const { record } = step;
   step.losses++;

@@ -39,7 +39,7 @@ export function advanceStep(turn: Turn, step: StepState, job: JobState): void {
   if (step.wait) tryWake(turn, step);
 }
 
-/** Returns whether the `if` of a step holds; undefined while a thread evaluates it. */
+/** Returns whether the `if` of a step holds. Returns undefined while a thread evaluates it. */
 export function stepHolds(
   turn: Turn,
   step: StepState,

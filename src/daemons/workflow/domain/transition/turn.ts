@@ -27,7 +27,7 @@ const MAX_SHORT_WAIT_MS = 3_600_000;
 export type Evaluated<Value> = { value: Value } | { failure: Failure };
 
 /**
- * A transition in progress. It holds the state, the time and free slots at the event, and the writes and effects so
+ * A transition in progress. It holds the state, the time and the free slots at the event, and the writes and effects so
  * far.
  */
 export class Turn {
@@ -181,8 +181,8 @@ export class Turn {
   }
 
   /**
-   * Evaluates synchronously; returns undefined when a thread is needed. A run that was ready before this start always
-   * needs one, because its in-flight mark must be durable before the evaluation.
+   * Evaluates synchronously. Returns undefined if a thread is needed. A run that was ready before this start always
+   * needs a thread, because its in-flight mark must be durable before the evaluation.
    */
   evaluate<Value>(what: Evaluable<Value>, scope: Scope): Evaluated<Value> | undefined {
     if (this.state.isFromBefore && what.expressions.length > 0) return undefined;

@@ -2,7 +2,8 @@ import { WaitReason } from '../../../../contracts/index.ts';
 import type { JobState } from '../run/state.ts';
 
 /**
- * Returns why the run as a whole waits. Of several waits of its steps, the first in the order of `WaitReason` counts.
+ * Returns the reason for which the run as a whole waits. If its steps wait for several reasons, the first in the order
+ * of `WaitReason` counts.
  */
 export function waitReasonOf(jobs: readonly JobState[]): WaitReason | null {
   const waits = new Set(

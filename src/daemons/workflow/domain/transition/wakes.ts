@@ -5,7 +5,7 @@ import { cleanUpEnds } from './clean-up.ts';
 import type { Turn } from './turn.ts';
 
 /**
- * Returns the times at which a run wakes by itself. Limits that have passed are excluded, because they would fire
+ * Returns the times at which a run wakes by itself. Limits that have passed are left out, because they would fire
  * repeatedly.
  */
 export function wakesOf(turn: Turn): number[] {
@@ -30,8 +30,8 @@ function timeoutOf({ program }: Turn, { record }: JobState): number | null {
 }
 
 /**
- * Returns when a step wakes. Due `ctx.step` functions are excluded: the workflow's function has been notified, and
- * begins each of them when it reaches it.
+ * Returns the time at which a step wakes. Due `ctx.step` functions are left out, because the workflow's function has
+ * been notified and begins each of them when it reaches it.
  */
 function wakeOf(turn: Turn, step: StepState): number | null {
   const { status, wakeAt } = step.record;

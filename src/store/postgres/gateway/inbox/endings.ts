@@ -6,7 +6,10 @@ import { hexOf, storable } from './rows.ts';
 export interface Ending {
   webhookId: string;
   end: DeliveryEnd;
-  /** `expiresAt` null releases the marker, unless another delivery has claimed it since. */
+  /**
+   * The marker of the delivery. If `expiresAt` is null, the marker is released, unless another delivery has claimed it
+   * since.
+   */
   marker: { digest: Uint8Array; expiresAt: number | null } | undefined;
 }
 
@@ -14,7 +17,7 @@ const MAX_ITEMS = 256;
 const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_RUNNING = 2;
 
-/** Returns a writer of results of deliveries and their markers. */
+/** Returns a batch writer that stores the results of deliveries and updates their markers. */
 export function deliveryEndings(database: PostgresDatabase): BatchWriter<Ending, void> {
   return new BatchWriter({
     async write(endings) {

@@ -23,10 +23,10 @@ import { PostgresDeliveryRetention } from './retention.ts';
 import { type RowState, SELECT_WHOLE } from './rows.ts';
 import { IS_OPEN, POSITION_HORIZON } from './schema.ts';
 
-/** Body bytes that one read of unfinished deliveries returns at most, apart from its first record. */
+/** Maximum body bytes that one read of unfinished deliveries returns. The first record may exceed it. */
 const MAX_READ_BYTES = 16 * 1024 * 1024;
 
-/** Deliveries and their markers. A call that resolves is committed. @spec Webhook delivery */
+/** Deliveries and their markers. A write is committed when its promise resolves. @spec Webhook delivery */
 export class PostgresWebhookInbox implements WebhookInbox {
   readonly #database: PostgresDatabase;
   readonly #clock: Clock;
@@ -35,7 +35,7 @@ export class PostgresWebhookInbox implements WebhookInbox {
   readonly #markers: PostgresMarkers;
   readonly #retention: PostgresDeliveryRetention;
   readonly #notes: WriteBuffer;
-  /** Committed deliveries are visible at once. */
+  /** Always 0, because committed deliveries are visible at once. */
   readonly waitingBytes = 0;
   readonly applyFailure = undefined;
 
@@ -199,7 +199,7 @@ export class PostgresWebhookInbox implements WebhookInbox {
     return 'begun';
   }
 
-  /** Writes buffered records of requests that no handler processed. */
+  /** Writes the buffered records of requests that no handler processed. */
   async #writeNotes(noted: readonly BufferedDelivery[]): Promise<void> {
     await Promise.all(
       noted.map(({ delivery, end }) =>

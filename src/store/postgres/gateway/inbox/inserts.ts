@@ -3,7 +3,7 @@ import type { PostgresDatabase } from '../../database.ts';
 import { bytesOf, INPUT_COLUMNS, type NewRow, rowInput } from './rows.ts';
 import { FIRST_POSITION, IS_UNHANDLED, POSITIONS_PER_TRANSACTION } from './schema.ts';
 
-/** A claim of the row's marker; without it, the row is always inserted. */
+/** Claim of the row's marker. A row without a claim is always inserted. */
 export interface Claim {
   state: 'pending' | 'done';
   expiresAt: number;
@@ -13,7 +13,7 @@ export interface Claim {
 export interface Insert {
   row: NewRow;
   claim: Claim | null;
-  /** Id of the delivery that this one replays, to link them. */
+  /** Id of the original delivery if this delivery is a replay. It links the two. */
   replayed: string | null;
 }
 
@@ -21,7 +21,10 @@ const MAX_ITEMS = 256;
 const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_RUNNING = 2;
 
-/** Returns a writer whose result says whether the row was inserted: false when another delivery holds its marker. */
+/**
+ * Returns a batch writer for new deliveries. Its result is false if the row was not inserted, because another delivery
+ * holds its marker.
+ */
 export function deliveryInserts(database: PostgresDatabase): BatchWriter<Insert, boolean> {
   return new BatchWriter({
     write: (inserts) => write(database, inserts),

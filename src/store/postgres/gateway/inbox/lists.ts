@@ -8,7 +8,9 @@ export interface ListOptions extends DeliveryFilter {
   after?: DeliveryCursor | undefined;
 }
 
-/** Returns one page of a namespace's deliveries without bodies: newest first, or oldest first with `after`. */
+/**
+ * Returns one page of a namespace's deliveries without bodies, newest first. With `after`, returns the oldest first.
+ */
 export async function listDeliveries(
   database: PostgresDatabase,
   namespaceId: string,
@@ -30,7 +32,7 @@ function statementOf(
   const parameter = (value: unknown): string => `$${values.push(value)}`;
   const conditions = [`d.namespace_id = ${parameter(namespaceId)}`];
   if (status) conditions.push(`d.status = any(${parameter(status)})`);
-  // Lets the planner use the small index of deliveries that did not succeed.
+  // With this condition, the planner can use the small index of deliveries that did not succeed.
   if (status && !status.includes('succeeded')) conditions.push(`d.status <> 'succeeded'`);
   if (pluginId !== undefined) conditions.push(`d.plugin_id = ${parameter(storable(pluginId))}`);
   if (event !== undefined) conditions.push(`d.event = ${parameter(storable(event))}`);
@@ -47,7 +49,7 @@ function statementOf(
   return { text, values };
 }
 
-/** Bodies are compared as bytes, since they need not be valid UTF-8. */
+/** Bodies are compared as bytes, because they may contain invalid UTF-8. */
 function containing(text: string): string {
   return `(strpos(d.outcome, ${text}::text) > 0 or d.source = ${text} or d.request_id = ${text} or d.instance_id = ${text}
     or exists (select from svc.delivery_body b

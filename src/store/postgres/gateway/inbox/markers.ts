@@ -6,7 +6,10 @@ import type { Insert } from './inserts.ts';
 import { hexOf, type NewRow } from './rows.ts';
 
 const DIGEST_BYTES = 16;
-/** A marker can be released between a lost claim and the read of its state; more often than this is a fault. */
+/**
+ * Maximum attempts to claim a marker. A marker can be released between a lost claim and the read of its state, but not
+ * this often.
+ */
 const MAX_ATTEMPTS = 10;
 
 /** Returns the digest under which a marker is stored. */
@@ -18,7 +21,7 @@ export function digestOf(key: string): Buffer {
 export class PostgresMarkers {
   readonly #database: PostgresDatabase;
   readonly #inserts: BatchWriter<Insert, boolean>;
-  /** Claims of this process by digest: one batch must not contain a digest twice. */
+  /** Claims of this process by digest, because a batch must not contain the same digest twice. */
   readonly #inFlight = new Map<string, Promise<unknown>>();
 
   constructor(database: PostgresDatabase, inserts: BatchWriter<Insert, boolean>) {
@@ -35,7 +38,7 @@ export class PostgresMarkers {
     return rows[0]?.state;
   }
 
-  /** Inserts the row if no unexpired marker has its digest. Otherwise returns that marker's state. */
+  /** Inserts the row if no unexpired marker has its digest. Otherwise returns the state of that marker. */
   async claim(
     row: NewRow & { marker: Uint8Array },
     { expiresAt }: MarkerClaim,
@@ -50,7 +53,7 @@ export class PostgresMarkers {
       try {
         if (await inserting) return 'begun';
       } finally {
-        // Deleted before any waiter continues, so that only one of them claims next.
+        // The entry is deleted before any waiter continues, so that only one waiter claims next.
         this.#inFlight.delete(name);
       }
       const held = await this.find(row.marker, now);
@@ -68,7 +71,7 @@ export class PostgresMarkers {
     );
   }
 
-  /** Deletes at most `limit` expired markers; returns their number. */
+  /** Deletes at most `limit` expired markers. Returns the number of deleted markers. */
   async prune(now: number, limit: number): Promise<number> {
     const { rowCount } = await this.#database.sql(
       `delete from svc.delivery_marker where digest in (

@@ -1,9 +1,12 @@
 import type { PostgresDatabase } from '../../database.ts';
 import { IS_OPEN, IS_UNHANDLED } from './schema.ts';
 
-/** Body bytes that one call deletes at most, to keep its transaction short. */
+/** Maximum body bytes that one call deletes, which keeps its transaction short. */
 const MAX_DROPPED_BYTES = 16 * 1024 * 1024;
-/** Share of the store for records that no handler processed. A quarter of it applies when the store is full. */
+/**
+ * Share of the store for records that no handler processed. If the store is full, they get only a quarter of this
+ * share.
+ */
 const UNHANDLED_SHARE = 0.1;
 /** Maximum size of a record that no handler processed. Such a record has no body, and its headers are truncated. */
 const MAX_UNHANDLED_BYTES = 4096;
@@ -15,7 +18,10 @@ interface Usage {
   bytes: number;
 }
 
-/** Deletes deliveries that are too old, and those that exceed the size limit. Any number of gateways may sweep. */
+/**
+ * Deletes deliveries that are too old, and deliveries that exceed the size limit. Several gateways may sweep at the
+ * same time.
+ */
 export class PostgresDeliveryRetention {
   readonly #database: PostgresDatabase;
 
@@ -23,12 +29,17 @@ export class PostgresDeliveryRetention {
     this.#database = database;
   }
 
-  /** Deletes records received before a time, unless they wait for their handler; returns their number. */
+  /**
+   * Deletes records received before a time, unless they wait for their handler. Returns the number of deleted records.
+   */
   prune(receivedBefore: number, limit: number): Promise<number> {
     return this.#delete(`received_at < ${Math.floor(receivedBefore)} and not (${WAITS})`, limit);
   }
 
-  /** Deletes at most `limit` records or bodies while the store exceeds `maxBytes`; returns their number. */
+  /**
+   * Deletes at most `limit` records or bodies while the store exceeds `maxBytes`. Returns the number of deleted records
+   * and bodies.
+   */
   async shrink({ maxBytes, limit }: { maxBytes: number; limit: number }): Promise<number> {
     const { unhandled, bytes } = await this.#usage();
     const excess = bytes - maxBytes;
@@ -40,7 +51,10 @@ export class PostgresDeliveryRetention {
     return dropped || this.#delete(`not (${IS_OPEN})`, limit);
   }
 
-  /** Returns the totals, and replaces the rows of all batches by one. Rows that another sweep holds are only read. */
+  /**
+   * Returns the totals, and replaces the rows of all batches by one row. Rows that another sweep has locked are read
+   * but not replaced.
+   */
   async #usage(): Promise<Usage> {
     await this.#database.sql(`
       with old as (
@@ -56,7 +70,7 @@ export class PostgresDeliveryRetention {
     return rows[0]!;
   }
 
-  /** Deletes the oldest bodies of ended deliveries until `bytes` are free; returns their number. */
+  /** Deletes the oldest bodies of ended deliveries until `bytes` are freed. Returns the number of deleted bodies. */
   async #dropBodies(bytes: number, limit: number): Promise<number> {
     const { rows } = await this.#database.sql<{ count: number }>(
       `with oldest as (
@@ -77,7 +91,7 @@ export class PostgresDeliveryRetention {
     return rows[0]!.count;
   }
 
-  /** Deletes the oldest records that match, with their bodies; returns the number of records. */
+  /** Deletes the oldest records that match, together with their bodies. Returns the number of deleted records. */
   async #delete(condition: string, limit: number): Promise<number> {
     const { rows } = await this.#database.sql<{ count: number }>(
       `with removed as (

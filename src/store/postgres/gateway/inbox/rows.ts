@@ -1,6 +1,6 @@
 import type { DeliveryRecord, NewDelivery } from '../../../ports/index.ts';
 
-/** The columns of a record without its body, with the names of the port. */
+/** Columns of a record without its body, named as in the port. */
 export const HEAD_COLUMNS = `d.position, d.webhook_id as "webhookId", d.namespace_id as "namespaceId", d.plugin_id as "pluginId", d.event,
   d.instance_id as "instanceId", d.received_at as "receivedAt", d.source, d.request_id as "requestId", d.trace_id as "traceId",
   d.mode, d.origin, d.status, d.http_status as "httpStatus", d.duration_ms as "durationMs", d.attempts,
@@ -13,7 +13,7 @@ export const SELECT_WHOLE = `select ${HEAD_COLUMNS}, b.body from svc.delivery d 
 /** Selects records without their bodies from `svc.delivery d`. */
 export const SELECT_HEAD = `select ${HEAD_COLUMNS}, null as body from svc.delivery d`;
 
-/** Columns of a new row besides those of the delivery. */
+/** Columns of a new row in addition to those of the delivery. */
 export interface RowState
   extends Pick<DeliveryRecord, 'status' | 'steps' | 'httpStatus' | 'outcome' | 'durationMs'> {
   /** Fence of the member that runs the delivery. */
@@ -33,16 +33,16 @@ export const INPUT_COLUMNS = `n integer, webhook_id uuid, namespace_id text, plu
   duration_ms double precision, steps text, outcome text, marker text, order_key text, replay_of uuid, body_bytes integer,
   headers text, owner bigint, body_at integer, body_size integer, claim_state text, claim_expires_at bigint`;
 
-/** Parameters of a statement that inserts rows: JSON with all columns, and the bodies one after another. */
+/** Parameters of a statement that inserts rows: all columns as JSON, and the concatenated bodies. */
 export interface RowInput {
   json: string;
   bodies: Buffer;
 }
 
-/** One value of the JSON, by column name. */
+/** A column value in the JSON, by column name. */
 export type RowExtra = Record<string, unknown>;
 
-/** Returns the parameters for rows; `extras` holds further columns per row. */
+/** Returns the statement parameters for rows. `extras` contains further columns of each row. */
 export function rowInput(rows: readonly NewRow[], extras: readonly RowExtra[]): RowInput {
   const bodies: Uint8Array[] = [];
   let bodyAt = 0;
@@ -90,7 +90,7 @@ export function hexOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
 }
 
-/** PostgreSQL stores no U+0000. It can only come from the URL of a request that is refused. */
+/** PostgreSQL cannot store U+0000. It occurs only in URLs of requests that are refused. */
 export function storable(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text;
 }

@@ -1,26 +1,25 @@
 import { OLDEST_RUNNING, TRANSACTION_ID } from '../../transaction-ids.ts';
 
-/** Positions per transaction; a batch never holds more deliveries. */
+/** Number of positions per transaction. A batch never contains more deliveries. */
 export const POSITIONS_PER_TRANSACTION = 4096;
 
-/** The position of the first delivery of the current transaction. */
+/** SQL for the position of the first delivery of the current transaction. */
 export const FIRST_POSITION = `${TRANSACTION_ID} * ${POSITIONS_PER_TRANSACTION}`;
 
-/** Rows before this position are complete: no running transaction can still add one. */
+/** SQL for the position before which all rows are complete, because no running transaction can still add one. */
 export const POSITION_HORIZON = `${OLDEST_RUNNING} * ${POSITIONS_PER_TRANSACTION}`;
 
 export const IS_OPEN = `status in ('accepted', 'retrying', 'running')`;
 export const IS_UNHANDLED = `status in ('refused', 'challenge', 'duplicate')`;
 
-/** Size of a record besides its texts and its body: columns, index entries and row headers. */
+/** Size of a record apart from its texts and body: columns, index entries and row headers. */
 const RECORD_BYTES = 700;
 
 /**
- * A position starts with the transaction's id, because ids show which transactions may still commit, unlike a sequence.
- * `position_origin` keeps positions rising when a dump is restored into a server whose ids are lower.
- *
- * Counting rows would read the whole table, and one row with the total would make writers wait for each other. Each
- * batch therefore adds a row to `delivery_usage`; sweeps sum them up into one.
+ * Tables of the inbox. A position starts with the transaction's id, because ids, unlike a sequence, show which
+ * transactions may still commit. `position_origin` keeps positions rising if a dump is restored into a server whose ids
+ * are lower. The total size is kept as one row per batch in `delivery_usage`, which sweeps merge into one: counting
+ * would read the whole table, and writers would wait for a single row.
  */
 export const WEBHOOK_INBOX = `
   create table svc.position_origin (added bigint not null);

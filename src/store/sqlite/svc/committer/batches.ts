@@ -45,7 +45,7 @@ export class Batches<Item, Result> {
     });
   }
 
-  /** Resolves when the queue is empty. Items added later are rejected. */
+  /** Resolves when the queue is empty. Items that are added later are rejected. */
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#isWriting || this.#queue.length > 0)

@@ -30,7 +30,9 @@ export type PackedUnit = readonly [guarded: 0 | 1, ...rest: Array<string | reado
 /** A range of a journal file that starts and ends between two frames. */
 export interface JournalRange {
   file: string;
-  /** Open descriptor of the file. The path alone would not do, because it may meanwhile name another file. */
+  /**
+   * Open descriptor of the file. The path alone is not sufficient, because another file may have that path meanwhile.
+   */
   fd: number;
   from: number;
   to: number;

@@ -127,7 +127,7 @@ export class CommitterThread {
     for (const { reject } of this.#pending.splice(0)) reject(this.#failure);
   }
 
-  /** Names the database in errors of SQLite, and the journal file in all other errors. */
+  /** Returns the error of a failure. Errors of SQLite name the database, and all other errors name the journal file. */
   #errorIn(read: string, failure: Failure): unknown {
     return storeError(failure.code?.startsWith('SQLITE_') ? this.#start.file : read, errorOf(failure));
   }

@@ -18,8 +18,8 @@ export interface BodyRetention {
 }
 
 /**
- * Each call continues from the position that the last one reached. The position is stored, so that a restart does not
- * scan rows without bodies again.
+ * Deletes bodies. Each call continues from the position that the last call reached. The position is stored, so that a
+ * restart does not scan rows without bodies again.
  */
 export function bodyRetention(db: Database, log: InboxLog, rows: DeliveryRows): BodyRetention {
   const noted = db.prepare<[], number>('select bodiless_until from delivery_progress').pluck();

@@ -29,8 +29,8 @@ export function compareNewest(a: DeliveryCursor, b: DeliveryCursor): number {
 }
 
 /**
- * Returns walks over all deliveries of a namespace, or over those of some endpoints and statuses. A walk merges ranges
- * of primary keys, so the cost of a page does not depend on the number of rows.
+ * Returns functions that walk over all deliveries of a namespace, or over those of some endpoints and statuses. A walk
+ * merges ranges of primary keys, so the cost of a page does not depend on the number of rows.
  */
 export function deliveryWalks(db: Database) {
   const sql = statements(db);

@@ -36,8 +36,8 @@ interface Sweep {
 }
 
 /**
- * Deletes deliveries from where the last call ended, so that the backlog of a paused webhook is not scanned again by
- * each call. Rescans from the first row find rows that have ended since.
+ * Deletes deliveries from the position where the last call ended, so that the backlog of a paused webhook is not
+ * scanned again by each call. Rescans from the first row find rows that have ended since.
  */
 export function deliveryPruning(
   db: Database,

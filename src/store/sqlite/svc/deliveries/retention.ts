@@ -61,8 +61,8 @@ export class DeliveryRetention {
   }
 
   /**
-   * Deliveries that no handler processed have a share of the store. Returns how many exceed the share; these are
-   * deleted first.
+   * Deliveries that no handler processed have a share of the store. Returns the number of deliveries that exceed the
+   * share, which are deleted first.
    */
   async #unhandledSurplus(maxBytes: number, isFull: boolean): Promise<number> {
     const share = Math.floor((maxBytes * UNHANDLED_SHARE) / MAX_UNHANDLED_BYTES);

@@ -6,7 +6,7 @@ import { UNENDED_FENCES } from '../../members.ts';
  */
 export const IS_OPEN = `status in ('accepted', 'retrying', 'running')`;
 
-/** Matches rows whose owner has ended, and rows of earlier versions, which have no owner. */
+/** SQL condition for rows whose owner has ended, and for rows of earlier versions, which have no owner. */
 const HAS_NO_OWNER = `(owner is null or owner not in (${UNENDED_FENCES}))`;
 
 /** Columns of a delivery except its position and body. */

@@ -49,8 +49,8 @@ export class UnfinishedDeliveries {
   }
 
   /**
-   * Reads one page, after as much of the journal is applied as the page needs. Applying all of it for each page would
-   * be slow in a burst.
+   * Reads one page, after applying as much of the journal as the page needs. Applying the whole journal for each page
+   * would be slow in a burst.
    */
   async #page(limit: number, after: number): Promise<{ records: DeliveryRecord[]; isAll: boolean }> {
     const last = this.#log.added;

@@ -11,12 +11,12 @@ export interface MarkerIndex {
 const MIN_SLOTS = 1024;
 /** Maximum size of a table. Larger ones would block for too long while they grow, so another table is added instead. */
 const MAX_SLOTS = 131_072;
-/** Maximum load factor. At higher load, lookups slow down more than the saved memory is worth. */
+/** Maximum load factor. A higher load would slow down lookups too much for the memory that it saves. */
 const FULL_AT = 0.6;
 
 /**
- * Hash tables with open addressing over typed arrays: 16 bytes per slot, where a Map needs over 100. Single entries are
- * never deleted. A table is dropped when all its ids are below `oldestId()`.
+ * Hash tables with open addressing over typed arrays, with 16 bytes per slot instead of over 100 in a Map. Entries are
+ * never deleted one by one. A table is dropped when all of its ids are below `oldestId()`.
  */
 export function createMarkerIndex(oldestId: () => number): MarkerIndex {
   let tables = [createTable(MIN_SLOTS)];

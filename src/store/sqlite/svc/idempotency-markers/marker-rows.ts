@@ -16,7 +16,7 @@ export interface MarkerRow {
   expiresAt: number;
 }
 
-/** Cache of the latest digest. Each delivery needs its digest twice, usually in direct succession. */
+/** Cache of the latest digest. Each delivery needs its digest twice, usually one time right after the other. */
 let latest: { key: string; digest: Buffer } = { key: '', digest: Buffer.alloc(0) };
 
 export function digestOf(key: string): Buffer {

@@ -138,7 +138,7 @@ export class Markers {
         continue;
       }
       const now = this.#clock.now();
-      // There must be no await between this check and the claim below, so that no other claim can come in between.
+      // There must be no `await` between this check and the claim below, so that no other claim can come in between.
       const taken = this.#lookUp(digest, now);
       if (taken) return taken;
       const id = this.#nextId();
@@ -254,7 +254,10 @@ export class Markers {
     return this.#db.read(query);
   }
 
-  /** If the id is already known, it is indexed before its row is written. Lookups skip ids without a row. */
+  /**
+   * Returns the step that inserts a marker as `done`. If the id is already known, it is indexed before its row is
+   * written, because lookups skip ids without a row.
+   */
   #insertDone(digest: Uint8Array, expiresAt: number): Step {
     const id = this.#nextId();
     if (id !== null) this.#index.add(digest, id);

@@ -43,7 +43,7 @@ const MAX_RANGE_BYTES = 2 * 1024 * 1024;
 const RETRY_MS = 1000;
 
 /**
- * Moves journal frames into the database: at once if a caller waits for them, within POLL_MS at low load. During a
+ * Moves journal frames into the database: at once if a caller waits for them, and within POLL_MS at low load. During a
  * burst they are postponed, because no response waits for them.
  */
 export class Checkpointer {

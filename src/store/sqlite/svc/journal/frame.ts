@@ -117,7 +117,7 @@ export function findNewerFrame(
 }
 
 /**
- * The salt may also belong to the head of a broken frame. The two lengths that follow it there do not form a safe
+ * The salt may also be part of the head of a broken frame. The two lengths that follow it there do not form a safe
  * integer.
  */
 function markAt(file: Buffer, at: number): number {

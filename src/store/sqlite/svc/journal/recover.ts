@@ -61,7 +61,7 @@ export function recoverJournal(folder: string, owner: JournalOwner): Recovered {
   return recovered;
 }
 
-/** Files and databases of the version before ids both have none, so they belong together. */
+/** Files and databases of the version before ids both have no id, so they belong together. */
 function isForeign({ database, first }: JournalFile, id: Buffer | null): boolean {
   if (database) return id === null || !database.equals(id);
   return database === null && id !== null && first !== undefined;

@@ -10,7 +10,7 @@ export interface SegmentRange {
   oldestAt: number;
 }
 
-/** Below this number of candidates, verifying their rows is cheaper than reading more buckets. */
+/** Number of candidates below which verifying their rows is cheaper than reading more buckets. */
 const FEW = 4;
 
 /** Deliveries of a namespace that may contain a text. The caller must verify the rows. */

@@ -2,7 +2,7 @@ import type { KeyValueStore, SecretKey } from '../../../../../store/ports/index.
 import type { ChangeFeed } from '../../../../membership/change-feed.ts';
 import { endpointName } from '../receive/endpoint-name.ts';
 
-/** One of FEED_SCOPES. */
+/** Cache scope of the pauses. FEED_SCOPES contains this scope. */
 const SCOPE = 'webhook-pause';
 const MAX_PAUSES = 100_000;
 

@@ -19,7 +19,10 @@ export class AnswerGate {
     return true;
   }
 
-  /** Holds a delivery without a written response and returns true. Returns false if its handler may start. */
+  /**
+   * Deliveries whose response is not written yet, by webhook id. The value is undefined until the delivery reaches the
+   * head of the queue.
+   */
   keeps(item: QueuedDelivery): boolean {
     const { webhookId } = item.delivery;
     if (!this.#unanswered.has(webhookId)) return false;

@@ -17,8 +17,8 @@ export class AttemptTimers {
   }
 
   /**
-   * Returns whether the delivery gets a timer. Deliveries with an order key always do: otherwise later ones with the
-   * same key would overtake them.
+   * Returns whether the delivery gets a timer. Deliveries with an order key always get one, because later deliveries
+   * with the same key would otherwise overtake them.
    */
   maySchedule({ orderKey }: Pick<NewDelivery, 'orderKey'>): boolean {
     return this.#stops.size < MAX_TIMERS || orderKey !== null;

@@ -18,7 +18,7 @@ export interface AttemptsDeps {
   observe: (pluginId: string, event: string, status: string) => void;
 }
 
-/** An accepted delivery in memory, with what its next attempt needs. */
+/** An accepted delivery in memory, with the data that its next attempt needs. */
 export interface QueuedDelivery {
   delivery: NewDelivery;
   /** The webhook's declaration when the delivery was queued. It determines the concurrency limit. */
@@ -125,7 +125,7 @@ export class Attempts {
       if (handled.succeeded && delivery.origin === 'replay' && marker)
         await this.#deps.inbox.settleMarker(marker, this.#deps.clock.now() + LIMITS.idempotencyWindowMs);
     } catch (error) {
-      // The record remains unfinished in the store, so the delivery runs again after the next start.
+      // The record stays unfinished in the store, so the delivery runs again after the next start.
       this.#deps.logger.error('The end of an accepted delivery could not be written', {
         error,
         meta: { webhookId },

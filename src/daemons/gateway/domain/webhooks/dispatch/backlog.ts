@@ -11,7 +11,10 @@ export interface DeliveryBacklogDeps {
   isFull(): boolean;
   /** Adds a stored delivery to the queue in memory, unless it is already there. */
   hold(record: DeliveryRecord): void;
-  /** Allows these deliveries to be added again. Called when no page that may still list them is being read. */
+  /**
+   * Allows these deliveries to be held again. It is called when no page is being read that may still list them as
+   * unfinished.
+   */
   forget(webhookIds: readonly string[]): void;
 }
 
@@ -63,7 +66,9 @@ export class DeliveryBacklog {
     });
   }
 
-  /** Allows a finished delivery to be added again, once no page that may still list it is being read. */
+  /**
+   * Allows a finished delivery to be held again, as soon as no page is being read that may still list it as unfinished.
+   */
   finished(webhookId: string): void {
     if (this.#refill) this.#finishedMeanwhile.push(webhookId);
     else this.#deps.forget([webhookId]);

@@ -15,7 +15,7 @@ import { Queue } from './queue.ts';
 export interface WebhookDispatcherDeps extends AttemptsDeps {
   targets: WebhookTargets;
   pauses: Pick<WebhookPauses, 'isPaused'>;
-  /** State of the services that plugins call. Without it, all count as available. */
+  /** State of the services that plugins call. If it is missing, all services count as available. */
   services?: Pick<NeededServices, 'isUnavailable' | 'confirm'>;
   /** Maximum concurrent async deliveries of all plugins. */
   concurrency: number;

@@ -21,10 +21,7 @@ export async function markInterrupted({ inbox, logger }: Pick<InterruptedDeps, '
     logger.warn(`${interrupted} deliveries were running when the gateway died; they show as interrupted`);
 }
 
-/**
- * Marks the sync deliveries of a process that has ended as interrupted: those received before its end that are not in
- * flight in another process.
- */
+/** Marks sync deliveries as interrupted if the process that ran them has ended. */
 export function watchInterrupted(
   group: ProcessGroup,
   inFlight: ReadonlySet<string>,

@@ -44,8 +44,8 @@ export class Queue<Item> {
   }
 
   /**
-   * Reserves the item's position among those with its order key; it runs after `release`. Returns false if an earlier
-   * one is not done: the item then waits like a pushed one.
+   * Reserves the item's position among the items with its order key. The item runs after `release`. Returns false if an
+   * earlier item is not done; the item then waits as if it had been pushed.
    */
   reserve(item: Item): boolean {
     if (this.#enterOrder(item)) return true;
@@ -53,7 +53,9 @@ export class Queue<Item> {
     return false;
   }
 
-  /** Makes an item ready to run: a reserved one, or a failed one that blocks its order key until its next attempt. */
+  /**
+   * Makes an item ready to run. The item was reserved, or it failed and blocks its order key until its next attempt.
+   */
   release(item: Item): void {
     this.#count(item, 1);
     this.#toReady(item);
@@ -66,13 +68,13 @@ export class Queue<Item> {
     return item;
   }
 
-  /** Ends an item. With `keepsOrder`, its order key stays blocked until its next attempt. */
+  /** Ends an item. With `keepsOrder`, its order key stays blocked until the item's next attempt. */
   done(item: Item, { keepsOrder } = { keepsOrder: false }): void {
     this.#freeSlot(item);
     if (!keepsOrder) this.#leaveOrder(item);
   }
 
-  /** Removes an item that was taken, and all waiting ones with its order key. Returns the removed items. */
+  /** Removes an item that was taken, and all waiting items with its order key. Returns the removed items. */
   drop(item: Item): Item[] {
     this.#freeSlot(item);
     const order = this.#rules.orderOf(item);
@@ -108,7 +110,7 @@ export class Queue<Item> {
     } else if (limited.running === 0) this.#limited.delete(rule.name);
   }
 
-  /** Returns true if no earlier item with the same order key is left. Otherwise the item waits for it. */
+  /** Returns true if the item is the first one with its order key. Otherwise the item waits for the earlier ones. */
   #enterOrder(item: Item): boolean {
     const order = this.#rules.orderOf(item);
     if (order === undefined) return true;

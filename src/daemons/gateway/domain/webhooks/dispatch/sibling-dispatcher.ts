@@ -11,8 +11,8 @@ const ANSWERED = 'deliveries.answered';
 const BACKLOG = 'deliveries.backlog';
 
 /**
- * Reports deliveries that this process accepted to the primary, which runs them. So `concurrency`, `orderBy`, retries
- * and pauses apply to all processes. The primary finds unreported ones in the store.
+ * Reports the deliveries that this process accepted to the primary, which runs them. `concurrency`, `orderBy`, retries
+ * and pauses thus apply across all processes. The primary finds deliveries that were not reported in the store.
  */
 export function createSiblingDispatcher({ primary }: Pick<SiblingProcess, 'primary'>): WebhookDispatcher {
   const inFlight = new Set<Promise<void>>();
@@ -20,7 +20,8 @@ export function createSiblingDispatcher({ primary }: Pick<SiblingProcess, 'prima
   const reportOrdered = createReporter(ORDERED);
   const reportAnswered = createReporter(ANSWERED);
   /**
-   * Accepted deliveries without a written response. `told`: already reported to the primary, because of an order key.
+   * Accepted deliveries whose response is not written yet. The value is `told` if the primary already knows the
+   * delivery, because it has an order key.
    */
   const unanswered = new Map<string, 'accepted' | 'told'>();
 

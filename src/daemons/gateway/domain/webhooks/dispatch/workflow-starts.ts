@@ -15,8 +15,8 @@ export interface WebhookWorkflowsDeps {
 }
 
 /**
- * How long starts are retried, so that the workflow service can restart. Shorter for sync deliveries, whose sender
- * waits and can retry.
+ * Time for which starts are retried, so that the workflow service can restart. It is shorter for sync deliveries, whose
+ * sender waits and can retry.
  */
 const RETRY_WINDOW_MS = { sync: seconds(3), async: seconds(15) } as const;
 const PAUSE_MS = 250;

@@ -23,7 +23,7 @@ export interface AcceptanceDeps {
   observe: (pluginId: string, event: string, status: string) => void;
 }
 
-/** Response to an authentic delivery. `duplicate`: a delivery with the same id was already processed. */
+/** Response to an authentic delivery. `duplicate` means that a delivery with the same id was already processed. */
 export type Accepted =
   | {
       status: number;
@@ -86,8 +86,8 @@ export class Acceptance {
     markerKey: string | undefined,
   ): Promise<Accepted> {
     const delivery = deliveryOf(context, 'sync', null);
-    // The lease covers waiting for a process and running, each up to the handler's timeout. Afterwards the process must
-    // have died, and another delivery may run.
+    // The lease covers the wait for a process and the run, each with the handler's timeout. When the lease ends, the
+    // process must have died, and another delivery may run.
     const marker = markerOf(
       markerKey,
       this.#deps.clock.now() + 2 * handlerTimeoutMs(target) + LEASE_MARGIN_MS,

@@ -116,8 +116,8 @@ export class Admission {
   }
 
   /**
-   * Step 3: checks the rate limit. With a secret, the permit is taken only after authentication, so that other clients
-   * cannot use it up. Without a secret, there is a limit per webhook and address.
+   * Step 3: checks the rate limit. If the webhook has a secret, the permit is taken only after authentication, so that
+   * unauthenticated clients cannot use up the limit. Otherwise the limit applies per webhook and address.
    */
   #limit(context: DeliveryContext, webhook: WebhookHandlerDecl): MaybePromise<void> {
     const { requestsPerMinute } = webhook.rateLimit;

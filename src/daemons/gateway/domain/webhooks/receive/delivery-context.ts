@@ -16,7 +16,7 @@ export interface IncomingDelivery {
   url: string;
   /** Header names and values as sent, in Node's flat list. */
   rawHeaders: readonly string[];
-  /** Value of `?namespace=` in the URL, if any. */
+  /** Value of the `namespace` query parameter in the URL, if any. */
   namespaceInUrl: string | undefined;
   /** The caller's IP address. */
   source: string;

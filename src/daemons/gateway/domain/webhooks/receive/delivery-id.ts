@@ -26,7 +26,7 @@ export function deliveryIdOf(
   return id.length <= MAX_PLAIN_ID_CHARS ? `s:${id}` : `h:${digest(id)}`;
 }
 
-/** Fractions with at most this many digits are parsed exactly enough that different ones stay different. */
+/** Maximum number of digits of a fraction that is parsed precisely enough for different values to stay different. */
 const EXACT_DIGITS = 15;
 
 function isExact(id: number): boolean {

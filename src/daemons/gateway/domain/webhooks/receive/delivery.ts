@@ -39,7 +39,10 @@ export interface DeliveryAnswer {
   webhookId: string;
   /** The sender as a caller; null before authentication. */
   caller: Caller | null;
-  /** Must be called when the response is written or cannot be: the handler of an async delivery starts only then. */
+  /**
+   * Must be called when the response has been written or cannot be written. The handler of an async delivery starts
+   * only after this call.
+   */
   answered: () => void;
 }
 
@@ -49,7 +52,7 @@ export interface WebhookDeliveryDeps {
   verifier: WebhookVerifier;
   dispatcher: WebhookDispatcher;
   call: CallHandler;
-  /** State of the services that plugins call. Without it, all count as available. */
+  /** State of the services that plugins call. If it is missing, all services count as available. */
   services?: Pick<NeededServices, 'isUnavailable' | 'confirm'>;
   pauses: Pick<WebhookPauses, 'isPaused'>;
   inbox: WebhookInbox;
@@ -126,7 +129,7 @@ export class WebhookDelivery {
 
   async #process(context: DeliveryContext): Promise<Answered> {
     const { rawHeaders } = context.incoming;
-    // Here and below, only promises are awaited, because `await` delays the request even for other values.
+    // Here and below, only promises are awaited, because `await` delays the request even if the value is no promise.
     const admission = this.#admission.admit(context);
     const admitted = admission instanceof Promise ? await admission : admission;
     const { target } = admitted;

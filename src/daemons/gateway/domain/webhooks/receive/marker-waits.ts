@@ -1,7 +1,10 @@
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { WebhookInbox } from '../../../../../store/ports/index.ts';
 
-/** Poll interval for a delivery with the same id that runs in another process, or whose process has died. */
+/**
+ * Interval for polling the store while a delivery with the same id runs in another process, or in a process that has
+ * died.
+ */
 const POLL_MS = 100;
 
 export interface MarkerWaits {
@@ -11,7 +14,10 @@ export interface MarkerWaits {
   settled(key: string): Promise<void>;
 }
 
-/** Lets deliveries wait for a running one with the same id. Polls the store only if that runs in another process. */
+/**
+ * Lets deliveries wait for a running delivery with the same id. Polls the store only if the running delivery belongs to
+ * another process.
+ */
 export function createMarkerWaits(inbox: WebhookInbox, clock: Clock): MarkerWaits {
   const running = new Map<string, { ended: Promise<void>; end: () => void }>();
   return {

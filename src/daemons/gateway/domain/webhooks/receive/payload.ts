@@ -13,11 +13,11 @@ export type ParsedBody =
   | (JsonPayload & { fault?: undefined })
   | { value?: undefined; text?: undefined; fault: string };
 
-/** Returns a function that parses the body at its first call. Deeply nested text is rejected before parsing. */
+/** Returns a function that parses the body on its first call. Deeply nested text is rejected before it is parsed. */
 export function parseOnce(body: Buffer): () => ParsedBody {
   let parsed: ParsedBody | undefined;
   return () => {
-    // Invalid bytes would all be decoded to the same replacement character, so that different ids could become equal.
+    // Invalid bytes would all be decoded to the same replacement character, and different ids could become equal.
     parsed ??= isUtf8(body) ? parseBody(body) : { fault: 'it is not UTF-8' };
     return parsed;
   };

@@ -41,7 +41,7 @@ export class RefusalSamples {
     this.#limiter = createRateLimiter(deps.clock, minutes(1), MAX_SENDERS);
   }
 
-  /** Returns whether the request is recorded. Otherwise it is counted. */
+  /** Returns whether the request is recorded. A request that is not recorded is counted instead. */
   admits(delivery: DeliveryContext, status: string): boolean {
     const sender = `${endpointName(endpointOf(delivery))} ${senderNetwork(delivery.incoming.source)}`;
     const isSampled =
@@ -99,8 +99,8 @@ export class RefusalSamples {
 }
 
 /**
- * Returns the endpoint to count for. Clients can invent namespaces and instances, so without a secret all endpoints of
- * an event count as one.
+ * Returns the name under which unrecorded requests are counted. Clients can invent namespaces and instances, so all
+ * endpoints of an event without a secret count as one.
  */
 function endpointOf({ isProvisioned, namespaceId, pluginId, event, instanceId }: DeliveryContext): SecretKey {
   return isProvisioned

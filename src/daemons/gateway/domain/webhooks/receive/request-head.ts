@@ -14,7 +14,8 @@ const MAX_UNAUTHENTICATED_VALUE_BYTES = 256;
 const MAX_UNAUTHENTICATED_BYTES = 2048;
 
 /**
- * Headers of unauthenticated requests that are stored with their value. Others are masked: they may contain a secret.
+ * Headers of unauthenticated requests that are stored with their value. All other headers are masked, because they may
+ * contain a secret.
  */
 const SHOWN_HEADERS = new Set([
   'accept',

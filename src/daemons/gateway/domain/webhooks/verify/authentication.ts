@@ -68,9 +68,9 @@ export class Authentication {
   }
 
   /**
-   * Allows a challenge or a known delivery id without authentication, at a cost to the budget of the address. Once the
-   * budget is used up, only authentic requests pass; others throw RATE_LIMIT_EXCEEDED. `tries` also authenticates
-   * requests within the budget, for the record.
+   * Allows a challenge or a known delivery id without authentication, and charges it to the budget of the address. If
+   * the budget is used up, only authentic requests are allowed; others throw RATE_LIMIT_EXCEEDED. With `tries`,
+   * requests within the budget are authenticated too, for the record.
    */
   allowUnauthenticated(
     context: DeliveryContext,
@@ -90,8 +90,8 @@ export class Authentication {
   }
 
   /**
-   * Verifies the request. Without budget, signatures are still checked, but validators, which are plugin code, run with
-   * limited concurrency.
+   * Verifies the request. If the budget is used up, signatures are still checked. Validators are plugin code, so their
+   * concurrency is then limited.
    */
   #verify(context: DeliveryContext, { target, keys }: Admitted): MaybePromise<SignatureVerdict> {
     const run = () =>

@@ -3,7 +3,7 @@ interface Waiter {
   refuse(error: Error): void;
 }
 
-/** State of one key. The map contains a wait queue per source, in round-robin order. */
+/** State of one key. The map contains a wait queue for each source, in round-robin order. */
 interface Limited {
   running: number;
   waiting: number;
@@ -18,8 +18,8 @@ export interface FairSemaphoreOptions {
 }
 
 /**
- * Limits concurrent calls per key. Waiting calls are served round robin by source. If too many wait, the source with
- * the most waiting calls loses its latest one, so that it cannot lock out others.
+ * Limits concurrent calls per key. Waiting calls are served round robin by source. If too many calls wait, the latest
+ * call of the source with the most waiting calls is rejected, so that no source can lock out others.
  */
 export class FairSemaphore {
   readonly #keys = new Map<string, Limited>();

@@ -9,7 +9,7 @@ import type { VerificationKeys } from './verification-key.ts';
 const WRITE_EVERY_MS = minutes(1);
 /** Time before the expiry of a previous secret at which its use is logged as a warning. */
 const WARN_BEFORE_END_MS = hours(4);
-/** Maximum tracked secrets with a previous one. The cache is cleared when it is full. */
+/** Maximum number of webhooks whose previous secret is tracked. The cache is cleared when it is full. */
 const REMEMBERED = 10_000;
 
 interface PreviousUseDeps {

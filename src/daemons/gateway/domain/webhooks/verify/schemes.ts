@@ -171,7 +171,7 @@ function stripeScheme(toleranceSeconds: number): Scheme {
 
 /**
  * Standard Webhooks: `v1,<base64>[ v1,<base64>]…` over `<id>.<timestamp>.<body>`. The key is the decoded secret. Svix
- * uses header names that start with `svix-`.
+ * uses the same scheme with header names that start with `svix-`.
  */
 function standardScheme(toleranceSeconds: number): Scheme {
   return {

@@ -28,7 +28,7 @@ export class WebhookSecrets {
   readonly #deps: WebhookSecretsDeps;
   readonly #sealed: SealedKeys;
   readonly #previousUse: PreviousUse;
-  /** Cache of `find`. Reading and decrypting keys would take a tenth of the time of a delivery. */
+  /** Cache of `find`. Without it, reading and decrypting keys would take a tenth of the time of a delivery. */
   readonly #found = createBoundedCache<{ keys: VerificationKeys; untilMs: number }>(MAX_CACHED);
   /** Number of changes. A read that started before a change is not cached. */
   #changes = 0;

@@ -6,7 +6,7 @@ import type { DeliveryContext } from '../receive/delivery-context.ts';
 import { rateLimitError } from '../receive/rate-limit-error.ts';
 import { senderNetwork } from '../receive/sender-network.ts';
 
-/** Maximum addresses with their own budget. All further ones share one budget. */
+/** Maximum number of addresses with their own budget. All further addresses share one budget. */
 const MAX_ADDRESSES = 20_000;
 
 /**

@@ -10,9 +10,8 @@ export type SignatureVerdict =
 const DUMMY_KEY: VerificationKey = verificationKey('unprovisioned');
 
 /**
- * Verifies a shared secret, or a signature of the raw body. If there is a previous secret, it is always evaluated too;
- * the timing reveals only whether there is one.
- * @spec Webhook declaration: WebhookAuthConfig
+ * Verifies a shared secret, or a signature of the raw body. A previous secret is always evaluated too, so the timing
+ * reveals only whether there is one. @spec Webhook declaration: WebhookAuthConfig
  */
 export function verifySharedSecret(
   auth: SharedSecretAuth,

@@ -64,8 +64,8 @@ export const signalStep: StepKind = {
 
 export interface ChildStarter {
   /**
-   * Starts the child run of a step, or finds the child that the step started before. Returns the id of the child.
-   * After each failed attempt (`failures`), a new child starts.
+   * Starts the child run of a step, or finds the child that the step started before. Returns the id of the child. After
+   * each failed attempt, which increments `failures`, a new child starts.
    */
   startChild(call: {
     parent: {

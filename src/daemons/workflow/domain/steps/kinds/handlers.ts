@@ -132,8 +132,8 @@ async function execute(
   } catch (error) {
     const known = pluginAwayOf(error, declared.pluginId) ?? interruptedOf(error);
     if (known) throw known;
-    // An error that the handler throws becomes STEP_FAILED. An error from before the handler ran keeps its code.
-    // @spec STEP_FAILED
+    // An error that the handler throws becomes STEP_FAILED. An error that occurred before the handler ran keeps its
+    // code. @spec STEP_FAILED
     if (error instanceof PlatformError && error.code === 'EXECUTION_ERROR')
       throw handlerFailure(
         { code: 'STEP_FAILED', message: error.message, details: error.details },

@@ -24,8 +24,8 @@ export interface HttpReply {
 }
 
 /**
- * Sends a request under the guards of plugin fetch: loopback, link-local and private addresses are refused unless
- * allowed.
+ * Sends a request under the same guards as plugin fetch. Loopback, link-local and private addresses are refused unless
+ * they are allowed.
  */
 export type HttpCall = (
   request: HttpRequest,
@@ -37,15 +37,18 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const SAFE_TO_REPEAT = new Set(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS']);
 const KEYS = ['method', 'url', 'headers', 'body', 'redirect', 'expect'];
 const EXCERPT_CHARS = 2048;
-/** Response headers with credentials. They are dropped, because outputs are stored and shown to readers of the run. */
+/**
+ * Response headers that contain credentials. They are dropped, because outputs are stored and shown to readers of the
+ * run.
+ */
 const CREDENTIAL_HEADERS = new Set([
   ...['set-cookie', 'set-cookie2', 'cookie', 'authorization', 'proxy-authorization'],
   ...['authentication-info', 'proxy-authentication-info'],
 ]);
 
 /**
- * Calls a URL and outputs `{status, url, headers, body}`. JSON bodies are parsed, and credential headers are removed.
- * Statuses from 400 fail unless `expect` lists them. An idempotency key is sent as `Idempotency-Key`.
+ * Calls a URL and outputs `{status, url, headers, body}`. JSON bodies are parsed, and credential headers are removed. A
+ * status of 400 or above is a failure unless `expect` lists it. An idempotency key is sent as `Idempotency-Key`.
  */
 export function httpStep(call: HttpCall, now: () => number): StepKind {
   return {
@@ -117,7 +120,10 @@ function requestOf({ input, idempotencyKey }: StepCall): HttpRequest {
   };
 }
 
-/** Throws a validation error for an invalid header. As a network error, it would be retried. */
+/**
+ * Throws a validation error for an invalid header. Without this check, it would count as a network error and be
+ * retried.
+ */
 function requireHeader(name: string, value: string): void {
   try {
     validateHeaderName(name);
@@ -172,7 +178,7 @@ function failureOf(
   );
 }
 
-/** Converts a `Retry-After` header (seconds or a date) to ms; null when it is missing or invalid. */
+/** Converts a `Retry-After` header (seconds or a date) to ms. Returns null if the header is missing or invalid. */
 function retryAfterOf(header: string | undefined, now: number): number | null {
   if (header === undefined) return null;
   if (/^\d+$/.test(header.trim())) return Number(header) * 1000;
