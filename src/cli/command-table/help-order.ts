@@ -1,7 +1,7 @@
 /** Groups of `svc --help` with their commands and nouns, in the order shown. */
 export const GROUPS = {
   Platform: ['up', 'down', 'restart', 'status', 'logs', 'supervise', 'events'],
-  Setup: ['init', 'doctor', 'config', 'backup', 'restore', 'keys', 'report', 'reset', 'service'],
+  Setup: ['init', 'doctor', 'config', 'backup', 'restore', 'keys', 'store', 'report', 'reset', 'service'],
   Webhooks: ['webhooks'],
   Workflows: ['workflows', 'schedules', 'jobs'],
   Plugins: ['run', 'plugins'],
@@ -26,6 +26,7 @@ export const VERBS: Readonly<Record<string, readonly string[]>> = {
   ],
   schedules: ['list', 'pause', 'resume', 'trigger'],
   service: ['install', 'status', 'uninstall'],
+  store: ['copy'],
   tokens: ['mint', 'list', 'revoke', 'inspect'],
   webhooks: [
     ...['provision', 'list', 'revoke', 'deliveries', 'show', 'replay'],

@@ -73,6 +73,13 @@ export const SETUP_COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('../../commands/keys/status.ts')).status,
   },
   {
+    name: 'store copy',
+    summary: 'Copy the data of a stopped platform to an empty PostgreSQL database',
+    group: 'Setup',
+    example: 'svc store copy .svc postgres://svc@db.internal/svc',
+    load: async () => (await import('../../commands/store/copy.ts')).copy,
+  },
+  {
     name: 'report',
     summary: 'Collect versions, config, status, checks and recent logs for a bug report, without secrets',
     group: 'Setup',

@@ -12,7 +12,7 @@ export interface PostgresObjectsOptions {
   clock: Clock;
 }
 
-const CHUNK_BYTES = 256 * 1024;
+export const CHUNK_BYTES = 256 * 1024;
 /** Distinguishes the lock of a scope from other advisory locks. */
 const LOCK_SEED = 0x6f626a;
 

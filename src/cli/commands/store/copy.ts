@@ -1,0 +1,91 @@
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { PlatformError } from '../../../kit/errors/errors.ts';
+import { silentLogger } from '../../../kit/telemetry/logger.ts';
+import { formatDuration } from '../../../kit/time/duration.ts';
+import { copyStore, type StoreCopied } from '../../../store/copy/copy-store.ts';
+import { CopySource, prepareSource } from '../../../store/copy/source.ts';
+import { acquireOwnerLock } from '../../../store/sqlite/owner-lock.ts';
+import { dataFolder } from '../../../supervisor/data-folder.ts';
+import type { CommandContext } from '../../context.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { requireStopped, whileStopped } from '../restore/replace-data.ts';
+
+const OPERATION = 'copy';
+/** A service that runs without a supervisor holds only the lock of its database. */
+const OWNED_FILES = ['svc.db', 'workflow.db', 'state.db'];
+/** Files that no PostgreSQL driver replaces. Services keep using them in the data folder. */
+const KEPT_FILES = ['vectors.db', 'telemetry.db'];
+
+interface Copied extends StoreCopied {
+  /** The data folder, which is unchanged. */
+  dataDir: string;
+  rows: number;
+  durationMs: number;
+  /** Databases in the data folder that were not copied. */
+  left: string[];
+}
+
+/** @spec docs/operations.md "Move to PostgreSQL" */
+export const copy = defineCommand({
+  name: 'store copy',
+  summary: 'Copy the data of a stopped platform to an empty PostgreSQL database',
+  example: 'svc store copy .svc postgres://svc@db.internal/svc',
+  args: z.object({
+    folder: z.string().min(1).describe('the data folder'),
+    url: z
+      .string()
+      .regex(/^postgres(?:ql)?:\/\//, 'must start with postgres://')
+      .describe('the database; PGPASSWORD gives its password'),
+  }),
+  async run({ folder: given, url }, context) {
+    const folder = dataFolder(resolve(context.cwd, given));
+    if (!existsSync(join(folder.root, 'svc.db')))
+      throw new PlatformError('NOT_FOUND', `${folder.root} has no platform data.`, {
+        details: { hint: 'Name the data folder, such as .svc in the project.' },
+      });
+    requireStopped(folder, OPERATION);
+    return ok<Copied>(
+      await whileStopped(folder, OPERATION, async () => {
+        const locks = new DisposableStack();
+        try {
+          for (const name of OWNED_FILES) {
+            const lock = { file: join(folder.root, name), waitMs: 0, label: OPERATION };
+            locks.adopt(await acquireOwnerLock(lock), (held) => held.release());
+          }
+          return await copyFolder(folder.root, url, context);
+        } finally {
+          locks.dispose();
+        }
+      }),
+    );
+  },
+  text: ({ dataDir, server, rows, durationMs, left }: Copied, style) =>
+    [
+      `${style.green('✓')} Copied ${rows} rows of ${dataDir} to ${server} in ${formatDuration(durationMs)}.`,
+      ...(left.length > 0 ? [`Not copied, as they stay in the data folder: ${left.join(', ')}.`] : []),
+      'Set store.url to the database, keep keys.json and credentials.json, and run: svc up -d',
+    ].join('\n'),
+});
+
+async function copyFolder(dataDir: string, url: string, { clock, ui }: CommandContext): Promise<Copied> {
+  const startedAt = clock.monotonic();
+  await prepareSource(dataDir, { clock, logger: silentLogger });
+  const source = new CopySource(dataDir);
+  try {
+    const copied = await copyStore({
+      ...{ source, url, now: clock.now() },
+      onTable: ({ table, rows }) => ui.note(`${table}: ${rows}`),
+    });
+    return {
+      ...copied,
+      dataDir,
+      rows: copied.tables.reduce((sum, { rows }) => sum + rows, 0),
+      durationMs: Math.round(clock.monotonic() - startedAt),
+      left: KEPT_FILES.filter((name) => existsSync(join(dataDir, name))),
+    };
+  } finally {
+    source.close();
+  }
+}

@@ -1,0 +1,81 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import type { Logger } from '../../kit/telemetry/logger.ts';
+import type { Clock } from '../../kit/time/clock.ts';
+import { openDatabase, sqliteGatewayStore } from '../sqlite/index.ts';
+import { STATE_MIGRATIONS } from '../sqlite/state/schema.ts';
+import { WORKFLOW_MIGRATIONS } from '../sqlite/workflow/schema.ts';
+import type { TableCopy } from './tables.ts';
+
+export type SourceFile = TableCopy['file'];
+const FILES: readonly SourceFile[] = ['svc.db', 'workflow.db', 'state.db'];
+
+/**
+ * Brings the databases of a stopped platform to the current schema, and applies the inbox journal of a gateway that was
+ * killed. The caller holds all owner locks.
+ */
+export async function prepareSource(
+  folder: string,
+  options: { clock: Clock; logger: Logger },
+): Promise<void> {
+  const { logger } = options;
+  const has = (file: SourceFile): boolean => existsSync(join(folder, file));
+  if (has('svc.db')) await (await sqliteGatewayStore({ dataDir: folder, ...options })).close();
+  for (const [file, migrations] of [
+    ['workflow.db', WORKFLOW_MIGRATIONS],
+    ['state.db', STATE_MIGRATIONS],
+  ] as const) {
+    if (has(file)) await (await openDatabase({ file: join(folder, file), migrations, logger })).close();
+  }
+}
+
+/** The databases of a prepared data folder, opened to read. Databases of services that never ran are missing. */
+export class CopySource {
+  readonly folder: string;
+  readonly #open: ReadonlyMap<SourceFile, Sqlite.Database>;
+
+  constructor(folder: string) {
+    this.folder = folder;
+    const found = FILES.filter((file) => existsSync(join(folder, file)));
+    this.#open = new Map(found.map((file) => [file, new Sqlite(join(folder, file), { readonly: true })]));
+  }
+
+  has(file: SourceFile): boolean {
+    return this.#open.has(file);
+  }
+
+  rows(file: SourceFile, sql: string, values: object = {}): IterableIterator<Record<string, unknown>> {
+    return this.#database(file).prepare<[object], Record<string, unknown>>(sql).iterate(values);
+  }
+
+  /** Returns one number, or 0 if the query has no row, or its value is null. */
+  number(file: SourceFile, sql: string, values: object = {}): number {
+    if (!this.has(file)) return 0;
+    return this.#database(file).prepare<[object], number | null>(sql).pluck().get(values) ?? 0;
+  }
+
+  /** Returns the highest number that a table has ever assigned, including those of deleted rows if SQLite keeps it. */
+  highest(file: SourceFile, table: string, column: string): number {
+    const held = this.number(file, `select max(${column}) from ${table}`);
+    const hasSequences = this.number(
+      file,
+      "select count(*) from sqlite_schema where name = 'sqlite_sequence'",
+    );
+    if (hasSequences === 0) return held;
+    return Math.max(
+      held,
+      this.number(file, 'select seq from sqlite_sequence where name = :table', { table }),
+    );
+  }
+
+  close(): void {
+    for (const database of this.#open.values()) database.close();
+  }
+
+  #database(file: SourceFile): Sqlite.Database {
+    const database = this.#open.get(file);
+    if (!database) throw new Error(`${file} is not in ${this.folder}.`);
+    return database;
+  }
+}

@@ -1,0 +1,74 @@
+/** A table of the PostgreSQL schema with the SQLite query that fills it. */
+export interface TableCopy {
+  /** Database file in the data folder. */
+  file: 'svc.db' | 'workflow.db' | 'state.db';
+  /** Table in the schema `svc`. Every column is filled. */
+  target: string;
+  /** Table or parenthesized query in SQLite. `:now` is the time of the copy. Default: the table `target`. */
+  source?: string;
+  /** Columns with JSON that SQLite may store in `large_value`. */
+  large?: readonly string[];
+  /** Identity column. Its sequence continues above the highest number that was ever used. */
+  identity?: string;
+}
+
+/** Deliveries without a body, or whose body has expired, have no row. */
+const BODIES = `(
+  select position, coalesce(d.body, b.body) as body from delivery d left join delivery_body b using (position)
+  where coalesce(d.body, b.body) is not null)`;
+
+/** PostgreSQL has one row per marker. The newest claim that has not expired decides. */
+const MARKERS = `(
+  with held as (
+    select digest, state, expires_at, max(id) from delivery_marker where expires_at > :now group by digest)
+  select digest, state, expires_at,
+    iif(state = 'pending', (
+      select webhook_id from delivery d
+      where d.status in ('accepted', 'retrying', 'running') and d.status = 'running' and d.marker = held.digest
+      order by position desc limit 1), null) as webhook_id
+  from held
+  union all
+  select digest, 'done', expires_at, null from delivery_marker_old
+  where expires_at > :now and digest not in (select digest from held))`;
+
+/** Tables in the order of their copy. */
+export const TABLE_COPIES: readonly TableCopy[] = [
+  { file: 'svc.db', target: 'client' },
+  { file: 'svc.db', target: 'refresh_token' },
+  { file: 'svc.db', target: 'host' },
+  { file: 'svc.db', target: 'minted_token' },
+  { file: 'svc.db', target: 'revocation', identity: 'sequence' },
+  { file: 'svc.db', target: 'webhook_secret' },
+  { file: 'svc.db', target: 'cache_entry', source: 'key_value' },
+  { file: 'svc.db', target: 'delivery' },
+  { file: 'svc.db', target: 'delivery_body', source: BODIES },
+  { file: 'svc.db', target: 'delivery_marker', source: MARKERS },
+  { file: 'workflow.db', target: 'boot', identity: 'fence' },
+  { file: 'workflow.db', target: 'definition' },
+  { file: 'workflow.db', target: 'run', large: ['input', 'output', 'error'], identity: 'seq' },
+  { file: 'workflow.db', target: 'job', large: ['outputs', 'error'] },
+  { file: 'workflow.db', target: 'step', large: ['found', 'output', 'error'] },
+  { file: 'workflow.db', target: 'attempt', large: ['error'] },
+  { file: 'workflow.db', target: 'run_event', identity: 'id' },
+  { file: 'workflow.db', target: 'run_log', identity: 'id' },
+  { file: 'workflow.db', target: 'run_inbox', source: 'inbox' },
+  { file: 'workflow.db', target: 'idempotency_key', source: 'idempotency' },
+  { file: 'workflow.db', target: 'run_usage', source: 'usage' },
+  { file: 'workflow.db', target: 'schedule' },
+  { file: 'workflow.db', target: 'schedule_node' },
+  { file: 'state.db', target: 'state_entry', source: 'key_value' },
+];
+
+/** Tables that `objects.ts` fills from the object files. */
+export const OBJECT_TABLES = ['state_object', 'state_object_chunk', 'state_object_usage'] as const;
+
+/** Tables that are not copied: totals that are counted anew, and data of running processes. */
+export const OTHER_TABLES = [
+  'delivery_usage',
+  'state_entry_usage',
+  'position_origin',
+  'feed',
+  'feed_pruned',
+  'member',
+  'schema_version',
+] as const;
