@@ -209,6 +209,7 @@ export const PlatformConfig = z.strictObject({
   }),
   auth: section({
     mode: z.enum(['optional', 'required']).optional(),
+    staleMs: z.number().int().min(1000).default(30_000),
   }),
 });
 export type PlatformConfig = z.infer<typeof PlatformConfig>;

@@ -180,7 +180,8 @@ export const CONFIG_DESCRIPTIONS: Descriptions = {
   'adapters.vectorStore.type': 'Must be "sqlite".',
   'adapters.vectorStore.maxVectors': 'Limit per plugin and tenant.',
   ...under('retention', retention),
-  auth: 'Direct calls to the services that bypass the gateway.',
+  auth: 'Authentication.',
   'auth.mode':
-    '"optional": calls without identity are answered; "required": only the gateway and services may call. Default: "required" in the profile production, else "optional".',
+    'Direct calls to services without identity: "optional": answered; "required": refused. Default: "required" in the profile production, else "optional".',
+  'auth.staleMs': 'Ms without news of revocations until a node answers 503.',
 };

@@ -42,7 +42,10 @@ export async function identityServices(
   if (operator && owns)
     await registry.adopt({ ...operator, name: 'operator' }, { isOnlyNode: !resources.sharesStore });
   const verifyOAuth = oauth ? createOAuthVerifier(oauth, { clock, logger }) : undefined;
-  const authenticator = createAuthenticator({ staticTokens, jwts, revocations, verifyOAuth, clock, logger });
+  const requireFresh = (): void => feed.requireFresh();
+  const authenticator = createAuthenticator({
+    ...{ staticTokens, jwts, revocations, requireFresh, verifyOAuth, clock, logger },
+  });
   revocations.onRevoked(authenticator.clearCache);
   feed.follow('static-tokens', authenticator.clearCache);
   const admins = createAdmins(adminHosts);

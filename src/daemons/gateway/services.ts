@@ -100,13 +100,15 @@ async function joinStore(
 
 /** Opens the feed. It must be open before the data whose changes it announces is loaded. */
 async function openFeed(
-  { group, clock, logger, sharesStore }: Resources,
+  { config, group, clock, logger, sharesStore }: Resources,
   { store, membership }: Pick<StoreMember, 'membership'> & { store: GatewayStore },
   stack: AsyncDisposableStack,
 ): Promise<ChangeFeed> {
   const sharedAs = sharesStore ? membership?.fence : undefined;
-  return stack.adopt(await ChangeFeed.open({ store: store.feed, group, sharedAs, clock, logger }), (opened) =>
-    opened.close(),
+  const { staleMs } = config.auth;
+  return stack.adopt(
+    await ChangeFeed.open({ store: store.feed, group, sharedAs, staleMs, clock, logger }),
+    (opened) => opened.close(),
   );
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf } from '../../kit/errors/errors.ts';
+import { messageOf, PlatformError } from '../../kit/errors/errors.ts';
 import type { Logger } from '../../kit/telemetry/logger.ts';
 import { type Clock, every } from '../../kit/time/clock.ts';
 import { seconds } from '../../kit/time/duration.ts';
@@ -28,6 +28,8 @@ export interface ChangeFeedDeps {
    * changes.
    */
   sharedAs: number | undefined;
+  /** Time without a successful reading after which `requireFresh` throws. */
+  staleMs: number;
   clock: Clock;
   logger: Logger;
 }
@@ -42,26 +44,30 @@ export class ChangeFeed {
   readonly #stopPolling: () => void;
   readonly #isAlone: boolean;
   #cursor: FeedCursor;
+  /** Start of the latest reading that succeeded, on the monotonic clock. All changes before it are applied. */
+  #freshAt: number;
   #reading: Promise<void> | undefined;
   /** A read that has not started yet. All callers that need it share it. */
   #next: Promise<void> | undefined;
   #isClosed = false;
 
-  private constructor(deps: ChangeFeedDeps, cursor: FeedCursor) {
+  private constructor(deps: ChangeFeedDeps, cursor: FeedCursor, freshAt: number) {
     const { group, clock, sharedAs } = deps;
     this.#deps = deps;
     this.#cursor = cursor;
+    this.#freshAt = freshAt;
     this.#isAlone = group.role === 'alone' && sharedAs === undefined;
     group.onNews(NEWS, () => this.#catchUp());
     this.#stopPolling = this.#isAlone ? () => {} : every(clock, POLL_MS, () => this.#poll());
   }
 
   static async open(deps: ChangeFeedDeps): Promise<ChangeFeed> {
-    const { store, sharedAs } = deps;
+    const { store, sharedAs, clock } = deps;
+    const freshAt = clock.monotonic();
     const cursor = await store.begin();
     // Caches that open later load all earlier changes themselves.
     if (sharedAs !== undefined) await store.noteRead(sharedAs, cursor);
-    return new ChangeFeed(deps, cursor);
+    return new ChangeFeed(deps, cursor, freshAt);
   }
 
   /** Registers a follower. Follow a topic before loading its data, so that no change is missed in between. */
@@ -81,6 +87,22 @@ export class ChangeFeed {
       group.announce(NEWS),
       sharedAs === undefined ? undefined : this.#waitForNodes(sharedAs),
     ]);
+  }
+
+  /**
+   * Throws SERVICE_UNAVAILABLE while changes by other processes cannot be read: a credential may have been revoked
+   * there. Ends with the next successful reading.
+   */
+  requireFresh(): void {
+    if (this.#isAlone) return;
+    const { clock, staleMs } = this.#deps;
+    const staleFor = clock.monotonic() - this.#freshAt;
+    if (staleFor < staleMs) return;
+    throw new PlatformError(
+      'SERVICE_UNAVAILABLE',
+      `This gateway has not read revocations from its store for ${Math.floor(staleFor / 1000)} s, so it accepts no credentials (auth.staleMs); try again in a moment.`,
+      { headers: { 'retry-after': '5' }, details: { retryAfterSeconds: 5 } },
+    );
   }
 
   /** Stops polling. Settles when the last read has ended. */
@@ -119,14 +141,16 @@ export class ChangeFeed {
   }
 
   async #read(): Promise<void> {
-    const { store, sharedAs } = this.#deps;
+    const { store, sharedAs, clock } = this.#deps;
     const before = this.#cursor;
+    const startedAt = clock.monotonic();
     for (let isLast = false; !isLast && !this.#isClosed; ) {
       const { changes, cursor, isComplete } = await store.read(this.#cursor, PAGE);
       await (isComplete ? this.#apply(changes) : this.#reloadAll());
       this.#cursor = cursor;
       isLast = isComplete && changes.length < PAGE;
     }
+    if (!this.#isClosed) this.#freshAt = startedAt;
     if (sharedAs !== undefined && this.#cursor !== before && !this.#isClosed)
       await store.noteRead(sharedAs, this.#cursor);
   }

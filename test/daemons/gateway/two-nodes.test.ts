@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import {
   type ExecutionRequest,
@@ -16,9 +18,10 @@ import type { KeyMaterial } from '../../../src/kit/security/keys.ts';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import type { KeyFingerprints } from '../../../src/store/ports/index.ts';
 import { sqliteGatewayStore } from '../../../src/store/sqlite/index.ts';
+import type { AnyJson } from '../../support/any-json.ts';
 import { TEST_KEYS, TEST_OPERATOR, type TestDaemonOptions, tempDir } from '../../support/daemon.ts';
 import { placeEmptyDatabase } from '../../support/empty-database.ts';
-import { deliver, provision, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { ADMIN_TOKEN, deliver, provision, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { delivery } from '../../support/new-delivery.ts';
 
 /** Starts nodes on one store; the same instance started again is a restart of that node. */
@@ -279,6 +282,39 @@ test('a webhook that one node pauses and resumes is paused and resumed on the ot
   expect(await statusOnB()).toBe(503);
   await a.call(resumeWebhook, { body });
   expect(await statusOnB()).toBe(200);
+});
+
+test('a node that cannot read the feed for `auth.staleMs` refuses tokens with 503, and recovers by itself', async () => {
+  const store = await oneStore();
+  const a = await store.start('a', { config: { auth: { staleMs: 5000 } } });
+  const answer = async () => {
+    a.clock.advance(200);
+    const response = await a.fetch('/api/v1/whoami', { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } });
+    return { status: response.status, headers: response.headers, body: (await response.json()) as AnyJson };
+  };
+  const database = new DatabaseSync(join(store.dataDir, 'svc.db'), { timeout: 5000 });
+  onTestFinished(() => database.close());
+  database.exec('alter table feed rename to unreadable');
+  a.clock.advance(4500);
+  expect((await answer()).status).toBe(200);
+  a.clock.advance(500);
+  const refused = await answer();
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5']);
+  expect(refused.body.error).toMatchObject({
+    code: 'SERVICE_UNAVAILABLE',
+    details: { retryAfterSeconds: 5 },
+  });
+  // Requests without credentials are answered as ever.
+  expect((await a.fetch('/api/v1/whoami')).status).toBe(401);
+  expect((await a.fetch('/health')).status).toBe(200);
+  database.exec('alter table unreadable rename to feed');
+  await expect.poll(async () => (await answer()).status).toBe(200);
+});
+
+test('the only node accepts tokens however long it has been idle', async () => {
+  const gateway = await startGateway();
+  gateway.clock.advance(3_600_000);
+  expect(await isKnown(gateway, ADMIN_TOKEN)).toBe(true);
 });
 
 test('a node that cannot read the feed delays a revocation by a second at most', async () => {

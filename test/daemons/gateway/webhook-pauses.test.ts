@@ -17,7 +17,14 @@ test('a process without a notification sees a resume at its next check, also whe
   async function open() {
     let resumed = 0;
     const feed = await ChangeFeed.open({
-      ...{ store: store.feed, group: unheard, sharedAs: undefined, clock, logger: silentLogger },
+      ...{
+        store: store.feed,
+        group: unheard,
+        sharedAs: undefined,
+        staleMs: 30_000,
+        clock,
+        logger: silentLogger,
+      },
     });
     onTestFinished(() => feed.close());
     const pauses = await WebhookPauses.open({ cache: store.cache, feed, onResume: () => resumed++ });

@@ -17,7 +17,7 @@ async function openStore() {
   onTestFinished(() => store.close());
   async function openFeed(feedStore: FeedStore = store.feed, group: ProcessGroup = unheard) {
     const feed = await ChangeFeed.open({
-      ...{ store: feedStore, group, sharedAs: undefined, clock, logger: silentLogger },
+      ...{ store: feedStore, group, sharedAs: undefined, staleMs: 30_000, clock, logger: silentLogger },
     });
     onTestFinished(() => feed.close());
     return feed;

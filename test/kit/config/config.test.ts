@@ -41,7 +41,7 @@ test('without a file the defaults hold and the working directory is the project'
     dataDir: join(folder, '.svc'),
     profile: 'development',
   });
-  expect(loaded.config).toEqual({ ...defaultConfig(), auth: { mode: 'optional' } });
+  expect(loaded.config).toEqual({ ...defaultConfig(), auth: { ...defaultConfig().auth, mode: 'optional' } });
 });
 
 test('the file is found upwards, and its folder is the project', async () => {

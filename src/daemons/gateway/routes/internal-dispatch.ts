@@ -7,7 +7,7 @@ import {
   type Http,
   mount,
 } from '../../../http/index.ts';
-import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
+import { messageOf, PlatformError, toPlatformError } from '../../../kit/errors/errors.ts';
 import { safeEqual, serviceKey } from '../../../kit/security/keys.ts';
 import type { StreamSink } from '../../../plugins/index.ts';
 import { type ContainerCredentials, executionOf } from '../domain/hosts/container-credentials.ts';
@@ -132,7 +132,8 @@ async function containerOf(
   try {
     const caller = await authenticator.authenticate(subjectOf(request));
     return caller.kind === 'container' ? caller : undefined;
-  } catch {
+  } catch (error) {
+    if (toPlatformError(error).code === 'SERVICE_UNAVAILABLE') throw error;
     throw refuse(request, 'INVALID_TOKEN');
   }
 }

@@ -44,6 +44,8 @@ export interface AuthenticatorDeps {
   staticTokens: StaticTokens;
   jwts: Jwts;
   revocations: { isRevoked(principal: Principal): boolean };
+  /** Throws SERVICE_UNAVAILABLE while revocations by other processes cannot be read. */
+  requireFresh(): void;
   /** Verifies tokens of the issuer in `gateway.oauth`, if configured. */
   verifyOAuth: VerifyOAuth | undefined;
   clock: Clock;
@@ -66,7 +68,7 @@ interface Remembered {
  * @spec Authentication 1
  */
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
-  const { staticTokens, jwts, revocations, verifyOAuth, clock, logger } = deps;
+  const { staticTokens, jwts, revocations, requireFresh, verifyOAuth, clock, logger } = deps;
   const remembered = createBoundedCache<Remembered>(REMEMBERED_TOKENS);
 
   async function resolve(token: string): Promise<Principal | AuthFault> {
@@ -108,6 +110,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
       const header = authorizationOf(subject.rawHeaders);
       if (header === undefined) throw refused('MISSING_AUTHORIZATION', subject);
       if (header === REPEATED) throw refused('DUPLICATE_AUTHORIZATION', subject);
+      requireFresh();
       return remember(header) ?? verify(header, subject);
     },
     clearCache: () => remembered.clear(),
