@@ -47,6 +47,7 @@ Variables may be in a \`.env\` beside the config; real ones win.
 - \`SVC_OPERATOR_CLIENT_ID\`, \`SVC_OPERATOR_CLIENT_SECRET\`: replace \`credentials.json\`.
 - \`<secret>_FILE\`: a file with one of these secrets.
 - \`SVC_INSTANCE\`: the node's id; default \`instance\` in the data folder.
+- \`SVC_ADVERTISE_URL\`: the gateway's URL for other nodes.
 - \`GATEWAY_PUBLIC_URL\`: the base of webhook URLs.
 - \`SVC_AGENT_HOME\`: this machine's registration as a host.
 

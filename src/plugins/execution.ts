@@ -11,6 +11,8 @@ export interface RunOptions {
   alone?: boolean;
   /** Narrows the configured choice of hosts. Only the `host` backend uses it. */
   target?: HostTarget;
+  /** Whether another gateway passed on this call, because the host is connected to this one. */
+  isOwnerCall?: boolean;
   /** The request's input as JSON text, if the caller has it. The input is then not serialized again. */
   inputText?: string;
 }

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { allowOrigins, type Http } from '../../http/index.ts';
 import { defineDaemon } from '../define-daemon.ts';
+import { memberUrl } from '../membership/member-url.ts';
 import { rereadRoutes } from '../plugin-runtime/reread.ts';
 import { gatewayEdge } from './edge/edge.ts';
 import { authRoutes } from './routes/auth.ts';
@@ -45,8 +46,8 @@ export const gateway = defineDaemon({
     nativeMethodRoutes,
   ],
   /** Runs deliveries that an earlier process accepted, once other services know this gateway's address. */
-  ready({ dispatcher, membership }, { address }) {
-    membership?.announce(address.url);
+  ready({ dispatcher, membership }, { address, env }) {
+    membership?.announce(memberUrl(address.url, env));
     return dispatcher.runBacklog();
   },
   processes: (config) => config.gateway.processes,

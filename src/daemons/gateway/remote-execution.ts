@@ -6,16 +6,19 @@ import {
   createHostBackend,
   type PlatformServices,
   projectSecrets,
+  type RunOnHost,
 } from '../../plugins/index.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import { instanceId } from '../membership/instance-id.ts';
 import type { StoreMember } from '../membership/join-members.ts';
 import type { CreateRemoteBackends, RemoteBackends } from '../plugin-runtime/backends.ts';
+import { createDispatchClient } from '../plugin-runtime/gateway-dispatch.ts';
 import type { RunningCode } from '../plugin-runtime/running-code.ts';
 import { type ContainerAccessDeps, issueContainerAccess } from './container-access.ts';
 import { ContainerSockets } from './container-sockets.ts';
 import { createContainerCredentials } from './domain/hosts/container-credentials.ts';
+import { OwnerCalls, runOnAnyGateway } from './domain/hosts/owner-calls.ts';
 import { HostSessions } from './domain/hosts/sessions.ts';
 import type { IdentityServices } from './identity-services.ts';
 import { answerRelayed, relayedBackends } from './remote-relay.ts';
@@ -43,6 +46,7 @@ export async function remoteExecution(
     ...{ jwts, revocations, cache: store.cache, members, fence, clock, logger },
     internalSecret: keys.internalSecret,
   });
+  const owners = ownerCalls(resources, { store, fence }, stack);
   membership?.onEnded(async () => {
     await Promise.all([credentials.revokeOrphans(), store.hosts.disconnectEnded(clock.now())]);
   });
@@ -51,21 +55,21 @@ export async function remoteExecution(
     containerSockets: sockets,
     hostStore: store.hosts,
     credentials,
-    createRemoteBackends: backendsOf(resources, sessions, { credentials, sockets }),
+    createRemoteBackends: backendsOf(resources, runOnAnyGateway(sessions, owners), { credentials, sockets }),
   };
 }
 
 /** Returns the remote backends. They exist only in the primary process; siblings call them through it. */
 function backendsOf(
   resources: Resources,
-  sessions: HostSessions,
+  runOnHost: RunOnHost,
   access: ContainerAccessDeps,
 ): CreateRemoteBackends {
   const { group } = resources;
   if (group.role === 'sibling') return () => relayedBackends(group);
   return (services, code) => {
     const backends: RemoteBackends = {
-      host: hostBackend(resources, sessions),
+      host: hostBackend(resources, runOnHost),
       container: containerBackend(resources, access, { services, code }),
     };
     if (group.role === 'primary') answerRelayed(group, backends);
@@ -73,10 +77,21 @@ function backendsOf(
   };
 }
 
-function hostBackend({ config, clock }: Resources, sessions: HostSessions): RemoteBackends['host'] {
+/** Returns the client for hosts of other gateways; undefined if no other node uses the store. */
+function ownerCalls(
+  { keys, sharesStore }: Resources,
+  { store, fence }: Pick<RemoteExecutionDeps, 'store' | 'fence'>,
+  stack: AsyncDisposableStack,
+): OwnerCalls | undefined {
+  if (!sharesStore) return undefined;
+  const dispatch = stack.adopt(createDispatchClient(keys.internalSecret), (opened) => opened.close());
+  return new OwnerCalls({ hosts: store.hosts, members: store.members, fence, dispatch });
+}
+
+function hostBackend({ config, clock }: Resources, runOnHost: RunOnHost): RemoteBackends['host'] {
   const { plugins } = config.execution;
   return createHostBackend({
-    run: (request, plugin, target, options) => sessions.run(request, plugin, target, options),
+    run: runOnHost,
     targetOf(pluginId): HostTarget {
       const { backend: _, ...target } = ownValue(plugins, pluginId) ?? { backend: 'host' };
       return target;

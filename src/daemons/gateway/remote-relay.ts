@@ -26,6 +26,7 @@ interface RunQuestion {
   request: ExecutionRequest;
   target: HostTarget | undefined;
   streams: boolean;
+  isOwnerCall: boolean;
 }
 
 interface StreamNews {
@@ -66,10 +67,13 @@ export function relayedBackends({
   });
   const relayed = (backend: keyof RemoteBackends): ExecutionBackend => ({
     name: backend,
-    async run(request, { signal, stream, target } = {}) {
+    async run(request, { signal, stream, target, isOwnerCall = false } = {}) {
       const { executionId } = request;
       if (signal?.aborted) throw cancelled(request);
-      const question: RunQuestion = { backend, request, target, streams: stream !== undefined };
+      const question: RunQuestion = {
+        ...{ backend, request, target, isOwnerCall },
+        streams: stream !== undefined,
+      };
       const cancel = (): void => primary.ask(CANCEL, executionId, () => {});
       signal?.addEventListener('abort', cancel, { once: true });
       if (stream) sinks.set(executionId, stream);
@@ -104,12 +108,13 @@ export function answerRelayed(
 ): void {
   const running = new Map<string, { from: Member; abort: AbortController }>();
   group.answer(RUN, async (body, from) => {
-    const { backend, request, target, streams } = body as RunQuestion;
+    const { backend, request, target, streams, isOwnerCall } = body as RunQuestion;
     const abort = new AbortController();
     running.set(request.executionId, { from, abort });
     try {
       return await backends[backend].run(request, {
         signal: abort.signal,
+        isOwnerCall,
         ...(target ? { target } : {}),
         ...(streams ? { stream: sinkAt(from, request) } : {}),
       });

@@ -1,9 +1,15 @@
-import { type CommandResult, HEADERS, internalDispatch, type PlatformConfig } from '../../contracts/index.ts';
+import {
+  type CommandResult,
+  type ExecutionRequest,
+  HEADERS,
+  internalDispatch,
+  type PlatformConfig,
+} from '../../contracts/index.ts';
 import { createLongCallClient, type LongCallReply, parseReply, serviceHeaders } from '../../http/index.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 import { traceparent } from '../../kit/telemetry/trace.ts';
 import { seconds } from '../../kit/time/duration.ts';
-import type { ExecutionBackend, StreamSink } from '../../plugins/index.ts';
+import type { ExecutionBackend, RunOptions, StreamSink } from '../../plugins/index.ts';
 import type { Resources } from '../define-daemon.ts';
 
 /**
@@ -12,18 +18,39 @@ import type { Resources } from '../define-daemon.ts';
  */
 const GRACE_MS = seconds(90);
 
+type BackendName = Exclude<PlatformConfig['execution']['default'], 'worker'>;
+
+/** Runs an execution through the gateway at a URL. `headers` are added to those of every service call. */
+export interface DispatchClient {
+  run(
+    call: { url: string; backend: BackendName; headers?: Record<string, string> },
+    request: ExecutionRequest,
+    options: RunOptions,
+  ): Promise<CommandResult>;
+  close(): Promise<void>;
+}
+
 /**
  * Runs plugins in containers or on hosts through the gateway, which has the hosts' sockets and signs
  * containers' tokens. @spec Internal dispatch
  */
 export function gatewayDispatch(
-  name: Exclude<PlatformConfig['execution']['default'], 'worker'>,
+  name: BackendName,
   { peers, keys }: Pick<Resources, 'peers' | 'keys'>,
 ): ExecutionBackend {
-  const client = createLongCallClient('gateway');
+  const { run, close } = createDispatchClient(keys.internalSecret);
   return {
     name,
-    async run(request, { signal, stream, target, onBegun } = {}) {
+    run: async (request, options = {}) =>
+      run({ url: peers.urlOf('gateway'), backend: name }, request, options),
+    close,
+  };
+}
+
+export function createDispatchClient(internalSecret: string): DispatchClient {
+  const client = createLongCallClient('gateway');
+  return {
+    async run({ url, backend, headers = {} }, request, { signal, stream, target, onBegun }) {
       const { plugin, config: _, spanId, ...rest } = request;
       const options = {
         ...(stream ? { streams: true } : {}),
@@ -31,12 +58,13 @@ export function gatewayDispatch(
         ...(target ? { target } : {}),
       };
       try {
-        const reply = await client.post(peers.urlOf('gateway'), internalDispatch.path, {
+        const reply = await client.post(url, internalDispatch.path, {
           headers: {
-            [HEADERS.internalSecret]: keys.internalSecret,
+            [HEADERS.internalSecret]: internalSecret,
             // This header tells the gateway that the calling service records the execution.
-            ...serviceHeaders(keys.internalSecret),
+            ...serviceHeaders(internalSecret),
             ...(spanId === undefined ? {} : { traceparent: traceparent(request.traceId, spanId) }),
+            ...headers,
           },
           body: { ...rest, plugin: { id: plugin.id }, ...options },
           signal,
@@ -48,7 +76,7 @@ export function gatewayDispatch(
         const answer = parseReply(await reply.text(), 'gateway');
         return (answer as { result: CommandResult }).result;
       } catch (error) {
-        throw unreachable(error, name, plugin.id, signal) ?? error;
+        throw unreachable(error, backend, plugin.id, signal) ?? error;
       }
     },
     close: client.close,

@@ -20,6 +20,11 @@ export interface HostRecord {
   lastSeenAt: number | null;
 }
 
+/** A host with a session, and the fence of the member that it is connected to. */
+export interface ConnectedHost extends Pick<HostRecord, 'hostId' | 'capabilities' | 'labels'> {
+  owner: number;
+}
+
 export interface HostStore {
   /** Writes the host and its login client in one transaction. */
   register(host: HostRecord, client: ClientRecord): Promise<void>;
@@ -31,10 +36,19 @@ export interface HostStore {
    * connected.
    */
   connect(hostId: string, sessionId: string, now: number, owner?: number): Promise<void>;
-  /** Records the time of a heartbeat. Heartbeats of a replaced session are ignored. */
-  seen(hostId: string, sessionId: string, now: number): Promise<void>;
+  /** Records the time of a heartbeat. Returns false, and changes nothing, if the session was replaced. */
+  seen(hostId: string, sessionId: string, now: number): Promise<boolean>;
   /** Ends the session. A session that was already replaced is ignored, because its socket may close late. */
   disconnect(hostId: string, sessionId: string, now: number): Promise<void>;
+  /**
+   * Returns at most `limit` hosts of a namespace that are connected to other members than `own`, ordered by id.
+   * With `hostId`, only this host.
+   */
+  connectedElsewhere(
+    namespaceId: string,
+    own: number,
+    options: { limit: number; hostId?: string | undefined },
+  ): Promise<ConnectedHost[]>;
   /** Ends sessions without an owner and sessions whose owner has ended. Returns their number. */
   disconnectEnded(now: number): Promise<number>;
 }

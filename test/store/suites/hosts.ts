@@ -64,18 +64,45 @@ export function describeHosts(name: string, open: OpenDriver<GatewayStore>): voi
       expect(await ids(undefined, 'h2')).toEqual(['h3']);
     });
 
+    test('hosts of other members are found with their owner; offline, revoked and foreign ones are not', async () => {
+      const ids = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'];
+      const { port } = await withHosts(...ids.map((id) => host(id)), host('h7', { namespaceId: 'other' }));
+      for (const id of ['h1', 'h2', 'h3', 'h4', 'h7']) await port.hosts.connect(id, `s-${id}`, 10, 5);
+      await port.hosts.connect('h5', 's-h5', 10, 6);
+      await port.hosts.disconnect('h2', 's-h2', 20);
+      await port.revocations.revokeHost('h3', 30);
+      const found = async (own: number, limit: number, hostId?: string) =>
+        (await port.hosts.connectedElsewhere('acme', own, { limit, hostId })).map((one) => [
+          one.hostId,
+          one.owner,
+        ]);
+      expect(await found(6, 10)).toEqual([
+        ['h1', 5],
+        ['h4', 5],
+      ]);
+      expect(await found(5, 10)).toEqual([['h5', 6]]);
+      expect(await found(7, 2)).toEqual([
+        ['h1', 5],
+        ['h4', 5],
+      ]);
+      expect([await found(7, 10, 'h5'), await found(6, 10, 'h5')]).toEqual([[['h5', 6]], []]);
+      expect(await port.hosts.connectedElsewhere('acme', 5, { limit: 1 })).toEqual([
+        { hostId: 'h5', owner: 6, capabilities: ['docker'], labels: { zone: 'eu' } },
+      ]);
+    });
+
     test('a new session replaces the previous one, whose late close changes nothing', async () => {
       const { port } = await withHosts(host('h1'));
       await port.hosts.connect('h1', 'old', 10);
       await port.hosts.connect('h1', 'new', 20);
-      await port.hosts.seen('h1', 'old', 30);
+      expect(await port.hosts.seen('h1', 'old', 30)).toBe(false);
       await port.hosts.disconnect('h1', 'old', 40);
       expect(await port.hosts.find('h1')).toMatchObject({
         sessionId: 'new',
         connectedAt: 20,
         lastSeenAt: 20,
       });
-      await port.hosts.seen('h1', 'new', 50);
+      expect(await port.hosts.seen('h1', 'new', 50)).toBe(true);
       await port.hosts.disconnect('h1', 'new', 60);
       expect(await port.hosts.find('h1')).toMatchObject({
         sessionId: null,

@@ -76,6 +76,7 @@ async function run(
   try {
     const result = await dispatch.run(named, by, {
       signal,
+      isOwnerCall: request.headers[HEADERS.ownerCall] !== undefined,
       ...(named.streams ? { stream } : {}),
       ...(named.tellsBegun ? { onBegun: () => reply.raw.writeProcessing() } : {}),
     });

@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely';
+import type { NotNull, Selectable } from 'kysely';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { HostRecord, HostStore } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
@@ -45,14 +45,15 @@ export function postgresHosts(database: PostgresDatabase): HostStore {
       );
     },
     async seen(hostId, sessionId, now) {
-      await database.run((query) =>
+      const { numUpdatedRows } = await database.run((query) =>
         query
           .updateTable('host')
           .set({ lastSeenAt: now })
           .where('hostId', '=', hostId)
           .where('sessionId', '=', sessionId)
-          .execute(),
+          .executeTakeFirst(),
       );
+      return numUpdatedRows === 1n;
     },
     async disconnect(hostId, sessionId, now) {
       await database.run((query) =>
@@ -63,6 +64,27 @@ export function postgresHosts(database: PostgresDatabase): HostStore {
           .where('sessionId', '=', sessionId)
           .execute(),
       );
+    },
+    async connectedElsewhere(namespaceId, own, { limit, hostId }) {
+      const rows = await database.run((query) => {
+        const connected = query
+          .selectFrom('host')
+          .select(['hostId', 'capabilities', 'labels', 'owner'])
+          .$narrowType<{ owner: NotNull }>()
+          .where('namespaceId', '=', namespaceId)
+          .where('sessionId', 'is not', null)
+          .where('revokedAt', 'is', null)
+          .where('owner', '<>', own)
+          .limit(limit);
+        return hostId === undefined
+          ? connected.orderBy('hostId').execute()
+          : connected.where('hostId', '=', hostId).execute();
+      });
+      return rows.map(({ capabilities, labels, ...row }) => ({
+        ...row,
+        capabilities: JSON.parse(capabilities),
+        labels: JSON.parse(labels),
+      }));
     },
     async disconnectEnded(now) {
       const { rowCount } = await database.sql(

@@ -1,5 +1,5 @@
 import { PlatformError } from '../../../kit/errors/errors.ts';
-import type { ClientRecord, HostRecord, HostStore } from '../../ports/index.ts';
+import type { ClientRecord, ConnectedHost, HostRecord, HostStore } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { AFTER_ALL_TEXT } from '../key-range.ts';
 import { UNENDED_FENCES } from '../members.ts';
@@ -33,11 +33,21 @@ export function sqliteHosts(db: Database): HostStore {
     async connect(hostId, sessionId, now, owner) {
       await db.write(() => sql.connect.run({ hostId, sessionId, now, owner: owner ?? null }));
     },
-    async seen(hostId, sessionId, now) {
-      await db.write(() => sql.seen.run({ hostId, sessionId, now }));
-    },
+    seen: (hostId, sessionId, now) => db.write(() => sql.seen.run({ hostId, sessionId, now }).changes === 1),
     async disconnect(hostId, sessionId, now) {
       await db.write(() => sql.disconnect.run({ hostId, sessionId, now }));
+    },
+    async connectedElsewhere(namespaceId, own, { limit, hostId }) {
+      const rows = await db.read(() =>
+        hostId === undefined
+          ? sql.connectedElsewhere.all({ namespaceId, own, limit })
+          : sql.oneElsewhere.all({ namespaceId, own, limit, hostId }),
+      );
+      return rows.map(({ capabilities, labels, ...row }) => ({
+        ...row,
+        capabilities: JSON.parse(capabilities),
+        labels: JSON.parse(labels),
+      }));
     },
     disconnectEnded: (now) => db.write(() => sql.disconnectEnded.run({ now }).changes),
   };
@@ -49,6 +59,14 @@ type Row = Omit<HostRecord, 'capabilities' | 'labels' | 'metadata'> & {
   metadata: string;
 };
 
+type ConnectedRow = Pick<Row, 'hostId' | 'capabilities' | 'labels'> & Pick<ConnectedHost, 'owner'>;
+
+interface Elsewhere {
+  namespaceId: string;
+  own: number;
+  limit: number;
+}
+
 interface SessionChange {
   hostId: string;
   sessionId: string;
@@ -59,6 +77,8 @@ function statements(db: Database) {
   const columns = `host_id as hostId, client_id as clientId, namespace_id as namespaceId, name, public_key as publicKey,
     capabilities, labels, metadata, created_at as createdAt, revoked_at as revokedAt, session_id as sessionId,
     connected_at as connectedAt, last_seen_at as lastSeenAt`;
+  const elsewhere = `select host_id as hostId, capabilities, labels, owner from host
+    where namespace_id = :namespaceId and session_id is not null and revoked_at is null and owner <> :own`;
   return {
     createClient: db.prepare<[ClientRecord]>(INSERT_CLIENT),
     create: db.prepare<[Row]>(`
@@ -79,6 +99,10 @@ function statements(db: Database) {
     disconnect: db.prepare<[SessionChange]>(`
       update host set session_id = null, connected_at = null, last_seen_at = :now, owner = null
       where host_id = :hostId and session_id = :sessionId`),
+    connectedElsewhere: db.prepare<[Elsewhere], ConnectedRow>(`
+      ${elsewhere} order by host_id limit :limit`),
+    oneElsewhere: db.prepare<[Elsewhere & { hostId: string }], ConnectedRow>(`
+      ${elsewhere} and host_id = :hostId limit :limit`),
     disconnectEnded: db.prepare<[{ now: number }]>(`
       update host set session_id = null, connected_at = null, last_seen_at = coalesce(last_seen_at, :now), owner = null
       where session_id is not null and (owner is null or owner not in (${UNENDED_FENCES}))`),

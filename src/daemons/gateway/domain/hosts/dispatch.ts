@@ -27,7 +27,7 @@ export interface Dispatch {
   run(
     request: NamedRequest,
     by: Dispatcher,
-    options: Pick<RunOptions, 'signal' | 'stream' | 'onBegun'>,
+    options: Pick<RunOptions, 'signal' | 'stream' | 'onBegun' | 'isOwnerCall'>,
   ): Promise<CommandResult>;
 }
 

@@ -183,6 +183,12 @@ export class HostSession {
     this.#note(store.disconnect(this.hostId, this.sessionId, clock.now()));
   }
 
+  /** Closes the session if the host has meanwhile connected to another gateway. */
+  async #keepAlive(seen: Promise<boolean>): Promise<void> {
+    if (await seen) return;
+    this.close(HOST_CLOSE.replaced, 'replaced by a newer connection of the host');
+  }
+
   #note(written: Promise<void>): void {
     written.catch((error) => this.#reports.notWritten(error));
   }
@@ -272,6 +278,6 @@ export class HostSession {
     const now = clock.monotonic();
     if (now - this.#seenAt < SEEN_EVERY_MS) return;
     this.#seenAt = now;
-    this.#note(store.seen(this.hostId, this.sessionId, clock.now()));
+    this.#note(this.#keepAlive(store.seen(this.hostId, this.sessionId, clock.now())));
   }
 }

@@ -9,6 +9,7 @@ import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { type Clock, every, systemClock } from '../../../../kit/time/clock.ts';
 import { seconds } from '../../../../kit/time/duration.ts';
 import type { RunOptions } from '../../../../plugins/index.ts';
+import { fitsTarget } from './fits-target.ts';
 import type { HostSession } from './session.ts';
 
 /**
@@ -78,6 +79,11 @@ export class HostSessions {
     return session.executions.run(request, plugin, options);
   }
 
+  /** Whether a matching host of the namespace is connected to this process and can take an execution now. */
+  canRun(request: ExecutionRequest, target: HostTarget): boolean {
+    return this.#search(request, target).best !== undefined;
+  }
+
   /** Closes sessions whose host or token was revoked, and sessions that exceed a time limit. */
   checkLimits(): void {
     for (const session of this.#all()) session.tick();
@@ -102,6 +108,12 @@ export class HostSessions {
   }
 
   #choose(request: ExecutionRequest, target: HostTarget): HostSession {
+    const { best, busy } = this.#search(request, target);
+    if (best) return best;
+    throw busy > 0 ? allBusy(request, busy) : unavailable(request, target);
+  }
+
+  #search(request: ExecutionRequest, target: HostTarget): { best: HostSession | undefined; busy: number } {
     let best: HostSession | undefined;
     let busy = 0;
     for (const session of this.#candidates(target)) {
@@ -109,8 +121,7 @@ export class HostSessions {
       if (session.isBusy) busy++;
       else if (!best || this.#isBefore(session, best)) best = session;
     }
-    if (best && !this.#isDraining) return best;
-    throw busy > 0 ? allBusy(request, busy) : unavailable(request, target);
+    return { best: this.#isDraining ? undefined : best, busy };
   }
 
   #candidates({ hostId }: HostTarget): Iterable<HostSession> {
@@ -126,11 +137,8 @@ export class HostSessions {
   }
 }
 
-function fits({ host, capabilities }: HostSession, { labels = {}, capability }: HostTarget): boolean {
-  if (capability !== undefined && !capabilities.has(capability)) return false;
-  return Object.entries(labels).every(
-    ([name, value]) => host !== undefined && Object.hasOwn(host.labels, name) && host.labels[name] === value,
-  );
+function fits({ host, capabilities }: HostSession, target: HostTarget): boolean {
+  return fitsTarget({ labels: host?.labels ?? {}, capabilities }, target);
 }
 
 function unavailable({ plugin, tenantId }: ExecutionRequest, target: HostTarget): PlatformError {

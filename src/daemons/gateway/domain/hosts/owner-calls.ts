@@ -1,0 +1,80 @@
+import {
+  type CommandResult,
+  type ExecutionRequest,
+  HEADERS,
+  type HostTarget,
+} from '../../../../contracts/index.ts';
+import type { RunOptions } from '../../../../plugins/index.ts';
+import type { HostStore, MemberStore } from '../../../../store/ports/index.ts';
+import type { Fence } from '../../../membership/membership.ts';
+import type { DispatchClient } from '../../../plugin-runtime/gateway-dispatch.ts';
+import { fitsTarget } from './fits-target.ts';
+import type { HostSessions } from './sessions.ts';
+
+/** Candidates read from the store. More are not needed, because any matching host will do. */
+const MAX_CANDIDATES = 1000;
+
+export interface OwnerCallsDeps {
+  hosts: HostStore;
+  members: Pick<MemberStore, 'live'>;
+  fence: Fence;
+  dispatch: DispatchClient;
+}
+
+/** A host that is connected to another gateway, and the URL of that gateway. */
+interface Owned {
+  hostId: string;
+  url: string;
+}
+
+/** Runs executions on hosts that are connected to other gateways of the store, through those gateways. */
+export class OwnerCalls {
+  readonly #deps: OwnerCallsDeps;
+  /** Number of calls, for round robin among matching hosts. */
+  #calls = 0;
+
+  constructor(deps: OwnerCallsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Returns a function that runs the execution on a matching host, or undefined if no other gateway has one. The
+   * execution is sent once: it may have had effects although the connection to the gateway failed.
+   */
+  async find(
+    request: ExecutionRequest,
+    target: HostTarget,
+  ): Promise<((options: RunOptions) => Promise<CommandResult>) | undefined> {
+    const owned = await this.#search(request.tenantId, target);
+    if (!owned) return undefined;
+    const { hostId, url } = owned;
+    const call = { url, backend: 'host' as const, headers: { [HEADERS.ownerCall]: '1' } };
+    return (options) => this.#deps.dispatch.run(call, request, { ...options, target: { hostId } });
+  }
+
+  async #search(namespaceId: string, target: HostTarget): Promise<Owned | undefined> {
+    const { hosts, members, fence } = this.#deps;
+    const { hostId } = target;
+    const options = { limit: MAX_CANDIDATES, hostId };
+    const [connected, live] = await Promise.all([
+      hosts.connectedElsewhere(namespaceId, fence.require(), options),
+      members.live('gateway'),
+    ]);
+    const urls = new Map(live.map((member) => [member.fence, member.url]));
+    const owned = connected.flatMap(({ capabilities, labels, owner, hostId: found }) => {
+      const url = urls.get(owner);
+      const isMatch = fitsTarget({ labels, capabilities: new Set(capabilities) }, target);
+      return url && isMatch ? [{ hostId: found, url }] : [];
+    });
+    return owned[this.#calls++ % owned.length];
+  }
+}
+
+/** Runs an execution on a host of this gateway if one can take it, and otherwise on one of another gateway. */
+export function runOnAnyGateway(sessions: HostSessions, owners: OwnerCalls | undefined): HostSessions['run'] {
+  return async (request, plugin, target, options) => {
+    const isHere = !owners || options.isOwnerCall || sessions.canRun(request, target);
+    const elsewhere = isHere ? undefined : await owners.find(request, target);
+    return elsewhere ? elsewhere(options) : sessions.run(request, plugin, target, options);
+  };
+}
