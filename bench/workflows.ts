@@ -146,6 +146,9 @@ async function openEngine(folder: string, existing?: string): Promise<Bench> {
     oomKills: () => null,
     definitionOf: (hash) => definitions.byHash(hash),
     cachedDefinition: (hash) => definitions.cached(hash),
+    async admitChild() {
+      throw new Error('Child runs are not measured here.');
+    },
     evaluator,
     replays: new Replays(async () => {
       throw new Error('Workflows in code are not measured here.');

@@ -4,7 +4,7 @@ import type { Logger } from '../../kit/telemetry/logger.ts';
 import type { LoadedPlugin } from '../../plugins/index.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { invalidInput } from './domain/definition/compile-common.ts';
-import type { CheckCodeInput } from './domain/starts/run-starter.ts';
+import type { CheckCodeInput } from './domain/starts/run-admission.ts';
 
 /** Response of the process that validates inputs. It is untrusted, because the process runs plugin code. */
 const Checked = z.object({

@@ -2,7 +2,6 @@ import { systemClock } from '../../kit/time/clock.ts';
 import type { WorkflowStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
-import { ChildRuns } from './child-runs.ts';
 import { codeInputCheck } from './code-input.ts';
 import { Definitions } from './domain/definition/definitions.ts';
 import { createEvaluator } from './domain/definition/evaluator.ts';
@@ -24,12 +23,10 @@ export function definitionServices(
   { store, plugins, handlers }: DefinitionDeps,
   stack: AsyncDisposableStack,
 ) {
-  const children = new ChildRuns(store.runs);
   const definitions = new Definitions({
     kindOf: stepKinds({
       http: guardedHttp(config.workflow.httpAllow, clock),
       handlers,
-      children,
       now: clock.now,
     }),
     find: store.definition,
@@ -40,7 +37,6 @@ export function definitionServices(
   });
   const threads = stack.adopt(new EvaluationThreads(systemClock), (opened) => opened.close());
   return {
-    children,
     definitions,
     evaluator: createEvaluator(threads),
     checkCodeInput: codeInputCheck(plugins, logger),

@@ -8,6 +8,8 @@ import type { Replays } from './domain/code/replays.ts';
 import { PluginWaits } from './domain/effects/plugin-waits.ts';
 import { WorkflowEngine } from './domain/engine/engine.ts';
 import { RunWatch } from './domain/runs/run-watch.ts';
+import { childRuns } from './domain/starts/child-runs.ts';
+import { RunAdmission } from './domain/starts/run-admission.ts';
 import { createWorkflowMetrics } from './metrics.ts';
 import { reportRunEnd } from './run-end.ts';
 
@@ -17,13 +19,14 @@ export interface EngineServicesDeps {
   store: WorkflowStore;
   definitions: DefinitionServices['definitions'];
   evaluator: DefinitionServices['evaluator'];
+  checkCodeInput: DefinitionServices['checkCodeInput'];
   replays: Replays;
 }
 
 /** Builds the engine with its limits, and the metrics, traces and alerts of its runs. */
 export function engineServices(
   resources: Resources,
-  { store, definitions, evaluator, replays }: EngineServicesDeps,
+  { store, definitions, evaluator, checkCodeInput, replays }: EngineServicesDeps,
   stack: AsyncDisposableStack,
 ) {
   const { config, clock, random, logger, analytics, tracer } = resources;
@@ -37,12 +40,17 @@ export function engineServices(
     }),
     (made) => made.close(),
   );
+  const admission = new RunAdmission({
+    ...{ store: store.runs, clock, random, evaluator, checkCodeInput },
+    tenants: config.tenants,
+  });
   const engine = new WorkflowEngine({
     ...{ store, clock, random, logger, tracer, evaluator, replays, pluginWaits, oomKills },
     exclusive: !resources.sharesStore,
     hadFault: resources.hadFault ?? false,
     definitionOf: (hash) => definitions.byHash(hash),
     cachedDefinition: (hash) => definitions.cached(hash),
+    admitChild: childRuns({ runs: store.runs, definitions, admission }),
     limits: {
       runs: config.workflow.maxRunningRuns,
       steps: config.workflow.maxRunningSteps,

@@ -68,11 +68,7 @@ export async function workflowServices(
   startRetention(resources, store, stack);
   const defined = definitionServices(resources, { store, plugins, handlers }, stack);
   const { definitions, evaluator, checkCodeInput } = defined;
-  const { engine, ...observed } = engineServices(
-    resources,
-    { store, definitions, evaluator, replays },
-    stack,
-  );
+  const { engine, ...observed } = engineServices(resources, { ...defined, store, replays }, stack);
   const starts = await startServices(resources, { ...defined, store, node, plugins, engine }, stack);
   const { starter } = starts;
   return {

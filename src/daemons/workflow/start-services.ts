@@ -20,7 +20,7 @@ export interface StartDeps extends DefinitionServices {
 /** Builds the services that start runs, and registers all definitions again when their sources change. */
 export async function startServices(
   resources: Resources,
-  { store, node, plugins, engine, definitions, evaluator, checkCodeInput, children }: StartDeps,
+  { store, node, plugins, engine, definitions, evaluator, checkCodeInput }: StartDeps,
   stack: AsyncDisposableStack,
 ) {
   const { config, clock, random, logger } = resources;
@@ -28,7 +28,6 @@ export async function startServices(
     ...{ store: store.runs, engine, clock, random, evaluator, checkCodeInput },
     tenants: config.tenants,
   });
-  children.subscribe(starter, definitions);
   const triggers = new Triggers({ definitions, starter, evaluator, logger });
   const schedules = new Schedules({
     ...{ store: store.schedules, runs: store.runs, starter, definitions, node },

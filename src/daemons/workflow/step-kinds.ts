@@ -1,12 +1,5 @@
 import type { KindOf } from './domain/definition/compiled-workflow.ts';
-import {
-  approvalStep,
-  type ChildStarter,
-  setStep,
-  signalStep,
-  waitStep,
-  workflowStep,
-} from './domain/steps/kinds/builtins.ts';
+import { approvalStep, setStep, signalStep, waitStep, workflowStep } from './domain/steps/kinds/builtins.ts';
 import { type Handlers, handlerStep, JOB_PREFIX } from './domain/steps/kinds/handlers.ts';
 import { type HttpCall, httpStep } from './domain/steps/kinds/http.ts';
 import type { StepKind } from './domain/steps/step-kind.ts';
@@ -15,22 +8,13 @@ import type { StepKind } from './domain/steps/step-kind.ts';
 const HANDLER = /^(?:@[a-z0-9][a-z0-9._-]*\/)?[a-z0-9][a-z0-9._-]*\/[^/]+$/;
 
 /** Returns the function that finds the step kind for a `uses` value. */
-export function stepKinds(deps: {
-  http: HttpCall;
-  handlers: Handlers;
-  children: ChildStarter;
-  now(): number;
-}): KindOf {
+export function stepKinds(deps: { http: HttpCall; handlers: Handlers; now(): number }): KindOf {
   const plugin = handlerStep(deps.handlers);
   const builtins = new Map<string, StepKind>(
-    [
-      setStep,
-      waitStep,
-      approvalStep,
-      signalStep,
-      workflowStep(deps.children),
-      httpStep(deps.http, deps.now),
-    ].map((kind) => [kind.name, kind]),
+    [setStep, waitStep, approvalStep, signalStep, workflowStep, httpStep(deps.http, deps.now)].map((kind) => [
+      kind.name,
+      kind,
+    ]),
   );
   return (uses) => {
     const name = uses.startsWith(JOB_PREFIX) ? uses.slice(JOB_PREFIX.length) : uses;
@@ -46,7 +30,6 @@ export function checkingKinds(): KindOf {
   return stepKinds({
     http: refuse,
     handlers: { pluginOf: refuse, command: refuse, job: refuse, execute: refuse },
-    children: { startChild: refuse },
     now: refuse,
   });
 }

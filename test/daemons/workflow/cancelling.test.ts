@@ -19,15 +19,15 @@ test('cancelling a child is retried after a failure, and its parent ends after i
       },
     },
   });
-  const children = workflowStep({
-    async startChild({ parent: { id, depth, ...who }, stepId }) {
-      const workflow = it.definitions.compile({ id: 'child', jobs: { main: { steps: WAITS } } });
-      const parent = { id, stepId, depth };
-      const request = { kind: 'workflow', workflow, input: {}, trigger: 'child', parent } as const;
-      return (await it.starter.start(request, who)).id;
-    },
+  const it: BareEngine = await openEngine({
+    dataDir: await tempDir(),
+    kinds: [signalStep, workflowStep],
+    wrap,
   });
-  const it: BareEngine = await openEngine({ dataDir: await tempDir(), kinds: [signalStep, children], wrap });
+  it.definitions.register(
+    [{ definition: { id: 'child', jobs: { main: { steps: WAITS } } }, source: 'test' }],
+    [],
+  );
   await it.engine.start();
   const { runs } = it.store;
   const id = await it.begin([{ id: 'child', uses: 'workflow', with: { id: 'child' } }]);

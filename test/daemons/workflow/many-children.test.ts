@@ -172,21 +172,7 @@ async function startParents() {
   const it: BareEngine = await openEngine({
     dataDir: await tempDir(),
     exclusive: true,
-    kinds: [
-      signalStep,
-      workflowStep({
-        startChild: async ({ parent, stepId, workflowId, input }) => {
-          const child = { id: parent.id, stepId, depth: parent.depth };
-          const workflow = it.definitions.require(workflowId);
-          return (
-            await it.starter.start(
-              { kind: 'workflow', workflow, input, trigger: 'child', parent: child },
-              parent,
-            )
-          ).id;
-        },
-      }),
-    ],
+    kinds: [signalStep, workflowStep],
     wrap: (store) => ({
       ...store,
       runs: {

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Caller } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
-import type { Starter } from '../domain/starts/run-starter.ts';
+import type { Starter } from '../domain/starts/run-admission.ts';
 
 export function starterOf(caller: Caller, request: FastifyRequest): Starter {
   return {

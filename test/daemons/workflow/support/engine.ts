@@ -8,6 +8,8 @@ import {
 import { PluginWaits } from '../../../../src/daemons/workflow/domain/effects/plugin-waits.ts';
 import { WorkflowEngine } from '../../../../src/daemons/workflow/domain/engine/engine.ts';
 import type { Engine } from '../../../../src/daemons/workflow/domain/engine/ports.ts';
+import { childRuns } from '../../../../src/daemons/workflow/domain/starts/child-runs.ts';
+import { RunAdmission } from '../../../../src/daemons/workflow/domain/starts/run-admission.ts';
 import { RunStarter } from '../../../../src/daemons/workflow/domain/starts/run-starter.ts';
 import { setStep } from '../../../../src/daemons/workflow/domain/steps/kinds/builtins.ts';
 import type { StepKind } from '../../../../src/daemons/workflow/domain/steps/step-kind.ts';
@@ -70,6 +72,14 @@ export async function openEngine(options: {
     if (options.runReplay) return options.runReplay(call, replays);
     throw new Error('This engine has no plugins.');
   });
+  const admission = {
+    store: store.runs,
+    clock,
+    random,
+    tenants: {},
+    evaluator,
+    checkCodeInput: async () => {},
+  };
   const engine = new WorkflowEngine({
     store,
     clock,
@@ -80,6 +90,7 @@ export async function openEngine(options: {
     oomKills: () => null,
     definitionOf: (hash) => definitions.byHash(hash),
     cachedDefinition: (hash) => definitions.cached(hash),
+    admitChild: childRuns({ runs: store.runs, definitions, admission: new RunAdmission(admission) }),
     evaluator,
     replays,
     pluginWaits: new PluginWaits({ clock, logger: silentLogger, alertMs: 600_000, counted: () => {} }),
@@ -100,15 +111,7 @@ export async function openEngine(options: {
       fenced: () => options.onFenced?.(),
     },
   });
-  const starter = new RunStarter({
-    store: store.runs,
-    engine,
-    clock,
-    random,
-    tenants: {},
-    evaluator,
-    checkCodeInput: async () => {},
-  });
+  const starter = new RunStarter({ ...admission, engine });
   async function beginDefinition(definition: object, tenantId = 'default'): Promise<string> {
     const workflow = definitions.compile(definition);
     const who = { tenantId, hostId: 'test', requestId: 'r', traceId: 't' };

@@ -10,6 +10,7 @@ import type { Program } from '../run/program.ts';
 import type { StepKey } from '../run/state.ts';
 import { stepRunOf } from '../run/step-call.ts';
 import { attemptSpan } from '../run/trace.ts';
+import type { ChildRequest } from '../starts/child-runs.ts';
 import type { StepCall } from '../steps/step-kind.ts';
 import type { Inspections } from './inspections.ts';
 
@@ -26,6 +27,7 @@ export interface AttemptDeps {
   program: Program;
   clock: Clock;
   inspections: Inspections;
+  startChild(request: ChildRequest): Promise<string>;
   dispatch(event: RunEvent): void;
   /** Called when an attempt has ended, before the run receives the event of that end. */
   over(step: StepKey): void;
@@ -126,13 +128,14 @@ export class Attempts {
   }
 
   #callOf(attempt: Attempt, input: StepCall['input'], one: InFlight): StepCall {
-    const { run, program, clock, dispatch } = this.#deps;
+    const { run, program, clock, dispatch, startChild } = this.#deps;
     const { step, stepId, failures, idempotencyKey, isAlone } = attempt;
     const { uses, timeoutMs, id } = program.stepAt(step);
     const job = stepId.slice(0, -id.length - 1);
+    const parent = stepRunOf(run, attemptSpan(run.id, stepId, attempt.attempt));
     let hasBegun = false;
     return {
-      run: stepRunOf(run, attemptSpan(run.id, stepId, attempt.attempt)),
+      run: parent,
       ...{ stepId, attempt: attempt.attempt, failures, uses, input, idempotencyKey, timeoutMs },
       signal: one.controller.signal,
       alone: isAlone,
@@ -143,6 +146,8 @@ export class Attempts {
       },
       now: clock.now(),
       log: (level, message) => dispatch({ type: 'logged', level, message, job, step: id }),
+      startChild: (workflowId, childInput) =>
+        startChild({ parent, stepId, failures, workflowId, input: childInput }),
     };
   }
 }

@@ -10,6 +10,7 @@ import type { RunEvent } from '../run/events.ts';
 import type { Program } from '../run/program.ts';
 import type { StepKey } from '../run/state.ts';
 import { traceAttempt } from '../run/trace.ts';
+import type { ChildRequest } from '../starts/child-runs.ts';
 import { Attempts, SHUT_DOWN } from './attempts.ts';
 import { Children } from './children.ts';
 import { Evaluations } from './evaluations.ts';
@@ -33,6 +34,8 @@ export interface EffectDeps {
   finishedRuns(ids: readonly string[]): Promise<RunRecord[]>;
   openChildren(runId: string): Promise<string[]>;
   cancelChild(runId: string): Promise<boolean>;
+  /** Starts the child run of a step. Resolves with the id of the child. */
+  startChild(request: ChildRequest): Promise<string>;
 }
 
 export interface OfRun {

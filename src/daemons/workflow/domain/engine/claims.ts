@@ -205,6 +205,7 @@ export class Claims {
       finishedRuns: store.runs.finished,
       openChildren: store.runs.openChildren,
       cancelChild: (id) => this.#host.cancelById(id),
+      startChild: (request) => this.#host.startChild(request),
       written: (written, { promoted }) => {
         hooks.changed(written.id);
         if (written.crashes + written.kills === 0) this.#suspects.left(written);

@@ -1,5 +1,7 @@
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { InboxRecord, RunRecord } from '../../../../store/ports/index.ts';
+import type { ChildRequest } from '../starts/child-runs.ts';
+import type { Admitted } from '../starts/run-admission.ts';
 import type { RunNews } from './active-run.ts';
 import { keepLease } from './boot-lease.ts';
 import { Cancelling } from './cancelling.ts';
@@ -110,6 +112,18 @@ export class WorkflowEngine implements Engine, EngineHost {
 
   supersede(ids: readonly string[]): Promise<void> {
     return this.#cancelling.supersede(ids);
+  }
+
+  async schedule({ run, isNew, fresh, supersedes }: Admitted): Promise<void> {
+    if (!isNew) return;
+    this.offer(run, fresh);
+    await this.supersede(supersedes);
+  }
+
+  async startChild(request: ChildRequest): Promise<string> {
+    const admitted = await this.#deps.admitChild(request);
+    await this.schedule(admitted);
+    return admitted.run.id;
   }
 
   async deliver(

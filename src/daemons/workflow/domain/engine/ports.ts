@@ -8,6 +8,8 @@ import type { Replays } from '../code/replays.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
 import type { PluginWaits } from '../effects/plugin-waits.ts';
+import type { AdmitChild, ChildRequest } from '../starts/child-runs.ts';
+import type { RunScheduler } from '../starts/run-starter.ts';
 
 export interface EngineDeps {
   store: WorkflowStore;
@@ -18,6 +20,7 @@ export interface EngineDeps {
   /** Returns the definition that a run is pinned to. Throws when it can no longer be read or compiled. */
   definitionOf(hash: string): Promise<CompiledWorkflow>;
   cachedDefinition(hash: string): CompiledWorkflow | undefined;
+  admitChild: AdmitChild;
   evaluator: Evaluator;
   replays: Replays;
   pluginWaits: PluginWaits;
@@ -85,25 +88,20 @@ export interface EngineHost {
   cancelById(runId: string): Promise<boolean>;
   cancelChildren(runId: string): Promise<void>;
   supersede(ids: readonly string[]): Promise<void>;
+  /** Starts the child run of a step and queues it. Resolves with the id of the child. */
+  startChild(request: ChildRequest): Promise<string>;
 }
 
 export type CancelResult = { cancelled: boolean; status: RunStatus };
 
 /** Claims, advances and wakes runs, and recovers the runs of a crashed daemon. @spec Workflow daemon; Workflow run */
-export interface Engine {
+export interface Engine extends RunScheduler {
   /**
    * Recovers interrupted runs. Claims begin one event-loop turn later, so that the caller can report readiness first.
    */
   start(): Promise<void>;
-  /**
-   * Queues a started run. `fresh` means that the store holds only the run's own row, without jobs, steps or inbox
-   * entries.
-   */
-  offer(run: RunRecord, fresh: boolean): void;
   /** Cancels a run. Throws WORKFLOW_ALREADY_CANCELLED. A run that ended otherwise keeps its status. */
   cancel(run: RunRecord): Promise<CancelResult>;
-  /** Cancels runs that another run supersedes under their concurrency key. */
-  supersede(ids: readonly string[]): Promise<void>;
   /**
    * Delivers an inbox entry. Throws CONFLICT if the run has ended, if the entry is a duplicate, or if its key was used
    * with a different digest. Other repeats are ignored.

@@ -5,7 +5,8 @@ import type { Definitions } from '../definition/definitions.ts';
 import { inBraces } from '../definition/templates.ts';
 import type { CancelResult, Engine } from '../engine/ports.ts';
 import { viewJob } from '../run/views.ts';
-import type { RunStarter, Starter, StartRequest } from '../starts/run-starter.ts';
+import type { Starter, StartRequest } from '../starts/run-admission.ts';
+import type { RunStarter } from '../starts/run-starter.ts';
 import { type Handlers, JOB_PREFIX } from '../steps/kinds/handlers.ts';
 import { type Page, type PageRequest, seqOf } from './pages.ts';
 

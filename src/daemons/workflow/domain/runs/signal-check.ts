@@ -6,7 +6,7 @@ import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import { isLostDefinition } from '../definition/definition-faults.ts';
 import type { Definitions } from '../definition/definitions.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
-import type { CheckCodeInput } from '../starts/run-starter.ts';
+import type { CheckCodeInput } from '../starts/run-admission.ts';
 
 /** Returns the payload with defaults filled in. Throws VALIDATION_ERROR and EXPRESSION_LIMIT_EXCEEDED. */
 export type CheckSignal = (run: RunRecord, name: string, payload: JsonValue) => Promise<JsonValue>;

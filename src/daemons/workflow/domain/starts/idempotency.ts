@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { JsonValue, KeyedRun, RunRecord } from '../../../../store/ports/index.ts';
 import { canonicalJson } from '../definition/compile-common.ts';
 
@@ -61,4 +62,11 @@ export function isEarlierForm(
 /** Hashes a value independently of its key order. */
 export function hashOf(asked: object): string {
   return createHash('sha256').update(canonicalJson(asked)).digest('base64url');
+}
+
+/** Returns the error for a key that was used for another request. */
+export function keyTaken({ key }: Idempotency): PlatformError {
+  return new PlatformError('CONFLICT', 'This idempotency key was used for another request; take a new key.', {
+    details: { idempotencyKey: key },
+  });
 }

@@ -1,121 +1,39 @@
-import { LIMITS, type PlatformConfig, type RunTrigger } from '../../../../contracts/index.ts';
-import { PlatformError } from '../../../../kit/errors/errors.ts';
-import type { Random } from '../../../../kit/security/random.ts';
-import type { Clock } from '../../../../kit/time/clock.ts';
-import type { JsonValue, NewRun, RunRecord, RunStore, StartOptions } from '../../../../store/ports/index.ts';
-import { checkedValue, tooLarge } from '../definition/checked-value.ts';
-import type { CompiledCode, CompiledWorkflow } from '../definition/compiled-workflow.ts';
-import { expressionFault } from '../definition/definition-faults.ts';
-import type { Evaluator } from '../definition/evaluator.ts';
-import type { Scope } from '../definition/expressions.ts';
-import { MAX_INPUT_CHARS } from '../definition/input-schema.ts';
-import { digestOf, type Idempotency, isEarlierForm, isRepeat } from './idempotency.ts';
-import { overLimit } from './over-limit.ts';
+import type { RunRecord, RunStore } from '../../../../store/ports/index.ts';
+import { type Idempotency, isRepeat, keyTaken } from './idempotency.ts';
+import {
+  type Admitted,
+  RunAdmission,
+  type RunAdmissionDeps,
+  type Starter,
+  type StartRequest,
+} from './run-admission.ts';
 
-/** Identity and trace context of the caller that starts a run. */
-export interface Starter {
-  tenantId: string;
-  hostId: string;
-  requestId: string;
-  traceId: string;
-  /** Span id of the request that starts the run. */
-  parentSpanId?: string | undefined;
-}
-
-export interface StartRequest {
-  kind: 'workflow' | 'job';
-  workflow: CompiledWorkflow;
-  input: JsonValue;
-  trigger: RunTrigger;
-  priority?: number | undefined;
-  runAt?: number | undefined;
-  idempotency?: Idempotency | undefined;
-  parent?: { id: string; stepId: string; depth: number } | undefined;
-  rerunOf?: string | undefined;
-  parts?: StartOptions['parts'];
-}
-
-/** Accepts started runs into the queue. */
+/** Queues admitted runs. */
 export interface RunScheduler {
-  /**
-   * Queues a started run. `fresh` means that the store holds only the run's own row, without jobs, steps or inbox
-   * entries.
-   */
-  offer(run: RunRecord, fresh: boolean): void;
-  /** Cancels runs that another run supersedes under their concurrency key. */
-  supersede(ids: readonly string[]): Promise<void>;
+  /** Queues a new run, and cancels the runs that it supersedes. Does nothing for a run that was started before. */
+  schedule(admitted: Admitted): Promise<void>;
 }
 
-/** Validates a run's input, or a signal's payload, with the schema in the workflow's code. Throws VALIDATION_ERROR. */
-export type CheckCodeInput = (
-  code: CompiledCode,
-  value: JsonValue,
-  options: { tenantId: string; signal?: string },
-) => Promise<void>;
-
-/** Maximum nesting depth of child runs, because a workflow that starts itself would never end. */
-const MAX_RUN_DEPTH = 16;
-
-export interface RunStarterDeps {
+export interface RunStarterDeps extends RunAdmissionDeps {
   store: Pick<RunStore, 'start' | 'keyed'>;
   engine: RunScheduler;
-  clock: Clock;
-  random: Random;
-  tenants: PlatformConfig['tenants'];
-  evaluator: Evaluator;
-  checkCodeInput: CheckCodeInput;
 }
 
-/** Validates and stores new runs within the limits of their tenant. */
+/** Starts runs for callers, schedules and webhooks. */
 export class RunStarter {
   readonly #deps: RunStarterDeps;
+  readonly #admission: RunAdmission;
 
   constructor(deps: RunStarterDeps) {
     this.#deps = deps;
+    this.#admission = new RunAdmission(deps);
   }
 
-  /**
-   * Starts a run. The run is durable once the promise resolves. Throws VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED or
-   * CONCURRENT_LIMIT_EXCEEDED.
-   */
+  /** Starts a run. The run is durable once the promise resolves. Throws the errors of `RunAdmission.admit`. */
   async start(request: StartRequest, starter: Starter): Promise<RunRecord> {
-    const { evaluator, checkCodeInput, store, clock, engine } = this.#deps;
-    const { workflow, parent, idempotency } = request;
-    const { tenantId } = starter;
-    const part = { part: 'input', tenantId } as const;
-    const input = await checkedValue(evaluator, workflow.inputSchema, request.input, part);
-    const inputJson = JSON.stringify(input);
-    if (inputJson.length > MAX_INPUT_CHARS) throw tooLarge('input');
-    if (parent && parent.depth + 1 > MAX_RUN_DEPTH)
-      throw new PlatformError(
-        'VALIDATION_ERROR',
-        `Workflows start each other ${MAX_RUN_DEPTH} levels deep; this one would go deeper.`,
-      );
-    if (workflow.code) await checkCodeInput(workflow.code, input, { tenantId });
-    const run = await this.#newRun(request, starter, input, inputJson);
-    const started = await store.start(run, {
-      definition: { hash: workflow.hash, workflowId: run.workflowId, body: workflow.body },
-      day: new Date(run.createdAt).toISOString().slice(0, 10),
-      limits: parent ? undefined : this.#limitsOf(run.tenantId),
-      strategy: workflow.definition.concurrency?.strategy,
-      parts: request.parts,
-      idempotency: idempotency && {
-        key: idempotency.key,
-        digest: digestOf(idempotency),
-        expiresAt: run.createdAt + LIMITS.idempotencyWindowMs,
-      },
-    });
-    if (started.outcome === 'known') return started.run;
-    if (started.outcome === 'different') {
-      if (started.run && isEarlierForm(started, idempotency!, { hash: workflow.hash, checked: input }))
-        return started.run;
-      throw keyTaken(idempotency!);
-    }
-    if (started.outcome === 'over')
-      throw overLimit(started.limit, run, this.#limitsOf(run.tenantId), clock.now());
-    engine.offer(started.run, request.parts === undefined);
-    await engine.supersede(started.supersedes);
-    return started.run;
+    const admitted = await this.#admission.admit(request, starter);
+    await this.#deps.engine.schedule(admitted);
+    return admitted.run;
   }
 
   /**
@@ -137,86 +55,4 @@ export class RunStarter {
       throw isSame === false ? keyTaken(idempotency!) : error;
     }
   }
-
-  #limitsOf(tenantId: string): NonNullable<StartOptions['limits']> | undefined {
-    const { tenants } = this.#deps;
-    const own = Object.hasOwn(tenants, tenantId) ? tenants[tenantId as keyof typeof tenants] : undefined;
-    if (!own) return undefined;
-    return {
-      concurrent: own.concurrentRuns ?? null,
-      perDay: own.runsPerDay ?? null,
-      perMonth: own.runsPerMonth ?? null,
-    };
-  }
-
-  async #concurrencyKeyOf(
-    workflow: CompiledWorkflow,
-    input: JsonValue,
-    runId: string,
-    starter: Starter,
-  ): Promise<string | null> {
-    const { evaluator } = this.#deps;
-    if (!workflow.concurrencyKey) return null;
-    const scope = keyScope(workflow, input, runId, starter);
-    try {
-      const key = await evaluator.evaluate(workflow.concurrencyKey, scope, starter.tenantId);
-      return `${starter.tenantId}\n${typeof key === 'string' ? key : JSON.stringify(key)}`;
-    } catch (error) {
-      throw expressionFault(error, { path: 'concurrency.key' });
-    }
-  }
-
-  async #newRun(
-    request: StartRequest,
-    starter: Starter,
-    input: JsonValue,
-    inputJson: string,
-  ): Promise<NewRun> {
-    const { clock, random } = this.#deps;
-    const { kind, workflow, trigger, priority = 0, runAt, parent, rerunOf } = request;
-    const now = clock.now();
-    const id = `${kind === 'job' ? 'job' : 'run'}_${random.uuid().replaceAll('-', '')}`;
-    const { concurrency } = workflow.definition;
-    return {
-      id,
-      kind,
-      tenantId: starter.tenantId,
-      workflowId: workflow.definition.id,
-      definitionHash: workflow.hash,
-      priority,
-      runAt: runAt !== undefined && runAt > now ? runAt : null,
-      deadlineAt: null,
-      concurrencyKey: await this.#concurrencyKeyOf(workflow, input, id, starter),
-      concurrencyLimit: concurrency?.limit ?? null,
-      trigger,
-      parentId: parent?.id ?? null,
-      parentStep: parent?.stepId ?? null,
-      rerunOf: rerunOf ?? null,
-      depth: parent ? parent.depth + 1 : 0,
-      hostId: starter.hostId,
-      requestId: starter.requestId,
-      traceId: starter.traceId,
-      parentSpanId: starter.parentSpanId ?? null,
-      input: inputJson,
-      createdAt: now,
-    };
-  }
-}
-
-function keyTaken({ key }: Idempotency): PlatformError {
-  return new PlatformError('CONFLICT', 'This idempotency key was used for another request; take a new key.', {
-    details: { idempotencyKey: key },
-  });
-}
-
-function keyScope(workflow: CompiledWorkflow, input: JsonValue, runId: string, starter: Starter): Scope {
-  return {
-    input,
-    run: { id: runId, workflowId: workflow.definition.id, tenantId: starter.tenantId },
-    matrix: {},
-    steps: {},
-    needs: {},
-    jobs: {},
-    state: 'success',
-  };
 }

@@ -22,7 +22,8 @@ import { nextTime, previousTime } from '../cron/schedule-times.ts';
 import type { Definitions } from '../definition/definitions.ts';
 import { viewRun } from '../run/views.ts';
 import { isFinal } from '../states.ts';
-import type { RunStarter, Starter } from './run-starter.ts';
+import type { Starter } from './run-admission.ts';
+import type { RunStarter } from './run-starter.ts';
 
 /** Tenant of schedules that files and plugins declare. */
 const TENANT = 'default';

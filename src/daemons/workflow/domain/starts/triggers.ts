@@ -14,7 +14,8 @@ import type { Definitions } from '../definition/definitions.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
 import type { Scope } from '../definition/expressions.ts';
 import type { Evaluable } from '../definition/templates.ts';
-import type { RunStarter, Starter } from './run-starter.ts';
+import type { Starter } from './run-admission.ts';
+import type { RunStarter } from './run-starter.ts';
 
 const LIMITS = new Set(['QUOTA_EXCEEDED', 'CONCURRENT_LIMIT_EXCEEDED', 'RATE_LIMIT_EXCEEDED']);
 

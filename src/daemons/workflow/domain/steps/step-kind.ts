@@ -36,6 +36,8 @@ export interface StepCall {
   begun(): void;
   now: number;
   log(level: string, message: string): void;
+  /** Starts a child run, or finds the child that the step started before. Resolves with the id of the child. */
+  startChild(workflowId: string, input: JsonValue): Promise<string>;
 }
 
 /** Delay before the start of an attempt is written. A crash counts the attempt as in flight only after this write. */

@@ -156,6 +156,9 @@ function callOf(turn: Turn, step: StepState, input: StepCall['input']): StepCall
     begun() {},
     now: turn.now,
     log: (level, message) => turn.log({ level, message, job: step.record.jobKey, step: id }),
+    startChild() {
+      throw new Error('A step that is performed in place cannot start a run.');
+    },
   };
 }
 const NEVER = new AbortController().signal;

@@ -62,55 +62,27 @@ export const signalStep: StepKind = {
   }),
 };
 
-export interface ChildStarter {
-  /**
-   * Starts the child run of a step, or finds the child that the step started before. Returns the id of the child. After
-   * each failed attempt, which increments `failures`, a new child starts.
-   */
-  startChild(call: {
-    parent: {
-      id: string;
-      tenantId: string;
-      hostId: string;
-      requestId: string;
-      traceId: string;
-      spanId: string;
-      depth: number;
-    };
-    stepId: string;
-    failures: number;
-    workflowId: string;
-    input: JsonValue;
-  }): Promise<string>;
-}
-
 /**
  * Runs another workflow, waits for its end and returns its output. The step's timeout limits the duration of the
  * child.
  */
-export function workflowStep(children: ChildStarter): StepKind {
-  return {
-    ...PURE,
-    name: 'workflow',
-    mode: 'effect',
-    check: (input) => [
-      ...unknownKeys(input, ['id', 'input']),
-      ...('id' in input ? [] : [{ path: ['id'], message: 'is required: the workflow to run' }]),
-    ],
-    async run({ run, stepId, failures, input, timeoutMs, now }) {
-      const workflowId = textOf(input.id);
-      try {
-        const runId = await children.startChild({
-          ...{ parent: run, stepId, failures, workflowId },
-          input: input.input ?? {},
-        });
-        return { wait: { for: 'child', runId }, until: timeoutMs < NO_LIMIT_MS ? now + timeoutMs : null };
-      } catch (error) {
-        throw childPluginAway(error) ?? error;
-      }
-    },
-  };
-}
+export const workflowStep: StepKind = {
+  ...PURE,
+  name: 'workflow',
+  mode: 'effect',
+  check: (input) => [
+    ...unknownKeys(input, ['id', 'input']),
+    ...('id' in input ? [] : [{ path: ['id'], message: 'is required: the workflow to run' }]),
+  ],
+  async run({ input, timeoutMs, now, startChild }) {
+    try {
+      const runId = await startChild(textOf(input.id), input.input ?? {});
+      return { wait: { for: 'child', runId }, until: timeoutMs < NO_LIMIT_MS ? now + timeoutMs : null };
+    } catch (error) {
+      throw childPluginAway(error) ?? error;
+    }
+  },
+};
 
 function childPluginAway(thrown: unknown): PluginAway | undefined {
   const pluginId = thrown instanceof PlatformError ? thrown.details.pluginId : undefined;
