@@ -178,8 +178,12 @@ export const PlatformConfig = z.strictObject({
   store: section({
     url: z
       .string()
-      .regex(/^sqlite:./, 'must be "sqlite:<folder>"; this version has no other store')
+      .regex(
+        /^(?:sqlite:.|postgres(?:ql)?:\/\/.|\$\{[A-Za-z_]\w*\}$)/,
+        'must be "sqlite:<folder>", "postgres://<user>:<password>@<host>/<database>" or a variable with such a URL',
+      )
       .default('sqlite:.svc'),
+    dataDir: z.string().min(1).nullable().default(null),
   }),
   cache: section({
     url: z.literal(null).default(null),

@@ -46,8 +46,8 @@ export interface Resources {
   /** The processes of this service; usually one. */
   group: ProcessGroup;
   /**
-   * Whether other nodes use the same store. It is never set with SQLite, except in tests that start two services on one
-   * store in one process.
+   * Whether other nodes may use the same store. It is always set with PostgreSQL. With SQLite it is set only in tests
+   * that start two services on one store in one process.
    */
   sharesStore?: boolean | undefined;
   /** Called when the service cannot continue to work. The caller must close the service. */

@@ -1,3 +1,4 @@
+import { usesPostgres } from '../kit/config/store-url.ts';
 import type { PlatformError } from '../kit/errors/errors.ts';
 import { listeningHandle } from '../kit/process/node-internals.ts';
 import type { Logger } from '../kit/telemetry/logger.ts';
@@ -108,6 +109,7 @@ function createResources(
     ...options,
     ...telemetry,
     env: options.env ?? {},
+    sharesStore: options.sharesStore ?? usesPostgres(options.config.store),
     configFile: options.configFile ?? null,
     group,
     createLimiter: sharedLimiters(group, options.clock),

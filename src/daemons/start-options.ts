@@ -1,4 +1,5 @@
 import { type Environment, secretValues } from '../kit/config/secret-ref.ts';
+import { storeSecrets } from '../kit/config/store-url.ts';
 import { serviceKey } from '../kit/security/keys.ts';
 import type { Analytics } from '../kit/telemetry/analytics.ts';
 import type { LogLevel } from '../kit/telemetry/logger.ts';
@@ -56,6 +57,7 @@ export function keepSecrets({ config, keys, operator, env = {} }: StartOptions):
     operator?.clientSecret,
     ...Object.keys(config.gateway.staticTokens),
     ...secretValues(config.adapters, env),
+    ...storeSecrets(config.store, env),
   ]);
 }
 

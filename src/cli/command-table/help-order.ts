@@ -1,7 +1,10 @@
 /** Groups of `svc --help` with their commands and nouns, in the order shown. */
 export const GROUPS = {
   Platform: ['up', 'down', 'restart', 'status', 'logs', 'supervise', 'events'],
-  Setup: ['init', 'doctor', 'config', 'backup', 'restore', 'keys', 'store', 'report', 'reset', 'service'],
+  Setup: [
+    ...['init', 'doctor', 'config', 'backup', 'restore', 'keys', 'migrate', 'store'],
+    ...['report', 'reset', 'service'],
+  ],
   Webhooks: ['webhooks'],
   Workflows: ['workflows', 'schedules', 'jobs'],
   Plugins: ['run', 'plugins'],

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename } from 'node:path';
 import { z } from 'zod';
+import { usesPostgres } from '../../kit/config/store-url.ts';
 import { storeError } from '../../store/sqlite/store-error.ts';
 import { CancelledError, confirmByTyping } from '../confirm.ts';
 import { defineCommand, ok } from '../define-command.ts';
@@ -25,6 +26,10 @@ export const reset = defineCommand({
     if (!existsSync(root) || readdirSync(root).length === 0)
       return ok<Reset>({ dataDir: root, removed: false });
     const question = `Delete ${root} with its keys and all data? This can only be undone with a backup.`;
+    if (usesPostgres(context.platform().config.store))
+      context.ui.warn(
+        'The PostgreSQL database is kept. Its secrets cannot be decrypted without the keys in this folder.',
+      );
     if (!(await confirmByTyping(context, question, basename(root)))) throw new CancelledError();
     // The folder is renamed first, so that an interrupted reset leaves no half-deleted data folder.
     const removed = `${root}.removing-${process.pid}`;

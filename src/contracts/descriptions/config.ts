@@ -151,7 +151,11 @@ export const CONFIG_DESCRIPTIONS: Descriptions = {
   'state.quotas.cache.maxBytes': 'Size of keys and JSON values.',
   'state.quotas.cache.maxKeys': 'Number of entries.',
   store: 'The database of the platform.',
-  'store.url': '"sqlite:<folder>", relative to the project.',
+  'store.url':
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: literal config syntax
+    '"sqlite:<folder>", relative to the project, or the URL of PostgreSQL. `${NAME}` is a variable.',
+  'store.dataDir':
+    "Folder for this machine's files with PostgreSQL, relative to the project; null means `.svc`. With SQLite, `store.url` names it.",
   cache: 'The platform cache.',
   'cache.url': 'Must be null: the cache is part of the store.',
   plugins: "Folders of the project's plugins (globs).",

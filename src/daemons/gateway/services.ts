@@ -1,5 +1,7 @@
-import type { GatewayStore } from '../../store/ports/index.ts';
-import { sqliteGatewayStore } from '../../store/sqlite/index.ts';
+import { postgresUrlOf, usesPostgres } from '../../kit/config/store-url.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import { openGatewayStore } from '../../store/open-store.ts';
+import type { GatewayStore, MemberRecord } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import { ChangeFeed } from '../membership/change-feed.ts';
 import { joinMembers, primaryFence, type StoreMember } from '../membership/join-members.ts';
@@ -22,7 +24,7 @@ import { openWebhookState } from './webhook-state.ts';
 
 export type GatewayServices = Awaited<ReturnType<typeof gatewayServices>>;
 
-/** Opens `svc.db`, which the gateway owns exclusively, and builds the gateway's services. */
+/** Opens the gateway's store and builds its services. A `svc.db` is locked, so that no other gateway can open it. */
 export async function gatewayServices(resources: Resources, stack: AsyncDisposableStack) {
   const { config, profile, keys, logger, group, metrics } = resources;
   // Checked first, because an insecure secret must stop the start in production before anything is open.
@@ -94,8 +96,19 @@ async function joinStore(
   // The lock on the file proves that there is no other member, so the keys may change at a restart without agreement.
   if (!sharesStore) return { fence: membership, membership, elsewhere: [] };
   const others = await membership.others();
+  if (usesPostgres(config.store)) requireOnlyNode(others);
   await requireSharedKeys(keys, { cache, others });
   return { fence: membership, membership, elsewhere: others.map((other) => other.release) };
+}
+
+/** Throws CONFLICT if another node uses the database, because nodes do not share accepted deliveries yet. */
+function requireOnlyNode([other]: readonly MemberRecord[]): void {
+  if (!other) return;
+  throw new PlatformError(
+    'CONFLICT',
+    `The gateway of node ${other.instance} uses this database (${other.url ?? 'starting'}). This version supports one node per database. Stop that node; if it was killed, start again in ten seconds.`,
+    { details: { instance: other.instance, url: other.url } },
+  );
 }
 
 /** Opens the feed. It must be open before the data whose changes it announces is loaded. */
@@ -112,16 +125,20 @@ async function openFeed(
   );
 }
 
-/** Locks and opens the store. Only the primary process recovers and prunes it. */
+/** Opens the store, and locks it if it is SQLite. Only the primary process recovers and prunes it. */
 async function openStore(resources: Resources, stack: AsyncDisposableStack): Promise<GatewayStore> {
-  const { config, dataDir, clock, logger, group, sharesStore = false } = resources;
+  const { config, env, dataDir, clock, logger, group, sharesStore = false } = resources;
   const owns = group.role !== 'sibling';
   if (!sharesStore) stack.adopt(await lockStore(dataDir, group), (lock) => lock.release());
   const store = stack.adopt(
-    await sqliteGatewayStore({
-      ...{ dataDir, clock, logger, nodes: sharesStore ? 'several' : 'one' },
-      shared: group.role !== 'alone' || sharesStore,
-      recovers: owns && !sharesStore,
+    await openGatewayStore({
+      ...{ dataDir, clock, logger },
+      postgresUrl: postgresUrlOf(config.store, env),
+      sqlite: {
+        nodes: sharesStore ? 'several' : 'one',
+        shared: group.role !== 'alone' || sharesStore,
+        recovers: owns && !sharesStore,
+      },
     }),
     (opened) => opened.close(),
   );

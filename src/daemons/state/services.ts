@@ -1,8 +1,10 @@
 import { join } from 'node:path';
 import { upstreamIdentity } from '../../http/index.ts';
+import { postgresUrlOf } from '../../kit/config/store-url.ts';
 import { seconds } from '../../kit/time/duration.ts';
+import { openStateStore } from '../../store/open-store.ts';
 import type { StateStore } from '../../store/ports/index.ts';
-import { acquireOwnerLock, sqliteStateStore, threadedVectorStore } from '../../store/sqlite/index.ts';
+import { acquireOwnerLock, threadedVectorStore } from '../../store/sqlite/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createStateEntries, type StateEntries } from './domain/state-entries.ts';
 import { createStoredObjects, type StoredObjects } from './domain/stored-objects.ts';
@@ -19,18 +21,22 @@ export interface StateServices extends DaemonServices {
 }
 
 /**
- * Opens `state.db`. The service also owns `storage/` and `vectors.db`. Throws CONFLICT if another process owns them.
+ * Opens the store. The service also owns `vectors.db`, and `storage/` with SQLite. Throws CONFLICT if another process
+ * owns these files.
  */
 export async function stateServices(
   resources: Resources,
   stack: AsyncDisposableStack,
 ): Promise<StateServices> {
-  const { dataDir, clock, logger, config, keys } = resources;
+  const { dataDir, clock, logger, config, env, keys } = resources;
   const file = join(dataDir, 'state.db');
   stack.adopt(await acquireOwnerLock({ file, waitMs: LOCK_WAIT_MS, label: 'state' }), (lock) =>
     lock.release(),
   );
-  const store = stack.adopt(await sqliteStateStore({ dataDir, clock, logger }), (opened) => opened.close());
+  const postgresUrl = postgresUrlOf(config.store, env);
+  const store = stack.adopt(await openStateStore({ postgresUrl, dataDir, clock, logger }), (opened) =>
+    opened.close(),
+  );
   const vectors = stack.adopt(threadedVectorStore({ dataDir, clock }), (opened) => opened.close());
   const objects = stack.adopt(storedObjects(resources, store), (opened) => opened.close());
   stack.adopt(startSweeping({ store: store.entries, clock, logger }), (sweeping) => sweeping.stop());

@@ -1,8 +1,10 @@
 import { join } from 'node:path';
+import { postgresUrlOf } from '../../kit/config/store-url.ts';
 import type { Clock } from '../../kit/time/clock.ts';
 import { days, seconds } from '../../kit/time/duration.ts';
+import { openWorkflowStore } from '../../store/open-store.ts';
 import type { WorkflowStore } from '../../store/ports/index.ts';
-import { acquireOwnerLock, sqliteWorkflowStore, WORKFLOW_FILE } from '../../store/sqlite/index.ts';
+import { acquireOwnerLock, WORKFLOW_FILE } from '../../store/sqlite/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { joinMembers } from '../membership/join-members.ts';
 import type { Membership } from '../membership/membership.ts';
@@ -46,7 +48,7 @@ export interface WorkflowServices extends DaemonServices {
   drain(): Promise<void>;
 }
 
-/** Opens `workflow.db` as its only owner and builds the services. Throws CONFLICT if another process owns the file. */
+/** Opens the store and builds the services. Throws CONFLICT if another process owns `workflow.db`. */
 export async function workflowServices(
   resources: Resources,
   stack: AsyncDisposableStack,
@@ -88,7 +90,7 @@ export async function workflowServices(
 }
 
 async function openStore(
-  { dataDir, logger, clock, sharesStore }: Resources,
+  { config, env, dataDir, logger, clock, sharesStore }: Resources,
   stack: AsyncDisposableStack,
 ): Promise<WorkflowStore> {
   const file = join(dataDir, WORKFLOW_FILE);
@@ -96,7 +98,10 @@ async function openStore(
     stack.adopt(await acquireOwnerLock({ file, waitMs: LOCK_WAIT_MS, label: 'workflow' }), (lock) =>
       lock.release(),
     );
-  return stack.adopt(await sqliteWorkflowStore({ dataDir, logger, clock }), (opened) => opened.close());
+  const postgresUrl = postgresUrlOf(config.store, env);
+  return stack.adopt(await openWorkflowStore({ postgresUrl, dataDir, logger, clock }), (opened) =>
+    opened.close(),
+  );
 }
 
 function startRetention(

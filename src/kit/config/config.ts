@@ -8,6 +8,7 @@ import { withMountedSecrets } from './mounted-secrets.ts';
 import { parseConfigText } from './parse.ts';
 import { type ConfigProblem, findProblems, formatPath, type RawProblem } from './problems.ts';
 import { chooseProfile, requireProfile } from './profile.ts';
+import { dataFolderOf, usesPostgres } from './store-url.ts';
 
 export { CONFIG_FILE, type Environment } from './find.ts';
 export type { ConfigProblem } from './problems.ts';
@@ -32,7 +33,7 @@ export interface LoadedConfig {
    * directory.
    */
   projectDir: string;
-  /** Data folder (`.svc/`): `SVC_HOME`, or else the folder of `store.url`. */
+  /** Data folder (`.svc/`): `SVC_HOME`, or else the folder that the `store` section names. */
   dataDir: string;
   configFile: string | null;
   /** Process environment merged over the `.env` file. */
@@ -67,7 +68,7 @@ export function loadConfig(options: LoadConfigOptions): LoadedConfig {
   if (problems.length > 0) throw invalidConfig(problems, configFile);
 
   const config = PlatformConfig.parse(merged);
-  problems.push(...portClashes(config));
+  problems.push(...portClashes(config), ...storeProblems(config));
   if (problems.length > 0) throw invalidConfig(problems, configFile);
 
   config.auth.mode ??= choice.name === 'production' ? 'required' : 'optional';
@@ -143,6 +144,11 @@ function portClashes(config: PlatformConfig): ConfigProblem[] {
   });
 }
 
+function storeProblems({ store }: PlatformConfig): ConfigProblem[] {
+  if (usesPostgres(store) || store.dataDir === null) return [];
+  return [{ path: 'store.dataDir', message: 'must be null with SQLite; store.url names the data folder' }];
+}
+
 function dataFolder(
   { cwd, env }: LoadConfigOptions,
   dotEnv: Environment,
@@ -151,7 +157,7 @@ function dataFolder(
 ): string {
   if (env.SVC_HOME) return resolve(cwd, env.SVC_HOME);
   if (dotEnv.SVC_HOME) return resolve(projectDir, dotEnv.SVC_HOME);
-  return resolve(projectDir, config.store.url.slice('sqlite:'.length));
+  return resolve(projectDir, dataFolderOf(config.store));
 }
 
 function invalidConfig(problems: ConfigProblem[], configFile: string | null): PlatformError {

@@ -21,3 +21,6 @@ export const MIGRATIONS: readonly Migration[] = [
     minVersion: 1,
   },
 ];
+
+/** Schema version that this program creates. */
+export const CURRENT_SCHEMA = MIGRATIONS.length;

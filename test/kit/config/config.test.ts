@@ -269,10 +269,26 @@ test('two daemons cannot have one port; any number of them may take a free one',
 });
 
 test('an unsupported store is refused, not replaced by another', async () => {
-  const folder = await project({ store: { url: 'postgres://db/svc' }, cache: { url: 'redis://cache' } });
+  const folder = await project({ store: { url: 'mysql://db/svc' }, cache: { url: 'redis://cache' } });
   expect(problems(folder)).toEqual([
-    { path: 'store.url', message: 'must be "sqlite:<folder>"; this version has no other store' },
+    {
+      path: 'store.url',
+      message:
+        'must be "sqlite:<folder>", "postgres://<user>:<password>@<host>/<database>" or a variable with such a URL',
+    },
     { path: 'cache.url', message: 'must be null' },
+  ]);
+});
+
+test('with PostgreSQL, store.dataDir names the data folder; with SQLite it is refused', async () => {
+  const url = 'postgres://db/svc';
+  const standard = await project({ store: { url } });
+  expect(load(standard).dataDir).toBe(join(standard, '.svc'));
+  const chosen = await project({ store: { url, dataDir: 'machine' } });
+  expect(load(chosen).dataDir).toBe(join(chosen, 'machine'));
+  const both = await project({ store: { dataDir: 'machine' } });
+  expect(problems(both)).toEqual([
+    { path: 'store.dataDir', message: 'must be null with SQLite; store.url names the data folder' },
   ]);
 });
 

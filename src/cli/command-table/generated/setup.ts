@@ -73,6 +73,13 @@ export const SETUP_COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('../../commands/keys/status.ts')).status,
   },
   {
+    name: 'migrate',
+    summary: 'Create or upgrade the tables of the platform in PostgreSQL',
+    group: 'Setup',
+    example: 'svc migrate --yes',
+    load: async () => (await import('../../commands/migrate.ts')).migrate,
+  },
+  {
     name: 'store copy',
     summary: 'Copy the data of a stopped platform to an empty PostgreSQL database',
     group: 'Setup',

@@ -1,6 +1,7 @@
 import { existsSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join, resolve, sep } from 'node:path';
 import { z } from 'zod';
+import { usesPostgres } from '../../../kit/config/store-url.ts';
 import { formatBytes } from '../../../kit/data/bytes.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { version } from '../../../kit/files/paths.ts';
@@ -45,7 +46,9 @@ export const backup = defineCommand({
     requireData(folder);
     requireTarget(file, folder, force);
     requireRoom(folder);
-    const { env } = context.platform();
+    const { config, env } = context.platform();
+    if (usesPostgres(config.store))
+      context.ui.warn('The PostgreSQL database is not part of the backup. Save it with pg_dump.');
     const stage = makeStage(folder);
     try {
       const createdAt = context.clock.now();

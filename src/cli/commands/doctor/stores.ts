@@ -1,13 +1,40 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { postgresUrlOf } from '../../../kit/config/store-url.ts';
 import { messageOf } from '../../../kit/errors/errors.ts';
+import { silentLogger } from '../../../kit/telemetry/logger.ts';
 import { DATA_FILES } from '../../../store/sqlite/data-files.ts';
 import { inspectDatabase } from '../../../store/sqlite/snapshot.ts';
+import type { DataFolder } from '../../../supervisor/data-folder.ts';
 import { readCredentials } from '../../../supervisor/keys-file.ts';
 import { type CheckTarget, type Fact, failure, fine } from './check.ts';
 
-/** Checks every page of every database, even if the platform is running. */
-export function checkStores({ folder }: CheckTarget): Fact[] {
+/**
+ * Checks every page of every database file, even if the platform is running. With PostgreSQL, checks that its tables
+ * can be used.
+ */
+export async function checkStores({ folder, loaded, env }: CheckTarget): Promise<Fact[]> {
+  const postgresUrl = postgresUrlOf(loaded.config.store, env);
+  return postgresUrl === null ? checkFiles(folder) : [await checkPostgres(postgresUrl)];
+}
+
+async function checkPostgres(url: string): Promise<Fact> {
+  const { PostgresDatabase, readSchemaState, requireUsableSchema } = await import(
+    '../../../store/postgres/index.ts'
+  );
+  const database = new PostgresDatabase({ url, logger: silentLogger, applicationName: 'svc-doctor' });
+  try {
+    const state = await readSchemaState(database);
+    requireUsableSchema(state, database.server);
+    return fine(`PostgreSQL at ${database.server} has schema ${state.version}`);
+  } catch (error) {
+    return failure(messageOf(error), 'See docs/scale-out.md.');
+  } finally {
+    await database.close();
+  }
+}
+
+function checkFiles(folder: DataFolder): Fact[] {
   const found = DATA_FILES.filter(({ name }) => existsSync(join(folder.root, name)));
   const facts = found.flatMap(({ name, migrations }) => {
     const file = join(folder.root, name);

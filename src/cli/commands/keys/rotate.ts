@@ -16,7 +16,7 @@ import { CancelledError, confirm } from '../../confirm.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { requireStopped, whileStopped } from '../restore/replace-data.ts';
-import { requireMasterKeys } from './master-keys.ts';
+import { requireMasterKeys, requireSqlite } from './master-keys.ts';
 
 const OPERATION = 'key rotation';
 const PROGRESS_VALUES = 1000;
@@ -43,7 +43,8 @@ export const rotate = defineCommand({
   args: z.object({}),
   async run(_args, context) {
     const folder = context.folder();
-    const { env } = context.platform();
+    const { config, env } = context.platform();
+    requireSqlite(config.store, 'svc keys rotate');
     const before = requireMasterKeys(folder, env);
     requireStopped(folder, OPERATION);
     requireNewKey(before);

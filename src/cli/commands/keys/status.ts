@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { countSealedByKey } from '../../../store/sqlite/snapshot.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { timeText } from '../../time-text.ts';
-import { requireMasterKeys } from './master-keys.ts';
+import { requireMasterKeys, requireSqlite } from './master-keys.ts';
 
 interface KeyStatus {
   /** Fingerprint of the current master key. */
@@ -28,7 +28,9 @@ export const status = defineCommand({
   args: z.object({}),
   async run(_args, context) {
     const folder = context.folder();
-    const { id, from, since, previous } = requireMasterKeys(folder, context.platform().env);
+    const { config, env } = context.platform();
+    requireSqlite(config.store, 'svc keys status');
+    const { id, from, since, previous } = requireMasterKeys(folder, env);
     const file = join(folder.root, 'svc.db');
     const counts = existsSync(file) ? countSealedByKey(file) : new Map<string, number>();
     const old = [...counts]
