@@ -85,6 +85,7 @@ const ProxyAddress = z.union(
 
 const Gateway = section({
   ...listener(4000),
+  drainDelayMs: z.number().int().min(0).max(300_000).default(0),
   publicUrl: PublicUrl.nullable().default(null),
   processes: z.number().int().min(1).max(64).default(1),
   allowedHosts: z.array(z.string()).default([]),

@@ -45,6 +45,7 @@ process.on('message', (message: ToSibling, handle: unknown) => {
   if (message.type === 'group') onFrame(message.frame);
   else if (message.type === 'start') starting = start(message.start, handle as Listener | undefined);
   else if (message.type === 'peers') peers.set(message.urls);
+  else if (message.type === 'unready') daemon?.becomeUnready();
   else void stop();
 });
 // The channel closes when the supervisor ends for any reason. Without the supervisor, nothing could stop this process.

@@ -49,6 +49,8 @@ export interface Listener {
 export type ToDaemon =
   | { type: 'start'; start: DaemonStart }
   | { type: 'peers'; urls: PeerUrls }
+  /** Makes load balancers take the service out: `/ready` answers 503, and requests are still served. */
+  | { type: 'unready' }
   | { type: 'stop' };
 
 /** Messages of a service's primary to its siblings, in place of the supervisor. */

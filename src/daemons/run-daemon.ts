@@ -22,6 +22,8 @@ export interface RunningDaemon<Services = unknown> {
   logger: Logger;
   /** Listening socket to hand to a successor process. Undefined if several processes share the port. */
   listener: Listener | undefined;
+  /** Lets `/ready` answer 503 in all processes of the service, which continue to serve requests. */
+  becomeUnready(): void;
   /** Refuses new connections, answers requests in flight, then closes the service's parts. */
   close(): Promise<void>;
 }
@@ -52,13 +54,16 @@ export async function startDaemon<Services extends DaemonServices>(
   }
 }
 
+/** Announcement to the other processes of the service that it is about to stop. */
+const DRAINING = 'draining';
+
 /** Opens the parts of a service in order and listens. */
 async function openService<Services extends DaemonServices>(
   definition: DaemonDefinition<Services>,
   options: StartOptions,
   telemetry: Telemetry,
   stack: AsyncDisposableStack,
-): Promise<Pick<RunningDaemon<Services>, 'url' | 'port' | 'services' | 'listener'>> {
+): Promise<Omit<RunningDaemon<Services>, 'name' | 'logger' | 'close'>> {
   const { name } = definition;
   const { resources, group } = createResources(definition, options, telemetry);
   const services = await definition.services(resources, stack);
@@ -69,6 +74,9 @@ async function openService<Services extends DaemonServices>(
   const http = createServiceHttp({
     ...{ definition, resources, services, listenHost: address.host },
     isDraining: () => draining,
+  });
+  group.onNews(DRAINING, () => {
+    draining = true;
   });
   stack.defer(async () => {
     draining = true;
@@ -84,7 +92,11 @@ async function openService<Services extends DaemonServices>(
   await definition.ready?.(services, resources);
   if (group.role === 'primary') group.start({ host: address.host, port });
   const listener = group.role === 'alone' ? listeningHandle(http.server) : undefined;
-  return { url, port, services, listener };
+  const becomeUnready = (): void => {
+    draining = true;
+    void group.announce(DRAINING);
+  };
+  return { url, port, services, listener, becomeUnready };
 }
 
 type Group = ReturnType<typeof createGroup>;

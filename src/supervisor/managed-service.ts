@@ -1,6 +1,7 @@
 import type { ServiceName } from '../contracts/index.ts';
 import type { DaemonStart, PeerUrls } from '../daemons/process-protocol.ts';
 import type { Environment } from '../kit/config/config.ts';
+import { drainDelayMsOf } from '../kit/config/drain-delay.ts';
 import { messageOf, PlatformError } from '../kit/errors/errors.ts';
 import { createCrashPolicy } from '../kit/process/crash-policy.ts';
 import type { Random } from '../kit/security/random.ts';
@@ -44,6 +45,7 @@ interface Running {
   readonly child: ServiceProcess;
   /** Host on which the process is configured to listen. */
   readonly host: string;
+  readonly drainDelayMs: number;
   readonly drainMs: number;
   readonly sandboxPreference: SandboxPreference;
   /** Monotonic time in ms at which the process became ready, or null before that. */
@@ -92,7 +94,7 @@ export class ManagedService {
 
   /**
    * Drains the process, and kills it after a deadline. With `willRestart`, new connections wait for the next process.
-   * Otherwise they are refused.
+   * Otherwise they are refused, after load balancers had time to notice.
    */
   async stop(willRestart = false): Promise<void> {
     this.#cancelRestart();
@@ -103,13 +105,23 @@ export class ManagedService {
       if (this.#state !== 'failed') this.#state = 'stopped';
       return;
     }
-    const { child, drainMs } = this.#running;
+    const { child, drainMs, drainDelayMs, readyAt } = this.#running;
     this.#state = 'stopping';
     this.#wasKilled = false;
+    const isBalanced = !willRestart && readyAt !== null && drainDelayMs > 0;
+    if (isBalanced) await this.#leaveBalancers(child, drainDelayMs);
     child.stop();
     const cancelKill = this.#options.clock.after(drainMs + STOP_DEADLINES.forceMs, () => this.kill());
     await child.exited;
     cancelKill();
+  }
+
+  async #leaveBalancers(child: ServiceProcess, delayMs: number): Promise<void> {
+    child.becomeUnready();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#options.clock.after(delayMs, resolve);
+    await Promise.race([promise, child.exited]);
+    cancel();
   }
 
   kill(): void {
@@ -193,6 +205,7 @@ export class ManagedService {
     const running: Running = {
       child,
       host: listen.host,
+      drainDelayMs: drainDelayMsOf(config, this.name),
       drainMs: config[this.name].drainMs,
       sandboxPreference: config.execution.worker.sandbox,
       readyAt: null,

@@ -51,6 +51,8 @@ export interface ServiceProcess {
   readonly exited: Promise<ExitInfo>;
   sandbox(): SandboxStatus | null;
   sendPeers(urls: PeerUrls): void;
+  /** Makes load balancers take the service out, while it continues to serve requests. */
+  becomeUnready(): void;
   /** Sends the process a request to drain and exit. */
   stop(): void;
   kill(): void;
@@ -117,6 +119,7 @@ export function spawnService(options: SpawnOptions): ServiceProcess {
     exited,
     sandbox: () => sandbox,
     sendPeers: (urls) => send({ type: 'peers', urls }),
+    becomeUnready: () => send({ type: 'unready' }),
     stop: () => send({ type: 'stop' }),
     kill: () => void child.kill('SIGKILL'),
   };

@@ -51,6 +51,7 @@ const storage: Descriptions = {
 const gateway: Descriptions = {
   '': 'The single entry point.',
   ...listener('GATEWAY'),
+  drainDelayMs: 'Time from 503 of `/ready` to closing the port, for load balancers.',
   publicUrl:
     'Public URL of the gateway and base of webhook URLs; null: http://localhost:<port>. GATEWAY_PUBLIC_URL wins.',
   processes: 'Processes that share the port (Linux).',

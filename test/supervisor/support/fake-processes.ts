@@ -37,6 +37,7 @@ export function fakeProcesses({ hangs = 0 } = {}): FakeProcesses {
         exited: exited.promise,
         sandbox: () => null,
         sendPeers() {},
+        becomeUnready() {},
         stop() {},
         kill() {
           fake.wasKilled = true;

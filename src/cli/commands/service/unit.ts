@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { type PlatformConfig, SERVICE_NAMES } from '../../../contracts/index.ts';
+import { drainDelayMsOf } from '../../../kit/config/drain-delay.ts';
 import { packageRoot } from '../../../kit/files/paths.ts';
 import { seconds } from '../../../kit/time/duration.ts';
 import { STOP_DEADLINES } from '../../../kit/time/stop-deadlines.ts';
@@ -23,7 +24,10 @@ export interface UnitOptions {
  * after a deadline.
  */
 export function stopMsOf(config: PlatformConfig): number {
-  return SERVICE_NAMES.reduce((sum, name) => sum + config[name].drainMs + STOP_DEADLINES.forceMs, MARGIN_MS);
+  return SERVICE_NAMES.reduce(
+    (sum, name) => sum + drainDelayMsOf(config, name) + config[name].drainMs + STOP_DEADLINES.forceMs,
+    MARGIN_MS,
+  );
 }
 const MARGIN_MS = seconds(15);
 
@@ -55,7 +59,7 @@ ${home}${userLine}Restart=on-failure
 RestartSec=2
 # Exit code after SIGTERM; "svc down" exits with 0.
 SuccessExitStatus=143
-# Each service takes at most its drainMs plus 4 s, then it is killed.
+# Each service takes at most its drainDelayMs and drainMs plus 4 s, then it is killed.
 TimeoutStopSec=${Math.ceil(options.stopMs / 1000)}
 KillMode=mixed
 NoNewPrivileges=yes
