@@ -41,7 +41,7 @@ export function manifestFaults(manifest: ManifestV3, others: FindPlugin = () => 
     ...scheduleLimit(manifest).faults,
     ...repeatedIds(manifest.schedules).map((index) => ({
       path: `schedules[${index}].id`,
-      message: 'is the id of another plan before it',
+      message: 'is already the id of an earlier schedule',
     })),
   ];
 }

@@ -62,7 +62,7 @@ export function pluginHandlers(runtime: PluginRuntime, tee: LogTee): Handlers {
       const plugin = runtime.registry.find(id);
       if (!plugin)
         throw missing(
-          `the plugin "${id}" is not loaded; \`svc plugins list\` shows which are.`,
+          `the plugin "${id}" is not loaded; \`svc plugins list\` shows the loaded plugins.`,
           'not_loaded',
         );
       const declared = plugin.manifest.jobs.find((job) => job.id === name);

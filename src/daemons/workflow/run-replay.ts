@@ -45,7 +45,7 @@ export async function runReplay(
   if (exitCode === 0 && parsed.success) return parsed.data;
   throw new PlatformError(
     'INVALID_HANDLER',
-    `"${code.handler}" of plugin ${code.pluginId} is no workflow: export what defineWorkflow returns. (${error?.message ?? 'It answered as another handler does.'})`,
+    `"${code.handler}" of plugin ${code.pluginId} is no workflow: export what defineWorkflow returns. (${error?.message ?? 'It answered like an ordinary handler.'})`,
     { details: { pluginId: code.pluginId, handler: code.handler } },
   );
 }

@@ -46,7 +46,7 @@ describe('of a definition with a hundred thousand faults a hundred are reported,
 
 test('a definition with too many expressions is refused before they are compiled', () => {
   expect(faultsOf(withValue(cel('1').repeat(10_001)))).toEqual([
-    'have more than 10000 expressions; hand large data on as input',
+    'have more than 10000 expressions; pass large data as input',
   ]);
   expect(faultsOf(withValue(cel('1').repeat(10_000)))).toEqual([]);
 });

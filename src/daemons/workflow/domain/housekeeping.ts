@@ -40,7 +40,7 @@ export function startHousekeeping(deps: {
         event: 'workflow.prune_failed',
         level: 'warn',
         reasonCode: 'STORE_ERROR',
-        message: 'Old runs could not be deleted; tried again in a minute',
+        message: 'Old runs could not be deleted; the next attempt follows in a minute',
         outcome: 'failed',
         error,
       });

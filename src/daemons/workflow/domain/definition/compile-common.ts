@@ -31,7 +31,10 @@ export function checkSchedules({ on }: Pick<Common, 'on'>, issues: DefinitionIss
     if (fault) issues.push({ path: ['on', 'schedule', index, fault.key], message: fault.message });
   }
   for (const index of repeatedIds(on.schedule))
-    issues.push({ path: ['on', 'schedule', index, 'id'], message: 'is the id of another plan before it' });
+    issues.push({
+      path: ['on', 'schedule', index, 'id'],
+      message: 'is already the id of an earlier schedule',
+    });
 }
 
 /** Compiles the fields that workflows in code and definitions share. Adds faults to `issues`. */

@@ -60,7 +60,7 @@ function requireFewExpressions(definition: WorkflowDefinition): void {
   let count = 0;
   for (let at = text.indexOf(OPENING); at !== -1; at = text.indexOf(OPENING, at + OPENING.length))
     if (++count > MAX_EXPRESSIONS) {
-      const message = `have more than ${MAX_EXPRESSIONS} expressions; hand large data on as input`;
+      const message = `have more than ${MAX_EXPRESSIONS} expressions; pass large data as input`;
       throw invalidDefinition([{ path: ['jobs'], message }], definition);
     }
 }

@@ -74,7 +74,7 @@ function asJson(value: unknown): unknown {
     const why =
       error instanceof RangeError
         ? 'it is nested too deeply'
-        : 'an alias (*name) is inside the value that it refers to';
+        : 'an alias (*name) occurs inside the value that it refers to';
     throw new Error(`It cannot be written as JSON: ${why}`, { cause: error });
   }
 }

@@ -112,13 +112,13 @@ export class Definitions {
     if (pluginId !== undefined && !this.#isLoaded(pluginId))
       throw new PlatformError(
         'WORKFLOW_NOT_FOUND',
-        `The workflow "${id}" is of plugin ${pluginId}, which is not loaded; \`svc plugins list\` shows its state.`,
+        `The workflow "${id}" belongs to the plugin ${pluginId}, which is not loaded; \`svc plugins list\` shows its state.`,
         { details: { workflowId: id, pluginId, reason: 'not_loaded' } },
       );
     const near = nearest(id, [...this.#registered.keys()]);
     throw new PlatformError(
       'WORKFLOW_NOT_FOUND',
-      `There is no workflow "${id}"${near ? `; did you mean "${near}"?` : '; `svc workflows list` shows those there are.'}`,
+      `There is no workflow "${id}"${near ? `; did you mean "${near}"?` : '; `svc workflows list` shows the registered workflows.'}`,
       { details: { workflowId: id } },
     );
   }
@@ -136,7 +136,7 @@ export class Definitions {
     if (!record)
       throw new PlatformError(
         'WORKFLOW_NOT_FOUND',
-        `The definition ${hash} that this run was started with is not stored any more.`,
+        `The definition ${hash}, with which this run was started, is no longer stored.`,
       );
     const body = JSON.parse(record.body);
     const workflow =

@@ -72,7 +72,7 @@ function collect(schema: unknown, depth: number, walk: Walk): void {
     walk.refs.add($ref);
     const target = resolve(walk.root, $ref);
     if (target === undefined && $ref.startsWith('#'))
-      throw new SchemaFault(`"$ref": "${$ref}" names nothing; it can name "#" or "#/$defs/<name>"`);
+      throw new SchemaFault(`"$ref": "${$ref}" has no target; it can refer to "#" or "#/$defs/<name>"`);
     collect(target, depth + 1, walk);
   }
   for (const part of partsOf(schema)) collect(part, depth + 1, walk);

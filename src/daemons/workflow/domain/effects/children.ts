@@ -54,7 +54,9 @@ export class Children {
     try {
       open = await openChildren(runId);
     } catch (error) {
-      logger.error(`The children of run ${runId} could not be read; tried again in a second`, { error });
+      logger.error(`The children of run ${runId} could not be read; the next attempt follows in a second`, {
+        error,
+      });
       await this.#pause();
     }
     dispatch({ type: 'children.open', open, ended });
@@ -72,7 +74,7 @@ export class Children {
       }));
       dispatch({ type: 'children.found', found });
     } catch (error) {
-      logger.error('The ends of children could not be read; tried again in a second', { error });
+      logger.error('The ended child runs could not be read; the next attempt follows in a second', { error });
       // The lookups stay in flight during the pause, so that the run is not parked.
       await this.#pause();
       dispatch({ type: 'children.unknown', steps: due.map(({ step }) => step) });

@@ -29,7 +29,7 @@ export function keepLease(
         return;
       }
     } catch (error) {
-      logger.error('The lease could not be renewed; tried again', { error });
+      logger.error('The lease could not be renewed; the renewal is retried', { error });
     }
     if (!stopped) renewLater();
   }

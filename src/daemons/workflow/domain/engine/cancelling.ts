@@ -69,7 +69,7 @@ export class Cancelling {
       return true;
     } catch (error) {
       if (error instanceof PlatformError && error.code === 'WORKFLOW_ALREADY_CANCELLED') return true;
-      const what = `Run ${id} could not be cancelled with its parent, or for another of its key; tried again in a second`;
+      const what = `Run ${id} could not be cancelled; the next attempt follows in a second`;
       logger.error(what, { error });
       clock.after(RETRY_MS, () => {
         if (host.isWorking) void this.cancelById(id);
@@ -124,7 +124,11 @@ export class Cancelling {
 }
 
 function alreadyCancelled(id: string): PlatformError {
-  return new PlatformError('WORKFLOW_ALREADY_CANCELLED', `Run ${id} was cancelled before.`, {
-    details: { runId: id },
-  });
+  return new PlatformError(
+    'WORKFLOW_ALREADY_CANCELLED',
+    `Run ${id} is already cancelled or being cancelled.`,
+    {
+      details: { runId: id },
+    },
+  );
 }

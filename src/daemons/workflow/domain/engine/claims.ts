@@ -111,7 +111,9 @@ export class Claims {
         await nextTurn();
       }
     } catch (error) {
-      this.#deps.logger.error('Queued runs could not be read; tried again in a second', { error });
+      this.#deps.logger.error('Queued runs could not be read; the next attempt follows in a second', {
+        error,
+      });
     } finally {
       this.#isPumping = false;
     }
@@ -152,7 +154,7 @@ export class Claims {
       this.#activate(loaded, workflow);
       return true;
     } catch (error) {
-      logger.error(`Run ${run.id} could not be claimed; tried again in a second`, { error });
+      logger.error(`Run ${run.id} could not be claimed; the next attempt follows in a second`, { error });
       clock.after(seconds(1), () => this.offer(run, false));
       return false;
     }

@@ -80,8 +80,8 @@ export class WorkflowEngine implements Engine, EngineHost {
     });
     await recover(this.#deps);
     await store.queue.wakeForPlugins(clock.now());
-    // A `wakeAt` before this start shows that a run became ready before it. Evaluations of such runs are first marked
-    // durably as in flight, so that a crash counts against the run.
+    // With a `wakeAt` before this start, these runs count as ready before it. Their evaluations are then marked durably
+    // as in flight, so that a crash during an evaluation counts against its run.
     await store.boots.resumeCleanUps({ aliveAt, now: clock.now(), wakeAt: this.#startedAt - 1 });
     await this.#claims.refresh();
     this.#isWorking = true;
@@ -173,14 +173,14 @@ export class WorkflowEngine implements Engine, EngineHost {
   async wake(id: string, news?: RunNews): Promise<void> {
     const { active, opening } = this.#claims;
     try {
-      // The run may be loading from a state that lacks this news.
+      // A run that is being loaded may have been read before this change, so the change is delivered after the load.
       await opening.get(id);
       const one = active.get(id);
       if (one) return one.poke(news);
       await this.#deps.store.queue.wake(id, this.#deps.clock.now());
       await this.#ticker.tick();
     } catch (error) {
-      const message = `Run ${id} could not be woken; it will be looked at when it is due`;
+      const message = `Run ${id} could not be woken; it continues when it is next due`;
       this.#deps.logger.error(message, { error });
     }
   }
@@ -249,7 +249,7 @@ export class WorkflowEngine implements Engine, EngineHost {
       event: 'engine.fenced',
       level: 'fatal',
       reasonCode: 'LEASE_LOST',
-      message: 'Another workflow service fenced this one after its lease expired; it stops',
+      message: 'Another workflow service fenced this one after its lease expired; this service stops',
       outcome: 'failed',
       evidence: { fence: this.#fence },
     });
@@ -264,8 +264,8 @@ function undelivered(
 ): PlatformError {
   const why = {
     different: `This idempotency key was used for another signal to run ${id}; take a new key.`,
-    ended: `Run ${id} has ended; nothing can be sent to it any more.`,
-    taken: `This was decided before for step ${name} of run ${id}.`,
+    ended: `Run ${id} has ended; it accepts no further signals, approvals or decisions.`,
+    taken: `Step ${name} of run ${id} already has a decision.`,
     full: `Run ${id} holds ${MAX_UNREAD} signals, or ${MAX_UNREAD_MB} MB of them, that no step has taken; it takes no more until one does.`,
   };
   return new PlatformError('CONFLICT', why[outcome], { details: { runId: id } });

@@ -15,5 +15,5 @@ export function seqOf(cursor: string | undefined): number | undefined {
   if (cursor === undefined) return undefined;
   const number = Number(cursor);
   if (/^\d+$/.test(cursor) && Number.isSafeInteger(number)) return number;
-  throw new PlatformError('VALIDATION_ERROR', 'query.cursor: take it from "nextCursor" of the page before.');
+  throw new PlatformError('VALIDATION_ERROR', 'query.cursor: use "nextCursor" of the previous page.');
 }

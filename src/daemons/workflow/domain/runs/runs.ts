@@ -280,7 +280,7 @@ function requireManual({ definition: { id, on } }: CompiledWorkflow): void {
   if (on.manual) return;
   throw new PlatformError(
     'VALIDATION_ERROR',
-    `The workflow "${id}" says on.manual: false: its schedules and webhooks alone start it.`,
+    `The workflow "${id}" sets on.manual to false: only its schedules and webhooks start it.`,
     { details: { workflowId: id } },
   );
 }

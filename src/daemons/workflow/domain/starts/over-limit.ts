@@ -36,7 +36,7 @@ export function overLimit(
 export function keyTaken({ workflowId, concurrencyLimit: limit }: KeyedRun): PlatformError {
   return new PlatformError(
     'CONCURRENT_LIMIT_EXCEEDED',
-    `The workflow "${workflowId}" lets ${limit} runs of one key go on at a time; wait for one to end.`,
+    `The workflow "${workflowId}" allows ${limit} concurrent runs per concurrency key; wait for one to end.`,
     { details: { workflowId, limit } },
   );
 }

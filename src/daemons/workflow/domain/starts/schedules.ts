@@ -132,7 +132,7 @@ export class Schedules {
     if (schedule) return schedule;
     throw new PlatformError(
       'NOT_FOUND',
-      `There is no schedule "${id}"; \`svc schedules list\` shows those there are.`,
+      `There is no schedule "${id}"; \`svc schedules list\` shows the existing schedules.`,
     );
   }
 
@@ -162,7 +162,7 @@ export class Schedules {
       const previous = served.lastRunId ?? lastRunId;
       if (overlap !== 'allow' && previous !== null && (await this.#isUnfinished(previous))) {
         if (overlap === 'skip') {
-          this.#note(schedule, slot, 'OVERLAP', 'the run before has not ended');
+          this.#note(schedule, slot, 'OVERLAP', 'the previous run has not ended');
           served = { ...served, lastAt: slot };
           continue;
         }

@@ -47,7 +47,7 @@ function discover(known: KnownSteps, program: Program, job: JobState, asked: Ent
   if (JSON.stringify(asked.with).length > MAX_INPUT_CHARS)
     return refused(
       'PAYLOAD_TOO_LARGE',
-      `What the step "${asked.id}" is given takes more than ${MAX_INPUT_CHARS} characters as JSON.`,
+      `The input of the step "${asked.id}" takes more than ${MAX_INPUT_CHARS} characters as JSON. Store large data elsewhere and pass a reference.`,
     );
   const index = (job.steps.at(-1)?.record.index ?? -1) + 1;
   const record = { ...pendingStep(job.record.key, index), found: JSON.stringify(asked) };

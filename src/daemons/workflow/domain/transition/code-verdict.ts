@@ -33,6 +33,6 @@ export function errorOf(
 
 export const WITHOUT_RESULT: RunError = {
   code: 'EXECUTION_ERROR',
-  message: "The workflow's function ended without a result, and waits for nothing.",
+  message: "The workflow's function ended without a result and without a step to wait for.",
   details: {},
 };

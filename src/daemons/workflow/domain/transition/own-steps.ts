@@ -50,7 +50,7 @@ export function endOverrun(turn: Turn, key: StepKey): void {
     armOverrun(turn, key, OVERRUN_MS);
     return;
   }
-  const how = step.stopped ? 'it was cancelled' : 'its time was up';
-  const message = `The step "${turn.step(step).id}" did not end when ${how}, and its process was ended with all that ran in it.`;
+  const how = step.stopped ? 'it was cancelled' : 'its time limit passed';
+  const message = `The step "${turn.step(step).id}" did not end when ${how}, so its process and all other work in that process were ended.`;
   abortReplay(turn, { code: 'EXECUTION_TIMEOUT', message });
 }

@@ -198,6 +198,6 @@ function setIdleTimer(turn: Turn, replay: ReplayState): void {
 export function endIdle(turn: Turn, id: number): void {
   const replay = turn.state.code?.replay;
   if (replay?.id !== id || !replay.isIdle) return;
-  const message = `The workflow's function did nothing for ${MAX_IDLE_MS / 1000} s between its steps. What takes time belongs into a step.`;
+  const message = `The workflow's function did nothing for ${MAX_IDLE_MS / 1000} s between its steps. Move long work into a step.`;
   abortReplay(turn, { code: 'EXECUTION_TIMEOUT', message });
 }

@@ -92,7 +92,7 @@ function childPluginAway(thrown: unknown): PluginAway | undefined {
 function unknownKeys(input: Record<string, JsonValue>, known: string[]): Issue[] {
   return Object.keys(input)
     .filter((key) => !known.includes(key))
-    .map((key) => ({ path: [key], message: `is not known here; there is ${known.join(', ')}` }));
+    .map((key) => ({ path: [key], message: `is unknown; the known fields are ${known.join(', ')}` }));
 }
 
 function invalid(message: string): StepFailure {

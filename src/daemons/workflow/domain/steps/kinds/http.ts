@@ -59,7 +59,7 @@ export function httpStep(call: HttpCall, now: () => number): StepKind {
     check: (input) => [
       ...Object.keys(input)
         .filter((key) => !KEYS.includes(key))
-        .map((key) => ({ path: [key], message: `is not known here; there is ${KEYS.join(', ')}` })),
+        .map((key) => ({ path: [key], message: `is unknown; the known fields are ${KEYS.join(', ')}` })),
       ...('url' in input ? [] : [{ path: ['url'], message: 'is required' }]),
       ...(isLiteral(input.method) && !METHODS.includes(String(input.method).toUpperCase())
         ? [{ path: ['method'], message: `must be one of ${METHODS.join(', ')}` }]
