@@ -27,7 +27,7 @@ export class Replay {
   /** Branches that neither wait nor have forked. */
   #active = 1;
   /** Number of finished steps that this replay has reached or been told of, including those of earlier replays. */
-  #met = 0;
+  #reached = 0;
   #isWatching = false;
 
   constructor(link: ReplayLink) {
@@ -43,7 +43,7 @@ export class Replay {
 
   /** Whether steps that were recorded before this replay are still being replayed. */
   get isReplaying(): boolean {
-    return this.#met < this.#link.replay.remembered;
+    return this.#reached < this.#link.replay.remembered;
   }
 
   /** Id of a recalled step that the function has not reached. */
@@ -78,7 +78,7 @@ export class Replay {
       } as EnterStep;
       const answer = await this.#outlast(branch, step, run);
       await this.#awaitTurn(answer.order, branch);
-      this.#met++;
+      this.#reached++;
       branch.now = answer.at;
       if (answer.state === 'failed') throw failureOf(branch, id, answer);
       return decode ? await decode(answer.output) : answer.output;

@@ -6,33 +6,33 @@ const known = new WeakMap<object, boolean>();
 /** Values with at most this many items are not cached, because scanning them again is cheaper. */
 const FEW = 64;
 /** Cost of scanning one item, in budget units. */
-const COST_OF_LOOK = 0.1;
+const COST_OF_SCAN = 0.1;
 /** Number of items that the current scan has visited. */
-let looked = 0;
+let scanned = 0;
 
 /**
  * Converts JSON to CEL. The library identifies a map by `value.constructor`, so a map with that key becomes a `Map`.
- * `madeAnew` is the number of outer levels that are rebuilt for each evaluation and are therefore not cached.
+ * `rebuiltLevels` is the number of outer levels that are rebuilt for each evaluation and are therefore not cached.
  */
-export function toCel(value: JsonValue | undefined, madeAnew = 0, budget?: Budget): unknown {
-  return isOdd(value, madeAnew, budget) ? asMap(value) : value;
+export function toCel(value: JsonValue | undefined, rebuiltLevels = 0, budget?: Budget): unknown {
+  return isOdd(value, rebuiltLevels, budget) ? asMap(value) : value;
 }
 
-function isOdd(value: JsonValue | undefined, madeAnew: number, budget?: Budget): boolean {
-  budget?.spend(COST_OF_LOOK);
+function isOdd(value: JsonValue | undefined, rebuiltLevels: number, budget?: Budget): boolean {
+  budget?.spend(COST_OF_SCAN);
   if (typeof value !== 'object' || value === null) return false;
-  if (madeAnew > 0) return someOf(value, (item) => isOdd(item, madeAnew - 1, budget));
+  if (rebuiltLevels > 0) return someOf(value, (item) => isOdd(item, rebuiltLevels - 1, budget));
   const before = known.get(value);
   if (before !== undefined) return before;
-  looked = 0;
+  scanned = 0;
   const odd = isOddWithin(value);
-  if (looked > FEW) known.set(value, odd);
-  else budget?.spend(looked * COST_OF_LOOK);
+  if (scanned > FEW) known.set(value, odd);
+  else budget?.spend(scanned * COST_OF_SCAN);
   return odd;
 }
 
 function isOddWithin(value: JsonValue): boolean {
-  looked++;
+  scanned++;
   return typeof value === 'object' && value !== null && someOf(value, isOddWithin);
 }
 

@@ -50,7 +50,7 @@ export class ActiveRun {
   #isAdvanceDue = false;
   #stopFlush: (() => void) | null = null;
   #departure: Departure | null = null;
-  #wasPokedLate = false;
+  #missedNews = false;
   #countedJobs = 0;
   #wakesInMs = Number.POSITIVE_INFINITY;
 
@@ -71,8 +71,8 @@ export class ActiveRun {
   }
 
   /** Whether an event was dropped because the run was leaving memory. The engine must then check the run again. */
-  get wasPokedLate(): boolean {
-    return this.#wasPokedLate;
+  get missedNews(): boolean {
+    return this.#missedNews;
   }
 
   /** Time until the next wake-up of a parked run, in ms; Infinity without one. */
@@ -127,7 +127,7 @@ export class ActiveRun {
 
   #dispatch(event: RunEvent): void {
     if (this.#departure || this.#state.phase !== 'active') {
-      this.#wasPokedLate = true;
+      this.#missedNews = true;
       return;
     }
     const { clock, random, evaluator } = this.#deps;

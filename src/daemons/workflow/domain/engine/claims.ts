@@ -226,7 +226,7 @@ export class Claims {
     if (departure === 'ended') this.#host.ended(run, one.jobs());
     if (departure === 'parked') {
       if (one.deadlines.size > 0) this.#deadlines.set(run.id, one.deadlines);
-      if (one.wasPokedLate) void this.#host.wake(run.id);
+      if (one.missedNews) void this.#host.wake(run.id);
       else if (run.wakeAt !== null) {
         this.#host.notice(run.wakeAt);
         this.#wakeInTime(run, one.wakesInMs);

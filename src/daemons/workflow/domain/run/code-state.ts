@@ -21,11 +21,11 @@ export interface OwnFlight {
 export interface ReplayState {
   id: number;
   /** Request number by step index, for requests that are not answered yet. */
-  asked: Map<number, number>;
-  flying: Map<number, OwnFlight>;
-  met: Set<number>;
+  openRequests: Map<number, number>;
+  inFlight: Map<number, OwnFlight>;
+  reachedSteps: Set<number>;
   /** Steps for which the latest reply to this replay was to wait. */
-  owed: Set<number>;
+  awaitedSteps: Set<number>;
   /** Number of the open `watch` request; null if there is none. */
   watcher: number | null;
   /** Whether the process has started the function. */
@@ -51,7 +51,7 @@ export interface CodeState {
   /** Whether a replay is due; null until the job was first advanced. */
   due: boolean | null;
   /** Steps whose outcome the function waits for. */
-  owed: Set<number>;
+  awaitedSteps: Set<number>;
   /** Number of consecutive failed replays. */
   failures: number;
   /** Number of processes lost during replays since the run was claimed. */
@@ -71,7 +71,7 @@ export interface CodeState {
   isStopped: boolean;
   knowsEnding: boolean;
   /** Whether the function learned from a cancelled step that its run is ending; null until the job ends. */
-  wasTold: boolean | null;
+  learnedOfEnd: boolean | null;
 }
 
 export function newCodeState({ reason, status }: RunRecord, steps: readonly StepRecord[]): CodeState {
@@ -82,7 +82,7 @@ export function newCodeState({ reason, status }: RunRecord, steps: readonly Step
     slot: 'none',
     verdict: null,
     due: null,
-    owed: new Set(steps.filter((step) => !isFinal(step.status)).map(({ index }) => index)),
+    awaitedSteps: new Set(steps.filter((step) => !isFinal(step.status)).map(({ index }) => index)),
     failures: 0,
     losses: 0,
     isResting: false,
@@ -91,6 +91,6 @@ export function newCodeState({ reason, status }: RunRecord, steps: readonly Step
     wasUnavailable: reason === 'plugin',
     isStopped: false,
     knowsEnding: false,
-    wasTold: null,
+    learnedOfEnd: null,
   };
 }

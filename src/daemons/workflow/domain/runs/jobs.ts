@@ -48,16 +48,16 @@ export class Jobs {
     const { input, priority, runAt = null } = request;
     const idempotency = idempotencyKey && {
       key: idempotencyKey,
-      asked: { kind: 'job' as const, workflowId: handler, input, runAt, priority },
+      request: { kind: 'job' as const, workflowId: handler, input, runAt, priority },
     };
-    const asked = (): StartRequest => {
+    const build = (): StartRequest => {
       const { timeoutMs: declared } = handlers.job(handler);
       const keyed = idempotencyKey !== undefined;
       const options = { retry, timeoutMs: timeoutMs ?? declared, keyed };
       const workflow = definitions.compile(jobDefinition(handler, options));
       return { ...request, kind: 'job', workflow, trigger: 'job' };
     };
-    return viewJob(await starter.startOnce(idempotency || undefined, asked, who));
+    return viewJob(await starter.startOnce(idempotency || undefined, build, who));
   }
 
   /** Returns a job. Throws JOB_NOT_FOUND. */

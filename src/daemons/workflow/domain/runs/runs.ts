@@ -68,15 +68,15 @@ export class Runs {
     const { input, priority, runAt = null } = request;
     const idempotency = idempotencyKey && {
       key: idempotencyKey,
-      asked: { kind: 'workflow' as const, workflowId, definition, input, runAt, priority },
+      request: { kind: 'workflow' as const, workflowId, definition, input, runAt, priority },
     };
-    const asked = (): StartRequest => {
+    const build = (): StartRequest => {
       const workflow =
         definition === undefined ? definitions.require(workflowId ?? '') : definitions.compile(definition);
       requireManual(workflow);
       return { ...request, kind: 'workflow', workflow, trigger: 'manual' };
     };
-    return viewRun(await starter.startOnce(idempotency || undefined, asked, who));
+    return viewRun(await starter.startOnce(idempotency || undefined, build, who));
   }
 
   async get(tenantId: string, id: string): Promise<WorkflowRun & { jobs: RunJob[] }> {
@@ -280,7 +280,7 @@ function requireManual({ definition: { id, on } }: CompiledWorkflow): void {
   if (on.manual) return;
   throw new PlatformError(
     'VALIDATION_ERROR',
-    `The workflow "${id}" sets on.manual to false: only its schedules and webhooks start it.`,
+    `The workflow "${id}" has on.manual: false. Only its schedules and webhooks start it.`,
     { details: { workflowId: id } },
   );
 }

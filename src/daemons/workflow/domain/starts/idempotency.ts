@@ -7,7 +7,7 @@ import { canonicalJson } from '../definition/compile-common.ts';
  * A start request as sent. A repeat is compared with it, so that the repeat matches even if another version was
  * deployed meanwhile. `retry` and `timeoutMs` of a job are excluded, because they do not change the work.
  */
-export interface AskedStart {
+export interface KeyedRequest {
   kind: RunRecord['kind'];
   /** Id of a registered workflow, or the handler name of a job. */
   workflowId?: string | undefined;
@@ -21,7 +21,7 @@ export interface AskedStart {
 export interface Idempotency {
   key: string;
   /** The request. It is null if the key alone identifies the start, as for a planned time or a webhook delivery. */
-  asked: AskedStart | null;
+  request: KeyedRequest | null;
 }
 
 /** Prefix of current digests. Digests without it come from older versions, which hashed the definition. */
@@ -34,12 +34,12 @@ const OF_KEY_ALONE = `${FORM}key`;
  */
 export function isRepeat(known: KeyedRun, idempotency: Idempotency): boolean | undefined {
   if (known.digest.startsWith(FORM)) return known.digest === digestOf(idempotency);
-  const asSent = { hash: '', checked: idempotency.asked?.input ?? null };
+  const asSent = { hash: '', checked: idempotency.request?.input ?? null };
   return isEarlierForm(known, idempotency, asSent) || undefined;
 }
 
-export function digestOf({ asked }: Idempotency): string {
-  return asked === null ? OF_KEY_ALONE : FORM + hashOf(asked);
+export function digestOf({ request }: Idempotency): string {
+  return request === null ? OF_KEY_ALONE : FORM + hashOf(request);
 }
 
 /**
@@ -48,20 +48,20 @@ export function digestOf({ asked }: Idempotency): string {
  */
 export function isEarlierForm(
   { digest, run }: KeyedRun,
-  { asked }: Idempotency,
+  { request }: Idempotency,
   { hash, checked }: { hash: string; checked: JsonValue },
 ): boolean {
   if (digest.startsWith(FORM) || !run) return false;
-  if (asked === null) return true;
-  const { kind, runAt, priority } = asked;
+  if (request === null) return true;
+  const { kind, runAt, priority } = request;
   const isNamed =
-    asked.definition === undefined ? run.workflowId === asked.workflowId : run.definitionHash === hash;
+    request.definition === undefined ? run.workflowId === request.workflowId : run.definitionHash === hash;
   return isNamed && digest === hashOf({ hash: run.definitionHash, input: checked, runAt, priority, kind });
 }
 
 /** Hashes a value independently of its key order. */
-export function hashOf(asked: object): string {
-  return createHash('sha256').update(canonicalJson(asked)).digest('base64url');
+export function hashOf(request: object): string {
+  return createHash('sha256').update(canonicalJson(request)).digest('base64url');
 }
 
 /** Returns the error for a key that was used for another request. */

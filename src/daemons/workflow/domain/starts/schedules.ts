@@ -146,7 +146,7 @@ export class Schedules {
         trigger: 'schedule',
         // The key starts at most one run for each planned time, even if the service crashes before it records the
         // start.
-        ...(slot === null ? {} : { idempotency: { key: `schedule ${schedule.id} ${slot}`, asked: null } }),
+        ...(slot === null ? {} : { idempotency: { key: `schedule ${schedule.id} ${slot}`, request: null } }),
       },
       who,
     );
@@ -156,7 +156,7 @@ export class Schedules {
     const { store, random } = this.#deps;
     const { id, nextAt, catchUp, overlap, lastRunId } = schedule;
     const mayBeHeld = overlap === 'queue' && catchUp === 'none';
-    const slots = slotsToServe(schedule, now, mayBeHeld ? await this.#heldBackUntil(lastRunId, now) : 0);
+    const slots = slotsToServe(schedule, now, mayBeHeld ? await this.#blockedUntil(lastRunId, now) : 0);
     let served: { lastAt: number | null; lastRunId: string | null } = { lastAt: nextAt, lastRunId: null };
     for (const slot of slots) {
       const previous = served.lastRunId ?? lastRunId;
@@ -195,7 +195,7 @@ export class Schedules {
    * Returns the time at which the previous run stopped blocking the schedule. Planned times that waited for that run
    * were not missed.
    */
-  async #heldBackUntil(runId: string | null, now: number): Promise<number> {
+  async #blockedUntil(runId: string | null, now: number): Promise<number> {
     const { runs } = this.#deps;
     const run = runId === null ? undefined : await runs.find(null, runId);
     return run ? (run.finishedAt ?? now) : 0;
@@ -269,10 +269,10 @@ function system(random: Random): Starter {
 }
 
 /**
- * Returns the due times for which runs are started, oldest first. `heldBackUntil` is the time at which the previous run
+ * Returns the due times for which runs are started, oldest first. `blockedUntil` is the time at which the previous run
  * stopped blocking the schedule.
  */
-function slotsToServe(schedule: ScheduleRecord, now: number, heldBackUntil: number): number[] {
+function slotsToServe(schedule: ScheduleRecord, now: number, blockedUntil: number): number[] {
   const { nextAt, catchUp } = schedule;
   if (nextAt === null) return [];
   const slots: number[] = [];
@@ -287,7 +287,7 @@ function slotsToServe(schedule: ScheduleRecord, now: number, heldBackUntil: numb
     }
   }
   if (catchUp === 'all') return slots.slice(0, MAX_CATCH_UP_RUNS);
-  const isOnTime = now - Math.max(latest, heldBackUntil) <= ON_TIME_MS;
+  const isOnTime = now - Math.max(latest, blockedUntil) <= ON_TIME_MS;
   return catchUp === 'latest' || isOnTime ? [latest] : [];
 }
 

@@ -109,7 +109,7 @@ export class Triggers {
         workflow,
         input,
         trigger: 'webhook',
-        idempotency: { key: `${keyOf(delivery)}/${id}`, asked: null },
+        idempotency: { key: `${keyOf(delivery)}/${id}`, request: null },
       },
       who,
     );

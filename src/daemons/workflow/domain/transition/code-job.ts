@@ -92,7 +92,7 @@ function stopRest(turn: Turn, code: CodeState): void {
 function mayAdvance(turn: Turn, { replay }: CodeState, job: JobState, step: StepState): boolean {
   if (isFinal(step.record.status)) return false;
   if (!isOwnStep(turn.step(step))) return true;
-  if (!replay?.asked.has(step.record.index)) return false;
+  if (!replay?.openRequests.has(step.record.index)) return false;
   return !isClosing(turn, replay) && !isBehindSuspect(turn, job, step);
 }
 
@@ -109,10 +109,16 @@ function beginReplay(turn: Turn, code: CodeState, job: JobState): void {
   code.due = false;
   // The replay uses the same set. If a step that is left in the set becomes ready after the replay has ended, another
   // replay starts.
-  code.owed = new Set();
+  code.awaitedSteps = new Set();
   code.replay = {
     id: ++code.replays,
-    ...{ asked: new Map(), flying: new Map(), met: new Set(), owed: code.owed, watcher: null },
+    ...{
+      openRequests: new Map(),
+      inFlight: new Map(),
+      reachedSteps: new Set(),
+      awaitedSteps: code.awaitedSteps,
+      watcher: null,
+    },
     ...{ hasBegun: false, isAborted: false, isIdle: false, settledSteps: 0, startedAt: turn.monotonic },
   };
   turn.effect({
@@ -133,7 +139,7 @@ function beginReplay(turn: Turn, code: CodeState, job: JobState): void {
 /** Ends the job once none of its steps is in flight. */
 function finish(turn: Turn, code: CodeState, job: JobState, verdict: Verdict): void {
   if (code.replay) return;
-  code.wasTold ??= job.steps.some(({ record }) => record.status === 'cancelled');
+  code.learnedOfEnd ??= job.steps.some(({ record }) => record.status === 'cancelled');
   const open = job.steps.filter(({ record }) => !isFinal(record.status));
   for (const step of open) stopStep(turn, step, 'cancelled');
   if (open.some(isAtWork)) return;
@@ -144,7 +150,7 @@ function finish(turn: Turn, code: CodeState, job: JobState, verdict: Verdict): v
     job.record.outputs = JSON.stringify(job.outputs);
   }
   // If the function never learned that its run is ending, it has completed its work, so its own outcome counts.
-  if (job.record.ending && code.wasTold) {
+  if (job.record.ending && code.learnedOfEnd) {
     const error = 'error' in verdict && !verdict.isCancel ? verdict.error : undefined;
     setJob(turn, job, job.record.ending, error);
     return;

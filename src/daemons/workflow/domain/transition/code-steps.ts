@@ -28,36 +28,36 @@ export function enteredStep(
   { run, code }: RunState,
   program: Program,
   job: JobState,
-  asked: EnterStep,
+  requested: EnterStep,
 ): EnteredStep {
   const { known } = code!;
-  const here = known.byPlace.get(placeOf(asked));
-  const namesake = known.byId.get(asked.id);
-  if (here === undefined && namesake === undefined) return discover(known, program, job, asked);
+  const here = known.byPlace.get(placeOf(requested));
+  const namesake = known.byId.get(requested.id);
+  if (here === undefined && namesake === undefined) return discover(known, program, job, requested);
   const expected = known.found.get(here ?? namesake!)!;
-  if (here !== undefined && here === namesake && expected.uses === asked.uses)
+  if (here !== undefined && here === namesake && expected.uses === requested.uses)
     return { step: stepAtIndex(job, here), isNew: false };
-  const at = here === undefined ? expected : asked;
-  return { error: changed(run, nameOf(expected), nameOf(asked), at), isFatal: true };
+  const at = here === undefined ? expected : requested;
+  return { error: changed(run, nameOf(expected), nameOf(requested), at), isFatal: true };
 }
 
-function discover(known: KnownSteps, program: Program, job: JobState, asked: EnterStep): EnteredStep {
-  const full = fullError(known, asked);
+function discover(known: KnownSteps, program: Program, job: JobState, requested: EnterStep): EnteredStep {
+  const full = fullError(known, requested);
   if (full) return { error: full, isFatal: true };
-  if (JSON.stringify(asked.with).length > MAX_INPUT_CHARS)
+  if (JSON.stringify(requested.with).length > MAX_INPUT_CHARS)
     return refused(
       'PAYLOAD_TOO_LARGE',
-      `The input of the step "${asked.id}" takes more than ${MAX_INPUT_CHARS} characters as JSON. Store large data elsewhere and pass a reference.`,
+      `The input of the step "${requested.id}" takes more than ${MAX_INPUT_CHARS} characters as JSON. Store large data elsewhere and pass a reference.`,
     );
   const index = (job.steps.at(-1)?.record.index ?? -1) + 1;
-  const record = { ...pendingStep(job.record.key, index), found: JSON.stringify(asked) };
+  const record = { ...pendingStep(job.record.key, index), found: JSON.stringify(requested) };
   try {
     const { kind, rawWith } = program.step({ record });
     const [issue] = kind.check(rawWith);
     if (issue) {
       program.forget(index);
       const what = formatPath(issue.path) || 'its input';
-      return refused('VALIDATION_ERROR', `The step "${asked.id}": ${what} ${issue.message}.`);
+      return refused('VALIDATION_ERROR', `The step "${requested.id}": ${what} ${issue.message}.`);
     }
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error;
@@ -65,7 +65,7 @@ function discover(known: KnownSteps, program: Program, job: JobState, asked: Ent
   }
   const step = newStepState(record);
   job.steps.push(step);
-  rememberStep(known, index, asked);
+  rememberStep(known, index, requested);
   return { step, isNew: true };
 }
 
@@ -88,10 +88,13 @@ function fullError({ steps, children }: KnownSteps, { uses }: EnterStep): RunErr
  * Returns whether a step with which the function can continue is ready. A `ctx.all` continues only when its last item
  * ends.
  */
-export function canContinue({ known, owed }: CodeState, isReady: (index: number) => boolean): boolean {
+export function canContinue(
+  { known, awaitedSteps }: CodeState,
+  isReady: (index: number) => boolean,
+): boolean {
   const open = new Set<string>();
   const ready: Array<string | undefined> = [];
-  for (const index of owed) {
+  for (const index of awaitedSteps) {
     const fork = known.forks.get(index);
     if (isReady(index)) ready.push(fork);
     else if (fork !== undefined) open.add(fork);
@@ -106,10 +109,10 @@ export function canContinue({ known, owed }: CodeState, isReady: (index: number)
 export function missedError(
   run: RunRecord,
   { steps }: JobState,
-  met: ReadonlySet<number>,
+  reached: ReadonlySet<number>,
   missedId?: string,
 ): RunError | undefined {
-  const missed = steps.find((step) => isMissed(step, met, missedId));
+  const missed = steps.find((step) => isMissed(step, reached, missedId));
   return missed && changedError(run, missed, 'the end');
 }
 
@@ -120,18 +123,22 @@ export function missedError(
 export function strayedError(
   run: RunRecord,
   { steps }: JobState,
-  met: ReadonlySet<number>,
+  reached: ReadonlySet<number>,
   missedId?: string,
 ): RunError {
   const ended = steps.filter(({ record }) => record.endOrder !== null);
   const [missed] = ended
-    .filter((step) => isMissed(step, met, missedId))
+    .filter((step) => isMissed(step, reached, missedId))
     .toSorted((a, b) => a.record.endOrder! - b.record.endOrder!);
   return changedError(run, missed ?? ended.at(-1)!, 'no such step');
 }
 
-function isMissed({ record }: StepState, met: ReadonlySet<number>, missedId: string | undefined): boolean {
-  return !met.has(record.index) || (missedId !== undefined && foundIn(record).id === missedId);
+function isMissed(
+  { record }: StepState,
+  reached: ReadonlySet<number>,
+  missedId: string | undefined,
+): boolean {
+  return !reached.has(record.index) || (missedId !== undefined && foundIn(record).id === missedId);
 }
 
 /**

@@ -14,7 +14,7 @@ const CANCEL_GRACE_MS = seconds(5);
 /** Answers the function's request for a step, so that the function begins the step. */
 export function beginOwnFlight(turn: Turn, step: StepState, { attempt, stepId }: Attempt): void {
   const { code, run } = turn.state;
-  code?.replay?.flying.set(step.record.index, {
+  code?.replay?.inFlight.set(step.record.index, {
     attempt,
     timeoutMs: turn.step(step).timeoutMs,
     idempotencyKey: step.record.idempotencyKey ?? `${run.id}/${stepId}`,
@@ -43,8 +43,9 @@ export function endOverrun(turn: Turn, key: StepKey): void {
   const { state } = turn;
   const replay = state.code?.replay;
   const { step, job } = stepAt(state, key);
-  if (!replay?.flying.has(step.record.index)) return;
-  const isLeftAlone = (other: StepState): boolean => !other.stopped && replay.flying.has(other.record.index);
+  if (!replay?.inFlight.has(step.record.index)) return;
+  const isLeftAlone = (other: StepState): boolean =>
+    !other.stopped && replay.inFlight.has(other.record.index);
   // Other branches still clean up in the same process, and their clean-up has its own limit.
   if (step.stopped && job.steps.some(isLeftAlone)) {
     armOverrun(turn, key, OVERRUN_MS);

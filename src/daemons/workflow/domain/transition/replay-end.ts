@@ -30,7 +30,7 @@ export function endReplay(
   isAborted: boolean,
 ): void {
   const job = jobAt(turn.state, CODE_JOB);
-  const inFlight = [...replay.flying.keys()];
+  const inFlight = [...replay.inFlight.keys()];
   const failed = outcome.end === 'failed' ? outcome.failure : null;
   code.replay = null;
   code.slot = 'none';
@@ -76,20 +76,20 @@ function failureInFlight(failure: Failure, flights: number, isAborted: boolean):
 function judge(
   turn: Turn,
   code: CodeState,
-  { met, settledSteps }: ReplayState,
+  { reachedSteps, settledSteps }: ReplayState,
   outcome: Exclude<ReplayOutcome, Failed>,
 ): void {
   const { run, limits } = turn.state;
   const job = jobAt(turn.state, CODE_JOB);
   code.failures = 0;
   if (outcome.end === 'returned') {
-    const missed = missedError(run, job, met, outcome.missed);
+    const missed = missedError(run, job, reachedSteps, outcome.missed);
     code.verdict = missed ? { error: missed } : outputOf(outcome.output as JsonValue, limits.maxOutputChars);
   } else if (outcome.end === 'strayed') {
-    code.verdict = { error: strayedError(run, job, met, outcome.missed) };
+    code.verdict = { error: strayedError(run, job, reachedSteps, outcome.missed) };
   } else if (outcome.end === 'threw') {
     code.verdict = { error: errorOf(turn, job, outcome), isCancel: outcome.cancelled };
-  } else if (code.owed.size === 0) {
+  } else if (code.awaitedSteps.size === 0) {
     if (settledSteps > 0) code.due = true;
     else code.verdict = { error: WITHOUT_RESULT };
   }
@@ -110,7 +110,7 @@ function takeFailure(
   turn.log({ level: 'warn', message: error.message, job: CODE_JOB });
   if (failure.interrupted || inFlight.length > 1) code.losses++;
   if (away || inFlight.length > 0 || replay.settledSteps > 0) {
-    code.owed = new Set([...replay.owed, ...inFlight]);
+    code.awaitedSteps = new Set([...replay.awaitedSteps, ...inFlight]);
     code.due = away !== undefined || inFlight.length === 0;
     if (away) {
       turn.effect({ type: 'plugin.awaited', pluginId: away.pluginId, why: error.message });

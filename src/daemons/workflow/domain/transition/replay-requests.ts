@@ -74,8 +74,8 @@ function recall(
   const answerOf = (step: StepState) => answerFor(turn, replay, step);
   const { steps, indexes, next } = recalledPage(turn, job, known, after, answerOf);
   for (const [position, index] of indexes.entries()) {
-    replay.met.add(index);
-    if (steps[position]!.answer.state === 'wait') replay.owed.add(index);
+    replay.reachedSteps.add(index);
+    if (steps[position]!.answer.state === 'wait') replay.awaitedSteps.add(index);
   }
   turn.effect({ type: 'replay.reply', request, reply: { steps, next } });
 }
@@ -85,9 +85,9 @@ function enter(
   job: JobState,
   code: CodeState,
   replay: ReplayState,
-  { request, step: asked }: Extract<RequestEvent, { type: 'replay.entered' }>,
+  { request, step: requested }: Extract<RequestEvent, { type: 'replay.entered' }>,
 ): boolean {
-  const entered = enteredStep(turn.state, turn.program, job, asked);
+  const entered = enteredStep(turn.state, turn.program, job, requested);
   if ('error' in entered) {
     if (entered.isFatal) {
       code.verdict ??= { error: entered.error };
@@ -98,8 +98,8 @@ function enter(
   }
   const { step, isNew } = entered;
   if (isNew) turn.touchStep(step);
-  replay.asked.set(step.record.index, request);
-  replay.met.add(step.record.index);
+  replay.openRequests.set(step.record.index, request);
+  replay.reachedSteps.add(step.record.index);
   // Finished steps, and steps that wait outside the function, need no advance. A replay requests thousands of them.
   const { status } = step.record;
   return !isFinal(status) && !(status === 'waiting' && !isOwnStep(turn.step(step)));
@@ -113,13 +113,13 @@ function settle(
   { request, step: { id, attempt, outcome } }: Extract<RequestEvent, { type: 'replay.settled' }>,
 ): void {
   const index = known.byId.get(id) ?? -1;
-  if (replay.flying.get(index)?.attempt !== attempt) {
+  if (replay.inFlight.get(index)?.attempt !== attempt) {
     refuse(turn, request, OVER);
     return;
   }
-  replay.flying.delete(index);
+  replay.inFlight.delete(index);
   replay.settledSteps++;
-  replay.asked.set(index, request);
+  replay.openRequests.set(index, request);
   const step = stepAtIndex(job, index);
   turn.effect({ type: 'attempt.release', step: stepKeyOf(step) });
   if (!isAtWork(step)) return;
@@ -136,12 +136,12 @@ function settle(
 /** Answers all open requests whose outcome is known. */
 export function answerRequests(turn: Turn, code: CodeState, replay: ReplayState): void {
   const job = jobAt(turn.state, CODE_JOB);
-  for (const [index, request] of replay.asked) {
+  for (const [index, request] of replay.openRequests) {
     const reply = answerFor(turn, replay, stepAtIndex(job, index));
     if (!reply) continue;
-    replay.asked.delete(index);
-    if (reply.state === 'wait') replay.owed.add(index);
-    else replay.owed.delete(index);
+    replay.openRequests.delete(index);
+    if (reply.state === 'wait') replay.awaitedSteps.add(index);
+    else replay.awaitedSteps.delete(index);
     turn.effect({ type: 'replay.reply', request, reply });
   }
   if (replay.watcher !== null) answerWatcher(turn, job, code, replay);
@@ -157,7 +157,7 @@ function answerFor(turn: Turn, replay: ReplayState, step: StepState): StepAnswer
     return { state: 'failed', status: record.status, error: told, ...ended };
   }
   if (!isOwnStep(turn.step(step)) || record.status === 'waiting') return { state: 'wait' };
-  const flight = replay.flying.get(record.index);
+  const flight = replay.inFlight.get(record.index);
   if (flight && !flight.isBeginAnswered) {
     flight.isBeginAnswered = true;
     const { attempt, timeoutMs, idempotencyKey } = flight;
@@ -169,9 +169,9 @@ function answerFor(turn: Turn, replay: ReplayState, step: StepState): StepAnswer
 /** Answers the open `watch` request with the waiting steps to request again and the running steps to abort. */
 function answerWatcher(turn: Turn, job: JobState, { known }: CodeState, replay: ReplayState): void {
   const idOf = (index: number): string => known.found.get(index)!.id;
-  const ready = [...replay.owed].filter((index) => isReady(turn, job, index)).map(idOf);
+  const ready = [...replay.awaitedSteps].filter((index) => isReady(turn, job, index)).map(idOf);
   const stop: string[] = [];
-  for (const [index, flight] of replay.flying) {
+  for (const [index, flight] of replay.inFlight) {
     if (flight.isAbortAnswered || stepAtIndex(job, index).stopped === null) continue;
     flight.isAbortAnswered = true;
     stop.push(idOf(index));
@@ -187,7 +187,7 @@ function endWatch(turn: Turn, replay: ReplayState, ready: string[] = [], stop: s
 
 /** Sets a timer that ends a function without open requests or in-flight steps, because it only occupies a process. */
 function setIdleTimer(turn: Turn, replay: ReplayState): void {
-  const isIdle = replay.hasBegun && replay.asked.size + replay.flying.size === 0;
+  const isIdle = replay.hasBegun && replay.openRequests.size + replay.inFlight.size === 0;
   if (isIdle) {
     const event = { type: 'replay.idle', replay: replay.id } as const;
     turn.effect({ type: 'timer.set', name: 'idle', ms: MAX_IDLE_MS, event });
