@@ -1,4 +1,3 @@
-import type { PlatformConfig } from '../contracts/index.ts';
 import {
   createHostCheck,
   createHttp,
@@ -63,11 +62,13 @@ function createServer<Services extends DaemonServices>(options: ServiceHttpOptio
       }),
     ...(bodyLimitBytes ? { bodyLimitBytes: bodyLimitBytes(config) } : {}),
     ...(trustedProxies ? { trustedProxies: trustedProxies(config) } : {}),
-    checkHost: createHostCheck({ listenHost, allowedHosts: allowedHosts(config) }),
+    checkHost: createHostCheck({ listenHost, allowedHosts: allowedHosts(resources) }),
   });
 }
 
 /** Returns the host names that clients may use, apart from those of this machine. */
-function allowedHosts({ gateway: { allowedHosts, publicUrl } }: PlatformConfig): string[] {
-  return publicUrl ? [...allowedHosts, new URL(publicUrl).hostname] : allowedHosts;
+function allowedHosts({ config, env }: Resources): string[] {
+  const { allowedHosts, publicUrl } = config.gateway;
+  const own = [publicUrl, env.SVC_ADVERTISE_URL].flatMap((url) => URL.parse(url ?? '')?.hostname ?? []);
+  return [...allowedHosts, ...own];
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LockFile } from '../contracts/index.ts';
@@ -38,6 +39,18 @@ export async function readLockFile(dataDir: string): Promise<LockFile> {
 /** Replaces the file atomically, so that readers never see a partial file, even after a crash. */
 export async function writeLockFile(dataDir: string, lock: LockFile): Promise<void> {
   await replacePrivateFile(join(dataDir, NAME), `${JSON.stringify(lock, null, 2)}\n`);
+}
+
+/** Returns the digest of the file's content, which is equal on all nodes with the same plugins; null without a file. */
+export async function lockFileDigest(dataDir: string): Promise<string | null> {
+  try {
+    return createHash('sha256')
+      .update(await readFile(join(dataDir, NAME)))
+      .digest('base64url');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return null;
+    throw error;
+  }
 }
 
 /** Returns a stamp that changes with every write of the file. It is cheap enough to poll each second. */

@@ -48,7 +48,11 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     }),
     (opened) => opened.close(),
   );
-  const webhooks = await webhookServices(resources, { store, fence, membership, plugins, state }, stack);
+  const webhooks = await webhookServices(
+    resources,
+    { store, fence, membership, feed, plugins, state },
+    stack,
+  );
   createLoadMetrics(metrics, {
     deliveries: () => webhooks.dispatcher.load,
     inboxBytes: () => inbox.waitingBytes,

@@ -1,9 +1,11 @@
 import { PlatformError } from '../../kit/errors/errors.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
+import type { ChangeFeed } from '../membership/change-feed.ts';
 import type { StoreMember } from '../membership/join-members.ts';
 import { createReread } from '../plugin-runtime/reread.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
+import { PluginRevision } from './domain/plugin-revision.ts';
 import { WebhookAdmin } from './domain/webhooks/admin/admin.ts';
 import { WebhookDeliveries } from './domain/webhooks/admin/deliveries.ts';
 import { Replays } from './domain/webhooks/admin/replays.ts';
@@ -19,6 +21,7 @@ import type { WebhookState } from './webhook-state.ts';
 
 export interface WebhookServicesDeps extends StoreMember {
   store: GatewayStore;
+  feed: ChangeFeed;
   plugins: PluginRuntime;
   state: WebhookState;
 }
@@ -26,10 +29,10 @@ export interface WebhookServicesDeps extends StoreMember {
 /** Builds the services for webhooks. Throws INVALID_MANIFEST for a webhook without `auth`. */
 export async function webhookServices(
   resources: Resources,
-  { store, fence, membership, plugins, state }: WebhookServicesDeps,
+  { store, fence, membership, feed, plugins, state }: WebhookServicesDeps,
   stack: AsyncDisposableStack,
 ) {
-  const { clock, random, logger, metrics, group, createLimiter } = resources;
+  const { clock, random, logger, metrics, group, createLimiter, dataDir, sharesStore } = resources;
   const { inbox, cache } = store;
   const { targets, secrets, pauses, services, refusals, urlOf, listing } = state;
   refuseUnauthenticatedWebhooks(plugins);
@@ -40,6 +43,12 @@ export async function webhookServices(
     stack,
   );
   const sideCalls = new SideCalls(plugins, random);
+  const revision = sharesStore
+    ? new PluginRevision({
+        ...{ cache, feed, dataDir, logger },
+        reload: () => plugins.upToDate().then(forgetTriggers),
+      })
+    : undefined;
   membership?.onEnded(() => markInterrupted({ inbox, logger }));
   const inFlight = group.role === 'alone' ? undefined : new Set<string>();
   if (inFlight) watchInterrupted(group, inFlight, { inbox, clock, logger });
@@ -49,7 +58,10 @@ export async function webhookServices(
     verifier: createWebhookVerifier(sideCalls.runValidator, clock, logger),
   });
   return {
-    reread: createReread(plugins, group, forgetTriggers),
+    reread: createReread(plugins, group, {
+      invalidate: forgetTriggers,
+      publish: revision && (() => revision.publish()),
+    }),
     dispatcher,
     delivery,
     tailedInbox: inbox,

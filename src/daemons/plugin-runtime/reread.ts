@@ -8,19 +8,25 @@ export type Reread = () => Promise<void>;
 
 const NEWS = 'plugins';
 
-/** Creates the function. `then` invalidates other caches of a process after its plugins were reloaded. */
+export interface RereadOptions {
+  /** Invalidates other caches of a process after its plugins were reloaded. */
+  invalidate?: () => Promise<void>;
+  /** Makes the change known to other nodes. */
+  publish?: (() => Promise<void>) | undefined;
+}
+
 export function createReread(
   plugins: Pick<PluginRuntime, 'upToDate'>,
   group: ProcessGroup,
-  then: () => Promise<void> = async () => {},
+  { invalidate = async () => {}, publish = async () => {} }: RereadOptions = {},
 ): Reread {
   async function rereadHere(): Promise<void> {
     await plugins.upToDate();
-    await then();
+    await invalidate();
   }
   group.onNews(NEWS, rereadHere);
   return async () => {
-    await Promise.all([rereadHere(), group.announce(NEWS)]);
+    await Promise.all([rereadHere(), group.announce(NEWS), publish()]);
   };
 }
 

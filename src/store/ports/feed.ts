@@ -1,7 +1,7 @@
 import type { SecretKey } from './webhook-secrets.ts';
 
 /** Kinds of data that processes cache and that other processes may change. */
-export type FeedTopic = 'revocations' | 'secrets' | 'pauses' | 'static-tokens';
+export type FeedTopic = 'revocations' | 'secrets' | 'pauses' | 'static-tokens' | 'plugins';
 
 /**
  * Scopes of the platform cache that belong to a topic. Each change of an entry in such a scope adds a change to the
@@ -10,6 +10,7 @@ export type FeedTopic = 'revocations' | 'secrets' | 'pauses' | 'static-tokens';
 export const FEED_SCOPES = {
   'webhook-pause': 'pauses',
   'static-token-revisions': 'static-tokens',
+  'plugin-revision': 'plugins',
 } as const satisfies Record<string, FeedTopic>;
 
 declare const cursorBrand: unique symbol;

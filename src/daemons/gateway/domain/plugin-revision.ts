@@ -1,0 +1,39 @@
+import type { Logger } from '../../../kit/telemetry/logger.ts';
+import { lockFileDigest } from '../../../plugins/index.ts';
+import type { KeyValueStore } from '../../../store/ports/index.ts';
+import type { ChangeFeed } from '../../membership/change-feed.ts';
+
+/** Cache scope of the digest of the lock file. FEED_SCOPES contains this scope. */
+const SCOPE = 'plugin-revision';
+const KEY = 'current';
+
+export interface PluginRevisionDeps {
+  cache: KeyValueStore;
+  feed: Pick<ChangeFeed, 'follow' | 'spread'>;
+  dataDir: string;
+  logger: Logger;
+  /** Loads the current lock file on this node. */
+  reload(): Promise<void>;
+}
+
+/** Tells the other nodes of a store when the plugins change, so that they load them without waiting for their poll. */
+export class PluginRevision {
+  readonly #deps: PluginRevisionDeps;
+
+  constructor(deps: PluginRevisionDeps) {
+    this.#deps = deps;
+    // A reload may take seconds, and revocations must not wait for it. So the feed does not wait either.
+    deps.feed.follow('plugins', () => {
+      deps.reload().catch((error) => deps.logger.error('The plugins could not be reloaded', { error }));
+    });
+  }
+
+  /** Publishes the lock file of this node. Settles when the other nodes have read it, or after a second. */
+  async publish(): Promise<void> {
+    const { cache, feed, dataDir } = this.#deps;
+    const digest = await lockFileDigest(dataDir);
+    if (digest === null || digest === (await cache.get(SCOPE, KEY))?.value) return;
+    await cache.set(SCOPE, KEY, digest);
+    await feed.spread();
+  }
+}
