@@ -85,7 +85,7 @@ const ProxyAddress = z.union(
 
 const Gateway = section({
   ...listener(4000),
-  drainDelayMs: z.number().int().min(0).max(300_000).default(0),
+  drainDelayMs: z.number().int().min(0).max(300_000).nullable().default(null),
   publicUrl: PublicUrl.nullable().default(null),
   processes: z.number().int().min(1).max(64).default(1),
   allowedHosts: z.array(z.string()).default([]),
@@ -186,6 +186,7 @@ export const PlatformConfig = z.strictObject({
       .default('sqlite:.svc'),
     dataDir: z.string().min(1).nullable().default(null),
   }),
+  cluster: section({ enabled: z.boolean().default(false) }),
   cache: section({
     url: z.literal(null).default(null),
   }),

@@ -1,4 +1,5 @@
 import type { ServiceName } from '../contracts/index.ts';
+import { requireClusterSettings } from '../kit/config/cluster.ts';
 import type { LoadedConfig } from '../kit/config/config.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 import { version } from '../kit/files/paths.ts';
@@ -49,6 +50,7 @@ const LOCK_WAIT_MS = 1000;
 export async function runSupervisor(options: RunOptions): Promise<RunningSupervisor> {
   const { clock, random, onLines, onEvent } = options;
   const loaded = options.loadConfig();
+  requireClusterSettings(loaded.config, loaded.env);
   const folder = dataFolder(loaded.dataDir);
   ensureDataFolder(folder);
   const resources = new AsyncDisposableStack();

@@ -1,5 +1,6 @@
 import { SERVICE_NAMES, type ServiceName } from '../contracts/index.ts';
 import type { DaemonStart, PeerUrls } from '../daemons/process-protocol.ts';
+import { requireClusterSettings } from '../kit/config/cluster.ts';
 import type { Environment, LoadedConfig } from '../kit/config/config.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 import type { Random } from '../kit/security/random.ts';
@@ -121,6 +122,7 @@ export class Supervisor {
         `The data folder changed from ${this.#loaded.dataDir} to ${next.dataDir}. Run \`svc down\` and \`svc up -d\`.`,
       );
     }
+    requireClusterSettings(next.config, next.env);
     const nextSecrets = this.#options.reloadSecrets(next.env);
     if (name !== null && nextSecrets.keys.internalSecret !== this.#secrets.keys.internalSecret) {
       throw new PlatformError(

@@ -51,7 +51,8 @@ const storage: Descriptions = {
 const gateway: Descriptions = {
   '': 'The single entry point.',
   ...listener('GATEWAY'),
-  drainDelayMs: 'Time from 503 of `/ready` to closing the port, for load balancers.',
+  drainDelayMs:
+    'Time from 503 of `/ready` to closing the port, for load balancers; null: 5 s with `cluster.enabled`, else 0.',
   publicUrl:
     'Public URL of the gateway and base of webhook URLs; null: http://localhost:<port>. GATEWAY_PUBLIC_URL wins.',
   processes: 'Processes that share the port (Linux).',
@@ -157,6 +158,8 @@ export const CONFIG_DESCRIPTIONS: Descriptions = {
     '"sqlite:<folder>", relative to the project, or the URL of PostgreSQL. `${NAME}` is a variable.',
   'store.dataDir':
     "Folder for this machine's files with PostgreSQL, relative to the project; null means `.svc`. With SQLite, `store.url` names it.",
+  cluster: 'Several nodes on one PostgreSQL database.',
+  'cluster.enabled': 'Refuses a start without the settings that nodes share.',
   cache: 'The platform cache.',
   'cache.url': 'Must be null: the cache is part of the store.',
   plugins: "Folders of the project's plugins (globs).",

@@ -100,8 +100,8 @@ async function joinStore(
   // The lock on the file proves that there is no other member, so the keys may change at a restart without agreement.
   if (!sharesStore) return { fence: membership, membership, elsewhere: [] };
   const others = await membership.others();
-  if (usesPostgres(config.store)) requireOnlyNode(others);
   await requireSharedKeys(keys, { cache, others });
+  if (usesPostgres(config.store)) requireOnlyNode(others);
   return { fence: membership, membership, elsewhere: others.map((other) => other.release) };
 }
 

@@ -7,6 +7,7 @@ import type { Style } from '../../style.ts';
 import { helpWidth, wrap } from '../../wrap.ts';
 import { checkAdapters } from './adapters.ts';
 import { type Check, type CheckTarget, type Fact, type Finding, failure } from './check.ts';
+import { checkCluster } from './cluster.ts';
 import { checkEngine, checkSandbox } from './execution.ts';
 import { checkModes } from './files.ts';
 import { checkHosts } from './hosts.ts';
@@ -38,6 +39,7 @@ const CHECKS: ReadonlyArray<[name: string, check: Check]> = [
   ['credentials', checkCredentials],
   ['stores', checkStores],
   ['secrets', checkSecrets],
+  ['cluster', checkCluster],
   ['supervisor', checkSupervision],
   ['ports', checkPorts],
   ['sandbox', checkSandbox],
