@@ -12,7 +12,7 @@ export interface StoreOptions {
   clock: Clock;
   logger: Logger;
   /** Which processes use the SQLite file, as its driver's options say. PostgreSQL is always shared. */
-  sqlite?: Pick<Parameters<typeof sqliteGatewayStore>[0], 'nodes' | 'recovers' | 'shared'>;
+  sqlite?: Pick<Parameters<typeof sqliteGatewayStore>[0], 'members' | 'recovers' | 'shared'>;
 }
 
 /** Opens the gateway's stores. Throws STORE_ERROR, also if the schema of PostgreSQL has to be migrated first. */

@@ -47,7 +47,7 @@ export const gateway = defineDaemon({
   ],
   /** Runs deliveries that an earlier process accepted, once other services know this gateway's address. */
   ready({ dispatcher, membership }, { address, env }) {
-    membership?.announce(memberUrl(address.url, env));
+    membership.announce(memberUrl(address.url, env));
     return dispatcher.runBacklog();
   },
   processes: (config) => config.gateway.processes,

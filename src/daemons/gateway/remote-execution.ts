@@ -11,7 +11,7 @@ import {
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import { instanceId } from '../membership/instance-id.ts';
-import type { StoreMember } from '../membership/join-members.ts';
+import type { Membership } from '../membership/membership.ts';
 import type { CreateRemoteBackends, RemoteBackends } from '../plugin-runtime/backends.ts';
 import { createDispatchClient } from '../plugin-runtime/gateway-dispatch.ts';
 import type { RunningCode } from '../plugin-runtime/running-code.ts';
@@ -23,8 +23,9 @@ import { HostSessions } from './domain/hosts/sessions.ts';
 import type { IdentityServices } from './identity-services.ts';
 import { answerRelayed, relayedBackends } from './remote-relay.ts';
 
-export interface RemoteExecutionDeps extends StoreMember {
+export interface RemoteExecutionDeps {
   store: GatewayStore;
+  membership: Membership;
   identity: IdentityServices;
 }
 
@@ -34,7 +35,7 @@ export interface RemoteExecutionDeps extends StoreMember {
  */
 export async function remoteExecution(
   resources: Resources,
-  { store, identity, fence, membership }: RemoteExecutionDeps,
+  { store, identity, membership }: RemoteExecutionDeps,
   stack: AsyncDisposableStack,
 ) {
   const { keys, clock, logger } = resources;
@@ -43,11 +44,11 @@ export async function remoteExecution(
   const sessions = stack.adopt(new HostSessions(clock), (opened) => opened.close());
   const sockets = stack.adopt(new ContainerSockets(resources), (opened) => opened.close());
   const credentials = createContainerCredentials({
-    ...{ jwts, revocations, cache: store.cache, members, fence, clock, logger },
+    ...{ jwts, revocations, cache: store.cache, members, fence: membership, clock, logger },
     internalSecret: keys.internalSecret,
   });
-  const owners = ownerCalls(resources, { store, fence }, stack);
-  membership?.onEnded(async () => {
+  const owners = ownerCalls(resources, { store, membership }, stack);
+  membership.onEnded(async () => {
     await Promise.all([credentials.revokeOrphans(), store.hosts.disconnectEnded(clock.now())]);
   });
   return {
@@ -80,12 +81,12 @@ function backendsOf(
 /** Returns the client for hosts of other gateways; undefined if no other node uses the store. */
 function ownerCalls(
   { keys, sharesStore }: Resources,
-  { store, fence }: Pick<RemoteExecutionDeps, 'store' | 'fence'>,
+  { store, membership }: Pick<RemoteExecutionDeps, 'store' | 'membership'>,
   stack: AsyncDisposableStack,
 ): OwnerCalls | undefined {
   if (!sharesStore) return undefined;
   const dispatch = stack.adopt(createDispatchClient(keys.internalSecret), (opened) => opened.close());
-  return new OwnerCalls({ hosts: store.hosts, members: store.members, fence, dispatch });
+  return new OwnerCalls({ hosts: store.hosts, members: store.members, fence: membership, dispatch });
 }
 
 function hostBackend({ config, clock }: Resources, runOnHost: RunOnHost): RemoteBackends['host'] {

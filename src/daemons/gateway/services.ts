@@ -4,7 +4,8 @@ import { openGatewayStore } from '../../store/open-store.ts';
 import type { GatewayStore, MemberRecord } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import { ChangeFeed } from '../membership/change-feed.ts';
-import { joinMembers, primaryFence, type StoreMember } from '../membership/join-members.ts';
+import { joinMembers } from '../membership/join-members.ts';
+import type { Membership } from '../membership/membership.ts';
 import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { createDispatch } from './domain/hosts/dispatch.ts';
 import { createExecutionClaims } from './domain/hosts/execution-claims.ts';
@@ -31,13 +32,13 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
   const signing = signingKeys(keys, profile, logger);
   const store = await openStore(resources, stack);
   const { inbox } = store;
-  const { fence, membership, elsewhere } = await joinStore(resources, store, stack);
+  const { membership, elsewhere } = await joinStore(resources, store, stack);
   const feed = await openFeed(resources, { store, membership }, stack);
   const identity = await identityServices(resources, { store, signing, feed, elsewhere });
   const state = await openWebhookState(resources, { store, feed }, stack);
   const { createRemoteBackends, ...remote } = await remoteExecution(
     resources,
-    { store, identity, fence, membership },
+    { store, identity, membership },
     stack,
   );
   const plugins = stack.adopt(
@@ -48,11 +49,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     }),
     (opened) => opened.close(),
   );
-  const webhooks = await webhookServices(
-    resources,
-    { store, fence, membership, feed, plugins, state },
-    stack,
-  );
+  const webhooks = await webhookServices(resources, { store, membership, feed, plugins, state }, stack);
   createLoadMetrics(metrics, {
     deliveries: () => webhooks.dispatcher.load,
     inboxBytes: () => inbox.waitingBytes,
@@ -60,11 +57,10 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
   });
   const routes = createPluginRouteLookup(plugins);
   // Runs before the first call, because containers of a killed gateway must lose access.
-  await membership?.sweep();
+  await membership.sweep();
   return {
     group,
     store,
-    fence,
     membership,
     ...identity,
     ...proxyServices(resources, { identity, routes }, stack),
@@ -81,28 +77,24 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
 }
 
 /**
- * Joins the members of the store. Siblings share the primary's membership. Throws CONFLICT if other nodes use the store
+ * Joins the members of the store. Each process is a member. Throws CONFLICT if other nodes use the store
  * with other keys.
  */
 async function joinStore(
   resources: Resources,
   { members, cache }: GatewayStore,
   stack: AsyncDisposableStack,
-): Promise<StoreMember & { elsewhere: (string | null)[] }> {
+): Promise<{ membership: Membership; elsewhere: (string | null)[] }> {
   const { config, keys: secrets, group, sharesStore } = resources;
-  if (group.role === 'sibling') {
-    const fence = await primaryFence(resources, members, 'gateway');
-    return { fence, membership: undefined, elsewhere: [] };
-  }
   const keys = keyFingerprints(secrets);
   const release = staticTokensRevision(config.gateway.staticTokens);
   const membership = await joinMembers(resources, members, { kind: 'gateway', release, keys }, stack);
-  // The lock on the file proves that there is no other member, so the keys may change at a restart without agreement.
-  if (!sharesStore) return { fence: membership, membership, elsewhere: [] };
+  // The lock on the file proves that there is no other node, so the keys may change at a restart without agreement.
+  if (!sharesStore || group.role === 'sibling') return { membership, elsewhere: [] };
   const others = await membership.others();
   await requireSharedKeys(keys, { cache, others });
   if (usesPostgres(config.store)) requireOnlyNode(others);
-  return { fence: membership, membership, elsewhere: others.map((other) => other.release) };
+  return { membership, elsewhere: others.map((other) => other.release) };
 }
 
 /** Throws CONFLICT if another node uses the database, because nodes do not share accepted deliveries yet. */
@@ -118,10 +110,11 @@ function requireOnlyNode([other]: readonly MemberRecord[]): void {
 /** Opens the feed. It must be open before the data whose changes it announces is loaded. */
 async function openFeed(
   { config, group, clock, logger, sharesStore }: Resources,
-  { store, membership }: Pick<StoreMember, 'membership'> & { store: GatewayStore },
+  { store, membership }: { store: GatewayStore; membership: Membership },
   stack: AsyncDisposableStack,
 ): Promise<ChangeFeed> {
-  const sharedAs = sharesStore ? membership?.fence : undefined;
+  const isAlone = group.role === 'alone' && !sharesStore;
+  const sharedAs = isAlone ? undefined : membership.fence;
   const { staleMs } = config.auth;
   return stack.adopt(
     await ChangeFeed.open({ store: store.feed, group, sharedAs, staleMs, clock, logger }),
@@ -133,14 +126,15 @@ async function openFeed(
 async function openStore(resources: Resources, stack: AsyncDisposableStack): Promise<GatewayStore> {
   const { config, env, dataDir, clock, logger, group, sharesStore = false } = resources;
   const owns = group.role !== 'sibling';
+  const isShared = group.role !== 'alone' || sharesStore;
   if (!sharesStore) stack.adopt(await lockStore(dataDir, group), (lock) => lock.release());
   const store = stack.adopt(
     await openGatewayStore({
       ...{ dataDir, clock, logger },
       postgresUrl: postgresUrlOf(config.store, env),
       sqlite: {
-        nodes: sharesStore ? 'several' : 'one',
-        shared: group.role !== 'alone' || sharesStore,
+        members: isShared ? 'several' : 'one',
+        shared: isShared,
         recovers: owns && !sharesStore,
       },
     }),

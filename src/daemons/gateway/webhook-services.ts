@@ -2,7 +2,7 @@ import { PlatformError } from '../../kit/errors/errors.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { ChangeFeed } from '../membership/change-feed.ts';
-import type { StoreMember } from '../membership/join-members.ts';
+import type { Membership } from '../membership/membership.ts';
 import { createReread } from '../plugin-runtime/reread.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { PluginRevision } from './domain/plugin-revision.ts';
@@ -10,7 +10,7 @@ import { WebhookAdmin } from './domain/webhooks/admin/admin.ts';
 import { WebhookDeliveries } from './domain/webhooks/admin/deliveries.ts';
 import { Replays } from './domain/webhooks/admin/replays.ts';
 import { WebhookSamples } from './domain/webhooks/admin/samples.ts';
-import { markInterrupted, watchInterrupted } from './domain/webhooks/dispatch/interrupted.ts';
+import { markInterrupted } from './domain/webhooks/dispatch/interrupted.ts';
 import { WebhookDelivery } from './domain/webhooks/receive/delivery.ts';
 import { createResigning } from './domain/webhooks/verify/resigning.ts';
 import { createWebhookVerifier } from './domain/webhooks/verify/verifier.ts';
@@ -19,8 +19,9 @@ import { SideCalls } from './side-calls.ts';
 import { webhookDispatch } from './webhook-dispatch.ts';
 import type { WebhookState } from './webhook-state.ts';
 
-export interface WebhookServicesDeps extends StoreMember {
+export interface WebhookServicesDeps {
   store: GatewayStore;
+  membership: Membership;
   feed: ChangeFeed;
   plugins: PluginRuntime;
   state: WebhookState;
@@ -29,7 +30,7 @@ export interface WebhookServicesDeps extends StoreMember {
 /** Builds the services for webhooks. Throws INVALID_MANIFEST for a webhook without `auth`. */
 export async function webhookServices(
   resources: Resources,
-  { store, fence, membership, feed, plugins, state }: WebhookServicesDeps,
+  { store, membership, feed, plugins, state }: WebhookServicesDeps,
   stack: AsyncDisposableStack,
 ) {
   const { clock, random, logger, metrics, group, createLimiter, dataDir, sharesStore } = resources;
@@ -49,11 +50,9 @@ export async function webhookServices(
         reload: () => plugins.upToDate().then(forgetTriggers),
       })
     : undefined;
-  membership?.onEnded(() => markInterrupted({ inbox, logger }));
-  const inFlight = group.role === 'alone' ? undefined : new Set<string>();
-  if (inFlight) watchInterrupted(group, inFlight, { inbox, clock, logger });
+  membership.onEnded(() => markInterrupted({ inbox, logger }));
   const delivery = new WebhookDelivery({
-    ...{ createLimiter, inFlight, targets, secrets, dispatcher, call, services, pauses, inbox, fence },
+    ...{ createLimiter, targets, secrets, dispatcher, call, services, pauses, inbox, fence: membership },
     ...{ clock, logger, observe, samples: refusals },
     verifier: createWebhookVerifier(sideCalls.runValidator, clock, logger),
   });

@@ -22,10 +22,9 @@ export type ApplyChanges = (keys: readonly string[] | null) => void | Promise<vo
 
 export interface ChangeFeedDeps {
   store: FeedStore;
-  group: Pick<ProcessGroup, 'role' | 'announce' | 'onNews'>;
+  group: Pick<ProcessGroup, 'announce' | 'onNews'>;
   /**
-   * Fence of this member if other nodes share the store. Other nodes then wait until this member has read their
-   * changes.
+   * Fence of this member if other processes share the store. They then wait until this member has read their changes.
    */
   sharedAs: number | undefined;
   /** Time without a successful reading after which `requireFresh` throws. */
@@ -56,7 +55,7 @@ export class ChangeFeed {
     this.#deps = deps;
     this.#cursor = cursor;
     this.#freshAt = freshAt;
-    this.#isAlone = group.role === 'alone' && sharedAs === undefined;
+    this.#isAlone = sharedAs === undefined;
     group.onNews(NEWS, () => this.#catchUp());
     this.#stopPolling = this.#isAlone ? () => {} : every(clock, POLL_MS, () => this.#poll());
   }

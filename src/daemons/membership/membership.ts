@@ -83,6 +83,12 @@ export class Membership implements Fence {
     return (await store.live(member.kind)).filter(({ fence }) => fence !== this.fence);
   }
 
+  /** Ends another member of this kind whose process has ended, and sweeps its rows. Never rejects. */
+  end(instance: string): Promise<void> {
+    this.#working = this.#working.then(() => this.#end(instance)).catch((error) => this.#warn(error));
+    return this.#working;
+  }
+
   /** Registers work that takes over or frees the rows of ended members. It must be safe to repeat. */
   onEnded(sweep: () => Promise<void>): void {
     this.#sweepers.push(sweep);
@@ -110,6 +116,13 @@ export class Membership implements Fence {
     this.#cancelRenewal();
     await this.#working;
     await this.#deps.store.leave(this.fence);
+  }
+
+  async #end(instance: string): Promise<void> {
+    if (this.#isOver) return;
+    const ended = (await this.others()).filter((member) => member.instance === instance);
+    await Promise.all(ended.map(({ fence }) => this.#deps.store.leave(fence)));
+    await this.sweep();
   }
 
   #renewLater(): void {

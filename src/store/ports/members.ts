@@ -15,7 +15,7 @@ export interface MemberRecord {
   /** Number of the process, which is never reused. It marks the rows that the process owns. */
   fence: number;
   kind: ServiceName;
-  /** Id of the node, which stays the same over restarts. */
+  /** Id of the node, which stays the same over restarts. Further processes of a node append `/` and their number. */
   instance: string;
   /** URL for other members, or null until the process listens. */
   url: string | null;
@@ -36,7 +36,7 @@ export type NewMember = Pick<MemberRecord, 'kind' | 'instance' | 'version' | 're
 
 /** Members of a store with their leases. All methods are atomic. */
 export interface MemberStore {
-  /** Adds a member and returns its fence. Earlier members of the same kind and node are ended. */
+  /** Adds a member and returns its fence. Ends earlier members of its kind and instance, and their further processes. */
   join(member: NewMember): Promise<number>;
   /** Extends the lease and stores the URL. Returns false when the member was ended and must stop. */
   renew(fence: number, options: { leaseMs: number | null; url: string | null }): Promise<boolean>;

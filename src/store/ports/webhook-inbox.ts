@@ -135,11 +135,10 @@ export interface WebhookInbox {
   /** Returns `accepted` and `retrying` deliveries in write order, for the dispatcher. */
   unfinished(limit: number, afterPosition?: number): Promise<DeliveryRecord[]>;
   /**
-   * Marks sync deliveries that a dead process left `running` as interrupted, and releases their markers. A node that is
-   * the only one must call it before it receives deliveries. `which` selects deliveries by receive time, except the
-   * given ids.
+   * Marks sync deliveries that an ended process left `running` as interrupted, and releases their markers. The first
+   * process on the store must call it before it receives deliveries.
    */
-  interrupt(which?: { receivedUntil: number; except: readonly string[] }): Promise<number>;
+  interrupt(): Promise<number>;
   /** Returns the delivery with its body, unless the body was deleted to free space. */
   find(webhookId: string): Promise<DeliveryRecord | undefined>;
   /**

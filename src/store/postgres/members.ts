@@ -58,7 +58,8 @@ export class PostgresMembers implements MemberStore {
       await lockName(sql, `members ${kind}`);
       await sql(
         `update svc.member set ended_at = ${NOW}
-         where ended_at is null and kind = :kind and (:isSole::boolean or instance = :instance)`,
+         where ended_at is null and kind = :kind
+           and (:isSole::boolean or instance = :instance or starts_with(instance, :instance || '/'))`,
         { kind, instance, isSole, now },
       );
       const [row] = await sql<{ fence: number }>(

@@ -42,8 +42,8 @@ export interface SqliteStoreOptions {
   shared?: boolean;
   /** Whether to recover the journal of an earlier process, true by default. Only one of several processes may do it. */
   recovers?: boolean;
-  /** Whether one node or several use the file, `one` by default. */
-  nodes?: SqliteInboxDeps['nodes'];
+  /** Whether one process or several use the file, `one` by default. */
+  members?: SqliteInboxDeps['members'];
   /** Size limits of the journal. They apply only if the file is not shared. */
   segments?: SqliteInboxDeps['segments'];
 }
@@ -64,7 +64,7 @@ export async function sqliteGatewayStore({
   logger,
   shared = true,
   recovers = true,
-  nodes,
+  members,
   segments,
 }: SqliteStoreOptions): Promise<GatewayStore> {
   const db = await openDatabase({
@@ -75,7 +75,7 @@ export async function sqliteGatewayStore({
   });
   let inbox: Awaited<ReturnType<typeof sqliteWebhookInbox>>;
   try {
-    inbox = await sqliteWebhookInbox(db, { clock, logger, shared, recovers, nodes, segments });
+    inbox = await sqliteWebhookInbox(db, { clock, logger, shared, recovers, members, segments });
   } catch (error) {
     await db.close();
     throw error;

@@ -65,7 +65,8 @@ function statements(db: Database) {
   return {
     endFormer: db.prepare<[{ kind: ServiceName; instance: string; isSole: 0 | 1; now: number }]>(`
       update member set ended_at = :now
-      where ended_at is null and kind = :kind and (:isSole = 1 or instance = :instance)`),
+      where ended_at is null and kind = :kind and (:isSole = 1 or instance = :instance
+        or substr(instance, 1, length(:instance) + 1) = :instance || '/')`),
     add: db.prepare<
       [Pick<Row, 'kind' | 'instance' | 'version' | 'release' | 'keys' | 'leaseUntil'> & { now: number }]
     >(`

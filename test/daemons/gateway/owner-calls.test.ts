@@ -151,8 +151,8 @@ test('streams, errors and cancellations pass between gateways', async () => {
 test('a call that was passed on is not passed on again, even if the store names another owner', async () => {
   const [a, b, c] = (await nodes('a', 'b', 'c')) as [TestGateway, TestGateway, TestGateway];
   const { host, agent } = await connected(b);
-  const { store, fence } = servicesOf(c);
-  await store.hosts.connect(host.hostId, 'session-elsewhere', 1, fence.require());
+  const { store, membership } = servicesOf(c);
+  await store.hosts.connect(host.hostId, 'session-elsewhere', 1, membership.fence);
   const refused = await dispatch(a, 'e1');
   expect([refused.status, refused.body.error.code]).toEqual([503, 'HOST_UNAVAILABLE']);
   expect(agent.frames.filter(({ type }) => type === 'execute')).toEqual([]);

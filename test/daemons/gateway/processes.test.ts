@@ -56,6 +56,47 @@ test(
 );
 
 test(
+  'a client that one process revokes is refused by both at once, even just after a process died',
+  SLOW,
+  async () => {
+    const upstream = await startUpstream();
+    const gateway = await startProcesses({ peers: { rest: upstream.url }, gateway: { processes: 3 } });
+    await gateway.allUp();
+    const { primary, sibling } = await gateway.connections();
+    const logIn = async () => {
+      const { body } = await post(primary, '/api/v1/clients', { name: 'ci' });
+      const { clientId, clientSecret } = body;
+      const login = await post(primary, '/auth/token', { clientId, clientSecret });
+      return { clientId: clientId as string, bearer: { authorization: `Bearer ${login.body.accessToken}` } };
+    };
+    const statuses = (headers: Record<string, string>) =>
+      Promise.all(
+        [primary, sibling].map(async (each) => (await each.send('GET', '/api/v1/x', { headers })).status),
+      );
+    const revokeAtSibling = async (clientId: string) => {
+      const startedAt = performance.now();
+      const { status } = await sibling.send('DELETE', `/api/v1/clients/${clientId}`, { headers: ADMIN });
+      expect(status).toBe(200);
+      return performance.now() - startedAt;
+    };
+    const first = await logIn();
+    expect(await statuses(first.bearer)).toEqual([200, 200]);
+    await revokeAtSibling(first.clientId);
+    expect(await statuses(first.bearer)).toEqual([401, 401]);
+
+    const second = await logIn();
+    expect(await statuses(second.bearer)).toEqual([200, 200]);
+    const [, other = 0] = gateway.siblingPids();
+    const alive = await gateway.socketTo(other);
+    const ended = new Promise((resolve) => alive.once('close', resolve));
+    process.kill(other, 'SIGKILL');
+    await ended;
+    await revokeAtSibling(second.clientId);
+    expect(await statuses(second.bearer)).toEqual([401, 401]);
+  },
+);
+
+test(
   'limits apply to both together: exact for small and large limits, also after borrowing ahead',
   SLOW,
   async () => {

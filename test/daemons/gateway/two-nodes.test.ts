@@ -63,8 +63,8 @@ test('a starting node clears the host sessions of its predecessor, and not those
     [b, 'h2'],
   ] as const) {
     await registerHost(node, hostId);
-    const { fence, store: ports } = servicesOf(node);
-    await ports.hosts.connect(hostId, `session-${hostId}`, 10, fence.require());
+    const { membership, store: ports } = servicesOf(node);
+    await ports.hosts.connect(hostId, `session-${hostId}`, 10, membership.fence);
   }
   // The former process of b is still there, as a killed one would be to the store.
   await store.start('b');
@@ -191,7 +191,7 @@ test('a node with other keys than the running ones is refused with the variables
   await expect(start({ masterKey, jwtSecret: other })).rejects.toThrow(
     /SVC_MASTER_KEY and GATEWAY_JWT_SECRET differ/,
   );
-  expect(await servicesOf(a).membership!.others()).toEqual([]);
+  expect(await servicesOf(a).membership.others()).toEqual([]);
   await a.close();
   // Secrets in the store stay those of the first master key.
   await expect(start({ masterKey })).rejects.toThrow(/encrypted the store's secrets/);
@@ -231,7 +231,7 @@ test('the only node on a store recovers at once from a killed predecessor, even 
   const { inbox, members } = servicesOf(gateway).store;
   expect((await inbox.find(killed.webhookId))?.status).toBe('interrupted');
   expect(await inbox.seen('killed', clock.now())).toBeUndefined();
-  expect(await members.unended('gateway')).toEqual([servicesOf(gateway).fence.require()]);
+  expect(await members.unended('gateway')).toEqual([servicesOf(gateway).membership.fence]);
 });
 
 /** Moves the clocks of nodes in real time, since they poll the feed by them. Ends with the test. */

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { WebhookPauses } from '../../../src/daemons/gateway/domain/webhooks/admin/pauses.ts';
-import type { ProcessGroup } from '../../../src/daemons/group/process-group.ts';
+import { loneProcess } from '../../../src/daemons/group/process-group.ts';
 import { ChangeFeed, POLL_MS } from '../../../src/daemons/membership/change-feed.ts';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import { manualClock } from '../../../src/kit/time/clock.ts';
@@ -13,14 +13,22 @@ test('a process without a notification sees a resume at its next check, also whe
   const clock = manualClock();
   const store = await sqliteGatewayStore({ dataDir: await tempDir(), clock, logger: silentLogger });
   onTestFinished(() => store.close());
-  const unheard = { role: 'primary', onNews: () => {}, announce: async () => {} } as unknown as ProcessGroup;
-  async function open() {
+  const member = {
+    kind: 'gateway',
+    version: '1',
+    release: null,
+    keys: null,
+    leaseMs: null,
+    isSole: false,
+  } as const;
+  async function open(instance: string) {
+    const sharedAs = await store.members.join({ ...member, instance });
     let resumed = 0;
     const feed = await ChangeFeed.open({
       ...{
         store: store.feed,
-        group: unheard,
-        sharedAs: undefined,
+        group: loneProcess,
+        sharedAs,
         staleMs: 30_000,
         clock,
         logger: silentLogger,
@@ -30,7 +38,7 @@ test('a process without a notification sees a resume at its next check, also whe
     const pauses = await WebhookPauses.open({ cache: store.cache, feed, onResume: () => resumed++ });
     return { pauses, resumed: () => resumed };
   }
-  const [here, there] = [await open(), await open()];
+  const [here, there] = [await open('a'), await open('b')];
   await here.pauses.pause(key('a'));
   clock.advance(POLL_MS);
   await expect.poll(() => there.pauses.isPaused(key('a'))).toBe(true);

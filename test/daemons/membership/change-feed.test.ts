@@ -1,5 +1,4 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { ProcessGroup } from '../../../src/daemons/group/process-group.ts';
 import { loneProcess } from '../../../src/daemons/group/process-group.ts';
 import { ChangeFeed, POLL_MS } from '../../../src/daemons/membership/change-feed.ts';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
@@ -8,16 +7,16 @@ import type { FeedStore } from '../../../src/store/ports/index.ts';
 import { sqliteGatewayStore } from '../../../src/store/sqlite/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 
-/** A process of several whose announcements do not arrive. */
-const unheard = { role: 'primary', onNews: () => {}, announce: async () => {} } as unknown as ProcessGroup;
-
 async function openStore() {
   const clock = manualClock();
   const store = await sqliteGatewayStore({ dataDir: await tempDir(), clock, logger: silentLogger });
   onTestFinished(() => store.close());
-  async function openFeed(feedStore: FeedStore = store.feed, group: ProcessGroup = unheard) {
+  const member = { kind: 'gateway', instance: 'a', version: '1', release: null, keys: null } as const;
+  const fence = await store.members.join({ ...member, leaseMs: null, isSole: true });
+  /** The feed of a process among several, whose announcements do not arrive. */
+  async function openFeed(feedStore: FeedStore = store.feed, sharedAs = fence) {
     const feed = await ChangeFeed.open({
-      ...{ store: feedStore, group, sharedAs: undefined, staleMs: 30_000, clock, logger: silentLogger },
+      ...{ store: feedStore, group: loneProcess, sharedAs, staleMs: 30_000, clock, logger: silentLogger },
     });
     onTestFinished(() => feed.close());
     return feed;
@@ -95,9 +94,13 @@ test('spread applies changes committed during an earlier reading', async () => {
 });
 
 test('the only process of the only node never reads the feed', async () => {
-  const { store, clock, openFeed } = await openStore();
+  const { store, clock } = await openStore();
   const read = vi.fn(store.feed.read);
-  const feed = await openFeed({ ...store.feed, read }, loneProcess);
+  const feed = await ChangeFeed.open({
+    ...{ store: { ...store.feed, read }, group: loneProcess, sharedAs: undefined, staleMs: 30_000 },
+    ...{ clock, logger: silentLogger },
+  });
+  onTestFinished(() => feed.close());
   await store.revocations.revokeHost('h1', 1);
   await feed.spread();
   clock.advance(10 * POLL_MS);

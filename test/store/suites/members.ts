@@ -17,6 +17,20 @@ const member = (instance: string, more: Partial<NewMember> = {}): NewMember => (
 /** What every driver of MemberStore does. */
 export function describeMembers(name: string, open: OpenDriver<MemberStore>): void {
   describe(`members: ${name}`, () => {
+    test('a node that joins again ends its further processes, and no others', async () => {
+      const { port } = await openFresh(open);
+      await port.join(member('a'));
+      await port.join(member('a/2'));
+      await port.join(member('a%/2'));
+      const others = [await port.join(member('ab')), await port.join(member('b/2'))];
+      const second = await port.join(member('b/3'));
+      const again = await port.join(member('a'));
+      expect(await port.unended('gateway')).toEqual([3, ...others, second, again]);
+      // A further process ends only its own predecessor.
+      const next = await port.join(member('b/2'));
+      expect(await port.unended('gateway')).toEqual([3, others[0], second, again, next]);
+    });
+
     test('a member is live with its data until it leaves', async () => {
       const { port, clock } = await openFresh(open);
       const keys = { master: 'm', jwt: null, previousJwt: 'p', internal: 'i' };

@@ -18,7 +18,7 @@ export interface HostSocketServices {
   ownSockets: Map<string, UpgradeHandler>;
   hostSessions: HostSessions;
   hostStore: HostStore;
-  fence: Fence;
+  membership: Fence;
   platformServices: PlatformServices;
   authenticator: Authenticator;
   revocations: Revocations;
@@ -102,14 +102,15 @@ class HostSocket {
   }
 
   #sessionOf({ caller, requestId, traceId, ip }: ClientUpgrade, socket: WebSocket): HostSession {
-    const { hostStore, fence, platformServices, authenticator, revocations, hostSessions } = this.#services;
+    const { hostStore, membership, platformServices, authenticator, revocations, hostSessions } =
+      this.#services;
     const { random, clock, logger } = this.#kit;
     return new HostSession({
       sessionId: `session_${random.uuid()}`,
       wire: wireOf(socket),
       principal: caller,
       store: hostStore,
-      owner: () => fence.require(),
+      owner: () => membership.require(),
       services: platformServices,
       clock,
       logger: logger.child({ requestId, traceId, tenantId: caller.namespaceId }),

@@ -23,10 +23,10 @@ import { TextIndex } from './text-index/text-index.ts';
 export interface SqliteInboxDeps extends Omit<MarkerOptions, 'logger'>, InboxLogOptions {
   clock: Clock;
   /**
-   * Whether one node or several use the database, `one` by default. A single node owns all deliveries that ran before
+   * Whether one process or several use the database, `one` by default. A single process owns all deliveries that ran before
    * its start.
    */
-  nodes?: 'one' | 'several' | undefined;
+  members?: 'one' | 'several' | undefined;
 }
 
 /** Opens the store of deliveries and their markers. Throws STORE_ERROR. @spec Webhook delivery */
@@ -55,7 +55,7 @@ export async function sqliteWebhookInbox(
 
   return {
     ...acceptance(log, markers, unfinished),
-    ...interruption(log, markers, options.nodes ?? 'one'),
+    ...interruption(log, markers, options.members ?? 'one'),
     ...readers(db, log, rows, buffer),
     seen: (markerKey, now) => markers.find(markerKey, now),
     settleMarker: (marker, expiresAt) => markers.settle(marker, expiresAt),
@@ -128,22 +128,19 @@ function acceptance(
 function interruption(
   log: InboxLog,
   markers: Markers,
-  nodes: 'one' | 'several',
+  members: 'one' | 'several',
 ): Pick<WebhookInbox, 'interrupt'> {
   const changes = async (step: Step): Promise<number> =>
     (await log.commit({ guarded: false, steps: [step] })).changes;
   return {
-    async interrupt(which) {
-      const until = which?.receivedUntil ?? Number.MAX_SAFE_INTEGER;
-      const except = JSON.stringify(which?.except ?? []);
+    async interrupt() {
       await log.settled();
-      if (!which && nodes === 'several') {
+      if (members === 'several') {
         await changes([SQL.releasePendingOfEnded, []]);
         return changes([SQL.interruptEnded, []]);
       }
-      if (which) await changes([SQL.releasePendingOf, [until, except, except]]);
-      else markers.releasePending();
-      return changes([SQL.interrupt, [until, except]]);
+      markers.releasePending();
+      return changes([SQL.interrupt, []]);
     },
   };
 }

@@ -101,17 +101,11 @@ export class PostgresWebhookInbox implements WebhookInbox {
     return rows;
   }
 
-  async interrupt(which?: { receivedUntil: number; except: readonly string[] }): Promise<number> {
-    const { condition, values } = which
-      ? {
-          condition: 'received_at <= $1 and webhook_id <> all($2::uuid[])',
-          values: [which.receivedUntil, which.except],
-        }
-      : { condition: hasNoOwner('d.owner'), values: [] };
+  async interrupt(): Promise<number> {
     const { rowCount } = await this.#database.sql(
       `with interrupted as (
          update svc.delivery set status = 'interrupted', owner = null where position in (
-           select position from svc.delivery d where ${IS_OPEN} and status = 'running' and ${condition}
+           select position from svc.delivery d where ${IS_OPEN} and status = 'running' and ${hasNoOwner('d.owner')}
            order by position for update)
          returning webhook_id, marker
        ), released as (
@@ -119,7 +113,6 @@ export class PostgresWebhookInbox implements WebhookInbox {
          where m.digest = i.marker and m.webhook_id = i.webhook_id and m.state = 'pending'
        )
        select from interrupted`,
-      values,
     );
     return rowCount ?? 0;
   }

@@ -55,14 +55,7 @@ const STATEMENTS = {
   releasePending: `delete from delivery_marker where state = 'pending'`,
   /** Releases `pending` markers in a range of ids, so that no transaction scans the whole table. */
   releasePendingBetween: `delete from delivery_marker where id > ? and id <= ? and state = 'pending'`,
-  /** Releases `pending` markers of dead processes. Markers that a live delivery has claimed since are kept. */
-  releasePendingOf: `delete from delivery_marker where state = 'pending'
-     and digest in (select marker from delivery where ${IS_OPEN} and status = 'running' and marker is not null and received_at <= ?
-       and webhook_id not in (select unhex(value, '-') from json_each(?)))
-     and digest not in (select marker from delivery where marker is not null
-       and webhook_id in (select unhex(value, '-') from json_each(?)))`,
-  interrupt: `update delivery set status = 'interrupted' where ${IS_OPEN} and status = 'running' and received_at <= ?
-     and webhook_id not in (select unhex(value, '-') from json_each(?))`,
+  interrupt: `update delivery set status = 'interrupted' where ${IS_OPEN} and status = 'running'`,
   /** Releases `pending` markers of ended members. Markers that a live delivery has claimed since are kept. */
   releasePendingOfEnded: `delete from delivery_marker where state = 'pending'
       and digest in (select marker from delivery where ${IS_OPEN} and status = 'running' and marker is not null and ${HAS_NO_OWNER})

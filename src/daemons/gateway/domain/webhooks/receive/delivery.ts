@@ -59,8 +59,6 @@ export interface WebhookDeliveryDeps {
   /** Fence of this member, which owns the sync deliveries that it runs. */
   fence: Fence;
   createLimiter: CreateLimiter;
-  /** Ids of the deliveries that this process is handling, if they are tracked. */
-  inFlight?: Set<string> | undefined;
   clock: Clock;
   logger: Logger;
   /** Called for each finished delivery, to count it. */
@@ -103,7 +101,6 @@ export class WebhookDelivery {
   async receive(incoming: IncomingDelivery): Promise<DeliveryAnswer> {
     const context = newDeliveryContext(incoming, this.#deps.clock);
     this.#deps.dispatcher.receiving(1);
-    this.#deps.inFlight?.add(context.webhookId);
     try {
       const { status, body, headers, record, answered } = await this.#process(context);
       if (record !== 'handled') this.#note(context, record, status);
@@ -123,7 +120,6 @@ export class WebhookDelivery {
       return answer(context, error.status, errorBody(error), error.headers);
     } finally {
       this.#deps.dispatcher.receiving(-1);
-      this.#deps.inFlight?.delete(context.webhookId);
     }
   }
 
