@@ -6,7 +6,6 @@ import { silentLogger } from '../../src/kit/telemetry/logger.ts';
 import { systemClock } from '../../src/kit/time/clock.ts';
 import type { GatewayStore, StateStore, WorkflowStore } from '../../src/store/ports/index.ts';
 import {
-  migratePostgres,
   PostgresDatabase,
   postgresGatewayStore,
   postgresStateStore,
@@ -14,8 +13,9 @@ import {
 } from '../../src/store/postgres/index.ts';
 import { sqliteGatewayStore, sqliteStateStore, sqliteWorkflowStore } from '../../src/store/sqlite/index.ts';
 import { atEnd } from '../support/at-end.ts';
+import { FREE_PORTS } from '../support/ports.ts';
 import { emptyPostgres, POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../support/postgres.ts';
-import { type TestPlatform, testPlatform } from './platform.ts';
+import { testPlatform } from './platform.ts';
 
 const OPTIONS = { clock: systemClock, logger: silentLogger };
 const PROJECT = join(import.meta.dirname, '../fixtures/projects/walk');
@@ -31,24 +31,26 @@ function connect(url: string): PostgresDatabase {
 }
 
 /** Uses a platform as operators and senders do, and stops it. */
-async function used(): Promise<TestPlatform> {
+async function used() {
   const platform = await testPlatform();
   const { svc, folder, service } = platform;
   await cp(PROJECT, folder, { recursive: true });
   await writeFile(join(folder, 'plugins/toy/toy.js'), KEEPER);
   await svc('up', '-d');
-  const { url } = await service('gateway');
   const { json } = await svc('webhooks', 'provision', 'toy', 'ping');
-  for (let n = 0; n < 20; n++) {
-    const body = JSON.stringify({ n, filler: 'x'.repeat(n * 1000) });
+  /** Sends a signed delivery and returns the status of the answer. */
+  const send = async (payload: object): Promise<number> => {
+    const { url } = await service('gateway');
+    const body = JSON.stringify(payload);
     const signature = createHmac('sha256', json.result.secret).update(body).digest('hex');
     const headers = {
       'content-type': 'application/json',
       'x-svc-namespace': 'default',
       'x-signature': `sha256=${signature}`,
     };
-    expect((await fetch(`${url}/webhooks/toy/ping`, { method: 'POST', headers, body })).status).toBe(200);
-  }
+    return (await fetch(`${url}/webhooks/toy/ping`, { method: 'POST', headers, body })).status;
+  };
+  for (let n = 0; n < 20; n++) expect(await send({ n, filler: 'x'.repeat(n * 1000) })).toBe(200);
   for (const args of [
     ['webhooks', 'pause', 'toy', 'ping'],
     ['workflows', 'run', 'hold'],
@@ -62,7 +64,7 @@ async function used(): Promise<TestPlatform> {
   await svc('tokens', 'revoke', minted.jti);
   const schedule = (await svc('schedules', 'list')).json.result.items[0];
   await svc('schedules', 'pause', schedule.id);
-  return platform;
+  return { ...platform, send };
 }
 
 interface Stores {
@@ -102,7 +104,7 @@ async function readFolder(dataDir: string, scope: string) {
 
 describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'svc store copy' : POSTGRES_MISSING, () => {
   test('a used platform reads the same from PostgreSQL', { timeout: 120_000 }, async () => {
-    const { svc, dataDir } = await used();
+    const { svc, dataDir, folder, send } = await used();
     const url = await emptyPostgres();
     const running = await svc('store', 'copy', dataDir, url);
     expect([running.code, running.json.error.code, running.json.error.details.hint]).toEqual([
@@ -116,7 +118,8 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'svc store copy' : POSTG
       1,
       expect.stringContaining('svc migrate'),
     ]);
-    await migratePostgres(connect(url));
+    await writeFile(join(folder, 'svc.config.json'), JSON.stringify({ ...FREE_PORTS, store: { url } }));
+    expect((await svc('migrate', '--yes')).code).toBe(0);
 
     const copied = await svc('store', 'copy', dataDir, url);
 
@@ -142,6 +145,17 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'svc store copy' : POSTG
       expect(after[name], name).toEqual(before[name]);
     expect(before.state).toHaveLength(1);
     expect(before.pauses).toHaveLength(1);
+
+    expect((await svc('up', '-d')).code).toBe(0);
+    const items = async (...args: string[]) => (await svc(...args)).json.result.items;
+    expect(await items('webhooks', 'deliveries')).toHaveLength(20);
+    expect(await items('schedules', 'list')).toMatchObject([{ paused: true }]);
+    const waiting = await items('workflows', 'runs', '--status', 'waiting');
+    expect(waiting).toHaveLength(2);
+    expect((await svc('workflows', 'approve', waiting[0].id, 'main.gate')).code).toBe(0);
+    await svc('webhooks', 'resume', 'toy', 'ping');
+    expect(await send({ n: 20 })).toBe(200);
+    expect(await items('webhooks', 'deliveries')).toHaveLength(21);
   });
 
   test('a folder without data, and a URL of another store, are refused', async () => {

@@ -4,6 +4,7 @@ import { systemClock } from '../../../src/kit/time/clock.ts';
 import { days } from '../../../src/kit/time/duration.ts';
 import { PostgresDatabase } from '../../../src/store/postgres/database.ts';
 import { PostgresWebhookInbox } from '../../../src/store/postgres/gateway/inbox/inbox.ts';
+import { postgresGatewayStore } from '../../../src/store/postgres/gateway/store.ts';
 import { migratePostgres } from '../../../src/store/postgres/migrate.ts';
 import { atEnd } from '../../support/at-end.ts';
 import { delivery } from '../../support/new-delivery.ts';
@@ -61,5 +62,23 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL crashes' : P
     );
     const stored = new Map(rows.map(({ key, count }) => [key, count]));
     expect([...accepted].filter((key) => stored.get(key) !== 1)).toEqual([]);
+  });
+
+  test('a pause of webhooks outlives a crash of the server', async () => {
+    const server = await PostgresServer.start({ durable: true });
+    atEnd(() => server.remove());
+    const options = { url: server.url(), logger: silentLogger, applicationName: 'svc-test' };
+    const database = new PostgresDatabase(options);
+    const store = postgresGatewayStore(database, { clock: systemClock, logger: silentLogger });
+    atEnd(() => store.close());
+    await migratePostgres(database);
+    await store.cache.set('webhook-pause', 'acme', { since: 1 });
+    await server.stop('immediate');
+    await server.up();
+    await expect
+      .poll(() => store.cache.get('webhook-pause', 'acme').catch(() => null))
+      .toMatchObject({
+        value: { since: 1 },
+      });
   });
 });

@@ -36,7 +36,10 @@ export const copy = defineCommand({
     folder: z.string().min(1).describe('the data folder'),
     url: z
       .string()
-      .regex(/^postgres(?:ql)?:\/\//, 'must start with postgres://')
+      .refine(
+        (text) => /^postgres(?:ql)?:\/\/[^/]/.test(text) && URL.canParse(text),
+        'must have the form postgres://<user>@<host>/<database>',
+      )
       .describe('the database; PGPASSWORD gives its password'),
   }),
   async run({ folder: given, url }, context) {

@@ -11,10 +11,8 @@ function keyValueTable(name: string): string {
   create index ${name}_expiry on svc.${name} (expires_at) where expires_at is not null;`;
 }
 
-/**
- * Table of the platform cache. It has no write-ahead log, so a crash of the server empties it, which a cache permits.
- */
-export const CACHE_ENTRIES = keyValueTable('cache_entry').replace('create table', 'create unlogged table');
+/** The platform cache. It is crash-safe, because it also holds pauses of webhooks and marks that nodes share. */
+export const CACHE_ENTRIES = keyValueTable('cache_entry');
 
 /** Table of state entries. Triggers maintain the usage per scope, so that no write can bypass the quota. */
 export const STATE_ENTRIES = `${keyValueTable('state_entry')}
