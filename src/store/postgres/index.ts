@@ -1,5 +1,6 @@
 export { PostgresDatabase, type PostgresOptions } from './database.ts';
-export { type PostgresGatewayOptions, postgresGatewayStore } from './gateway/store.ts';
+export { lockOutNodes, postgresSealedSecrets } from './gateway/sealed-secrets.ts';
+export { type PostgresGatewayOptions, postgresCache, postgresGatewayStore } from './gateway/store.ts';
 export { migratePostgres, readSchemaState, requireUsableSchema } from './migrate.ts';
 export { CURRENT_SCHEMA } from './migrations.ts';
 export { postgresStateStore } from './state/store.ts';

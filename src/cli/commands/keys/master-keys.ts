@@ -1,19 +1,8 @@
-import type { PlatformConfig } from '../../../contracts/index.ts';
 import type { Environment } from '../../../kit/config/config.ts';
-import { usesPostgres } from '../../../kit/config/store-url.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { isMasterKey } from '../../../kit/security/keys.ts';
 import type { DataFolder } from '../../../supervisor/data-folder.ts';
 import { type CurrentMasterKey, currentMasterKey } from '../../../supervisor/master-key.ts';
-
-/** Throws VALIDATION_ERROR if the store is PostgreSQL, whose secrets this command cannot read. */
-export function requireSqlite(store: PlatformConfig['store'], command: string): void {
-  if (!usesPostgres(store)) return;
-  throw new PlatformError(
-    'VALIDATION_ERROR',
-    `\`${command}\` supports only SQLite in this version, and store.url is PostgreSQL. Nothing was changed.`,
-  );
-}
 
 /**
  * Returns the master keys in use. Throws NOT_FOUND before the first start, and VALIDATION_ERROR for a malformed

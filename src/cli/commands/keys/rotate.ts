@@ -1,14 +1,9 @@
-import { join } from 'node:path';
 import { z } from 'zod';
 import { resealSecrets } from '../../../daemons/gateway/domain/webhooks/verify/reseal.ts';
 import type { Environment } from '../../../kit/config/config.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { createSeal, masterKeyId } from '../../../kit/security/keys.ts';
 import { systemRandom } from '../../../kit/security/random.ts';
-import { silentLogger } from '../../../kit/telemetry/logger.ts';
-import type { SealedSecretStore } from '../../../store/ports/index.ts';
-import { acquireOwnerLock } from '../../../store/sqlite/owner-lock.ts';
-import { sqliteSealedSecrets } from '../../../store/sqlite/svc/sealed-secrets.ts';
 import type { DataFolder } from '../../../supervisor/data-folder.ts';
 import { endKeyRotation, loadSecrets, readKeys, startKeyRotation } from '../../../supervisor/keys-file.ts';
 import type { CurrentMasterKey } from '../../../supervisor/master-key.ts';
@@ -16,7 +11,8 @@ import { CancelledError, confirm } from '../../confirm.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { requireStopped, whileStopped } from '../restore/replace-data.ts';
-import { requireMasterKeys, requireSqlite } from './master-keys.ts';
+import { requireMasterKeys } from './master-keys.ts';
+import { type OpenSecrets, openSecrets } from './open-secrets.ts';
 
 const OPERATION = 'key rotation';
 const PROGRESS_VALUES = 1000;
@@ -43,23 +39,19 @@ export const rotate = defineCommand({
   args: z.object({}),
   async run(_args, context) {
     const folder = context.folder();
-    const { config, env } = context.platform();
-    requireSqlite(config.store, 'svc keys rotate');
+    const loaded = context.platform();
+    const { env } = loaded;
     const before = requireMasterKeys(folder, env);
     requireStopped(folder, OPERATION);
     requireNewKey(before);
-    const question = `Encrypt all secrets in ${folder.root} with a new master key? Earlier backups keep needing the old one.`;
+    const question = `Encrypt all webhook secrets with a new master key? Earlier backups keep needing the old one.`;
     if (!(await confirm(context, question))) throw new CancelledError();
     return ok<Rotated>(
       await whileStopped(folder, OPERATION, async () => {
         const stack = new AsyncDisposableStack();
         try {
-          // A gateway that runs without a supervisor holds only this lock.
-          const lock = { file: join(folder.root, 'svc.db'), waitMs: 0, label: OPERATION };
-          stack.adopt(await acquireOwnerLock(lock), (held) => held.release());
-          const store = await sqliteSealedSecrets(folder.root, silentLogger);
-          stack.defer(() => store.close());
-          return await rotateKeys(folder, env, store, context);
+          const opened = await openSecrets(folder, loaded, { operation: OPERATION, stack });
+          return await rotateKeys(folder, env, opened, context);
         } finally {
           await stack.disposeAsync();
         }
@@ -96,7 +88,7 @@ function requireNewKey({ from, id, previous }: CurrentMasterKey): void {
 async function rotateKeys(
   folder: DataFolder,
   env: Environment,
-  store: SealedSecretStore,
+  { store, noteKey }: OpenSecrets,
   { clock, ui }: CommandContext,
 ): Promise<Rotated> {
   const random = systemRandom();
@@ -109,6 +101,7 @@ async function rotateKeys(
     startKeyRotation(folder, stored, random.secret(32), clock.now());
   const { keys } = loadSecrets(folder, env, random);
   const keyId = masterKeyId(keys.masterKey);
+  await noteKey(keyId);
   const known = keys.previousMasterKeys ?? [];
   const replaced = new Set(known.map(masterKeyId).filter((id) => id !== keyId));
   let noted = 0;

@@ -1,10 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { postgresUrlOf } from '../../../kit/config/store-url.ts';
 import { countSealedByKey } from '../../../store/sqlite/snapshot.ts';
+import type { DataFolder } from '../../../supervisor/data-folder.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { timeText } from '../../time-text.ts';
-import { requireMasterKeys, requireSqlite } from './master-keys.ts';
+import { requireMasterKeys } from './master-keys.ts';
+import { countSecrets } from './open-secrets.ts';
 
 interface KeyStatus {
   /** Fingerprint of the current master key. */
@@ -20,6 +23,12 @@ interface KeyStatus {
   previousKeyIds: string[];
 }
 
+async function countByKey({ root }: DataFolder, url: string | null): Promise<Map<string, number>> {
+  if (url !== null) return countSecrets(url);
+  const file = join(root, 'svc.db');
+  return existsSync(file) ? countSealedByKey(file) : new Map();
+}
+
 /** @spec docs/operations.md "Change secrets" */
 export const status = defineCommand({
   name: 'keys status',
@@ -29,10 +38,8 @@ export const status = defineCommand({
   async run(_args, context) {
     const folder = context.folder();
     const { config, env } = context.platform();
-    requireSqlite(config.store, 'svc keys status');
     const { id, from, since, previous } = requireMasterKeys(folder, env);
-    const file = join(folder.root, 'svc.db');
-    const counts = existsSync(file) ? countSealedByKey(file) : new Map<string, number>();
+    const counts = await countByKey(folder, postgresUrlOf(config.store, env));
     const old = [...counts]
       .filter(([keyId]) => keyId !== id)
       .map(([keyId, values]) => ({ keyId, values, readable: previous.includes(keyId) }));

@@ -27,7 +27,7 @@ export function postgresGatewayStore(
   const feed = new PostgresFeed(database, leaseClock);
   const inbox = new PostgresWebhookInbox(database, { clock, logger });
   return {
-    cache: new PostgresKeyValue(database, 'cacheEntry', clock, announceScopes(feed)),
+    cache: postgresCache(database, clock, feed),
     secrets: postgresWebhookSecrets(database, clock, feed),
     inbox,
     clients: postgresClients(database),
@@ -43,6 +43,15 @@ export function postgresGatewayStore(
       await database.close();
     },
   };
+}
+
+/** Opens the platform cache. Without `feed`, running nodes do not notice its changes. */
+export function postgresCache(
+  database: PostgresDatabase,
+  clock: Clock,
+  feed?: PostgresFeed,
+): GatewayStore['cache'] {
+  return new PostgresKeyValue(database, 'cacheEntry', clock, feed && announceScopes(feed));
 }
 
 /** Returns the function that adds changes of the entries in FEED_SCOPES to the feed. */

@@ -56,6 +56,11 @@ export async function requireSharedKeys(
     throw refused(['SVC_MASTER_KEY'], `the one that encrypted the store's secrets (${stored.value})`);
 }
 
+/** Notes that a rotation makes this master key the one that encrypts the store's secrets. */
+export function noteMasterKey(cache: KeyValueStore, id: string): Promise<void> {
+  return cache.set(PLATFORM_SCOPE, MASTER_KEY_ENTRY, id);
+}
+
 function refused(variables: readonly string[], from: string): PlatformError {
   const names = variables.join(' and ');
   return new PlatformError(
