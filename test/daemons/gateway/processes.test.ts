@@ -74,10 +74,8 @@ test(
         [primary, sibling].map(async (each) => (await each.send('GET', '/api/v1/x', { headers })).status),
       );
     const revokeAtSibling = async (clientId: string) => {
-      const startedAt = performance.now();
       const { status } = await sibling.send('DELETE', `/api/v1/clients/${clientId}`, { headers: ADMIN });
       expect(status).toBe(200);
-      return performance.now() - startedAt;
     };
     const first = await logIn();
     expect(await statuses(first.bearer)).toEqual([200, 200]);

@@ -1,19 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
-import { migratePostgres, PostgresDatabase } from '../../../src/store/postgres/index.ts';
 import { startGateway } from '../../support/gateway.ts';
-import { emptyPostgres, POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../../support/postgres.ts';
+import { migratedPostgres } from '../../support/migrated-postgres.ts';
+import { POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../../support/postgres.ts';
 
 const newKey = (): string => randomBytes(32).toString('base64url');
-
-async function migrated(): Promise<string> {
-  const url = await emptyPostgres();
-  const database = new PostgresDatabase({ url, logger: silentLogger, applicationName: 'svc-test' });
-  await migratePostgres(database);
-  await database.close();
-  return url;
-}
 
 describe.skipIf(!POSTGRES_PROGRAMS)(
   POSTGRES_PROGRAMS ? 'keys of nodes on PostgreSQL' : POSTGRES_MISSING,
@@ -23,7 +14,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(
       ['GATEWAY_JWT_SECRET', { jwtSecret: newKey() }],
       ['GATEWAY_INTERNAL_SECRET', { internalSecret: newKey() }],
     ])('a node with another %s is refused with its name', async (variable, keys) => {
-      const config = { store: { url: await migrated() } };
+      const config = { store: { url: await migratedPostgres() } };
       await startGateway({ config, env: { SVC_INSTANCE: 'a' } });
       await expect(startGateway({ config, keys, env: { SVC_INSTANCE: 'b' } })).rejects.toMatchObject({
         code: 'CONFLICT',

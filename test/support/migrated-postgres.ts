@@ -1,0 +1,12 @@
+import { silentLogger } from '../../src/kit/telemetry/logger.ts';
+import { migratePostgres, PostgresDatabase } from '../../src/store/postgres/index.ts';
+import { emptyPostgres } from './postgres.ts';
+
+/** The URL of a database with the platform's tables, which is dropped when the test ends. */
+export async function migratedPostgres(): Promise<string> {
+  const url = await emptyPostgres();
+  const database = new PostgresDatabase({ url, logger: silentLogger, applicationName: 'svc-test' });
+  await migratePostgres(database);
+  await database.close();
+  return url;
+}
