@@ -9,6 +9,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   plugins: 'Install, develop and manage plugins',
   schedules: 'Manage schedules of workflows',
   service: 'Run the platform as a system service',
+  store: 'Copy the data to PostgreSQL',
   tokens: 'Manage access tokens',
   webhooks: 'Manage webhook secrets and inspect deliveries',
   workflows: 'Manage durable workflows and their runs',

@@ -1,8 +1,38 @@
 import { clusterProblems } from '../../../kit/config/cluster.ts';
-import { type CheckTarget, type Fact, failure, fine } from './check.ts';
+import { formatDuration } from '../../../kit/time/duration.ts';
+import { readMembers } from '../../members.ts';
+import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts';
 
-/** Checks the settings that nodes share. Platforms of one node have no finding. */
-export function checkCluster({ loaded, env }: CheckTarget): Fact[] {
+/** Checks the settings that nodes share, and the nodes. Platforms of one node have no finding. */
+export async function checkCluster(target: CheckTarget): Promise<Fact[]> {
+  return [...checkSettings(target), ...(await checkMembers(target))];
+}
+
+/** Lists the nodes. Other checks report a store that does not answer. */
+async function checkMembers({ loaded }: CheckTarget): Promise<Fact[]> {
+  const members = await readMembers(loaded).catch(() => []);
+  const versions = new Set(members.map(({ version }) => version));
+  const facts = members.map((member) => {
+    const { instance, kind, version, url, isExpired, feedLagMs } = member;
+    const age = formatDuration(member.leaseAgeMs ?? 0);
+    const lag = feedLagMs === null ? '' : `, feed lag ${formatDuration(feedLagMs)}`;
+    const text = `${instance} ${kind} ${version} at ${url ?? 'no address yet'}: lease renewed ${age} ago${lag}`;
+    return isExpired
+      ? warning(
+          text,
+          'Start the node, or check its connection to the database. Other nodes take over its work.',
+        )
+      : fine(text);
+  });
+  if (versions.size < 2) return facts;
+  const mixed = warning(
+    `nodes run different versions: ${[...versions].join(', ')}`,
+    'Upgrade the other nodes.',
+  );
+  return [...facts, mixed];
+}
+
+function checkSettings({ loaded, env }: CheckTarget): Fact[] {
   if (!loaded.config.cluster.enabled) return [];
   const problems = clusterProblems(loaded.config, env);
   if (problems.length === 0) return [fine('all settings that nodes share are set')];

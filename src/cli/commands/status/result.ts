@@ -1,4 +1,5 @@
 import type { BrokenPlugin, SupervisorStatus } from '../../../supervisor/control-protocol.ts';
+import type { MemberView } from '../../members.ts';
 import type { GatewayStatus, ServiceDegradation } from './services.ts';
 
 /** The parts of a status that are available for local and remote gateways. */
@@ -17,6 +18,8 @@ export interface StatusResult extends Omit<SupervisorStatus, 'pid' | 'uptimeMs'>
   hint: string | null;
   pid: number | null;
   uptimeMs: number | null;
+  /** Services of all nodes. Absent if there is only one node, or if the store does not answer. */
+  members?: MemberView[];
 }
 
 /** Status of a remote gateway, which does not include its processes. */

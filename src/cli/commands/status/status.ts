@@ -10,6 +10,7 @@ import { allPages, pageQueryOf } from '../../all-pages.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { createGatewayClient, operatorToken } from '../../gateway-client.ts';
+import { readMembers } from '../../members.ts';
 import { notRunning, startHint } from '../../not-running.ts';
 import { givenGateway, isSameGateway, selectedGateway } from '../../selected-gateway.ts';
 import type { RemoteStatus, StatusResult } from './result.ts';
@@ -40,8 +41,12 @@ export const status = defineCommand({
     if (env) return ok<AnyStatus>(await environmentOf(await currentStatus(context), context));
     const remote = remoteGateway(context);
     if (remote === undefined) {
-      const [current, counts] = await Promise.all([currentStatus(context), localCounts(context)]);
-      return ok<AnyStatus>({ ...current, ...counts });
+      const [current, counts, members] = await Promise.all([
+        currentStatus(context),
+        localCounts(context),
+        readMembers(context.platform()).catch(() => []),
+      ]);
+      return ok<AnyStatus>({ ...current, ...counts, ...(members.length > 0 ? { members } : {}) });
     }
     const [gateway, counts] = await Promise.all([gatewayStatus(remote), countsOf(context.client)]);
     return ok<AnyStatus>({ running: true, ...gateway, ...counts });

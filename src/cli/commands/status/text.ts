@@ -1,11 +1,13 @@
 import { formatDuration } from '../../../kit/time/duration.ts';
 import type { SandboxStatus } from '../../../supervisor/control-protocol.ts';
+import { membersText } from '../../members.ts';
 import type { Style } from '../../style.ts';
 import type { Counted, RemoteStatus, StatusResult } from './result.ts';
 import { statusText } from './service-table.ts';
 
 export function platformText(result: StatusResult, style: Style): string {
   const where = style.dim(`${result.projectDir} (data: ${result.dataDir})`);
+  const members = result.members ? ['', membersText(result.members, style)] : [];
   if (!result.running) return `svc is ${style.yellow('not running')} in ${where}\n${result.hint}`;
   const facts = `pid ${result.pid}, up ${formatDuration(result.uptimeMs ?? 0)}, profile ${result.profile}`;
   return [
@@ -15,6 +17,7 @@ export function platformText(result: StatusResult, style: Style): string {
     ...detailLines(result, style),
     '',
     statusText(result, style),
+    ...members,
   ].join('\n');
 }
 

@@ -1,0 +1,55 @@
+import { LEASE_MS } from '../daemons/membership/membership.ts';
+import type { LoadedConfig } from '../kit/config/config.ts';
+import { postgresUrlOf } from '../kit/config/store-url.ts';
+import { silentLogger } from '../kit/telemetry/logger.ts';
+import { formatDuration } from '../kit/time/duration.ts';
+import type { MemberOverview } from '../store/postgres/member-overview.ts';
+import type { Style } from './style.ts';
+import { table } from './table.ts';
+
+/** A service of a node that shares the store. */
+export interface MemberView extends Omit<MemberOverview, 'leaseLeftMs'> {
+  /** Time since the lease was last renewed, in ms. */
+  leaseAgeMs: number | null;
+  /** True if the lease has expired: the node is dead, stopped or cut off from the store. */
+  isExpired: boolean;
+}
+
+/** Returns the services of all nodes, or an empty list if there is only one node. Throws STORE_ERROR. */
+export async function readMembers({ config, env }: LoadedConfig): Promise<MemberView[]> {
+  const url = postgresUrlOf(config.store, env);
+  if (url === null) return [];
+  const { memberOverview, PostgresDatabase } = await import('../store/postgres/index.ts');
+  const database = new PostgresDatabase({ url, logger: silentLogger, applicationName: 'svc-status' });
+  try {
+    const members = (await memberOverview(database)).map(viewOf);
+    return new Set(members.map(({ instance }) => instance)).size > 1 ? members : [];
+  } finally {
+    await database.close();
+  }
+}
+
+function viewOf({ leaseLeftMs, ...member }: MemberOverview): MemberView {
+  const leaseAgeMs = leaseLeftMs === null ? null : Math.max(0, LEASE_MS - leaseLeftMs);
+  return { ...member, leaseAgeMs, isExpired: leaseLeftMs !== null && leaseLeftMs < 0 };
+}
+
+/** Formats the members as a table. `width` is that of the terminal by default. */
+export function membersText(members: readonly MemberView[], style: Style, width?: number): string {
+  const rows = members.map(({ instance, kind, version, leaseAgeMs, isExpired, feedLagMs, url }) => [
+    shortened(instance),
+    kind,
+    version,
+    isExpired ? style.red(`expired, ${durationOf(leaseAgeMs)}`) : durationOf(leaseAgeMs),
+    durationOf(feedLagMs),
+    url ?? '-',
+  ]);
+  return table(['node', 'service', 'version', 'lease age', 'feed lag', 'url'], rows, style, width);
+}
+
+/** Longest shown id of a node; `--json` has the whole one. */
+const MAX_NODE_CHARS = 24;
+const shortened = (id: string): string =>
+  id.length > MAX_NODE_CHARS ? `${id.slice(0, MAX_NODE_CHARS - 1)}…` : id;
+
+const durationOf = (ms: number | null): string => (ms === null ? '-' : formatDuration(ms));

@@ -1,0 +1,27 @@
+import type { ServiceName } from '../../contracts/index.ts';
+import type { PostgresDatabase } from './database.ts';
+import { DATABASE_TIME } from './database-clock.ts';
+
+/** A process of a service that uses the database, for operators. */
+export interface MemberOverview {
+  instance: string;
+  kind: ServiceName;
+  url: string | null;
+  version: string;
+  /** Time until the lease ends, in ms. Negative once it has expired. */
+  leaseLeftMs: number | null;
+  /** Age of the oldest change that the member has not read, in ms; 0 if it has read all. Null if it reads none. */
+  feedLagMs: number | null;
+}
+
+/** Returns the members that have not ended, also those with an expired lease. */
+export async function memberOverview(database: PostgresDatabase): Promise<MemberOverview[]> {
+  const { rows } = await database.sql<MemberOverview & object>(
+    `select m.instance, m.kind, m.url, m.version, m.lease_until - ${DATABASE_TIME} as "leaseLeftMs",
+       case when m.read_xact is not null then coalesce((
+         select greatest(0, ${DATABASE_TIME} - min(f.added_at)) from svc.feed f
+         where (f.xact, f.n) > (m.read_xact, m.read_n)), 0) end as "feedLagMs"
+     from svc.member m where m.ended_at is null order by m.instance, m.kind, m.fence`,
+  );
+  return rows;
+}
