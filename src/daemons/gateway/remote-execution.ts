@@ -10,6 +10,7 @@ import {
 } from '../../plugins/index.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
+import type { ChangeFeed } from '../membership/change-feed.ts';
 import { instanceId } from '../membership/instance-id.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { CreateRemoteBackends, RemoteBackends } from '../plugin-runtime/backends.ts';
@@ -26,6 +27,7 @@ import { answerRelayed, relayedBackends } from './remote-relay.ts';
 export interface RemoteExecutionDeps {
   store: GatewayStore;
   membership: Membership;
+  feed: ChangeFeed;
   identity: IdentityServices;
 }
 
@@ -35,7 +37,7 @@ export interface RemoteExecutionDeps {
  */
 export async function remoteExecution(
   resources: Resources,
-  { store, identity, membership }: RemoteExecutionDeps,
+  { store, identity, membership, feed }: RemoteExecutionDeps,
   stack: AsyncDisposableStack,
 ) {
   const { keys, clock, logger } = resources;
@@ -48,6 +50,7 @@ export async function remoteExecution(
     internalSecret: keys.internalSecret,
   });
   const owners = ownerCalls(resources, { store, membership }, stack);
+  feed.follow('hosts', (hostIds) => sessions.closeReplaced(hostIds, store.hosts));
   membership.onEnded(async () => {
     await Promise.all([credentials.revokeOrphans(), store.hosts.disconnectEnded(clock.now())]);
   });

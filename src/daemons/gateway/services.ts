@@ -38,7 +38,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
   const state = await openWebhookState(resources, { store, feed }, stack);
   const { createRemoteBackends, ...remote } = await remoteExecution(
     resources,
-    { store, identity, membership },
+    { store, identity, membership, feed },
     stack,
   );
   const plugins = stack.adopt(

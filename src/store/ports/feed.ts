@@ -1,7 +1,7 @@
 import type { SecretKey } from './webhook-secrets.ts';
 
 /** Kinds of data that processes cache and that other processes may change. */
-export type FeedTopic = 'revocations' | 'secrets' | 'pauses' | 'static-tokens' | 'plugins';
+export type FeedTopic = 'revocations' | 'secrets' | 'pauses' | 'static-tokens' | 'plugins' | 'hosts';
 
 /**
  * Scopes of the platform cache that belong to a topic. Each change of an entry in such a scope adds a change to the

@@ -33,7 +33,7 @@ export interface HostStore {
   list(namespaceId: string | undefined, options: { limit: number; after?: string }): Promise<HostRecord[]>;
   /**
    * Records a new session, which replaces the previous one. `owner` is the fence of the member to which the host is
-   * connected.
+   * connected. Adds a change to the feed if the previous session belongs to another member, which must close it.
    */
   connect(hostId: string, sessionId: string, now: number, owner?: number): Promise<void>;
   /** Records the time of a heartbeat. Returns false, and changes nothing, if the session was replaced. */

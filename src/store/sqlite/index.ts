@@ -87,7 +87,7 @@ export async function sqliteGatewayStore({
     inbox,
     clients: sqliteClients(db),
     refreshTokens: sqliteRefreshTokens(db, clock),
-    hosts: sqliteHosts(db),
+    hosts: sqliteHosts(db, addToFeed),
     mintedTokens: sqliteMintedTokens(db),
     revocations: sqliteRevocations(db, addToFeed),
     members: sqliteMembers(db, clock),

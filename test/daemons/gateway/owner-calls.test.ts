@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import type { GatewayServices } from '../../../src/daemons/gateway/services.ts';
+import { POLL_MS } from '../../../src/daemons/membership/change-feed.ts';
 import { minutes, seconds } from '../../../src/kit/time/duration.ts';
 import type { AnyJson } from '../../support/any-json.ts';
 import { TEST_KEYS, tempDir } from '../../support/daemon.ts';
@@ -174,11 +175,25 @@ test('an owner that has ended is not called, and one that cannot be reached answ
   expect(ended.body.error.message).toContain('is connected, and the plugin');
 });
 
-test('a host that connects to another gateway loses its former connection at its next heartbeat', async () => {
+test('a host that connects to another gateway loses its former connection', async () => {
   const [a, b] = (await nodes('a', 'b')) as [TestGateway, TestGateway];
   const { host, agent } = await connected(a);
+  const other = await connected(a);
   const next = connectRaw(b, await host.token(), host);
   await next.hello();
+  a.clock.advance(POLL_MS);
+  expect(await agent.closed).toMatchObject({ code: 4409 });
+  const answer = dispatch(a, 'e1', { target: { hostId: host.hostId } });
+  await answerNext(next, 'b');
+  expect((await answer).body.result.result).toEqual({ from: 'b' });
+  expect(other.agent.socket.readyState).toBe(other.agent.socket.OPEN);
+});
+
+test('a session that was replaced unnoticed ends at a heartbeat', async () => {
+  const [a] = (await nodes('a')) as [TestGateway];
+  const { host, agent } = await connected(a);
+  const { store, membership } = servicesOf(a);
+  await store.hosts.connect(host.hostId, 'another', 1, membership.fence);
   for (const _ of [1, 2]) {
     // The session is silent after three missed heartbeats.
     a.clock.advance(seconds(31));

@@ -64,6 +64,20 @@ export function describeHosts(name: string, open: OpenDriver<GatewayStore>): voi
       expect(await ids(undefined, 'h2')).toEqual(['h3']);
     });
 
+    test('a session that moves to another member is announced in the feed, and no other one', async () => {
+      const { port } = await withHosts(host('h1'), host('h2'));
+      const start = await port.feed.begin();
+      const moved = async () => (await port.feed.read(start, 10)).changes;
+      await port.hosts.connect('h1', 's1', 10, 5);
+      await port.hosts.connect('h1', 's2', 20, 5);
+      await port.hosts.disconnect('h1', 's2', 30);
+      await port.hosts.connect('h1', 's3', 40, 6);
+      await port.hosts.connect('h2', 's4', 40, 6);
+      expect(await moved()).toEqual([]);
+      await port.hosts.connect('h1', 's5', 50, 7);
+      expect(await moved()).toEqual([{ topic: 'hosts', key: 'h1' }]);
+    });
+
     test('hosts of other members are found with their owner; offline, revoked and foreign ones are not', async () => {
       const ids = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'];
       const { port } = await withHosts(...ids.map((id) => host(id)), host('h7', { namespaceId: 'other' }));

@@ -5,9 +5,10 @@ import type { PostgresDatabase } from '../database.ts';
 import { hasNoOwner } from '../members.ts';
 import { isUniqueViolation } from '../postgres-error.ts';
 import type { Tables } from '../tables.ts';
+import type { PostgresFeed } from './feed.ts';
 
 /** Host store with one row per host. The data that a host reports about itself is stored as JSON. */
-export function postgresHosts(database: PostgresDatabase): HostStore {
+export function postgresHosts(database: PostgresDatabase, feed: PostgresFeed): HostStore {
   return {
     async register(host, client) {
       try {
@@ -36,13 +37,20 @@ export function postgresHosts(database: PostgresDatabase): HostStore {
       return rows.map(recordOf);
     },
     async connect(hostId, sessionId, now, owner) {
-      await database.run((query) =>
-        query
+      await database.transaction(async (query) => {
+        const former = await query
+          .selectFrom('host')
+          .select('owner')
+          .where('hostId', '=', hostId)
+          .forUpdate()
+          .executeTakeFirst();
+        await query
           .updateTable('host')
           .set({ sessionId, connectedAt: now, lastSeenAt: now, owner: owner ?? null })
           .where('hostId', '=', hostId)
-          .execute(),
-      );
+          .execute();
+        if (former && former.owner !== null && former.owner !== owner) await feed.add(query, 'hosts', hostId);
+      });
     },
     async seen(hostId, sessionId, now) {
       const { numUpdatedRows } = await database.run((query) =>

@@ -32,7 +32,7 @@ export function postgresGatewayStore(
     inbox,
     clients: postgresClients(database),
     refreshTokens: postgresRefreshTokens(database, clock),
-    hosts: postgresHosts(database),
+    hosts: postgresHosts(database, feed),
     mintedTokens: postgresMintedTokens(database),
     revocations: postgresRevocations(database, feed),
     members: new PostgresMembers(database, leaseClock),

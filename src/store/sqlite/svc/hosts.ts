@@ -5,9 +5,10 @@ import { AFTER_ALL_TEXT } from '../key-range.ts';
 import { UNENDED_FENCES } from '../members.ts';
 import { isUniqueViolation } from '../store-error.ts';
 import { INSERT_CLIENT } from './clients.ts';
+import type { AddToFeed } from './feed.ts';
 
 /** Host store with one row per host. Capabilities, labels and metadata are stored as JSON. */
-export function sqliteHosts(db: Database): HostStore {
+export function sqliteHosts(db: Database, addToFeed: AddToFeed): HostStore {
   const sql = statements(db);
   return {
     async register(host, client) {
@@ -31,7 +32,11 @@ export function sqliteHosts(db: Database): HostStore {
       return rows.map(recordOf);
     },
     async connect(hostId, sessionId, now, owner) {
-      await db.write(() => sql.connect.run({ hostId, sessionId, now, owner: owner ?? null }));
+      await db.write(() => {
+        const former = sql.ownerOf.get({ hostId }) ?? null;
+        sql.connect.run({ hostId, sessionId, now, owner: owner ?? null });
+        if (former !== null && former !== owner) addToFeed('hosts', hostId);
+      });
     },
     seen: (hostId, sessionId, now) => db.write(() => sql.seen.run({ hostId, sessionId, now }).changes === 1),
     async disconnect(hostId, sessionId, now) {
@@ -91,6 +96,9 @@ function statements(db: Database) {
       select ${columns} from host
       where host_id > :after and host_id < :until and (:namespaceId is null or namespace_id = :namespaceId)
       order by host_id limit :limit`),
+    ownerOf: db
+      .prepare<[{ hostId: string }], number | null>('select owner from host where host_id = :hostId')
+      .pluck(),
     connect: db.prepare<[SessionChange & { owner: number | null }]>(`
       update host set session_id = :sessionId, connected_at = :now, last_seen_at = :now, owner = :owner
       where host_id = :hostId`),

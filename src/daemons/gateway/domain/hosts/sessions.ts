@@ -9,6 +9,7 @@ import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { type Clock, every, systemClock } from '../../../../kit/time/clock.ts';
 import { seconds } from '../../../../kit/time/duration.ts';
 import type { RunOptions } from '../../../../plugins/index.ts';
+import type { HostStore } from '../../../../store/ports/index.ts';
 import { fitsTarget } from './fits-target.ts';
 import type { HostSession } from './session.ts';
 
@@ -19,6 +20,7 @@ const SWEEP_MS = seconds(1);
 /** Maximum time for in-flight executions to finish when the gateway stops. */
 const DRAIN_MS = seconds(5);
 const DRAIN_POLL_MS = 50;
+const REPLACED = 'replaced by a newer connection of the host';
 
 /** Sessions of the hosts that are connected to this process. @spec docs/operations.md "Agents" */
 export class HostSessions {
@@ -55,7 +57,7 @@ export class HostSessions {
     this.#greeting.delete(session);
     const former = this.#byHost.get(session.hostId);
     this.#byHost.set(session.hostId, session);
-    former?.close(HOST_CLOSE.replaced, 'replaced by a newer connection of the host');
+    former?.close(HOST_CLOSE.replaced, REPLACED);
   }
 
   remove(session: HostSession): void {
@@ -84,6 +86,12 @@ export class HostSessions {
     return this.#search(request, target).best !== undefined;
   }
 
+  /** Closes sessions whose hosts have meanwhile connected to other gateways. `hostIds` is null for all hosts. */
+  async closeReplaced(hostIds: readonly string[] | null, store: Pick<HostStore, 'find'>): Promise<void> {
+    const hosts = hostIds ?? [...this.#byHost.keys()];
+    await Promise.all(hosts.map((hostId) => this.#closeIfReplaced(hostId, store)));
+  }
+
   /** Closes sessions whose host or token was revoked, and sessions that exceed a time limit. */
   checkLimits(): void {
     for (const session of this.#all()) session.tick();
@@ -101,6 +109,13 @@ export class HostSessions {
 
   close(): void {
     this.#stopSweeping();
+  }
+
+  async #closeIfReplaced(hostId: string, store: Pick<HostStore, 'find'>): Promise<void> {
+    const session = this.#byHost.get(hostId);
+    if (!session) return;
+    const host = await store.find(hostId);
+    if (host?.sessionId !== session.sessionId) session.close(HOST_CLOSE.replaced, REPLACED);
   }
 
   #all(): HostSession[] {
