@@ -74,7 +74,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'a platform on PostgreSQ
     );
   }, 120_000);
 
-  test('a second node on the same database is refused with the name of the first', async () => {
+  test('a second node with other keys is refused', async () => {
     const url = await emptyPostgres();
     const one = await platformOn(url);
     await one.svc('migrate', '--yes');
@@ -83,7 +83,6 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'a platform on PostgreSQ
     const { exitCode, envelope } = await two.svc('up', '-d');
     expect(exitCode).not.toBe(0);
     expect(envelope.error).toMatchObject({ code: 'CONFLICT' });
-    expect(envelope.error.message).toContain('uses this database');
   }, 120_000);
 
   test('no output shows the password of the database', async () => {

@@ -1,7 +1,6 @@
-import { postgresUrlOf, usesPostgres } from '../../kit/config/store-url.ts';
-import { PlatformError } from '../../kit/errors/errors.ts';
+import { postgresUrlOf } from '../../kit/config/store-url.ts';
 import { openGatewayStore } from '../../store/open-store.ts';
-import type { GatewayStore, MemberRecord } from '../../store/ports/index.ts';
+import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import { ChangeFeed } from '../membership/change-feed.ts';
 import { joinMembers } from '../membership/join-members.ts';
@@ -93,18 +92,7 @@ async function joinStore(
   if (!sharesStore || group.role === 'sibling') return { membership, elsewhere: [] };
   const others = await membership.others();
   await requireSharedKeys(keys, { cache, others });
-  if (usesPostgres(config.store)) requireOnlyNode(others);
   return { membership, elsewhere: others.map((other) => other.release) };
-}
-
-/** Throws CONFLICT if another node uses the database, because nodes do not share accepted deliveries yet. */
-function requireOnlyNode([other]: readonly MemberRecord[]): void {
-  if (!other) return;
-  throw new PlatformError(
-    'CONFLICT',
-    `The gateway of node ${other.instance} uses this database (${other.url ?? 'starting'}). This version supports one node per database. Stop that node; if it was killed, start again in ten seconds.`,
-    { details: { instance: other.instance, url: other.url } },
-  );
 }
 
 /** Opens the feed. It must be open before the data whose changes it announces is loaded. */

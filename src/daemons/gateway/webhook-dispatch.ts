@@ -1,7 +1,7 @@
 import { HandlerRef } from '../../contracts/index.ts';
-import type { GatewayStore } from '../../store/ports/index.ts';
+import type { GatewayStore, MemberStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
-import type { ProcessGroup } from '../group/process-group.ts';
+import type { Membership } from '../membership/membership.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import {
   InboxDispatcher,
@@ -9,6 +9,7 @@ import {
   type WebhookDispatcherDeps,
 } from './domain/webhooks/dispatch/dispatcher.ts';
 import { type CallHandler, createHandlerCall } from './domain/webhooks/dispatch/handler-call.ts';
+import { LeaderDispatcher } from './domain/webhooks/dispatch/leader-dispatcher.ts';
 import { createSiblingDispatcher, serveSiblings } from './domain/webhooks/dispatch/sibling-dispatcher.ts';
 import type { WebhookState } from './webhook-state.ts';
 import { withWorkflows } from './workflow-starts.ts';
@@ -18,13 +19,15 @@ export interface WebhookDispatchDeps {
   store: GatewayStore;
   plugins: PluginRuntime;
   state: WebhookState;
+  /** Membership of this process if the store has members; undefined in siblings. */
+  membership: Membership | undefined;
   /** Called for each finished delivery, to count it. */
   observe: WebhookDispatcherDeps['observe'];
 }
 
 /** Builds the dispatcher, which runs the handlers of accepted deliveries. */
 export function webhookDispatch(
-  { resources, store, plugins, state, observe }: WebhookDispatchDeps,
+  { resources, store, plugins, state, membership, observe }: WebhookDispatchDeps,
   stack: AsyncDisposableStack,
 ) {
   const { config, clock, random, logger, group } = resources;
@@ -45,22 +48,36 @@ export function webhookDispatch(
     return handled;
   };
   const dispatcher = stack.adopt(
-    createDispatcher(group, {
-      ...{ services, call, inbox: store.inbox, targets, pauses },
-      ...{ clock, random, logger, observe },
-      // This is enough for the processes of several busy plugins. Further deliveries would only wait in memory.
-      concurrency: config.execution.worker.maxProcesses * 4,
-    }),
+    createDispatcher(
+      resources,
+      { members: store.members, membership },
+      {
+        ...{ services, call, inbox: store.inbox, targets, pauses },
+        ...{ clock, random, logger, observe },
+        // This is enough for the processes of several busy plugins. Further deliveries would only wait in memory.
+        concurrency: config.execution.worker.maxProcesses * 4,
+      },
+    ),
     (made) => made.close(),
   );
   backlog.subscribe(() => dispatcher.runBacklog());
   return { call, dispatcher, forgetTriggers };
 }
 
-/** Returns the dispatcher of this process. Only the primary runs accepted deliveries. */
-function createDispatcher(group: ProcessGroup, deps: WebhookDispatcherDeps): WebhookDispatcher {
+/** Returns the dispatcher of this process. Of all processes that share the store, only one runs accepted deliveries. */
+function createDispatcher(
+  { group, sharesStore, logger }: Resources,
+  { members, membership }: { members: MemberStore; membership: Membership | undefined },
+  deps: WebhookDispatcherDeps,
+): WebhookDispatcher {
   if (group.role === 'sibling') return createSiblingDispatcher(group);
-  const dispatcher = new InboxDispatcher(deps);
+  const dispatcher =
+    sharesStore && membership
+      ? new LeaderDispatcher({
+          ...{ members, membership, logger },
+          dispatcher: new InboxDispatcher({ ...deps, mayStart: () => membership.isHeld }),
+        })
+      : new InboxDispatcher(deps);
   if (group.role === 'primary') serveSiblings(group, dispatcher);
   return dispatcher;
 }

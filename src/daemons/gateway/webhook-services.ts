@@ -40,7 +40,7 @@ export async function webhookServices(
   followPlugins(plugins, state);
   const observe = deliveryCounter(metrics);
   const { call, dispatcher, forgetTriggers } = webhookDispatch(
-    { resources, store, plugins, state, observe },
+    { resources, store, plugins, state, membership, observe },
     stack,
   );
   const sideCalls = new SideCalls(plugins, random);

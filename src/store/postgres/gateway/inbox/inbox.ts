@@ -91,7 +91,8 @@ export class PostgresWebhookInbox implements WebhookInbox {
     const { rows } = await this.#database.sql<DeliveryRecord>(
       `with open as (
          select position, body_bytes from svc.delivery
-         where ${IS_OPEN} and status <> 'running' and position > $1 order by position limit $2
+         where ${IS_OPEN} and status <> 'running' and position > $1 and position < ${POSITION_HORIZON}
+         order by position limit $2
        ), summed as (
          select position, sum(body_bytes) over (order by position) - body_bytes as before from open
        )

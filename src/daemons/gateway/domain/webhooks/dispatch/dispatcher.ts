@@ -19,6 +19,8 @@ export interface WebhookDispatcherDeps extends AttemptsDeps {
   services?: Pick<NeededServices, 'isUnavailable' | 'confirm'>;
   /** Maximum concurrent async deliveries of all plugins. */
   concurrency: number;
+  /** Returns false while no handler may start, because another node may run the deliveries. */
+  mayStart?: () => boolean;
 }
 
 /** Maximum async deliveries in memory, by count and body bytes. Further ones stay in the store. */
@@ -153,6 +155,12 @@ export class InboxDispatcher implements PrimaryDispatcher {
     this.#receiving += change;
   }
 
+  /** Loads deliveries that were stored since the last load, such as those that other nodes accepted. */
+  pull(): void {
+    this.#backlog.add();
+    this.#pump();
+  }
+
   runBacklog(): void {
     this.#backlog.rescan();
     this.#pump();
@@ -164,6 +172,10 @@ export class InboxDispatcher implements PrimaryDispatcher {
     this.#timers.stopAll();
     await this.#backlog.close();
     await Promise.all(this.#running.values());
+  }
+
+  get #mayStart(): boolean {
+    return !this.#isClosed && (this.#deps.mayStart?.() ?? true);
   }
 
   get #isFull(): boolean {
@@ -183,7 +195,7 @@ export class InboxDispatcher implements PrimaryDispatcher {
   #pump(): void {
     const { concurrency } = this.#deps;
     const limit = this.#receiving >= BUSY_FROM ? Math.min(BUSY_CONCURRENCY, concurrency) : concurrency;
-    while (!this.#isClosed && this.#running.size < limit) {
+    while (this.#mayStart && this.#running.size < limit) {
       const item = this.#gate.next() ?? this.#queue.take();
       if (!item) break;
       // Frees the slot, because writing a response can take long if an earlier one on the same connection is slow.

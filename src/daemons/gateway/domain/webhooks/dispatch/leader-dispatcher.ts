@@ -1,0 +1,109 @@
+import type { Logger } from '../../../../../kit/telemetry/logger.ts';
+import type { MemberStore, NewDelivery } from '../../../../../store/ports/index.ts';
+import type { Membership } from '../../../../membership/membership.ts';
+import type { JsonPayload } from '../receive/payload.ts';
+import type { DeclaredWebhook } from '../receive/targets.ts';
+import type { InboxDispatcher, PrimaryDispatcher } from './dispatcher.ts';
+
+export interface LeaderDispatcherDeps {
+  dispatcher: InboxDispatcher;
+  members: Pick<MemberStore, 'unended'>;
+  membership: Pick<Membership, 'fence' | 'isHeld'>;
+  logger: Logger;
+}
+
+/** Interval at which the leader reads deliveries that other nodes accepted, in real time. */
+const POLL_MS = 200;
+/** Number of polls between two checks whether this node is the leader. */
+const POLLS_PER_CHECK = 5;
+
+/**
+ * Dispatcher of a node that shares its store. Every node accepts deliveries, but only the leader runs them, so that
+ * order, concurrency limits and pauses apply across all nodes. The leader is the oldest gateway that has not ended. When
+ * it ends, the next one takes over all unfinished deliveries. @spec docs/decisions/0222
+ */
+export class LeaderDispatcher implements PrimaryDispatcher {
+  readonly #deps: LeaderDispatcherDeps;
+  #isLeader = false;
+  #polls = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #polling: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(deps: LeaderDispatcherDeps) {
+    this.#deps = deps;
+  }
+
+  enqueue(
+    delivery: NewDelivery,
+    target: DeclaredWebhook,
+    payload: JsonPayload,
+    marker?: Uint8Array | null,
+  ): void {
+    if (!this.#isLeader) return;
+    // Another node may have accepted an earlier delivery with the same order key, so the store decides the order.
+    if (delivery.orderKey !== null) this.#deps.dispatcher.pull();
+    else this.#deps.dispatcher.enqueue(delivery, target, payload, marker);
+  }
+
+  expectAnswer(webhookId: string): void {
+    if (this.#isLeader) this.#deps.dispatcher.expectAnswer(webhookId);
+  }
+
+  answered(webhookId: string): void {
+    this.#deps.dispatcher.answered(webhookId);
+  }
+
+  get load(): { waiting: number; running: number } {
+    return this.#deps.dispatcher.load;
+  }
+
+  receiving(change: 1 | -1): void {
+    this.#deps.dispatcher.receiving(change);
+  }
+
+  async admit(webhookIds: readonly string[]): Promise<void> {
+    if (this.#isLeader) await this.#deps.dispatcher.admit(webhookIds);
+  }
+
+  /** Starts polling at the first call. */
+  runBacklog(): void {
+    if (this.#isLeader) this.#deps.dispatcher.runBacklog();
+    if (this.#timer === undefined && !this.#isClosed) this.#poll();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#polling;
+    await this.#deps.dispatcher.close();
+  }
+
+  #poll(): void {
+    this.#polling = this.#step().finally(() => {
+      if (this.#isClosed) return;
+      this.#timer = setTimeout(() => this.#poll(), POLL_MS).unref();
+    });
+  }
+
+  async #step(): Promise<void> {
+    const { dispatcher, membership } = this.#deps;
+    if (this.#polls++ % POLLS_PER_CHECK === 0) await this.#checkLeader();
+    if (this.#isLeader && membership.isHeld && !this.#isClosed) dispatcher.pull();
+  }
+
+  /** A leader stays the leader until it has ended, and its process then stops. */
+  async #checkLeader(): Promise<void> {
+    if (this.#isLeader) return;
+    const { members, membership, dispatcher, logger } = this.#deps;
+    try {
+      const fences = await members.unended('gateway');
+      this.#isLeader = membership.fence === Math.min(...fences);
+    } catch (error) {
+      logger.warn('The gateways of the store could not be read; retrying', { error });
+    }
+    if (!this.#isLeader || this.#isClosed) return;
+    logger.info('This node runs the accepted deliveries of all nodes');
+    dispatcher.runBacklog();
+  }
+}
