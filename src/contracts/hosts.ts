@@ -98,7 +98,7 @@ export const getHost = endpoint({
   errors: ['UNAUTHORIZED', 'HOST_NOT_FOUND'],
 });
 
-/** Revokes a host, which can no longer authenticate. @spec Gateway: authentication and hosts */
+/** Revokes a host. A revoked host can no longer authenticate. @spec Gateway: authentication and hosts */
 export const revokeHost = endpoint({
   method: 'DELETE',
   path: '/api/v1/hosts/:hostId',

@@ -161,7 +161,7 @@ class Platform implements ControlActions {
       throw error;
     }
     this.#options.logs.startTelemetry();
-    // Detecting the sandbox starts a process, which would slow down the start of the services.
+    // Not awaited, because detecting the sandbox starts a process, which would delay the start of the services.
     void this.#supervisor.sandbox();
   }
 

@@ -6,7 +6,9 @@ import type { CommandContext } from '../context.ts';
 import { defineCommand, ok } from '../define-command.ts';
 
 interface Migrated {
-  /** Host, port and database without credentials. Null for SQLite, whose files are migrated when a service opens them. */
+  /**
+   * Host, port and database without credentials. Null for SQLite, whose files are migrated when a service opens them.
+   */
   server: string | null;
   /** Schema version before the command; 0 means that the platform had no tables. */
   before: number | null;

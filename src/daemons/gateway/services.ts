@@ -76,8 +76,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
 }
 
 /**
- * Joins the members of the store. Each process is a member. Throws CONFLICT if other nodes use the store
- * with other keys.
+ * Registers this process as a member of the store. Throws CONFLICT if another node uses the store with different keys.
  */
 async function joinStore(
   resources: Resources,

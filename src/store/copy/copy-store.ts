@@ -30,8 +30,8 @@ export interface StoreCopied {
 }
 
 /**
- * Copies all tables of a stopped platform into PostgreSQL in one transaction, so that an interrupted copy leaves nothing.
- * Throws STORE_ERROR, and CONFLICT unless the target is empty.
+ * Copies all tables of a stopped platform into PostgreSQL in one transaction, so that an interrupted copy leaves
+ * nothing. Throws STORE_ERROR, and CONFLICT unless the target is empty.
  */
 export async function copyStore(options: StoreCopyOptions): Promise<StoreCopied> {
   const { url } = options;

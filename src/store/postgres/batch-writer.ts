@@ -10,10 +10,7 @@ export interface BatchWriterOptions<Item, Result> {
   /** Writes the items in one transaction. Returns one result per item, in the same order. */
   write(items: readonly Item[]): Promise<readonly Result[]>;
   sizeOf(item: Item): number;
-  /**
-   * Maximum number of concurrent batches. Each uses its own connection, so that one batch can fill while another one
-   * commits.
-   */
+  /** Maximum number of batches that are written at the same time, each on its own connection. */
   maxRunning: number;
   maxItems: number;
   maxBytes: number;

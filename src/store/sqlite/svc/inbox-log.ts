@@ -64,8 +64,8 @@ export interface InboxLogOptions {
 }
 
 /**
- * Opens the log. Throws STORE_ERROR or SQLite's error when the journal of an earlier process cannot be applied. The
- * journal's files are kept then.
+ * Opens the log and applies the journal of an earlier process. If the journal cannot be applied, throws STORE_ERROR or
+ * SQLite's error and keeps the journal's files.
  */
 export async function openInboxLog(
   db: Database,

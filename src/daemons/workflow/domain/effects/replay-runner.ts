@@ -41,8 +41,8 @@ interface Current {
 }
 
 /**
- * Runs the replays of a function one at a time. Each call of the function is dispatched as an event and waits for a
- * reply.
+ * Runs the replays of a function one at a time. Each call that the function makes is dispatched as an event and waits
+ * for a reply.
  */
 export class ReplayRunner {
   readonly #deps: ReplayRunnerDeps;

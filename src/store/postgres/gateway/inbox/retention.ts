@@ -19,8 +19,8 @@ interface Usage {
 }
 
 /**
- * Deletes deliveries that are too old, and deliveries that exceed the size limit. Several gateways may sweep at the
- * same time.
+ * Deletes deliveries past their retention time, and then the oldest ones until the total size is within its limit.
+ * Several gateways may do this at the same time.
  */
 export class PostgresDeliveryRetention {
   readonly #database: PostgresDatabase;

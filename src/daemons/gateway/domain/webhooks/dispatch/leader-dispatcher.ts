@@ -19,8 +19,8 @@ const POLLS_PER_CHECK = 5;
 
 /**
  * Dispatcher of a node that shares its store. Every node accepts deliveries, but only the leader runs them, so that
- * order, concurrency limits and pauses apply across all nodes. The leader is the oldest gateway that has not ended. When
- * it ends, the next one takes over all unfinished deliveries. @spec docs/decisions/0222
+ * order, concurrency limits and pauses apply across all nodes. The leader is the oldest gateway that has not ended.
+ * When it ends, the next one takes over all unfinished deliveries. @spec docs/decisions/0222
  */
 export class LeaderDispatcher implements PrimaryDispatcher {
   readonly #deps: LeaderDispatcherDeps;
