@@ -179,6 +179,7 @@ export const STEPS: Record<string, Step[]> = {
   completion: [step('completion', 'bash'), fails(2, 'completion', 'tcsh')],
   restart: [step('restart', 'rest')],
   down: [step('down')],
+  migrate: [step('migrate')],
   'store copy': [fails(1, 'store', 'copy', '.svc', 'postgres://127.0.0.1:1/none')],
   'keys rotate': [fails(3, 'keys', 'rotate'), step('keys', 'rotate', '--yes')],
   restore: [fails(3, 'restore', 'b.tar.gz'), step('restore', 'b.tar.gz', '--yes')],

@@ -23,7 +23,7 @@ type BackendName = Exclude<PlatformConfig['execution']['default'], 'worker'>;
 /** Runs an execution through the gateway at a URL. `headers` are added to those of every service call. */
 export interface DispatchClient {
   run(
-    call: { url: string; backend: BackendName; headers?: Record<string, string> },
+    call: { urlOf: () => string; backend: BackendName; headers?: Record<string, string> },
     request: ExecutionRequest,
     options: RunOptions,
   ): Promise<CommandResult>;
@@ -42,7 +42,7 @@ export function gatewayDispatch(
   return {
     name,
     run: async (request, options = {}) =>
-      run({ url: peers.urlOf('gateway'), backend: name }, request, options),
+      run({ urlOf: () => peers.urlOf('gateway'), backend: name }, request, options),
     close,
   };
 }
@@ -50,7 +50,7 @@ export function gatewayDispatch(
 export function createDispatchClient(internalSecret: string): DispatchClient {
   const client = createLongCallClient('gateway');
   return {
-    async run({ url, backend, headers = {} }, request, { signal, stream, target, onBegun }) {
+    async run({ urlOf, backend, headers = {} }, request, { signal, stream, target, onBegun }) {
       const { plugin, config: _, spanId, ...rest } = request;
       const options = {
         ...(stream ? { streams: true } : {}),
@@ -58,7 +58,7 @@ export function createDispatchClient(internalSecret: string): DispatchClient {
         ...(target ? { target } : {}),
       };
       try {
-        const reply = await client.post(url, internalDispatch.path, {
+        const reply = await client.post(urlOf(), internalDispatch.path, {
           headers: {
             [HEADERS.internalSecret]: internalSecret,
             // This header tells the gateway that the calling service records the execution.

@@ -48,7 +48,7 @@ export class OwnerCalls {
     const owned = await this.#search(request.tenantId, target);
     if (!owned) return undefined;
     const { hostId, url } = owned;
-    const call = { url, backend: 'host' as const, headers: { [HEADERS.ownerCall]: '1' } };
+    const call = { urlOf: () => url, backend: 'host' as const, headers: { [HEADERS.ownerCall]: '1' } };
     return (options) => this.#deps.dispatch.run(call, request, { ...options, target: { hostId } });
   }
 
