@@ -188,7 +188,14 @@ export const PlatformConfig = z.strictObject({
   }),
   cluster: section({ enabled: z.boolean().default(false) }),
   cache: section({
-    url: z.literal(null).default(null),
+    url: z
+      .string()
+      .regex(
+        /^(?:rediss?:\/\/.|\$\{[A-Za-z_]\w*\}$)/,
+        'must be "redis://<user>:<password>@<host>", "rediss://…" for TLS, a variable with such a URL, or null',
+      )
+      .nullable()
+      .default(null),
   }),
   plugins: z.array(z.string()).default(['./plugins/*']),
   workflows: z.array(z.string()).default(['./workflows/*.{yaml,yml}']),

@@ -4,10 +4,10 @@ import { listeningHandle } from '../kit/process/node-internals.ts';
 import type { Logger } from '../kit/telemetry/logger.ts';
 import type { DaemonDefinition, DaemonServices, Resources } from './define-daemon.ts';
 import { createGroup } from './group/create-group.ts';
-import { sharedLimiters } from './group/shared-limiters.ts';
 import { shareMetrics } from './group/shared-metrics.ts';
 import { ListenAddress } from './listen-address.ts';
 import { listen, requireFree, urlHost } from './listening.ts';
+import { openLimiters } from './open-limiters.ts';
 import type { Listener } from './process-protocol.ts';
 import { createServiceHttp } from './service-http.ts';
 import { keepSecrets, type StartOptions, siblingStart } from './start-options.ts';
@@ -65,7 +65,7 @@ async function openService<Services extends DaemonServices>(
   stack: AsyncDisposableStack,
 ): Promise<Omit<RunningDaemon<Services>, 'name' | 'logger' | 'close'>> {
   const { name } = definition;
-  const { resources, group } = createResources(definition, options, telemetry);
+  const { resources, group } = await createResources(definition, options, telemetry, stack);
   const services = await definition.services(resources, stack);
   stack.defer(() => definition.close?.(services));
   if (group.role === 'primary') stack.defer(() => group.ended());
@@ -101,11 +101,12 @@ async function openService<Services extends DaemonServices>(
 
 type Group = ReturnType<typeof createGroup>;
 
-function createResources(
+async function createResources(
   { name, processes }: Pick<DaemonDefinition, 'name' | 'processes'>,
   options: StartOptions,
   telemetry: Telemetry,
-): { resources: Resources; group: Group } {
+  stack: AsyncDisposableStack,
+): Promise<{ resources: Resources; group: Group }> {
   const group = createGroup({
     ...options,
     name,
@@ -124,7 +125,7 @@ function createResources(
     sharesStore: options.sharesStore ?? usesPostgres(options.config.store),
     configFile: options.configFile ?? null,
     group,
-    createLimiter: sharedLimiters(group, options.clock),
+    createLimiter: await openLimiters(name, options, { group, logger: telemetry.logger }, stack),
     address: new ListenAddress(),
   };
   return { resources, group };

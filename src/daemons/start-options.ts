@@ -58,6 +58,7 @@ export function keepSecrets({ config, keys, operator, env = {} }: StartOptions):
     ...Object.keys(config.gateway.staticTokens),
     ...secretValues(config.adapters, env),
     ...storeSecrets(config.store, env),
+    ...(config.cache.url === null ? [] : storeSecrets({ url: config.cache.url }, env)),
   ]);
 }
 

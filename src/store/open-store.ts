@@ -1,6 +1,6 @@
 import type { Logger } from '../kit/telemetry/logger.ts';
 import type { Clock } from '../kit/time/clock.ts';
-import type { GatewayStore, StateStore, WorkflowStore } from './ports/index.ts';
+import type { GatewayStore, KeyValueStore, RateCounters, StateStore, WorkflowStore } from './ports/index.ts';
 import type { PostgresDatabase } from './postgres/database.ts';
 import type * as Drivers from './postgres/index.ts';
 import { sqliteGatewayStore, sqliteStateStore, sqliteWorkflowStore } from './sqlite/index.ts';
@@ -41,6 +41,43 @@ export function openWorkflowStore({
   return openPostgres(postgresUrl, 'workflow', options.logger, ({ postgresWorkflowStore }, database) =>
     postgresWorkflowStore(database),
   );
+}
+
+/** Opens the rate counters that members share. Returns null if neither Redis nor PostgreSQL is given. */
+export async function openRateCounters({
+  redisUrl,
+  postgresUrl,
+  clock,
+  logger,
+}: Pick<StoreOptions, 'clock' | 'logger' | 'postgresUrl'> & {
+  redisUrl: string | null;
+}): Promise<RateCounters | null> {
+  if (redisUrl !== null) {
+    const { RedisConnection, RedisRateCounters } = await import('./redis/index.ts');
+    return new RedisRateCounters(await RedisConnection.open(redisUrl, logger));
+  }
+  if (postgresUrl === null) return null;
+  return openPostgres(
+    postgresUrl,
+    'limits',
+    logger,
+    ({ PostgresRateCounters }, database) => new PostgresRateCounters(database, clock),
+  );
+}
+
+export interface OpenedCache {
+  entries: KeyValueStore;
+  close(): Promise<void>;
+}
+
+/** Opens the cache of plugins in Redis or Valkey. It opens even while the server is away. */
+export async function openRedisCache(
+  url: string,
+  { clock, logger }: Pick<StoreOptions, 'clock' | 'logger'>,
+): Promise<OpenedCache> {
+  const { RedisConnection, RedisKeyValue } = await import('./redis/index.ts');
+  const redis = await RedisConnection.open(url, logger);
+  return { entries: new RedisKeyValue(redis, clock), close: () => redis.close() };
 }
 
 /** Loads the drivers only here, because platforms on SQLite need none of their libraries. */

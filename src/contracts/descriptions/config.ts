@@ -161,7 +161,8 @@ export const CONFIG_DESCRIPTIONS: Descriptions = {
   cluster: 'Several nodes on one PostgreSQL database.',
   'cluster.enabled': 'Refuses a start without the settings that nodes share.',
   cache: 'The platform cache.',
-  'cache.url': 'Must be null: the cache is part of the store.',
+  'cache.url':
+    '`redis://…` or `rediss://…` of Redis or Valkey, which holds the cache of plugins and rate counters; null means the store does.',
   plugins: "Folders of the project's plugins (globs).",
   workflows: 'Workflow definition files (globs).',
   pluginConfig: 'Settings by plugin id, passed to the plugin as `ctx.config`.',

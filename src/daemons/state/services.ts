@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { upstreamIdentity } from '../../http/index.ts';
-import { postgresUrlOf } from '../../kit/config/store-url.ts';
+import { postgresUrlOf, redisUrlOf } from '../../kit/config/store-url.ts';
 import { seconds } from '../../kit/time/duration.ts';
-import { openStateStore } from '../../store/open-store.ts';
+import { openRedisCache, openStateStore } from '../../store/open-store.ts';
 import type { StateStore } from '../../store/ports/index.ts';
 import { acquireOwnerLock, threadedVectorStore } from '../../store/sqlite/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
@@ -40,12 +40,18 @@ export async function stateServices(
   const vectors = stack.adopt(threadedVectorStore({ dataDir, clock }), (opened) => opened.close());
   const objects = stack.adopt(storedObjects(resources, store), (opened) => opened.close());
   stack.adopt(startSweeping({ store: store.entries, clock, logger }), (sweeping) => sweeping.stop());
+  const redisUrl = redisUrlOf(config.cache, env);
+  const cache =
+    redisUrl === null
+      ? undefined
+      : stack.adopt(await openRedisCache(redisUrl, { clock, logger }), (opened) => opened.close()).entries;
+  if (cache) stack.adopt(startSweeping({ store: cache, clock, logger }), (sweeping) => sweeping.stop());
   return {
     // Every profile requires an identity, because a plugin with network access could otherwise read the data of all
     // tenants.
     authenticate: upstreamIdentity({ internalSecret: keys.internalSecret, mode: 'required', logger }),
     probeStore: () => store.probe(),
-    entries: createStateEntries({ store: store.entries, quotas: config.state.quotas }),
+    entries: createStateEntries({ store: store.entries, cache, quotas: config.state.quotas }),
     objects,
     vectors: createVectorCollections({ config: config.adapters.vectorStore, store: vectors }),
   };

@@ -18,28 +18,46 @@ export function dataFolderOf({ url, dataDir }: StoreConfig): string {
 }
 
 /**
- * Returns the URL of PostgreSQL with its `${NAME}` references resolved, or null for SQLite. Values are percent-encoded
- * unless the reference is the whole URL, so that a password may contain any character. Throws CONFIG_NOT_RESOLVED if a
- * variable is not set, and VALIDATION_ERROR if the result is not the URL of a PostgreSQL database.
+ * Returns the URL of PostgreSQL with its `${NAME}` references resolved, or null for SQLite. Throws CONFIG_NOT_RESOLVED
+ * if a variable is not set, and VALIDATION_ERROR if the result is not the URL of a PostgreSQL database.
  */
 export function postgresUrlOf(store: StoreConfig, env: Environment): string | null {
   if (!usesPostgres(store)) return null;
-  const isWhole = /^\$\{\w+\}$/.test(store.url);
-  const url = store.url.replace(REFERENCE, (_, name: string) => {
-    const value = variableOf(name, store.url, env);
-    return isWhole ? value : encodeURIComponent(value);
-  });
-  if (!isPostgresUrl(url))
-    throw new PlatformError(
-      'VALIDATION_ERROR',
-      `store.url is not the URL of a PostgreSQL database. It must have the form postgres://<user>:<password>@<host>:<port>/<database>; put a password with special characters into a variable, as in postgres://svc:\${DB_PASSWORD}@db:5432/svc.`,
-      { details: { key: 'store.url' } },
-    );
-  return url;
+  const url = resolved(store.url, 'store.url', env);
+  if (isPostgresUrl(url)) return url;
+  throw new PlatformError(
+    'VALIDATION_ERROR',
+    `store.url is not the URL of a PostgreSQL database. It must have the form postgres://<user>:<password>@<host>:<port>/<database>; put a password with special characters into a variable, as in postgres://svc:\${DB_PASSWORD}@db:5432/svc.`,
+    { details: { key: 'store.url' } },
+  );
 }
 
-/** Returns the secrets within `store.url` that are set, in every spelling, for the redactor. */
-export function storeSecrets({ url }: StoreConfig, env: Environment): string[] {
+/** Returns the URL of Redis or Valkey, or null if there is none. Throws as `postgresUrlOf` does. */
+export function redisUrlOf({ url: configured }: PlatformConfig['cache'], env: Environment): string | null {
+  if (configured === null) return null;
+  const url = resolved(configured, 'cache.url', env);
+  if (/^rediss?:\/\//.test(url) && URL.canParse(url)) return url;
+  throw new PlatformError(
+    'VALIDATION_ERROR',
+    `cache.url is not the URL of Redis or Valkey. It must have the form redis://<user>:<password>@<host>:<port>/<number>, or rediss:// for TLS; put a password with special characters into a variable, as in redis://:\${CACHE_PASSWORD}@cache:6379.`,
+    { details: { key: 'cache.url' } },
+  );
+}
+
+/**
+ * Resolves `${NAME}` references. Values are percent-encoded unless the reference is the whole URL, so that a password
+ * may contain any character.
+ */
+function resolved(text: string, key: string, env: Environment): string {
+  const isWhole = /^\$\{\w+\}$/.test(text);
+  return text.replace(REFERENCE, (_, name: string) => {
+    const value = variableOf(name, { key, url: text }, env);
+    return isWhole ? value : encodeURIComponent(value);
+  });
+}
+
+/** Returns the secrets within a URL of the config that are set, in every spelling, for the redactor. */
+export function storeSecrets({ url }: Pick<StoreConfig, 'url'>, env: Environment): string[] {
   const referenced = [...url.matchAll(REFERENCE)].flatMap(([, name]) => env[name!] ?? []);
   const whole = [url, ...referenced].flatMap(passwordsIn);
   return [...new Set([...whole, ...referenced.flatMap((value) => [value, encodeURIComponent(value)])])];
@@ -59,14 +77,14 @@ function decodedText(text: string): string {
   }
 }
 
-function variableOf(name: string, url: string, env: Environment): string {
+function variableOf(name: string, { key, url }: { key: string; url: string }, env: Environment): string {
   const value = env[name];
   if (value) return value;
   const shown = url.replace(/:\/\/[^/@]*@/, '://[redacted]@');
   throw new PlatformError(
     'CONFIG_NOT_RESOLVED',
-    `store.url is ${shown}, but ${name} is not set. Set it in the environment of \`svc up\` or in the .env beside the config.`,
-    { details: { key: 'store.url', variable: name } },
+    `${key} is ${shown}, but ${name} is not set. Set it in the environment of \`svc up\` or in the .env beside the config.`,
+    { details: { key, variable: name } },
   );
 }
 

@@ -70,5 +70,6 @@ export const OTHER_TABLES = [
   'feed',
   'feed_pruned',
   'member',
+  'rate_count',
   'schema_version',
 ] as const;

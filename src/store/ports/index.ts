@@ -19,6 +19,7 @@ export * from './members.ts';
 export * from './minted-tokens.ts';
 export * from './object-keys.ts';
 export * from './objects.ts';
+export * from './rate-counters.ts';
 export * from './refresh-tokens.ts';
 export * from './revocations.ts';
 export * from './sealed-secrets.ts';

@@ -4,5 +4,6 @@ export { type PostgresGatewayOptions, postgresCache, postgresGatewayStore } from
 export { type MemberOverview, memberOverview } from './member-overview.ts';
 export { migratePostgres, readSchemaState, requireUsableSchema } from './migrate.ts';
 export { CURRENT_SCHEMA } from './migrations.ts';
+export { PostgresRateCounters } from './rate-counters.ts';
 export { postgresStateStore } from './state/store.ts';
 export { postgresWorkflowStore } from './workflow/store.ts';

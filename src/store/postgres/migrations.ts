@@ -2,6 +2,7 @@ import { FEED } from './gateway/feed.ts';
 import { WEBHOOK_INBOX } from './gateway/inbox/schema.ts';
 import { IDENTITY, WEBHOOK_SECRETS } from './gateway/schema.ts';
 import { MEMBERS } from './members.ts';
+import { RATE_COUNTS } from './rate-counters.ts';
 import { CACHE_ENTRIES, OBJECTS, STATE_ENTRIES } from './state/schema.ts';
 import { WORKFLOW } from './workflow/schema.ts';
 
@@ -20,6 +21,7 @@ export const MIGRATIONS: readonly Migration[] = [
     sql: `${MEMBERS} ${CACHE_ENTRIES} ${STATE_ENTRIES} ${OBJECTS} ${IDENTITY} ${WEBHOOK_SECRETS} ${WEBHOOK_INBOX} ${FEED} ${WORKFLOW}`,
     minVersion: 1,
   },
+  { sql: RATE_COUNTS, minVersion: 1 },
 ];
 
 /** Schema version that this program creates. */

@@ -269,14 +269,18 @@ test('two daemons cannot have one port; any number of them may take a free one',
 });
 
 test('an unsupported store is refused, not replaced by another', async () => {
-  const folder = await project({ store: { url: 'mysql://db/svc' }, cache: { url: 'redis://cache' } });
+  const folder = await project({ store: { url: 'mysql://db/svc' }, cache: { url: 'memcached://cache' } });
   expect(problems(folder)).toEqual([
     {
       path: 'store.url',
       message:
         'must be "sqlite:<folder>", "postgres://<user>:<password>@<host>/<database>" or a variable with such a URL',
     },
-    { path: 'cache.url', message: 'must be null' },
+    {
+      path: 'cache.url',
+      message:
+        'must be "redis://<user>:<password>@<host>", "rediss://…" for TLS, a variable with such a URL, or null',
+    },
   ]);
 });
 

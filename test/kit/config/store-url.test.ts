@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: literal config syntax
 import { expect, test } from 'vitest';
-import { postgresUrlOf, storeSecrets } from '../../../src/kit/config/store-url.ts';
+import { postgresUrlOf, redisUrlOf, storeSecrets } from '../../../src/kit/config/store-url.ts';
 
 const store = (url: string) => ({ url, dataDir: null });
 
@@ -32,6 +32,19 @@ test.each([
 ])('%s is refused if it leads to no database', (url, env) => {
   const error = catchError(() => postgresUrlOf(store(url), env));
   expect(error).toMatchObject({ code: 'VALIDATION_ERROR', details: { key: 'store.url' } });
+});
+
+test('the URL of Redis takes its password from a variable, and another protocol is refused', () => {
+  const url = redisUrlOf({ url: 'redis://:${CACHE_PASSWORD}@cache:6379/1' }, { CACHE_PASSWORD: 'a@b' });
+  expect([url, redisUrlOf({ url: null }, {})]).toEqual(['redis://:a%40b@cache:6379/1', null]);
+  expect(catchError(() => redisUrlOf({ url: 'redis://:${NONE}@cache' }, {}))).toMatchObject({
+    code: 'CONFIG_NOT_RESOLVED',
+    details: { key: 'cache.url', variable: 'NONE' },
+  });
+  expect(catchError(() => redisUrlOf({ url: '${URL}' }, { URL: 'http://cache' }))).toMatchObject({
+    code: 'VALIDATION_ERROR',
+    details: { key: 'cache.url' },
+  });
 });
 
 test('the redactor learns the password in every spelling', () => {

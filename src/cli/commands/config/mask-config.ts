@@ -10,6 +10,7 @@ export function maskConfig(config: PlatformConfig): PlatformConfig {
   const { rest, workflow } = gateway.upstreams;
   return {
     ...config,
+    cache: { ...config.cache, url: maskUrl(config.cache.url) },
     store: { ...config.store, url: maskUrl(config.store.url) },
     gateway: {
       ...gateway,

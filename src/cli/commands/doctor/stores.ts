@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { postgresUrlOf } from '../../../kit/config/store-url.ts';
+import { postgresUrlOf, redisUrlOf } from '../../../kit/config/store-url.ts';
 import { messageOf } from '../../../kit/errors/errors.ts';
 import { silentLogger } from '../../../kit/telemetry/logger.ts';
 import { DATA_FILES } from '../../../store/sqlite/data-files.ts';
@@ -11,11 +11,29 @@ import { type CheckTarget, type Fact, failure, fine } from './check.ts';
 
 /**
  * Checks every page of every database file, even if the platform is running. With PostgreSQL, checks that its tables
- * can be used.
+ * can be used. Checks that Redis answers, if it is configured.
  */
 export async function checkStores({ folder, loaded, env }: CheckTarget): Promise<Fact[]> {
   const postgresUrl = postgresUrlOf(loaded.config.store, env);
-  return postgresUrl === null ? checkFiles(folder) : [await checkPostgres(postgresUrl)];
+  const store = postgresUrl === null ? checkFiles(folder) : [await checkPostgres(postgresUrl)];
+  const redisUrl = redisUrlOf(loaded.config.cache, env);
+  return redisUrl === null ? store : [...store, await checkRedis(redisUrl)];
+}
+
+async function checkRedis(url: string): Promise<Fact> {
+  const { RedisConnection } = await import('../../../store/redis/index.ts');
+  const redis = await RedisConnection.open(url, silentLogger);
+  try {
+    await redis.probe();
+    return fine(`Redis at ${redis.server} answers`);
+  } catch (error) {
+    return failure(
+      messageOf(error),
+      'Until it answers, ctx.cache fails and each process counts rate limits alone.',
+    );
+  } finally {
+    await redis.close();
+  }
 }
 
 async function checkPostgres(url: string): Promise<Fact> {

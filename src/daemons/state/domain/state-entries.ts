@@ -55,20 +55,26 @@ const CACHE_NAMESPACE = ':cache';
 
 export interface StateEntriesDeps {
   store: KeyValueStore;
+  /** Store of `ctx.cache`. By default it is `store`. */
+  cache?: KeyValueStore | undefined;
   /** Quotas that apply to each namespace of each tenant. */
   quotas: PlatformConfig['state']['quotas'];
 }
 
 /** Creates the entries of plugins and tenants. A write that would exceed its quota first deletes expired entries. */
-export function createStateEntries({ store, quotas }: StateEntriesDeps): StateEntries {
-  function quotaOf({ namespace }: Place): EntryQuota {
-    const kind = namespace.endsWith(CACHE_NAMESPACE) ? 'cache' : 'entries';
+export function createStateEntries({ store, cache = store, quotas }: StateEntriesDeps): StateEntries {
+  function storeOf(place: Place): KeyValueStore {
+    return isCache(place) ? cache : store;
+  }
+
+  function quotaOf(place: Place): EntryQuota {
+    const kind = isCache(place) ? 'cache' : 'entries';
     return { ...quotas[kind], setting: `state.quotas.${kind}` };
   }
 
   return {
     async get(place, key) {
-      const entry = await store.get(scopeOf(place), key);
+      const entry = await storeOf(place).get(scopeOf(place), key);
       if (entry) return entry;
       throw new PlatformError(
         'NOT_FOUND',
@@ -78,15 +84,15 @@ export function createStateEntries({ store, quotas }: StateEntriesDeps): StateEn
     async put(place, key, value, { ttlMs, ifAbsent }) {
       requireSize(key, value);
       const quota = quotaOf(place);
-      if (ifAbsent) return store.setIfAbsent(scopeOf(place), key, value, ttlMs, quota);
-      await store.set(scopeOf(place), key, value, ttlMs, quota);
+      if (ifAbsent) return storeOf(place).setIfAbsent(scopeOf(place), key, value, ttlMs, quota);
+      await storeOf(place).set(scopeOf(place), key, value, ttlMs, quota);
       return true;
     },
-    delete: (place, key) => store.delete(scopeOf(place), key),
+    delete: (place, key) => storeOf(place).delete(scopeOf(place), key),
     async increment(place, key, { by, windowMs }) {
       const window = windowMs === undefined ? {} : { windowMs };
       const options = { by, ...window, quota: quotaOf(place) };
-      const { value, expiresAt } = await store.increment(scopeOf(place), key, options);
+      const { value, expiresAt } = await storeOf(place).increment(scopeOf(place), key, options);
       return { value, resetsAt: expiresAt };
     },
     async list(place, { prefix, cursor, limit }) {
@@ -95,7 +101,7 @@ export function createStateEntries({ store, quotas }: StateEntriesDeps): StateEn
         // One extra entry is read to detect a next page.
         const step = Math.min(ENTRIES_A_STEP, limit + 1 - items.length);
         const after = items.at(-1)?.key ?? cursor;
-        const found = await store.scan(scopeOf(place), {
+        const found = await storeOf(place).scan(scopeOf(place), {
           prefix,
           limit: step,
           ...(after === undefined ? {} : { after }),
@@ -109,6 +115,10 @@ export function createStateEntries({ store, quotas }: StateEntriesDeps): StateEn
       }
     },
   };
+}
+
+function isCache({ namespace }: Place): boolean {
+  return namespace.endsWith(CACHE_NAMESPACE);
 }
 
 /** Returns the store's scope as JSON, because any separator could be a character of either name. */
