@@ -1,45 +1,18 @@
 import type { ServiceName } from '../contracts/index.ts';
 import type { DaemonStart, PeerUrls } from '../daemons/process-protocol.ts';
-import type { Environment } from '../kit/config/config.ts';
 import { drainDelayMsOf } from '../kit/config/drain-delay.ts';
 import { messageOf, PlatformError } from '../kit/errors/errors.ts';
 import { createCrashPolicy } from '../kit/process/crash-policy.ts';
-import type { Random } from '../kit/security/random.ts';
-import type { Clock } from '../kit/time/clock.ts';
 import { formatDuration, seconds } from '../kit/time/duration.ts';
 import { STOP_DEADLINES } from '../kit/time/stop-deadlines.ts';
 import type { SandboxPreference } from '../plugins/index.ts';
-import type { LastExit, ServiceState, ServiceStatus, SupervisorEvent } from './control-protocol.ts';
-import type { waitHealthy } from './health.ts';
+import type { LastExit, ServiceState, ServiceStatus } from './control-protocol.ts';
 import { createLogTail } from './log-tail.ts';
-import {
-  type ExitInfo,
-  exitText,
-  isFault,
-  type Listening,
-  type ServiceProcess,
-  type SpawnOptions,
-} from './service-process.ts';
+import type { ManagedServiceOptions } from './managed-service-options.ts';
+import { type ExitInfo, exitText, isFault, type Listening, type ServiceProcess } from './service-process.ts';
 import { startFailure } from './start-failure.ts';
 
 const READY_DEADLINE_MS = seconds(30);
-
-export interface ManagedServiceOptions {
-  name: ServiceName;
-  clock: Clock;
-  random: Random;
-  spawn: (options: SpawnOptions) => ServiceProcess;
-  waitHealthy: typeof waitHealthy;
-  /** Returns the start message and the environment of the next process. Called before each start. */
-  describe: () => { start: DaemonStart; env: Environment };
-  /** True if the service has a single process, which can pass its socket to the next one. */
-  keepsPort: () => boolean;
-  onLines: (lines: Buffer) => void;
-  onEvent: (event: SupervisorEvent) => void;
-  onListening: (url: string) => void;
-  /** Called when a process starts or ends. */
-  onProcess: () => void;
-}
 
 interface Running {
   readonly child: ServiceProcess;

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { ManagedServiceOptions } from '../../../src/supervisor/managed-service.ts';
+import type { ManagedServiceOptions } from '../../../src/supervisor/managed-service-options.ts';
 import type { ExitInfo } from '../../../src/supervisor/service-process.ts';
 
 export interface FakeProcess {

@@ -1,7 +1,7 @@
-import type { NotNull, Selectable } from 'kysely';
+import type { NotNull, Selectable, Transaction } from 'kysely';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { HostRecord, HostStore } from '../../ports/index.ts';
-import type { PostgresDatabase } from '../database.ts';
+import type { PostgresDatabase, Query } from '../database.ts';
 import { hasNoOwner } from '../members.ts';
 import { isUniqueViolation } from '../postgres-error.ts';
 import type { Tables } from '../tables.ts';
@@ -36,22 +36,8 @@ export function postgresHosts(database: PostgresDatabase, feed: PostgresFeed): H
       });
       return rows.map(recordOf);
     },
-    async connect(hostId, sessionId, now, owner) {
-      await database.transaction(async (query) => {
-        const former = await query
-          .selectFrom('host')
-          .select('owner')
-          .where('hostId', '=', hostId)
-          .forUpdate()
-          .executeTakeFirst();
-        await query
-          .updateTable('host')
-          .set({ sessionId, connectedAt: now, lastSeenAt: now, owner: owner ?? null })
-          .where('hostId', '=', hostId)
-          .execute();
-        if (former && former.owner !== null && former.owner !== owner) await feed.add(query, 'hosts', hostId);
-      });
-    },
+    connect: (hostId, sessionId, now, owner) =>
+      database.transaction((query) => connect(query, feed, { hostId, sessionId, now, owner: owner ?? null })),
     async seen(hostId, sessionId, now) {
       const { numUpdatedRows } = await database.run((query) =>
         query
@@ -73,27 +59,8 @@ export function postgresHosts(database: PostgresDatabase, feed: PostgresFeed): H
           .execute(),
       );
     },
-    async connectedElsewhere(namespaceId, own, { limit, hostId }) {
-      const rows = await database.run((query) => {
-        const connected = query
-          .selectFrom('host')
-          .select(['hostId', 'capabilities', 'labels', 'owner'])
-          .$narrowType<{ owner: NotNull }>()
-          .where('namespaceId', '=', namespaceId)
-          .where('sessionId', 'is not', null)
-          .where('revokedAt', 'is', null)
-          .where('owner', '<>', own)
-          .limit(limit);
-        return hostId === undefined
-          ? connected.orderBy('hostId').execute()
-          : connected.where('hostId', '=', hostId).execute();
-      });
-      return rows.map(({ capabilities, labels, ...row }) => ({
-        ...row,
-        capabilities: JSON.parse(capabilities),
-        labels: JSON.parse(labels),
-      }));
-    },
+    connectedElsewhere: (namespaceId, own, options) =>
+      database.run((query) => connectedElsewhere(query, namespaceId, own, options)),
     async disconnectEnded(now) {
       const { rowCount } = await database.sql(
         `update svc.host set session_id = null, connected_at = null, last_seen_at = coalesce(last_seen_at, $1), owner = null
@@ -103,6 +70,53 @@ export function postgresHosts(database: PostgresDatabase, feed: PostgresFeed): H
       return rowCount ?? 0;
     },
   };
+}
+
+/** Records a session. If the host was connected to another member, the feed tells that member. */
+async function connect(
+  query: Transaction<Tables>,
+  feed: PostgresFeed,
+  session: { hostId: string; sessionId: string; now: number; owner: number | null },
+): Promise<void> {
+  const { hostId, sessionId, now, owner } = session;
+  const former = await query
+    .selectFrom('host')
+    .select('owner')
+    .where('hostId', '=', hostId)
+    .forUpdate()
+    .executeTakeFirst();
+  await query
+    .updateTable('host')
+    .set({ sessionId, connectedAt: now, lastSeenAt: now, owner })
+    .where('hostId', '=', hostId)
+    .execute();
+  if (former && former.owner !== null && former.owner !== owner) await feed.add(query, 'hosts', hostId);
+}
+
+async function connectedElsewhere(
+  query: Query,
+  namespaceId: string,
+  own: number,
+  { limit, hostId }: Parameters<HostStore['connectedElsewhere']>[2],
+): ReturnType<HostStore['connectedElsewhere']> {
+  const connected = query
+    .selectFrom('host')
+    .select(['hostId', 'capabilities', 'labels', 'owner'])
+    .$narrowType<{ owner: NotNull }>()
+    .where('namespaceId', '=', namespaceId)
+    .where('sessionId', 'is not', null)
+    .where('revokedAt', 'is', null)
+    .where('owner', '<>', own)
+    .limit(limit);
+  const rows = await (hostId === undefined
+    ? connected.orderBy('hostId')
+    : connected.where('hostId', '=', hostId)
+  ).execute();
+  return rows.map(({ capabilities, labels, ...row }) => ({
+    ...row,
+    capabilities: JSON.parse(capabilities),
+    labels: JSON.parse(labels),
+  }));
 }
 
 type Row = Selectable<Tables['host']>;

@@ -174,10 +174,6 @@ export class InboxDispatcher implements PrimaryDispatcher {
     await Promise.all(this.#running.values());
   }
 
-  get #mayStart(): boolean {
-    return !this.#isClosed && (this.#deps.mayStart?.() ?? true);
-  }
-
   get #isFull(): boolean {
     return this.#queue.size >= MAX_HELD || this.#queue.bytes >= MAX_HELD_BYTES;
   }
@@ -193,9 +189,9 @@ export class InboxDispatcher implements PrimaryDispatcher {
   }
 
   #pump(): void {
-    const { concurrency } = this.#deps;
+    const { concurrency, mayStart = () => true } = this.#deps;
     const limit = this.#receiving >= BUSY_FROM ? Math.min(BUSY_CONCURRENCY, concurrency) : concurrency;
-    while (this.#mayStart && this.#running.size < limit) {
+    while (!this.#isClosed && mayStart() && this.#running.size < limit) {
       const item = this.#gate.next() ?? this.#queue.take();
       if (!item) break;
       // Frees the slot, because writing a response can take long if an earlier one on the same connection is slow.

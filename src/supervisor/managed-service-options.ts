@@ -1,0 +1,25 @@
+import type { ServiceName } from '../contracts/index.ts';
+import type { DaemonStart } from '../daemons/process-protocol.ts';
+import type { Environment } from '../kit/config/config.ts';
+import type { Random } from '../kit/security/random.ts';
+import type { Clock } from '../kit/time/clock.ts';
+import type { SupervisorEvent } from './control-protocol.ts';
+import type { waitHealthy } from './health.ts';
+import type { ServiceProcess, SpawnOptions } from './service-process.ts';
+
+export interface ManagedServiceOptions {
+  name: ServiceName;
+  clock: Clock;
+  random: Random;
+  spawn: (options: SpawnOptions) => ServiceProcess;
+  waitHealthy: typeof waitHealthy;
+  /** Returns the start message and the environment of the next process. Called before each start. */
+  describe: () => { start: DaemonStart; env: Environment };
+  /** True if the service has a single process, which can pass its socket to the next one. */
+  keepsPort: () => boolean;
+  onLines: (lines: Buffer) => void;
+  onEvent: (event: SupervisorEvent) => void;
+  onListening: (url: string) => void;
+  /** Called when a process starts or ends. */
+  onProcess: () => void;
+}
