@@ -34,7 +34,7 @@ function viewOf({ leaseLeftMs, ...member }: MemberOverview): MemberView {
   return { ...member, leaseAgeMs, isExpired: leaseLeftMs !== null && leaseLeftMs < 0 };
 }
 
-/** Formats the members as a table. `width` is that of the terminal by default. */
+/** Formats the members as a table. By default, `width` is the width of the terminal. */
 export function membersText(members: readonly MemberView[], style: Style, width?: number): string {
   const rows = members.map(({ instance, kind, version, leaseAgeMs, isExpired, feedLagMs, url }) => [
     shortened(instance),
@@ -47,7 +47,7 @@ export function membersText(members: readonly MemberView[], style: Style, width?
   return table(['node', 'service', 'version', 'lease age', 'feed lag', 'url'], rows, style, width);
 }
 
-/** Longest shown id of a node; `--json` has the whole one. */
+/** Maximum length at which ids of nodes are shown. `--json` shows them in full. */
 const MAX_NODE_CHARS = 24;
 const shortened = (id: string): string =>
   id.length > MAX_NODE_CHARS ? `${id.slice(0, MAX_NODE_CHARS - 1)}…` : id;

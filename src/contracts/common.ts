@@ -100,6 +100,6 @@ export const HEADERS = {
   serviceKey: 'x-svc-service-key',
   /** Marks the response of a dispatch as a stream. The value is the execution id. */
   stream: 'x-svc-stream',
-  /** Marks a dispatch from another gateway, which must not be passed on again. */
+  /** Marks a dispatch that comes from another gateway and must not be passed on again. */
   ownerCall: 'x-svc-owner-call',
 } as const;

@@ -7,7 +7,9 @@ import { sharedLimiters } from './group/shared-limiters.ts';
 import type { StartOptions } from './start-options.ts';
 import { storedLimiters } from './stored-limiters.ts';
 
-/** Opens the rate limits of a service: over all nodes of a cluster, or over the processes of this machine. */
+/**
+ * Opens the rate limits of a service. They apply over all nodes of a cluster, or over the processes of this machine.
+ */
 export async function openLimiters(
   service: string,
   { config, clock, env = {} }: StartOptions,

@@ -49,7 +49,9 @@ export interface Listener {
 export type ToDaemon =
   | { type: 'start'; start: DaemonStart }
   | { type: 'peers'; urls: PeerUrls }
-  /** Makes load balancers take the service out: `/ready` answers 503, and requests are still served. */
+  /**
+   * Makes `/ready` answer 503, so that load balancers send no new requests. The service continues to serve requests.
+   */
   | { type: 'unready' }
   | { type: 'stop' };
 

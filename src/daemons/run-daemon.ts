@@ -22,7 +22,7 @@ export interface RunningDaemon<Services = unknown> {
   logger: Logger;
   /** Listening socket to hand to a successor process. Undefined if several processes share the port. */
   listener: Listener | undefined;
-  /** Lets `/ready` answer 503 in all processes of the service, which continue to serve requests. */
+  /** Makes `/ready` answer 503 in all processes of the service, which continue to serve requests. */
   becomeUnready(): void;
   /** Refuses new connections, answers requests in flight, then closes the service's parts. */
   close(): Promise<void>;
@@ -54,7 +54,7 @@ export async function startDaemon<Services extends DaemonServices>(
   }
 }
 
-/** Announcement to the other processes of the service that it is about to stop. */
+/** Topic with which the other processes of the service are told that the service is about to stop. */
 const DRAINING = 'draining';
 
 /** Opens the parts of a service in order and listens. */

@@ -11,7 +11,10 @@ import type { Logger } from '../kit/telemetry/logger.ts';
 import type { Clock } from '../kit/time/clock.ts';
 import type { RateCounters } from '../store/ports/index.ts';
 
-/** Time in ms for which a verdict answers `peek` and rejects further calls without a request to the store. */
+/**
+ * Time in ms for which an answer of the store is used: `peek` returns it, and a rejected key is rejected again without
+ * asking the store.
+ */
 const KNOWN_FOR_MS = 250;
 
 interface StoredLimitersDeps {
@@ -27,12 +30,15 @@ interface Waiter {
 }
 
 interface Count {
-  /** Calls counted by this process, which apply while the store cannot be reached. */
+  /** Calls that this process has counted. This count applies while the store cannot be reached. */
   local: SlidingCount;
   /** Calls that wait for the request in flight to finish. */
   waiters: Waiter[];
   isAsking: boolean;
-  /** Latest answer of the store, with the monotonic times at which it is outdated and the oldest call expires. */
+  /**
+   * Latest answer of the store, with the monotonic time at which it becomes outdated, and that at which the oldest call
+   * expires.
+   */
   known: { left: number; until: number; freesAt: number } | undefined;
 }
 
@@ -78,7 +84,7 @@ class StoredLimiter implements SharedLimiter {
     });
   }
 
-  /** Returns the latest verdict of the store, and requests a new one in the background if that is outdated. */
+  /** Returns the latest verdict of the store. If the verdict is outdated, requests a new one in the background. */
   peek(key: string, limit: number): RateVerdict {
     const count = this.#counts.open(key);
     const known = this.#known(count);
@@ -92,11 +98,11 @@ class StoredLimiter implements SharedLimiter {
     const count = this.#counts.open(key);
     count.local.remove(1);
     count.known = undefined;
-    // A call whose return fails counts until its window ends.
+    // If this fails, the call counts until its window ends.
     this.#deps.counters.giveBack(this.#stored(key, count), this.#windowMs).catch(() => {});
   }
 
-  /** Sends one request at a time per key. The calls that arrive meanwhile share the next one. */
+  /** Sends one request at a time per key. Calls that arrive during a request share the next request. */
   async #serve(stored: string, count: Count, limit: number): Promise<void> {
     count.isAsking = true;
     do {

@@ -41,7 +41,10 @@ export async function writeLockFile(dataDir: string, lock: LockFile): Promise<vo
   await replacePrivateFile(join(dataDir, NAME), `${JSON.stringify(lock, null, 2)}\n`);
 }
 
-/** Returns the digest of the file's content, which is equal on all nodes with the same plugins; null without a file. */
+/**
+ * Returns the digest of the file's content, or null if there is no file. Nodes with the same plugins have the same
+ * digest.
+ */
 export async function lockFileDigest(dataDir: string): Promise<string | null> {
   try {
     return createHash('sha256')

@@ -6,12 +6,12 @@ import type * as Drivers from './postgres/index.ts';
 import { sqliteGatewayStore, sqliteStateStore, sqliteWorkflowStore } from './sqlite/index.ts';
 
 export interface StoreOptions {
-  /** `postgres://…`, or null for SQLite files in `dataDir`. */
+  /** URL of PostgreSQL, or null for SQLite files in `dataDir`. */
   postgresUrl: string | null;
   dataDir: string;
   clock: Clock;
   logger: Logger;
-  /** Which processes use the SQLite file, as its driver's options say. PostgreSQL is always shared. */
+  /** Tells which processes use the SQLite file. PostgreSQL is always shared. */
   sqlite?: Pick<Parameters<typeof sqliteGatewayStore>[0], 'members' | 'recovers' | 'shared'>;
 }
 
@@ -43,7 +43,7 @@ export function openWorkflowStore({
   );
 }
 
-/** Opens the rate counters that members share. Returns null if neither Redis nor PostgreSQL is given. */
+/** Opens the rate counters that members share. Returns null if neither Redis nor PostgreSQL is configured. */
 export async function openRateCounters({
   redisUrl,
   postgresUrl,
@@ -70,7 +70,7 @@ export interface OpenedCache {
   close(): Promise<void>;
 }
 
-/** Opens the cache of plugins in Redis or Valkey. It opens even while the server is away. */
+/** Opens the cache of plugins in Redis or Valkey. Opening succeeds even if the server is away. */
 export async function openRedisCache(
   url: string,
   { clock, logger }: Pick<StoreOptions, 'clock' | 'logger'>,
@@ -80,7 +80,7 @@ export async function openRedisCache(
   return { entries: new RedisKeyValue(redis, clock), close: () => redis.close() };
 }
 
-/** Loads the drivers only here, because platforms on SQLite need none of their libraries. */
+/** The drivers are loaded only here, because platforms on SQLite need none of their libraries. */
 async function openPostgres<Store>(
   url: string,
   service: string,

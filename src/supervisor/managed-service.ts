@@ -67,7 +67,7 @@ export class ManagedService {
 
   /**
    * Drains the process, and kills it after a deadline. With `willRestart`, new connections wait for the next process.
-   * Otherwise they are refused, after load balancers had time to notice.
+   * Otherwise, new connections are refused once load balancers had time to notice.
    */
   async stop(willRestart = false): Promise<void> {
     this.#cancelRestart();

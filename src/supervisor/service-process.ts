@@ -51,7 +51,9 @@ export interface ServiceProcess {
   readonly exited: Promise<ExitInfo>;
   sandbox(): SandboxStatus | null;
   sendPeers(urls: PeerUrls): void;
-  /** Makes load balancers take the service out, while it continues to serve requests. */
+  /**
+   * Makes `/ready` answer 503, so that load balancers send no new requests. The service continues to serve requests.
+   */
   becomeUnready(): void;
   /** Sends the process a request to drain and exit. */
   stop(): void;

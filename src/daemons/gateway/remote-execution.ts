@@ -81,7 +81,7 @@ function backendsOf(
   };
 }
 
-/** Returns the client for hosts of other gateways; undefined if no other node uses the store. */
+/** Returns the client for hosts of other gateways. Returns undefined if no other node uses the store. */
 function ownerCalls(
   { keys, sharesStore }: Resources,
   { store, membership }: Pick<RemoteExecutionDeps, 'store' | 'membership'>,

@@ -19,7 +19,7 @@ export interface WebhookDispatchDeps {
   store: GatewayStore;
   plugins: PluginRuntime;
   state: WebhookState;
-  /** Membership of this process if the store has members; undefined in siblings. */
+  /** Membership of this process, if the store has members. */
   membership: Membership | undefined;
   /** Called for each finished delivery, to count it. */
   observe: WebhookDispatcherDeps['observe'];

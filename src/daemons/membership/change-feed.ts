@@ -24,10 +24,11 @@ export interface ChangeFeedDeps {
   store: FeedStore;
   group: Pick<ProcessGroup, 'announce' | 'onNews'>;
   /**
-   * Fence of this member if other processes share the store. They then wait until this member has read their changes.
+   * Fence of this member if other processes share the store. Those processes then wait until this member has read their
+   * changes.
    */
   sharedAs: number | undefined;
-  /** Time without a successful reading after which `requireFresh` throws. */
+  /** Time without a successful read after which `requireFresh` throws, in ms. */
   staleMs: number;
   clock: Clock;
   logger: Logger;
@@ -43,7 +44,7 @@ export class ChangeFeed {
   readonly #stopPolling: () => void;
   readonly #isAlone: boolean;
   #cursor: FeedCursor;
-  /** Start of the latest reading that succeeded, on the monotonic clock. All changes before it are applied. */
+  /** Start of the latest successful read, on the monotonic clock. All earlier changes are applied. */
   #freshAt: number;
   #reading: Promise<void> | undefined;
   /** A read that has not started yet. All callers that need it share it. */
@@ -89,8 +90,8 @@ export class ChangeFeed {
   }
 
   /**
-   * Throws SERVICE_UNAVAILABLE while changes by other processes cannot be read: a credential may have been revoked
-   * there. Ends with the next successful reading.
+   * Throws SERVICE_UNAVAILABLE while changes by other processes cannot be read, because another process may have
+   * revoked a credential. The next successful read ends this.
    */
   requireFresh(): void {
     if (this.#isAlone) return;

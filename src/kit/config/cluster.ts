@@ -19,7 +19,9 @@ const SHARED_SECRETS: ReadonlyArray<[variable: string, effect: string]> = [
   ['SVC_OPERATOR_CLIENT_SECRET', 'each node would create an operator of its own'],
 ];
 
-/** Returns what prevents this node from running beside others. The list is empty for a platform of one node. */
+/**
+ * Returns the problems that prevent this node from running beside others. There are none if the platform has one node.
+ */
 export function clusterProblems(config: PlatformConfig, env: Environment): ClusterProblem[] {
   if (!config.cluster.enabled) return [];
   const secrets = SHARED_SECRETS.filter(([variable]) => !env[variable]).map(([variable, effect]) => ({
@@ -29,7 +31,7 @@ export function clusterProblems(config: PlatformConfig, env: Environment): Clust
   return [...storeProblems(config), ...secrets, ...settingProblems(config)];
 }
 
-/** Throws VALIDATION_ERROR with everything that prevents this node from running beside others. */
+/** Throws VALIDATION_ERROR with all problems that prevent this node from running beside others. */
 export function requireClusterSettings(config: PlatformConfig, env: Environment): void {
   const problems = clusterProblems(config, env);
   if (problems.length === 0) return;

@@ -11,7 +11,7 @@ import { OBJECT_TABLES, TABLE_COPIES, type TableCopy } from './tables.ts';
 
 export interface StoreCopyOptions {
   source: CopySource;
-  /** `postgres://…` of a migrated, empty database. */
+  /** URL of a migrated, empty database, in the form `postgres://…`. */
   url: string;
   /** Time of the copy in epoch ms. Markers that have expired by then are left out. */
   now: number;
@@ -30,8 +30,8 @@ export interface StoreCopied {
 }
 
 /**
- * Copies all tables of a stopped platform into PostgreSQL in one transaction, so that an interrupted copy leaves
- * nothing. Throws STORE_ERROR, and CONFLICT unless the target is empty.
+ * Copies all tables of a stopped platform into PostgreSQL in one transaction, so that an interrupted copy changes
+ * nothing. Throws STORE_ERROR, or CONFLICT if the target is not empty.
  */
 export async function copyStore(options: StoreCopyOptions): Promise<StoreCopied> {
   const { url } = options;
@@ -41,7 +41,7 @@ export async function copyStore(options: StoreCopyOptions): Promise<StoreCopied>
     application_name: 'svc-store-copy',
     keepAlive: true,
   });
-  // The statement in progress rejects too, with the cause.
+  // The listener prevents an unhandled error. The statement in progress also rejects with the cause.
   client.on('error', () => {});
   try {
     await client.connect();
@@ -54,7 +54,7 @@ export async function copyStore(options: StoreCopyOptions): Promise<StoreCopied>
   } catch (error) {
     throw postgresError(server, error);
   } finally {
-    // Also rolls back a transaction that was not committed.
+    // This also rolls back a transaction that was not committed.
     await client.end().catch(() => {});
   }
 }
@@ -134,9 +134,9 @@ async function copyTable(
   return { table: target, rows: written };
 }
 
-/** Selects the columns of the target by name, so that a column without a source fails the copy. */
+/** Returns a SELECT with the columns of the target by name, so that the copy fails if a column has no source. */
 function selectOf({ source, target, large = [] }: TableCopy, columns: readonly Column[]): string {
-  // `seq` of a run is the `run_seq` of its parts.
+  // The column `seq` of a run is called `run_seq` in the tables of its parts.
   const run = target === 'run' ? 'seq' : 'run_seq';
   const selected = columns.map(({ name }) =>
     large.includes(name)
@@ -164,7 +164,7 @@ async function requireSameCount(
   );
 }
 
-/** Lets all numbers continue above those that were ever used, because clients keep them as cursors. */
+/** Makes all numbers continue above the highest number that was ever used, because clients keep numbers as cursors. */
 async function continueNumbers(client: pg.Client, source: CopySource): Promise<void> {
   const fences = [
     source.highest('svc.db', 'member', 'fence'),
@@ -182,7 +182,7 @@ async function continueNumbers(client: pg.Client, source: CopySource): Promise<v
   );
 }
 
-/** A sequence is not part of the transaction: after a failed copy, it only skips numbers. */
+/** Sequences are not part of the transaction. A failed copy therefore only skips numbers. */
 async function continueSequence(
   client: pg.Client,
   table: string,

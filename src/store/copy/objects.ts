@@ -6,7 +6,7 @@ import { OBJECTS_FOLDER } from '../sqlite/index.ts';
 import { storeError } from '../sqlite/store-error.ts';
 import type { CopySource } from './source.ts';
 
-/** Scopes and keys may contain any character but U+0000, and files have generated names. */
+/** Scope and key may contain any character except U+0000. Files have generated names. */
 interface ObjectRow {
   scope: string;
   key: string;

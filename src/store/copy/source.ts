@@ -49,13 +49,16 @@ export class CopySource {
     return this.#database(file).prepare<[object], Record<string, unknown>>(sql).iterate(values);
   }
 
-  /** Returns one number, or 0 if the query has no row, or its value is null. */
+  /** Returns one number. Returns 0 if the query has no row or its value is null. */
   number(file: SourceFile, sql: string, values: object = {}): number {
     if (!this.has(file)) return 0;
     return this.#database(file).prepare<[object], number | null>(sql).pluck().get(values) ?? 0;
   }
 
-  /** Returns the highest number that a table has ever assigned, including those of deleted rows if SQLite keeps it. */
+  /**
+   * Returns the highest number that a table has ever assigned. If SQLite keeps it, this includes numbers of deleted
+   * rows.
+   */
   highest(file: SourceFile, table: string, column: string): number {
     const held = this.number(file, `select max(${column}) from ${table}`);
     const hasSequences = this.number(

@@ -21,7 +21,7 @@ export async function columnsOf(client: pg.Client, table: string): Promise<Colum
   return rows;
 }
 
-/** Inserts rows in batches. Values pass through the input functions of their column types. */
+/** Inserts rows in batches. PostgreSQL converts the values from text by the types of the columns. */
 export async function insertRows(
   client: pg.Client,
   table: string,
@@ -60,6 +60,6 @@ function rowText(row: Record<string, unknown>, columns: readonly Column[]): stri
 
 function inputOf(value: unknown, type: string): unknown {
   if (Buffer.isBuffer(value)) return (type === 'bytea' ? '\\x' : '') + value.toString('hex');
-  // PostgreSQL stores no U+0000.
+  // PostgreSQL cannot store U+0000.
   return typeof value === 'string' ? value.replaceAll('\0', '\ufffd') : value;
 }

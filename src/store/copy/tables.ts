@@ -4,20 +4,20 @@ export interface TableCopy {
   file: 'svc.db' | 'workflow.db' | 'state.db';
   /** Table in the schema `svc`. Every column is filled. */
   target: string;
-  /** Table or parenthesized query in SQLite. `:now` is the time of the copy. Default: the table `target`. */
+  /** Table or parenthesized query in SQLite. `:now` is the time of the copy. The default is the table `target`. */
   source?: string;
-  /** Columns with JSON that SQLite may store in `large_value`. */
+  /** Columns whose JSON SQLite may store in `large_value`. */
   large?: readonly string[];
   /** Identity column. Its sequence continues above the highest number that was ever used. */
   identity?: string;
 }
 
-/** Deliveries without a body, or whose body has expired, have no row. */
+/** Bodies of deliveries. A delivery without a body, or whose body has expired, has no row. */
 const BODIES = `(
   select position, coalesce(d.body, b.body) as body from delivery d left join delivery_body b using (position)
   where coalesce(d.body, b.body) is not null)`;
 
-/** PostgreSQL has one row per marker. The newest claim that has not expired decides. */
+/** Markers. PostgreSQL has one row per marker, so the newest claim that has not expired is used. */
 const MARKERS = `(
   with held as (
     select digest, state, expires_at, max(id) from delivery_marker where expires_at > :now group by digest)
@@ -62,7 +62,7 @@ export const TABLE_COPIES: readonly TableCopy[] = [
 /** Tables that `objects.ts` fills from the object files. */
 export const OBJECT_TABLES = ['state_object', 'state_object_chunk', 'state_object_usage'] as const;
 
-/** Tables that are not copied: totals that are counted anew, and data of running processes. */
+/** Tables that are not copied. They contain totals that are counted again, or data of running processes. */
 export const OTHER_TABLES = [
   'delivery_usage',
   'state_entry_usage',

@@ -33,7 +33,8 @@ export interface HostStore {
   list(namespaceId: string | undefined, options: { limit: number; after?: string }): Promise<HostRecord[]>;
   /**
    * Records a new session, which replaces the previous one. `owner` is the fence of the member to which the host is
-   * connected. Adds a change to the feed if the previous session belongs to another member, which must close it.
+   * connected. If the previous session belongs to another member, adds a change to the feed, so that the other member
+   * closes it.
    */
   connect(hostId: string, sessionId: string, now: number, owner?: number): Promise<void>;
   /** Records the time of a heartbeat. Returns false, and changes nothing, if the session was replaced. */
@@ -41,8 +42,8 @@ export interface HostStore {
   /** Ends the session. A session that was already replaced is ignored, because its socket may close late. */
   disconnect(hostId: string, sessionId: string, now: number): Promise<void>;
   /**
-   * Returns at most `limit` hosts of a namespace that are connected to other members than `own`, ordered by id.
-   * With `hostId`, only this host.
+   * Returns at most `limit` hosts of a namespace that are connected to members other than `own`, ordered by id. With
+   * `hostId`, returns only this host.
    */
   connectedElsewhere(
     namespaceId: string,

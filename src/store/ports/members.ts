@@ -36,7 +36,9 @@ export type NewMember = Pick<MemberRecord, 'kind' | 'instance' | 'version' | 're
 
 /** Members of a store with their leases. All methods are atomic. */
 export interface MemberStore {
-  /** Adds a member and returns its fence. Ends earlier members of its kind and instance, and their further processes. */
+  /**
+   * Adds a member and returns its fence. Ends earlier members of its kind and instance, and their further processes.
+   */
   join(member: NewMember): Promise<number>;
   /** Extends the lease and stores the URL. Returns false when the member was ended and must stop. */
   renew(fence: number, options: { leaseMs: number | null; url: string | null }): Promise<boolean>;

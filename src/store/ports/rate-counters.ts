@@ -2,7 +2,7 @@ export interface PermitRequest {
   /** Maximum number of calls in any window. */
   limit: number;
   windowMs: number;
-  /** Number of calls to count. Fewer are counted if the limit leaves fewer. 0 reads the count. */
+  /** Number of calls to count. If the limit permits fewer, only those are counted. With 0, nothing is counted. */
   calls: number;
 }
 
@@ -16,8 +16,8 @@ export interface PermitGrant {
 }
 
 /**
- * Counts of calls by key in sliding windows, shared by all members. Each method is atomic, so members together never
- * exceed a limit. The store's clock applies. A call may count 1/60 of a window too long.
+ * Counts of calls by key in sliding windows, shared by all members. Each method is atomic, so that all members together
+ * never exceed a limit. Times are those of the store's clock. A call may count 1/60 of a window too long.
  */
 export interface RateCounters {
   /** Rejects within seconds if the store cannot be reached. */
@@ -27,7 +27,7 @@ export interface RateCounters {
   close(): Promise<void>;
 }
 
-/** Number of groups per window in which calls expire together, which bounds the size of a count. */
+/** Number of groups per window. The calls of a group expire together, which bounds the size of a count. */
 export const RATE_SLICES = 60;
 
 /** Returns the length in ms of a group of calls that expire together. */

@@ -8,13 +8,16 @@ export interface MemberOverview {
   kind: ServiceName;
   url: string | null;
   version: string;
-  /** Time until the lease ends, in ms. Negative once it has expired. */
+  /** Time until the lease ends, in ms. It is negative after the lease has expired. */
   leaseLeftMs: number | null;
-  /** Age of the oldest change that the member has not read, in ms; 0 if it has read all. Null if it reads none. */
+  /**
+   * Age of the oldest change that the member has not read, in ms. It is 0 if the member has read all changes, and null
+   * if it reads none.
+   */
   feedLagMs: number | null;
 }
 
-/** Returns the members that have not ended, also those with an expired lease. */
+/** Returns the members that have not ended, including those with an expired lease. */
 export async function memberOverview(database: PostgresDatabase): Promise<MemberOverview[]> {
   const { rows } = await database.sql<MemberOverview & object>(
     `select m.instance, m.kind, m.url, m.version, m.lease_until - ${DATABASE_TIME} as "leaseLeftMs",

@@ -11,7 +11,7 @@ import {
 import type { PostgresDatabase } from './database.ts';
 
 const SWEEP_EVERY_MS = minutes(1);
-/** Maximum rows deleted per statement. */
+/** Maximum number of rows that one statement deletes. */
 const MAX_SWEPT = 1000;
 
 /**
@@ -82,7 +82,7 @@ export class PostgresRateCounters implements RateCounters {
   constructor(database: PostgresDatabase, clock: Clock) {
     this.#database = database;
     this.#stop = every(clock, SWEEP_EVERY_MS, () => {
-      // The next sweep repeats a failed one.
+      // A failed sweep needs no handling, because the next sweep repeats it.
       void this.#sweep().catch(() => {});
     });
   }

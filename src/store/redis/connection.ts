@@ -42,20 +42,23 @@ export class RedisConnection {
     });
   }
 
-  /** Resolves once the server has answered, or after a failed attempt. Later attempts follow in the background. */
+  /**
+   * Resolves once the server has answered, or after the first attempt has failed. Later attempts follow in the
+   * background.
+   */
   static async open(url: string, logger: Logger): Promise<RedisConnection> {
     const connection = new RedisConnection(url, logger);
     await connection.#redis.connect().catch(() => {});
     return connection;
   }
 
-  /** Runs a script, which is atomic. */
+  /** Runs a script. Scripts are atomic. */
   run(script: RedisScript, keys: readonly string[], values: readonly RedisArgument[]): Promise<unknown> {
     return this.#send(async (redis) => {
       try {
         return await redis.evalsha(script.sha, keys.length, ...keys, ...values);
       } catch (error) {
-        // A server that was restarted no longer has the script.
+        // After a restart, the server no longer has the script.
         if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
         return await redis.eval(script.text, keys.length, ...keys, ...values);
       }

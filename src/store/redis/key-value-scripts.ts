@@ -1,8 +1,9 @@
 import { redisScript } from './script.ts';
 
 /**
- * Functions that the scripts share. KEYS: values of the scope by key, sorted keys of the scope, expiry times of all
- * scopes, bytes by scope. A value is its expiry time in ms or nothing, '|', and JSON. ARGV: the scope and the time.
+ * Functions that the scripts share. KEYS are the values of the scope by key, the sorted keys of the scope, the expiry
+ * times of all scopes, and the bytes by scope. A value consists of its expiry time in ms (or nothing), '|', and JSON.
+ * ARGV are the scope and the time.
  */
 const COMMON = `
 local scope, now = ARGV[1], tonumber(ARGV[2])
@@ -61,7 +62,10 @@ local function refused(key, value, maxBytes, maxKeys)
 end
 local key, value, expiry = ARGV[3], ARGV[4], ARGV[5]`;
 
-/** Further ARGV: key, value, expiry time, quota of bytes and of keys (both may be empty), '1' to keep a live entry. */
+/**
+ * Writes an entry. Further ARGV: key, value, expiry time, quota of bytes and of keys (both may be empty), and '1' to
+ * keep an entry that has not expired.
+ */
 export const PUT = redisScript(`${COMMON}
 if ARGV[8] == '1' then
   local found, _, isExpired = find(key)
@@ -72,7 +76,7 @@ if full then return full end
 put(key, value, expiry)
 return { 'written' }`);
 
-/** Further ARGV: as those of PUT; the value is the number to add. */
+/** Adds to a counter. Further ARGV: those of PUT, with the number to add as the value. */
 export const INCREMENT = redisScript(`${COMMON}
 local full = refused(key, value, ARGV[6], ARGV[7])
 if full then return full end
@@ -88,13 +92,16 @@ local kept = expiresAt and string.format('%.0f', expiresAt) or ''
 put(key, sum, kept)
 return { 'written', sum, kept }`);
 
-/** Further ARGV: key. Returns 1 if the entry was live. */
+/** Deletes an entry. Further ARGV: key. Returns 1 if the entry had not expired. */
 export const DELETE = redisScript(`${COMMON}
 local found, _, isExpired = find(key)
 remove(scope, key)
 return found and not isExpired and 1 or 0`);
 
-/** Further ARGV: start and end of the keys, as ZRANGEBYLEX takes them, and the limit. Returns keys and values. */
+/**
+ * Lists entries. Further ARGV: start and end of the keys in the form of ZRANGEBYLEX, and the limit. Returns keys and
+ * values.
+ */
 export const SCAN = redisScript(`${COMMON}
 local from, limit, result = ARGV[3], tonumber(ARGV[5]), {}
 while true do
@@ -111,6 +118,6 @@ while true do
   if #page < limit then return result end
 end`);
 
-/** Further ARGV: the limit. */
+/** Deletes expired entries. Further ARGV: the limit. */
 export const SWEEP = redisScript(`${COMMON}
 return sweep(tonumber(ARGV[3]))`);

@@ -11,7 +11,9 @@ import type { RedisArgument, RedisConnection } from './connection.ts';
 import { DELETE, INCREMENT, PUT, SCAN, SWEEP } from './key-value-scripts.ts';
 import type { RedisScript } from './script.ts';
 
-/** Greater than all bytes of UTF-8, so a prefix followed by it is greater than all keys with the prefix. */
+/**
+ * A byte that is greater than all bytes of UTF-8. A prefix followed by it is greater than all keys with this prefix.
+ */
 const AFTER_ALL = Buffer.from([0xff]);
 
 /**

@@ -8,7 +8,7 @@ import {
 import type { RedisConnection } from './connection.ts';
 import { redisScript } from './script.ts';
 
-/** Keeps one hash per key: the number of calls by slice. The server's clock applies. */
+/** Takes permits. Each key has one hash with the number of calls by slice. Times are those of the server's clock. */
 const TAKE = redisScript(`
 local limit, sliceMs, want = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local time = redis.call('TIME')

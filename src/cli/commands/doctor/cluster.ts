@@ -3,12 +3,12 @@ import { formatDuration } from '../../../kit/time/duration.ts';
 import { readMembers } from '../../members.ts';
 import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts';
 
-/** Checks the settings that nodes share, and the nodes. Platforms of one node have no finding. */
+/** Checks the settings that nodes share, and the nodes themselves. A platform with a single node has no finding. */
 export async function checkCluster(target: CheckTarget): Promise<Fact[]> {
   return [...checkSettings(target), ...(await checkMembers(target))];
 }
 
-/** Lists the nodes. Other checks report a store that does not answer. */
+/** Reports the nodes. If the store does not answer, other checks report it. */
 async function checkMembers({ loaded }: CheckTarget): Promise<Fact[]> {
   const members = await readMembers(loaded).catch(() => []);
   const versions = new Set(members.map(({ version }) => version));

@@ -11,7 +11,7 @@ import { type CheckTarget, type Fact, failure, fine } from './check.ts';
 
 /**
  * Checks every page of every database file, even if the platform is running. With PostgreSQL, checks that its tables
- * can be used. Checks that Redis answers, if it is configured.
+ * can be used. If Redis is configured, checks that it answers.
  */
 export async function checkStores({ folder, loaded, env }: CheckTarget): Promise<Fact[]> {
   const postgresUrl = postgresUrlOf(loaded.config.store, env);

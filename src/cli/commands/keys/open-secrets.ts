@@ -11,13 +11,13 @@ import type { DataFolder } from '../../../supervisor/data-folder.ts';
 
 export interface OpenSecrets {
   store: SealedSecretStore;
-  /** Stores the id of the key that encrypts from now on. Nodes with another key are refused at their start. */
+  /** Stores the id of the key that encrypts from now on. Nodes with another key are then refused when they start. */
   noteKey(id: string): Promise<void>;
 }
 
 /**
- * Opens the encrypted secrets of a stopped platform, and prevents services from starting until the stack is disposed.
- * Throws CONFLICT if a service is running on this or another node.
+ * Opens the encrypted secrets of a stopped platform. Until the stack is disposed, no service can start. Throws CONFLICT
+ * if a service is running on this or another node.
  */
 export function openSecrets(
   folder: DataFolder,
@@ -55,7 +55,7 @@ async function openPostgres(
   return { store: drivers.postgresSealedSecrets(database), noteKey: (id) => noteMasterKey(cache, id) };
 }
 
-/** Counts encrypted values by the id of their master key, also while the platform runs. */
+/** Counts encrypted values by the id of their master key. The platform may be running. */
 export async function countSecrets(url: string): Promise<Map<string, number>> {
   const drivers = await import('../../../store/postgres/index.ts');
   const database = new drivers.PostgresDatabase({ url, logger: silentLogger, applicationName: 'svc-keys' });

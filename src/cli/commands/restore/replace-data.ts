@@ -45,8 +45,8 @@ export async function whileStopped<T>(
 }
 
 /**
- * Moves the data folder to `aside`, or to `aside-2` and so on if that exists, and `next` to its place. If the second
- * move fails, the first is undone. Returns the new path, or null if there was no data folder.
+ * Moves the data folder to `aside`, and then `next` to its place. If `aside` exists, `aside-2` and so on are used
+ * instead. If the second move fails, the first is undone. Returns the new path, or null if there was no data folder.
  */
 export async function swapIn(folder: DataFolder, next: string, aside: string): Promise<string | null> {
   const { root } = folder;
@@ -71,7 +71,10 @@ export async function swapIn(folder: DataFolder, next: string, aside: string): P
   }
 }
 
-/** The time in the name has whole seconds, and two restores can run within one. */
+/**
+ * Returns a path that does not exist yet. The time in the name has whole seconds, and two restores can run within the
+ * same second.
+ */
 function unusedPath(path: string): string {
   for (let n = 1; ; n++) {
     const candidate = n === 1 ? path : `${path}-${n}`;

@@ -13,9 +13,9 @@ import { defineCommand, ok } from '../../define-command.ts';
 import { requireStopped, whileStopped } from '../restore/replace-data.ts';
 
 const OPERATION = 'copy';
-/** A service that runs without a supervisor holds only the lock of its database. */
+/** Files whose locks are checked. A service that runs without a supervisor holds only the lock of its database. */
 const OWNED_FILES = ['svc.db', 'workflow.db', 'state.db'];
-/** Files that no PostgreSQL driver replaces. Services keep using them in the data folder. */
+/** Files that have no PostgreSQL driver. Services keep using them in the data folder. */
 const KEPT_FILES = ['vectors.db', 'telemetry.db'];
 
 interface Copied extends StoreCopied {

@@ -16,13 +16,16 @@ export interface PluginRevisionDeps {
   reload(): Promise<void>;
 }
 
-/** Tells the other nodes of a store when the plugins change, so that they load them without waiting for their poll. */
+/**
+ * Tells the other nodes of a store when the plugins change, so that these nodes load the plugins without waiting for
+ * their next poll.
+ */
 export class PluginRevision {
   readonly #deps: PluginRevisionDeps;
 
   constructor(deps: PluginRevisionDeps) {
     this.#deps = deps;
-    // A reload may take seconds, and revocations must not wait for it. So the feed does not wait either.
+    // The feed does not wait for the reload, because a reload may take seconds and revocations must not wait for it.
     deps.feed.follow('plugins', () => {
       deps.reload().catch((error) => deps.logger.error('The plugins could not be reloaded', { error }));
     });

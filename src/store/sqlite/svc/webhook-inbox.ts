@@ -23,8 +23,8 @@ import { TextIndex } from './text-index/text-index.ts';
 export interface SqliteInboxDeps extends Omit<MarkerOptions, 'logger'>, InboxLogOptions {
   clock: Clock;
   /**
-   * Whether one process or several use the database, `one` by default. A single process owns all deliveries that ran before
-   * its start.
+   * Whether one process or several use the database, `one` by default. A single process owns all deliveries that ran
+   * before its start.
    */
   members?: 'one' | 'several' | undefined;
 }

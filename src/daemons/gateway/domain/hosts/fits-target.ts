@@ -1,6 +1,8 @@
 import type { HostTarget } from '../../../../contracts/index.ts';
 
-/** Whether a host has the labels and the capability that a call requires. Its id is not compared. */
+/**
+ * Returns whether a host has the labels and the capability that a call requires. The id of the host is not compared.
+ */
 export function fitsTarget(
   host: { labels: Record<string, string>; capabilities: ReadonlySet<string> },
   { labels = {}, capability }: HostTarget,

@@ -11,7 +11,7 @@ import type { DispatchClient } from '../../../plugin-runtime/gateway-dispatch.ts
 import { fitsTarget } from './fits-target.ts';
 import type { HostSessions } from './sessions.ts';
 
-/** Candidates read from the store. More are not needed, because any matching host will do. */
+/** Maximum number of candidates to read from the store. Any matching host will do, so more are not needed. */
 const MAX_CANDIDATES = 1000;
 
 export interface OwnerCallsDeps {
@@ -39,7 +39,7 @@ export class OwnerCalls {
 
   /**
    * Returns a function that runs the execution on a matching host, or undefined if no other gateway has one. The
-   * execution is sent once: it may have had effects although the connection to the gateway failed.
+   * execution is sent only once, because it may have had effects even if the connection to the gateway failed.
    */
   async find(
     request: ExecutionRequest,
@@ -70,7 +70,7 @@ export class OwnerCalls {
   }
 }
 
-/** Runs an execution on a host of this gateway if one can take it, and otherwise on one of another gateway. */
+/** Runs an execution on a host of this gateway if one can take it. Otherwise runs it on a host of another gateway. */
 export function runOnAnyGateway(sessions: HostSessions, owners: OwnerCalls | undefined): HostSessions['run'] {
   return async (request, plugin, target, options) => {
     const isHere = !owners || options.isOwnerCall || sessions.canRun(request, target);

@@ -22,8 +22,8 @@ export class PostgresMarkers {
   readonly #database: PostgresDatabase;
   readonly #inserts: BatchWriter<Insert, boolean>;
   /**
-   * Claims in flight of this process, by digest. A second claim of a digest waits for the first, because a batch must not
-   * contain a digest twice.
+   * Claims in flight of this process, by digest. A second claim of a digest waits for the first, because a batch must
+   * not contain a digest twice.
    */
   readonly #inFlight = new Map<string, Promise<unknown>>();
 
