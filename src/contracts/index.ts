@@ -6,6 +6,7 @@ export * from './command-result.ts';
 export * from './commands.ts';
 export * from './common.ts';
 export * from './config.ts';
+export * from './delivery-attempts.ts';
 export * from './dispatch.ts';
 export * from './endpoint.ts';
 export * from './errors.ts';

@@ -6,6 +6,7 @@ import { rereadRoutes } from '../plugin-runtime/reread.ts';
 import { gatewayEdge } from './edge/edge.ts';
 import { authRoutes } from './routes/auth.ts';
 import { clientRoutes } from './routes/clients.ts';
+import { deliveryAttemptsRoutes } from './routes/delivery-attempts.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { handedSocketRoutes } from './routes/handed-sockets.ts';
 import { hostSocketRoutes } from './routes/host-socket.ts';
@@ -34,6 +35,7 @@ export const gateway = defineDaemon({
     containerSocketRoutes,
     handedSocketRoutes,
     internalDispatchRoutes,
+    deliveryAttemptsRoutes,
     pluginPackageRoutes,
     pluginWebhookRoutes,
     rereadRoutes,

@@ -1,15 +1,25 @@
 import { HandlerRef } from '../../contracts/index.ts';
-import type { GatewayStore, MemberStore } from '../../store/ports/index.ts';
+import { createDeadlines } from '../../kit/time/deadlines.ts';
+import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
+import { Attempts } from './domain/webhooks/dispatch/attempts.ts';
 import {
   InboxDispatcher,
   type WebhookDispatcher,
   type WebhookDispatcherDeps,
 } from './domain/webhooks/dispatch/dispatcher.ts';
+import { createGatewayCalls } from './domain/webhooks/dispatch/gateway-calls.ts';
 import { type CallHandler, createHandlerCall } from './domain/webhooks/dispatch/handler-call.ts';
 import { LeaderDispatcher } from './domain/webhooks/dispatch/leader-dispatcher.ts';
+import { OtherGateways } from './domain/webhooks/dispatch/other-gateways.ts';
+import {
+  type AttemptsServer,
+  relayedAttempts,
+  serveRelayedAttempts,
+} from './domain/webhooks/dispatch/relayed-attempts.ts';
+import { RequestedAttempts } from './domain/webhooks/dispatch/requested-attempts.ts';
 import { createSiblingDispatcher, serveSiblings } from './domain/webhooks/dispatch/sibling-dispatcher.ts';
 import type { WebhookState } from './webhook-state.ts';
 import { withWorkflows } from './workflow-starts.ts';
@@ -19,8 +29,7 @@ export interface WebhookDispatchDeps {
   store: GatewayStore;
   plugins: PluginRuntime;
   state: WebhookState;
-  /** Membership of this process, if the store has members. */
-  membership: Membership | undefined;
+  membership: Membership;
   /** Called for each finished delivery, to count it. */
   observe: WebhookDispatcherDeps['observe'];
 }
@@ -47,37 +56,67 @@ export function webhookDispatch(
     if (handled.succeeded && group.role !== 'sibling') use.noteRun(target.plugin.id);
     return handled;
   };
+  const deps = {
+    ...{ services, call, inbox: store.inbox, targets, pauses },
+    ...{ clock, random, logger, observe },
+    // This is enough for the processes of several busy plugins. Further deliveries would only wait in memory.
+    concurrency: config.execution.worker.maxProcesses * 4,
+  };
   const dispatcher = stack.adopt(
-    createDispatcher(
-      resources,
-      { members: store.members, membership },
-      {
-        ...{ services, call, inbox: store.inbox, targets, pauses },
-        ...{ clock, random, logger, observe },
-        // This is enough for the processes of several busy plugins. Further deliveries would only wait in memory.
-        concurrency: config.execution.worker.maxProcesses * 4,
-      },
-    ),
+    createDispatcher(resources, { members: store.members, membership, deps }, stack),
     (made) => made.close(),
   );
+  const requestedAttempts = createRequestedAttempts(resources, { membership, deps }, stack);
   backlog.subscribe(() => dispatcher.runBacklog());
-  return { call, dispatcher, forgetTriggers };
+  return { call, dispatcher, forgetTriggers, requestedAttempts };
+}
+
+interface DispatcherParts {
+  membership: Membership;
+  deps: WebhookDispatcherDeps & { services: WebhookState['services'] };
 }
 
 /** Returns the dispatcher of this process. Of all processes that share the store, only one runs accepted deliveries. */
 function createDispatcher(
-  { group, sharesStore, logger }: Resources,
-  { members, membership }: { members: MemberStore; membership: Membership | undefined },
-  deps: WebhookDispatcherDeps,
+  { group, sharesStore, keys, logger }: Resources,
+  { members, membership, deps }: DispatcherParts & Pick<GatewayStore, 'members'>,
+  stack: AsyncDisposableStack,
 ): WebhookDispatcher {
   if (group.role === 'sibling') return createSiblingDispatcher(group);
-  const dispatcher =
-    sharesStore && membership
-      ? new LeaderDispatcher({
-          ...{ members, membership, logger },
-          dispatcher: new InboxDispatcher({ ...deps, mayStart: () => membership.isHeld }),
-        })
-      : new InboxDispatcher(deps);
+  const dispatcher = sharesStore ? leader() : new InboxDispatcher(deps);
   if (group.role === 'primary') serveSiblings(group, dispatcher);
   return dispatcher;
+
+  function leader(): LeaderDispatcher {
+    const { inbox, clock, concurrency } = deps;
+    const calls = stack.adopt(createGatewayCalls(keys.internalSecret), (opened) => opened.close());
+    const others = new OtherGateways({
+      members,
+      fence: membership,
+      calls,
+      inbox,
+      concurrency,
+      clock,
+      logger,
+    });
+    const local = new InboxDispatcher({ ...deps, others, mayStart: () => membership.isHeld });
+    return new LeaderDispatcher({ members, membership, logger, others, dispatcher: local });
+  }
+}
+
+/** Returns the server for attempts that the scheduling gateway requests of this one. */
+function createRequestedAttempts(
+  { group }: Resources,
+  { membership, deps }: DispatcherParts,
+  stack: AsyncDisposableStack,
+): AttemptsServer {
+  if (group.role === 'sibling') return relayedAttempts(group);
+  const { inbox, targets, services, clock } = deps;
+  const attempts = new Attempts({ ...deps, deadlines: createDeadlines(clock) });
+  const requested = stack.adopt(
+    new RequestedAttempts({ attempts, inbox, targets, services, membership }),
+    (opened) => opened.close(),
+  );
+  if (group.role === 'primary') serveRelayedAttempts(group, requested);
+  return requested;
 }

@@ -39,7 +39,7 @@ export async function webhookServices(
   refuseUnauthenticatedWebhooks(plugins);
   followPlugins(plugins, state);
   const observe = deliveryCounter(metrics);
-  const { call, dispatcher, forgetTriggers } = webhookDispatch(
+  const { call, dispatcher, forgetTriggers, requestedAttempts } = webhookDispatch(
     { resources, store, plugins, state, membership, observe },
     stack,
   );
@@ -62,6 +62,7 @@ export async function webhookServices(
       publish: revision && (() => revision.publish()),
     }),
     dispatcher,
+    requestedAttempts,
     delivery,
     tailedInbox: inbox,
     resign: createResigning(targets, secrets, clock),

@@ -19,6 +19,16 @@ export function instanceId(dataDir: string, env: Environment, random: Random): s
   return read(file) ?? create(file, `node_${random.uuid()}`);
 }
 
+/** Returns the instance id of a further process of a node. */
+export function processInstance(node: string, place: number): string {
+  return `${node}/${place}`;
+}
+
+/** Whether an instance id stands for a further process of a node, not for the node's first process. */
+export function isFurtherProcess(instance: string): boolean {
+  return /\/\d+$/.test(instance);
+}
+
 /**
  * Creates the file by linking a complete temporary file, because services that start at the same time must agree on one
  * id.

@@ -2,7 +2,7 @@ import { version } from '../../kit/files/paths.ts';
 import type { MemberStore, NewMember } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { ProcessGroup } from '../group/process-group.ts';
-import { instanceId } from './instance-id.ts';
+import { instanceId, processInstance } from './instance-id.ts';
 import { Membership } from './membership.ts';
 
 /** Joins the members of a store, and leaves them when the stack is disposed. */
@@ -28,11 +28,6 @@ export async function joinMembers(
   });
   if (group.role === 'primary') endWithProcesses(joined, group);
   return stack.adopt(joined, (membership) => membership.leave());
-}
-
-/** Returns the instance id of a further process of a node. */
-function processInstance(node: string, place: number): string {
-  return `${node}/${place}`;
 }
 
 /** Ends the members of further processes when these processes end, without waiting for their lease. */

@@ -8,12 +8,13 @@ import {
   mount,
 } from '../../../http/index.ts';
 import { messageOf, PlatformError, toPlatformError } from '../../../kit/errors/errors.ts';
-import { safeEqual, serviceKey } from '../../../kit/security/keys.ts';
+import { safeEqual } from '../../../kit/security/keys.ts';
 import type { StreamSink } from '../../../plugins/index.ts';
 import { type ContainerCredentials, executionOf } from '../domain/hosts/container-credentials.ts';
 import type { Dispatch, Dispatcher, NamedRequest } from '../domain/hosts/dispatch.ts';
 import type { Authenticator, Principal } from '../domain/identity/authenticator.ts';
 import { authorizationOf } from '../domain/identity/bearer.ts';
+import { isService } from './service-caller.ts';
 import { subjectOf } from './subject.ts';
 
 export interface InternalDispatchServices {
@@ -116,12 +117,6 @@ async function admit(request: FastifyRequest, services: InternalDispatchServices
     if (isOurs || isItsOwn) return { namespaceId: container.namespaceId, records: false };
   } else if (isOurs) return { namespaceId: null, records: isService(request, internalSecret) };
   throw refuse(request, 'WRONG_SECRET');
-}
-
-/** Whether the caller is a service. The internal secret does not prove this, because other callers may have it too. */
-function isService(request: FastifyRequest, internalSecret: string): boolean {
-  const shown = request.headers[HEADERS.serviceKey];
-  return typeof shown === 'string' && safeEqual(shown, serviceKey(internalSecret));
 }
 
 /** Returns the container whose token was sent; undefined for other tokens. Throws FORBIDDEN for an invalid token. */

@@ -7,9 +7,10 @@ import { type JsonPayload, payloadOf } from '../receive/payload.ts';
 import type { DeclaredWebhook, WebhookTargets } from '../receive/targets.ts';
 import { AnswerGate } from './answer-gate.ts';
 import { AttemptTimers } from './attempt-timers.ts';
-import { Attempts, type AttemptsDeps, type QueuedDelivery } from './attempts.ts';
+import { type AttemptEnd, Attempts, type AttemptsDeps, type QueuedDelivery } from './attempts.ts';
 import { DeliveryBacklog } from './backlog.ts';
 import type { NeededServices } from './needed-services.ts';
+import type { OtherGateways } from './other-gateways.ts';
 import { Queue } from './queue.ts';
 
 export interface WebhookDispatcherDeps extends AttemptsDeps {
@@ -21,6 +22,8 @@ export interface WebhookDispatcherDeps extends AttemptsDeps {
   concurrency: number;
   /** Returns false while no handler may start, because another node may run the deliveries. */
   mayStart?: () => boolean;
+  /** Runs a share of the attempts, if other gateways use the store. */
+  others?: Pick<OtherGateways, 'attempt' | 'capacity'>;
 }
 
 /** Maximum async deliveries in memory, by count and body bytes. Further ones stay in the store. */
@@ -96,6 +99,8 @@ export class InboxDispatcher implements PrimaryDispatcher {
   /** Webhooks already reported as blocked on their plugin. */
   readonly #reported = new Set<string>();
   #receiving = 0;
+  /** Number of attempts that run in this process, not on other gateways. */
+  #ownRunning = 0;
   #stopRescan: (() => void) | undefined;
   #isClosed = false;
 
@@ -189,8 +194,8 @@ export class InboxDispatcher implements PrimaryDispatcher {
   }
 
   #pump(): void {
-    const { concurrency, mayStart = () => true } = this.#deps;
-    const limit = this.#receiving >= BUSY_FROM ? Math.min(BUSY_CONCURRENCY, concurrency) : concurrency;
+    const { others, mayStart = () => true } = this.#deps;
+    const limit = this.#ownLimit + (others?.capacity ?? 0);
     while (!this.#isClosed && mayStart() && this.#running.size < limit) {
       const item = this.#gate.next() ?? this.#queue.take();
       if (!item) break;
@@ -204,24 +209,43 @@ export class InboxDispatcher implements PrimaryDispatcher {
     if (this.#backlog.isPending && !this.#isClosed && hasRoom) this.#backlog.refill(() => this.#pump());
   }
 
+  get #ownLimit(): number {
+    const { concurrency } = this.#deps;
+    return this.#receiving >= BUSY_FROM ? Math.min(BUSY_CONCURRENCY, concurrency) : concurrency;
+  }
+
   async #run(item: QueuedDelivery, target: DeclaredWebhook): Promise<void> {
     const { services } = this.#deps;
-    let again: number | undefined;
-    let isHeld = false;
+    let end: AttemptEnd | 'held' = 'held';
     try {
       const unsure = services?.confirm(target);
       if (unsure) await unsure;
       // When the service recovers later, this delivery is loaded from the store.
-      isHeld = services?.isUnavailable(target) ?? false;
-      if (isHeld) return;
-      const end = await this.#attempts.attempt(item, target);
-      again = end.nextAttemptAt;
-      if (end.isUnread) this.#backlog.rescan();
+      if (!services?.isUnavailable(target)) end = await this.#attempt(item, target);
     } finally {
       this.#running.delete(item.delivery.webhookId);
-      if (isHeld) this.#putBack(item);
-      else this.#settle(item, target, again);
+      if (end === 'held') this.#putBack(item);
+      else if (end.isUnread) {
+        this.#putBack(item);
+        this.#backlog.rescan();
+      } else this.#settle(item, target, end.nextAttemptAt);
       this.#pump();
+    }
+  }
+
+  /** Runs the attempt on another gateway if that one has less to do, otherwise here. */
+  async #attempt(item: QueuedDelivery, target: DeclaredWebhook): Promise<AttemptEnd> {
+    const load = { ownRunning: this.#ownRunning, ownLimit: this.#ownLimit };
+    const end = await this.#deps.others?.attempt(item, load);
+    if (end) {
+      item.attempts++;
+      return end;
+    }
+    this.#ownRunning++;
+    try {
+      return await this.#attempts.attempt(item, target);
+    } finally {
+      this.#ownRunning--;
     }
   }
 

@@ -4,9 +4,11 @@ import type { Membership } from '../../../../membership/membership.ts';
 import type { JsonPayload } from '../receive/payload.ts';
 import type { DeclaredWebhook } from '../receive/targets.ts';
 import type { InboxDispatcher, PrimaryDispatcher } from './dispatcher.ts';
+import type { OtherGateways } from './other-gateways.ts';
 
 export interface LeaderDispatcherDeps {
   dispatcher: InboxDispatcher;
+  others: OtherGateways;
   members: Pick<MemberStore, 'unended'>;
   membership: Pick<Membership, 'fence' | 'isHeld'>;
   logger: Logger;
@@ -18,9 +20,9 @@ const POLL_MS = 200;
 const POLLS_PER_CHECK = 5;
 
 /**
- * Dispatcher of a node that shares its store. Every node accepts deliveries, but only the leader runs them, so that
- * order, concurrency limits and pauses apply across all nodes. The leader is the oldest gateway that has not ended.
- * When it ends, the next one takes over all unfinished deliveries. @spec docs/decisions/0222
+ * Dispatcher of a node that shares its store. Every node accepts deliveries and runs handlers, but only the leader
+ * decides which delivery runs next, so that order, concurrency limits and pauses apply across all nodes. The leader is
+ * the oldest gateway that has not ended. When it ends, the next one takes over. @spec docs/decisions/0222
  */
 export class LeaderDispatcher implements PrimaryDispatcher {
   readonly #deps: LeaderDispatcherDeps;
@@ -75,6 +77,7 @@ export class LeaderDispatcher implements PrimaryDispatcher {
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
+    this.#deps.others.close();
     await this.#polling;
     await this.#deps.dispatcher.close();
   }
@@ -87,23 +90,25 @@ export class LeaderDispatcher implements PrimaryDispatcher {
   }
 
   async #step(): Promise<void> {
-    const { dispatcher, membership } = this.#deps;
-    if (this.#polls++ % POLLS_PER_CHECK === 0) await this.#checkLeader();
+    const { dispatcher, membership, others, logger } = this.#deps;
+    try {
+      if (this.#polls++ % POLLS_PER_CHECK === 0)
+        await (this.#isLeader ? others.refresh() : this.#checkLeader());
+    } catch (error) {
+      logger.warn('The gateways of the store could not be read; retrying', { error });
+    }
     if (this.#isLeader && membership.isHeld && !this.#isClosed) dispatcher.pull();
   }
 
   /** A leader stays the leader until it has ended, and its process then stops. */
   async #checkLeader(): Promise<void> {
-    if (this.#isLeader) return;
-    const { members, membership, dispatcher, logger } = this.#deps;
-    try {
-      const fences = await members.unended('gateway');
-      this.#isLeader = membership.fence === Math.min(...fences);
-    } catch (error) {
-      logger.warn('The gateways of the store could not be read; retrying', { error });
-    }
-    if (!this.#isLeader || this.#isClosed) return;
-    logger.info('This node runs the accepted deliveries of all nodes');
+    const { members, membership, dispatcher, others, logger } = this.#deps;
+    const fences = await members.unended('gateway');
+    if (membership.fence !== Math.min(...fences)) return;
+    await others.takeOver();
+    if (this.#isClosed) return;
+    this.#isLeader = true;
+    logger.info('This node schedules the accepted deliveries of all nodes');
     dispatcher.runBacklog();
   }
 }

@@ -1,0 +1,36 @@
+import { announceScheduler, HEADERS, runDeliveryAttempt } from '../../../../../contracts/index.ts';
+import { createLongCallClient, parseReply, serviceHeaders } from '../../../../../http/index.ts';
+import type { AttemptEnd } from './attempts.ts';
+import type { AttemptRequest } from './requested-attempts.ts';
+
+const ANNOUNCE_TIMEOUT_MS = 5000;
+
+/** Calls of the gateway that schedules deliveries to the other gateways. */
+export interface GatewayCalls {
+  /** Resolves with undefined if the gateway refused to run the attempt. */
+  attempt(url: string, request: AttemptRequest, signal: AbortSignal): Promise<AttemptEnd | undefined>;
+  /** Returns the ids of deliveries whose attempts run on the gateway. */
+  announce(url: string, scheduler: number): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
+
+export function createGatewayCalls(internalSecret: string): GatewayCalls {
+  const client = createLongCallClient('gateway');
+  const headers = { [HEADERS.internalSecret]: internalSecret, ...serviceHeaders(internalSecret) };
+  return {
+    async attempt(url, request, signal) {
+      // A handler may run for hours, so the call has no timeout. It is aborted when the gateway ends.
+      const call = { headers, body: request, signal, idleTimeoutMs: 0 };
+      const reply = await client.post(url, runDeliveryAttempt.path, call);
+      const body = runDeliveryAttempt.reply.parse(parseReply(await reply.text(), 'gateway'));
+      if (body.isRefused) return undefined;
+      return { nextAttemptAt: body.nextAttemptAt ?? undefined, isUnread: body.isUnread };
+    },
+    async announce(url, scheduler) {
+      const call = { headers, body: { scheduler }, idleTimeoutMs: ANNOUNCE_TIMEOUT_MS };
+      const reply = await client.post(url, announceScheduler.path, call);
+      return announceScheduler.reply.parse(parseReply(await reply.text(), 'gateway')).running;
+    },
+    close: client.close,
+  };
+}

@@ -1,0 +1,208 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../../../../../kit/errors/errors.ts';
+import type { Logger } from '../../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../../kit/time/clock.ts';
+import { seconds } from '../../../../../kit/time/duration.ts';
+import type { MemberRecord, MemberStore, WebhookInbox } from '../../../../../store/ports/index.ts';
+import { isFurtherProcess } from '../../../../membership/instance-id.ts';
+import type { Fence } from '../../../../membership/membership.ts';
+import type { AttemptEnd, QueuedDelivery } from './attempts.ts';
+import type { GatewayCalls } from './gateway-calls.ts';
+import { isUnfinished } from './requested-attempts.ts';
+
+export interface OtherGatewaysDeps {
+  members: Pick<MemberStore, 'live' | 'unended'>;
+  fence: Pick<Fence, 'require'> & { readonly fence: number };
+  calls: GatewayCalls;
+  inbox: Pick<WebhookInbox, 'find'>;
+  /** Maximum concurrent attempts per gateway. */
+  concurrency: number;
+  clock: Clock;
+  logger: Logger;
+}
+
+interface Gateway {
+  fence: number;
+  url: string;
+  running: number;
+  /** Aborts the calls to the gateway when it has ended. */
+  ended: AbortController;
+}
+
+/** Interval between two checks for the outcome of an attempt whose call failed, in real time. */
+const RECHECK_MS = seconds(1);
+/** Time for which a gateway gets no deliveries of a plugin that it refused to run. */
+const REFUSED_MS = seconds(5);
+
+/**
+ * Runs attempts on the other gateways of the store. Only the gateway that schedules the deliveries of all nodes uses it.
+ * @spec docs/decisions/0222
+ */
+export class OtherGateways {
+  readonly #deps: OtherGatewaysDeps;
+  readonly #gateways = new Map<number, Gateway>();
+  /** Gateways on which an earlier scheduler started attempts that still ran at the takeover, by webhook id. */
+  readonly #startedEarlier = new Map<string, Gateway>();
+  /** End of the time for which a gateway runs no handlers of a plugin, by fence and plugin id. */
+  readonly #refusals = new Map<string, number>();
+  #isClosed = false;
+
+  constructor(deps: OtherGatewaysDeps) {
+    this.#deps = deps;
+  }
+
+  /** Number of attempts that the other gateways may run at the same time. */
+  get capacity(): number {
+    return this.#gateways.size * this.#deps.concurrency;
+  }
+
+  /** Reads which gateways are alive. Calls to gateways that have ended are aborted. */
+  async refresh(): Promise<void> {
+    const { members, fence } = this.#deps;
+    const [live, unended] = await Promise.all([members.live('gateway'), members.unended('gateway')]);
+    for (const [id, gateway] of this.#gateways) if (!unended.includes(id)) this.#remove(gateway);
+    for (const member of live)
+      if (member.fence !== fence.fence && !this.#gateways.has(member.fence)) this.#add(member);
+  }
+
+  /**
+   * Makes this gateway the scheduler. Resolves once every other gateway has told which attempts it still runs, or has
+   * ended, so that no attempt runs twice at the same time.
+   */
+  async takeOver(): Promise<void> {
+    const announced = new Set<number>();
+    while (!this.#isClosed) {
+      await this.refresh();
+      const missing = [...this.#gateways.values()].filter(({ fence }) => !announced.has(fence));
+      if (missing.length === 0) return;
+      await Promise.all(
+        missing.map(async (each) => (await this.#announceTo(each)) && announced.add(each.fence)),
+      );
+      if (announced.size < this.#gateways.size) await sleep(RECHECK_MS);
+    }
+  }
+
+  /**
+   * Runs the attempt on the gateway with the fewest running attempts. Resolves with undefined if that is this gateway,
+   * which runs `ownRunning` attempts and at most `ownLimit`, or if the other gateway refused.
+   */
+  async attempt(
+    item: QueuedDelivery,
+    { ownRunning, ownLimit }: { ownRunning: number; ownLimit: number },
+  ): Promise<AttemptEnd | undefined> {
+    const { webhookId } = item.delivery;
+    const earlier = this.#startedEarlier.get(webhookId);
+    this.#startedEarlier.delete(webhookId);
+    const chosen = earlier ?? this.#leastBusy(item, ownRunning < ownLimit ? ownRunning : Infinity);
+    if (!chosen) return undefined;
+    chosen.running++;
+    try {
+      const end = await this.#run(chosen, item);
+      if (end === undefined)
+        this.#refusals.set(refusalKey(chosen, item), this.#deps.clock.monotonic() + REFUSED_MS);
+      return end;
+    } finally {
+      chosen.running--;
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const gateway of this.#gateways.values()) gateway.ended.abort();
+  }
+
+  #add({ fence, url, instance }: MemberRecord): void {
+    if (url === null || isFurtherProcess(instance)) return;
+    this.#gateways.set(fence, { fence, url, running: 0, ended: new AbortController() });
+  }
+
+  #remove(gateway: Gateway): void {
+    this.#gateways.delete(gateway.fence);
+    gateway.ended.abort();
+    for (const [id, on] of this.#startedEarlier) if (on === gateway) this.#startedEarlier.delete(id);
+    for (const key of this.#refusals.keys())
+      if (key.startsWith(`${gateway.fence} `)) this.#refusals.delete(key);
+  }
+
+  /** Returns true if the gateway knows the new scheduler and its running attempts are noted here. */
+  async #announceTo(gateway: Gateway): Promise<boolean> {
+    try {
+      const running = await this.#deps.calls.announce(gateway.url, this.#deps.fence.require());
+      for (const id of running) this.#startedEarlier.set(id, gateway);
+      return true;
+    } catch (error) {
+      this.#deps.logger.warn(
+        `Accepted deliveries wait until the gateway at ${gateway.url} answers or its lease ends: ${messageOf(error)}`,
+        { error },
+      );
+      return false;
+    }
+  }
+
+  #leastBusy(item: QueuedDelivery, ownRunning: number): Gateway | undefined {
+    const { concurrency, clock } = this.#deps;
+    let best: Gateway | undefined;
+    for (const gateway of this.#gateways.values()) {
+      if (gateway.running >= Math.min(concurrency, ownRunning, best?.running ?? Infinity)) continue;
+      if ((this.#refusals.get(refusalKey(gateway, item)) ?? 0) <= clock.monotonic()) best = gateway;
+    }
+    return best;
+  }
+
+  async #run(gateway: Gateway, { delivery, attempts }: QueuedDelivery): Promise<AttemptEnd | undefined> {
+    const { calls, fence, logger } = this.#deps;
+    const { webhookId } = delivery;
+    try {
+      const request = { scheduler: fence.require(), webhookId, attempts };
+      return await calls.attempt(gateway.url, request, gateway.ended.signal);
+    } catch (error) {
+      if (!gateway.ended.signal.aborted)
+        logger.warn(`The gateway at ${gateway.url} was lost during an attempt: ${messageOf(error)}`, {
+          error,
+          meta: { webhookId },
+        });
+      return this.#outcome(gateway, webhookId, attempts);
+    }
+  }
+
+  /**
+   * Waits for the outcome of an attempt whose call failed: it is in the store, or the gateway no longer runs the
+   * attempt, or the gateway has ended.
+   */
+  async #outcome(gateway: Gateway, webhookId: string, attempts: number): Promise<AttemptEnd> {
+    const unread = { nextAttemptAt: undefined, isUnread: true };
+    while (!this.#isClosed) {
+      // Asked before the record is read, because the attempt may end between the two.
+      const stillRuns = !gateway.ended.signal.aborted && (await this.#stillRuns(gateway, webhookId));
+      const stored = await this.#storedEnd(webhookId, attempts);
+      if (stored) return stored;
+      if (!stillRuns) return unread;
+      await sleep(RECHECK_MS);
+    }
+    return unread;
+  }
+
+  /** Returns true as well if the gateway does not answer, because it may still run the attempt. */
+  async #stillRuns(gateway: Gateway, webhookId: string): Promise<boolean> {
+    try {
+      const running = await this.#deps.calls.announce(gateway.url, this.#deps.fence.require());
+      return running.includes(webhookId);
+    } catch {
+      return true;
+    }
+  }
+
+  async #storedEnd(webhookId: string, attempts: number): Promise<AttemptEnd | undefined> {
+    try {
+      const record = await this.#deps.inbox.find(webhookId);
+      if (!record || !isUnfinished(record)) return { nextAttemptAt: undefined, isUnread: false };
+      if (record.attempts <= attempts) return undefined;
+      return { nextAttemptAt: record.nextAttemptAt ?? undefined, isUnread: false };
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+const refusalKey = ({ fence }: Gateway, { delivery }: QueuedDelivery): string =>
+  `${fence} ${delivery.pluginId}`;
