@@ -1,4 +1,4 @@
-/** The address of the service in this process. */
+/** Address on which the service listens in this process. Known only after `bind`. */
 export class ListenAddress {
   #bound: { port: number; url: string } | undefined;
 
@@ -12,7 +12,6 @@ export class ListenAddress {
     return this.#required().url;
   }
 
-  /** Sets the address that the server is bound to. */
   bind(bound: { port: number; url: string }): void {
     this.#bound = bound;
   }

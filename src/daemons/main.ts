@@ -16,8 +16,8 @@ import type { RunningDaemon } from './run-daemon.ts';
 import { startByName } from './start-by-name.ts';
 
 /**
- * Entry point of a service process: `main.ts <name>`. The supervisor, or the primary process of the service, starts it
- * and sends all parameters over the channel.
+ * Entry point of a service process: `main.ts <name>`. The supervisor, or the primary process of the service, starts
+ * this process and sends all parameters over the IPC channel.
  */
 
 /**
@@ -48,7 +48,7 @@ process.on('message', (message: ToSibling, handle: unknown) => {
   else if (message.type === 'unready') daemon?.becomeUnready();
   else void stop();
 });
-// The channel closes when the supervisor ends for any reason. Without the supervisor, nothing could stop this process.
+// The channel closes when the parent process ends for any reason. Without the parent, nothing could stop this process.
 process.on('disconnect', () => void stop(sibling ? ORPHAN_DEADLINE_MS : undefined));
 process.on('SIGTERM', () => void stop());
 process.on('SIGINT', () => void stop());
@@ -119,7 +119,7 @@ async function stop(deadlineMs = drainMs + STOP_DEADLINES.processEndMs): Promise
   }
 }
 
-/** Reports log lines that were dropped because the supervisor did not read them in time. */
+/** Reports that log lines were dropped because the supervisor read the log too slowly. */
 function reportDropped(count: number): void {
   logger.diagnostic({
     domain: 'telemetry',
@@ -139,7 +139,7 @@ function die(error: unknown): never {
 }
 
 function tell(message: FromSibling, sent: () => void = () => {}, handle?: Socket | Listener): void {
-  // Node's types do not include native handles, which are sent as listening sockets.
+  // The cast is needed, because Node's types do not include native handles, which transfer listening sockets.
   if (process.connected) process.send?.(message, handle as Socket | undefined, undefined, sent);
   else sent();
 }

@@ -1,8 +1,8 @@
 import type { ServiceName } from '../contracts/index.ts';
 
 /**
- * Reduces the memory of idle services from 498 to 461 MB for all five. By default, V8 keeps the large semi-spaces and
- * the compiled code of the start.
+ * Reduces the memory of all five idle services from 498 to 461 MB. By default, V8 keeps large semi-spaces and the code
+ * compiled at the start.
  */
 const SMALL = ['--max-semi-space-size=2', '--optimize-for-size'];
 

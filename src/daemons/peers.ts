@@ -7,7 +7,7 @@ export interface Peers {
   urlOf(name: ServiceName): string;
   set(urls: Partial<Record<ServiceName, string>>): void;
   known(): Partial<Record<ServiceName, string>>;
-  /** Called with each update. */
+  /** Registers a listener that is called with each update of the addresses. */
   onSet(listener: (urls: Partial<Record<ServiceName, string>>) => void): void;
 }
 

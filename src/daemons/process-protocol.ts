@@ -16,7 +16,7 @@ export interface OperatorCredentials {
 export type PeerUrls = Partial<Record<ServiceName, string>>;
 
 /**
- * Start parameters of a service process. They are sent over the channel, so that no secret appears in arguments or the
+ * Start parameters of a service process. Sent over the IPC channel, so that no secret appears in arguments or the
  * environment.
  */
 export interface DaemonStart {
@@ -31,15 +31,15 @@ export interface DaemonStart {
   peers: PeerUrls;
   listen: { host: string; port: number };
   logLevel?: LogLevel;
-  /** Whether the previous process crashed: it exited with an error or by an unexpected signal. */
+  /** Whether the previous process crashed, that is, exited with an error or by an unexpected signal. */
   hadFault?: boolean;
   /** Set for a process that the service's primary started to share its port. */
   sibling?: { place: number };
 }
 
 /**
- * A listening socket that one process hands to another. A process that only holds the socket accepts no connections.
- * Connections then wait in the kernel's backlog.
+ * A listening socket that one process hands to another process. While no process accepts connections on the socket, new
+ * connections wait in the kernel's backlog.
  */
 export interface Listener {
   close(): void;

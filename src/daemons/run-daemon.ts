@@ -24,12 +24,13 @@ export interface RunningDaemon<Services = unknown> {
   listener: Listener | undefined;
   /** Makes `/ready` answer 503 in all processes of the service, which continue to serve requests. */
   becomeUnready(): void;
-  /** Refuses new connections, answers requests in flight, then closes the service's parts. */
+  /** Refuses new connections, answers requests in flight, then closes the resources of the service. */
   close(): Promise<void>;
 }
 
 /**
- * Starts a service in this process. Throws CONFLICT when its address is in use, and errors of its services.
+ * Starts a service in this process. Throws CONFLICT if the address is in use. Also throws the errors of
+ * `definition.services`.
  */
 export async function startDaemon<Services extends DaemonServices>(
   definition: DaemonDefinition<Services>,
@@ -54,10 +55,10 @@ export async function startDaemon<Services extends DaemonServices>(
   }
 }
 
-/** Topic with which the other processes of the service are told that the service is about to stop. */
+/** Topic of the message that announces to the other processes that the service is about to stop. */
 const DRAINING = 'draining';
 
-/** Opens the parts of a service in order and listens. */
+/** Opens the resources of a service in order and listens. */
 async function openService<Services extends DaemonServices>(
   definition: DaemonDefinition<Services>,
   options: StartOptions,
@@ -81,7 +82,7 @@ async function openService<Services extends DaemonServices>(
   stack.defer(async () => {
     draining = true;
     if (group.role === 'primary') group.stop();
-    // Both drain in parallel, so that background work has as much time as requests.
+    // Requests and background work drain in parallel, so that background work has as much time as requests.
     await Promise.all([http.close(), definition.drain?.(services)]);
   });
   if (group.role === 'primary') await requireFree(address, name);

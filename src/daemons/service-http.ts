@@ -17,7 +17,7 @@ export interface ServiceHttpOptions<Services extends DaemonServices> {
   isDraining: () => boolean;
 }
 
-/** Creates the server of a service with all its routes; it does not listen yet. */
+/** Creates the server of a service with all its routes. The server does not listen yet. */
 export function createServiceHttp<Services extends DaemonServices>(
   options: ServiceHttpOptions<Services>,
 ): Http {
@@ -66,7 +66,7 @@ function createServer<Services extends DaemonServices>(options: ServiceHttpOptio
   });
 }
 
-/** Returns the host names that clients may use, apart from those of this machine. */
+/** Returns the host names that clients may use, in addition to the names of this machine. */
 function allowedHosts({ config, env }: Resources): string[] {
   const { allowedHosts, publicUrl } = config.gateway;
   const own = [publicUrl, env.SVC_ADVERTISE_URL].flatMap((url) => URL.parse(url ?? '')?.hostname ?? []);

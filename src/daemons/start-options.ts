@@ -17,7 +17,7 @@ export interface StartOptions
     'config' | 'profile' | 'projectDir' | 'dataDir' | 'keys' | 'operator' | 'clock' | 'random' | 'peers'
   > {
   output: LineOutput;
-  /** Path of the active config file. By default there is none. */
+  /** Path of the active config file. By default there is no config file. */
   configFile?: string | null;
   logLevel?: LogLevel;
   /** By default, the service creates its own metrics. Benchmarks pass metrics that record nothing. */
@@ -25,16 +25,17 @@ export interface StartOptions
   analytics?: Analytics;
   /** Source of the secrets that the config references. The default is empty. */
   env?: Environment;
-  /** Target of traces. By default there is none. */
+  /** Target of traces. By default there is no target, and no traces are sent. */
   otlp?: OtlpTarget | undefined;
   /** Answers `ctx.fetch` in tests of plugins. */
   stubFetch?: Resources['stubFetch'];
   onSandbox?: Resources['onSandbox'];
   /**
-   * Address to listen on. The default is host and port of the service's config section. Port 0 selects any free port.
+   * Address to listen on. The default is the host and port in the service's config section. Port 0 selects any free
+   * port.
    */
   listen?: { host: string; port: number };
-  /** Listener of a predecessor on the same address, used instead of opening one. */
+  /** Listener of a predecessor on the same address, used instead of opening a new listener. */
   listener?: Listener | undefined;
   /** Whether the previous process crashed, rather than being killed from outside. */
   hadFault?: boolean | undefined;
@@ -44,7 +45,7 @@ export interface StartOptions
   primary?: PrimaryChannel;
 }
 
-/** Registers the secrets that the logger cannot recognize by their form, so that it masks them. */
+/** Registers the secrets that the logger cannot recognize by their form, so that the logger masks these secrets. */
 export function keepSecrets({ config, keys, operator, env = {} }: StartOptions): void {
   const { jwtSecret, previousJwtSecret, internalSecret, masterKey, previousMasterKeys = [] } = keys;
   keepSecret([
@@ -62,7 +63,7 @@ export function keepSecrets({ config, keys, operator, env = {} }: StartOptions):
   ]);
 }
 
-/** Returns the start parameters for siblings, which are those of this process. */
+/** Returns the start parameters for siblings, copied from this process. */
 export function siblingStart(options: StartOptions): Omit<DaemonStart, 'listen' | 'sibling'> {
   const {
     config,

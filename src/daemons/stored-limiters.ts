@@ -12,14 +12,14 @@ import type { Clock } from '../kit/time/clock.ts';
 import type { RateCounters } from '../store/ports/index.ts';
 
 /**
- * Time in ms for which an answer of the store is used: `peek` returns it, and a rejected key is rejected again without
- * asking the store.
+ * Time in ms for which an answer of the store is used. Within this time, `peek` returns the answer, and a rejected key
+ * is rejected again without asking the store.
  */
 const KNOWN_FOR_MS = 250;
 
 interface StoredLimitersDeps {
   counters: RateCounters;
-  /** Name of the service, because all services share the counters. */
+  /** Name of the service. Part of the key of each counter, because all services share the store. */
   service: string;
   clock: Clock;
   logger: Logger;
@@ -36,8 +36,8 @@ interface Count {
   waiters: Waiter[];
   isAsking: boolean;
   /**
-   * Latest answer of the store, with the monotonic time at which it becomes outdated, and that at which the oldest call
-   * expires.
+   * Latest answer of the store: `until` is when the answer becomes outdated, and `freesAt` is when the oldest call
+   * expires, both in monotonic ms.
    */
   known: { left: number; until: number; freesAt: number } | undefined;
 }
@@ -84,7 +84,7 @@ class StoredLimiter implements SharedLimiter {
     });
   }
 
-  /** Returns the latest verdict of the store. If the verdict is outdated, requests a new one in the background. */
+  /** Returns the latest verdict of the store. If the verdict is outdated, requests a new verdict in the background. */
   peek(key: string, limit: number): RateVerdict {
     const count = this.#counts.open(key);
     const known = this.#known(count);
@@ -98,7 +98,7 @@ class StoredLimiter implements SharedLimiter {
     const count = this.#counts.open(key);
     count.local.remove(1);
     count.known = undefined;
-    // If this fails, the call counts until its window ends.
+    // If the store rejects the request, the call counts until its window ends.
     this.#deps.counters.giveBack(this.#stored(key, count), this.#windowMs).catch(() => {});
   }
 

@@ -20,7 +20,7 @@ export interface IdentityDeps {
   store: GatewayStore;
   signing: ReturnType<typeof signingKeys>;
   feed: ChangeFeed;
-  /** Revisions of static tokens on other live nodes. */
+  /** Revisions of the static tokens that other live nodes use. */
   elsewhere: readonly (string | null)[];
 }
 

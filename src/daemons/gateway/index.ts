@@ -69,7 +69,7 @@ function containerSocketRoutes(
   containerSockets.forwardTo(server);
 }
 
-/** Matches headers that proxies add. */
+/** Matches the names of headers that proxies add, such as `X-Forwarded-For`. */
 const PROXY_HEADER =
   /^(?:forwarded|via|x-forwarded(?:-.*)?|x-original-.*|x-real-ip|x-client-ip|x-cluster-client-ip|x-proxyuser-ip|x-envoy-.*|true-client-ip|client-ip|cf-.*|fastly-client-ip|fly-client-ip|x-appengine-.*|x-azure-.*|x-amzn-.*|x-arr-.*|x-nginx-proxy|x-varnish)$/;
 

@@ -36,7 +36,7 @@ export function deliveryCounter(metrics: Metrics): CountDelivery {
   return (...labels) => series(...labels).inc();
 }
 
-/** Creates the counter of webhook requests that ran no handler and were not recorded, because of the record limit. */
+/** Creates the counter of webhook requests that ran no handler and exceeded the limit of stored records per minute. */
 export function unrecordedCounter(metrics: Metrics): CountDelivery {
   const counter = new Counter({
     name: 'svc_gateway_webhook_unrecorded_total',
@@ -50,7 +50,7 @@ export function unrecordedCounter(metrics: Metrics): CountDelivery {
   return (...labels) => series(...labels).inc();
 }
 
-/** Functions that return the values of gauges; they are called at each scrape. */
+/** Functions that return the values of gauges, called at each scrape. */
 export interface GatewayLoad {
   deliveries: () => { waiting: number; running: number };
   inboxBytes: () => number;

@@ -20,8 +20,8 @@ import { createUpstreams } from './proxy/upstreams.ts';
 import { subjectOf } from './routes/subject.ts';
 
 /**
- * Builds the services that forward calls, and those that authenticate, rate-limit and check the origin of all client
- * calls.
+ * Builds the services that forward calls, and the services that authenticate, rate-limit and check the origin of all
+ * client calls.
  */
 export function proxyServices(
   { config, metrics, peers, keys, clock, logger, createLimiter }: Resources,
@@ -64,7 +64,10 @@ export function proxyServices(
   };
 }
 
-/** Authenticates callers of the gateway's own endpoints, with the same rate limits and headers as proxied calls. */
+/**
+ * Returns a function that authenticates callers of the gateway's own endpoints. The rate limits and response headers
+ * are the same as for proxied calls.
+ */
 function limited(
   { authenticator, admins }: Pick<IdentityServices, 'authenticator' | 'admins'>,
   limitRequests: LimitRequests | null,

@@ -32,8 +32,8 @@ export interface RemoteExecutionDeps {
 }
 
 /**
- * Opens the services for executions on hosts and in containers. They open before the plugins, which need them at their
- * start.
+ * Opens the services for executions on hosts and in containers. Must be called before the plugins are loaded, because
+ * plugins need these services at their start.
  */
 export async function remoteExecution(
   resources: Resources,
@@ -63,7 +63,9 @@ export async function remoteExecution(
   };
 }
 
-/** Returns the remote backends. They exist only in the primary process; siblings call them through it. */
+/**
+ * Returns the remote backends. The backends exist only in the primary process; siblings call them through the primary.
+ */
 function backendsOf(
   resources: Resources,
   runOnHost: RunOnHost,
@@ -81,7 +83,10 @@ function backendsOf(
   };
 }
 
-/** Returns the client for hosts of other gateways. Returns undefined if no other node uses the store. */
+/**
+ * Returns the client that runs calls on hosts connected to other gateways. Returns undefined if no other node uses the
+ * store.
+ */
 function ownerCalls(
   { keys, sharesStore }: Resources,
   { store, membership }: Pick<RemoteExecutionDeps, 'store' | 'membership'>,

@@ -14,8 +14,8 @@ const STREAM = 'remote.stream';
  */
 const CHUNK = 'remote.chunk';
 /**
- * Added to the handler's timeout, which the backend enforces. The backend may have to fetch the plugin before it starts
- * the handler.
+ * Added to the handler's timeout, which the backend enforces. The backend may have to fetch the plugin before the
+ * handler starts.
  */
 const GRACE_MS = seconds(90);
 /** Maximum duration of a stream, enforced by the backends. */
@@ -41,8 +41,8 @@ interface ChunkNews {
 }
 
 /**
- * Returns the backends of a sibling process. The primary runs the executions, because it owns the sockets of hosts and
- * the containers.
+ * Returns the backends of a sibling process. The primary runs the executions, because only the primary has the
+ * containers and the sockets of hosts.
  */
 export function relayedBackends({
   primary,
@@ -90,7 +90,10 @@ export function relayedBackends({
   return { host: relayed('host'), container: relayed('container') };
 }
 
-/** Returns a sink that sends a stream to the requesting process. The process replies when its reader has room. */
+/**
+ * Returns a sink that sends a stream to the requesting process. The process confirms each chunk when the reader has
+ * room for more.
+ */
 function sinkAt(from: Member, { executionId, timeoutMs }: ExecutionRequest): StreamSink {
   return {
     start: (contentType) => from.ask(STREAM, { executionId, contentType } satisfies StreamNews, () => {}),
@@ -123,7 +126,7 @@ export function answerRelayed(
     }
   });
   group.answer(CANCEL, (executionId) => running.get(executionId as string)?.abort.abort());
-  // The requesting process has ended, so its executions have no caller any more.
+  // The requesting process has ended, so its executions no longer have a caller.
   group.onLost((member) => {
     for (const { from, abort } of running.values()) if (from === member) abort.abort();
   });

@@ -24,10 +24,14 @@ import { openWebhookState } from './webhook-state.ts';
 
 export type GatewayServices = Awaited<ReturnType<typeof gatewayServices>>;
 
-/** Opens the gateway's store and builds its services. A `svc.db` is locked, so that no other gateway can open it. */
+/**
+ * Opens the gateway's store and builds its services. The store file `svc.db` is locked, so that no other gateway can
+ * open the store.
+ */
 export async function gatewayServices(resources: Resources, stack: AsyncDisposableStack) {
   const { config, profile, keys, logger, group, metrics } = resources;
-  // Checked first, because an insecure secret must stop the start in production before anything is open.
+  // The secrets are checked first, because an insecure secret must stop a start in production before any resource is
+  // open.
   const signing = signingKeys(keys, profile, logger);
   const store = await openStore(resources, stack);
   const { inbox } = store;
@@ -87,14 +91,15 @@ async function joinStore(
   const keys = keyFingerprints(secrets);
   const release = staticTokensRevision(config.gateway.staticTokens);
   const membership = await joinMembers(resources, members, { kind: 'gateway', release, keys }, stack);
-  // The lock on the file proves that there is no other node, so the keys may change at a restart without agreement.
+  // The file lock proves that there is no other node, so the keys may change at a restart without the agreement of
+  // other nodes.
   if (!sharesStore || group.role === 'sibling') return { membership, elsewhere: [] };
   const others = await membership.others();
   await requireSharedKeys(keys, { cache, others });
   return { membership, elsewhere: others.map((other) => other.release) };
 }
 
-/** Opens the feed. It must be open before the data whose changes it announces is loaded. */
+/** Opens the change feed. Data must be loaded after the feed is open, so that no change of the data is missed. */
 async function openFeed(
   { config, group, clock, logger, sharesStore }: Resources,
   { store, membership }: { store: GatewayStore; membership: Membership },
@@ -109,7 +114,7 @@ async function openFeed(
   );
 }
 
-/** Opens the store, and locks it if it is SQLite. Only the primary process recovers and prunes it. */
+/** Opens the store, and locks an SQLite store. Only the primary process recovers and prunes the store. */
 async function openStore(resources: Resources, stack: AsyncDisposableStack): Promise<GatewayStore> {
   const { config, env, dataDir, clock, logger, group, sharesStore = false } = resources;
   const owns = group.role !== 'sibling';

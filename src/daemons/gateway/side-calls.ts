@@ -20,7 +20,7 @@ interface SideCall {
   requestId: string;
   traceId: string;
   webhookId: string;
-  /** Fields of the request that the handler's host context contains in addition. */
+  /** Fields of the request that are added to the handler's host context. */
   fields: Partial<ValidatorHostContext>;
 }
 

@@ -11,8 +11,8 @@ const SIBLING = /^(svc\.db\.process-\d+)\.lock$/;
 const WAIT_MS = seconds(5);
 
 /**
- * Takes the write lock of `svc.db`, or in a sibling the lock of this sibling. A new primary starts recovery only when
- * all siblings of the previous one have ended. Throws CONFLICT.
+ * Locks `svc.db`, or the lock file of this sibling. A primary first waits until all siblings of the previous primary
+ * have ended. Throws CONFLICT if another process holds a lock.
  */
 export async function lockStore(dataDir: string, group: ProcessGroup): Promise<OwnerLock> {
   if (group.role === 'sibling') {

@@ -30,7 +30,7 @@ export interface WebhookDispatchDeps {
   plugins: PluginRuntime;
   state: WebhookState;
   membership: Membership;
-  /** Called for each finished delivery, to count it. */
+  /** Called for each finished delivery, for metrics. */
   observe: WebhookDispatcherDeps['observe'];
 }
 
@@ -52,7 +52,8 @@ export function webhookDispatch(
   const { call: callWithWorkflows, forgetTriggers } = withWorkflows(callHandler, resources, store);
   const call: CallHandler = async (accepted, target, payload, deliveryId) => {
     const handled = await callWithWorkflows(accepted, target, payload, deliveryId);
-    // Siblings do not see the calls that remote handlers make, so only the primary counts their runs.
+    // Only the primary counts runs without service calls, because siblings do not see the service calls of remote
+    // handlers.
     if (handled.succeeded && group.role !== 'sibling') use.noteRun(target.plugin.id);
     return handled;
   };
@@ -76,7 +77,9 @@ interface DispatcherParts {
   deps: WebhookDispatcherDeps & { services: WebhookState['services'] };
 }
 
-/** Returns the dispatcher of this process. Of all processes that share the store, only one runs accepted deliveries. */
+/**
+ * Returns the dispatcher of this process. Accepted deliveries run in only one of the processes that share the store.
+ */
 function createDispatcher(
   { group, sharesStore, keys, logger }: Resources,
   { members, membership, deps }: DispatcherParts & Pick<GatewayStore, 'members'>,

@@ -78,8 +78,8 @@ export async function webhookServices(
 }
 
 /**
- * Keeps the declared webhooks equal to those of the loaded plugins. After each reload, deliveries that waited for their
- * plugin run.
+ * Keeps the list of declared webhooks in step with the loaded plugins. After each reload, runs deliveries that waited
+ * for their plugin.
  */
 function followPlugins(plugins: PluginRuntime, { targets, use, backlog }: WebhookState): void {
   targets.replace(plugins.registry.plugins);

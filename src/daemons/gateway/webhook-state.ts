@@ -13,7 +13,10 @@ import { createWebhookUrl } from './domain/webhooks/receive/webhook-url.ts';
 import { WebhookSecrets } from './domain/webhooks/verify/secrets.ts';
 import { unrecordedCounter } from './metrics.ts';
 
-/** Webhook services that need no plugin code. They open before the plugins, which may list their webhooks at start. */
+/**
+ * Webhook services that need no plugin code. These services open before the plugins, which may list their webhooks at
+ * start.
+ */
 export type WebhookState = Awaited<ReturnType<typeof openWebhookState>>;
 
 export async function openWebhookState(

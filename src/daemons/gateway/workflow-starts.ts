@@ -17,7 +17,7 @@ export interface StartingCall {
   forgetTriggers: () => Promise<void>;
 }
 
-/** Wraps the handler call so that the workflows registered for a webhook start after its handler. */
+/** Wraps the handler call so that the workflows registered for a webhook start after the webhook's handler. */
 export function withWorkflows(
   call: CallHandler,
   { peers, keys, clock, logger }: Resources,

@@ -6,14 +6,14 @@ import { type LoneProcess, loneProcess, type SiblingProcess } from './process-gr
 import { createSibling, type PrimaryChannel } from './sibling.ts';
 
 export interface GroupOptions extends PrimaryOptions {
-  /** Channel to the primary. It is set when a primary started this process. */
+  /** Channel to the primary. Undefined unless a primary started this process. */
   primary: PrimaryChannel | undefined;
   platform: NodeJS.Platform;
 }
 
 /**
  * Creates the role of this process within its service. If processes cannot share a port on this system, the process
- * stays alone and logs a warning.
+ * runs alone and logs a warning.
  */
 export function createGroup(options: GroupOptions): LoneProcess | Primary | SiblingProcess {
   const { primary, size, platform, name, logger } = options;
@@ -24,7 +24,7 @@ export function createGroup(options: GroupOptions): LoneProcess | Primary | Sibl
   return loneProcess;
 }
 
-/** Warns that a configured group runs as a single process. @spec docs/decisions/0037 */
+/** Warns that a service with several configured processes runs as a single process. @spec docs/decisions/0037 */
 function warnAlone(name: ServiceName, size: number, logger: Logger): void {
   logger.diagnostic({
     domain: name,

@@ -24,11 +24,11 @@ export interface TakeAnswer {
   left: number;
   /** Time at which the primary counted the permits. A recall identifies the loan by this time. */
   countedAt: number;
-  /** Time at which the oldest counted call expires. */
+  /** Time at which the oldest counted call leaves the window of the limit. */
   freesAt: number;
 }
 
-/** Request `limit.back` from a sibling to the primary. It returns the permit of a counted call. */
+/** Request `limit.back`, with which a sibling returns the permit of a counted call to the primary. */
 export interface BackQuestion {
   name: string;
   key: string;
@@ -41,7 +41,7 @@ export interface RecallQuestion {
   countedAt: number;
 }
 
-/** Message `limit.full` from the primary to a sibling: an exact limiter has reached its limit until the given time. */
+/** Message `limit.full` from the primary to a sibling: an exact limiter has reached its limit until `endsAt`. */
 export interface FullQuestion {
   name: string;
   key: string;

@@ -19,7 +19,7 @@ export type Answer<From> = (body: unknown, from: From, socket: Socket | undefine
 export interface AskOptions {
   /** Time limit for the reply in ms. The default is 5 s. */
   timeoutMs?: number;
-  /** A socket to transfer. This process must not use it afterwards. */
+  /** A socket to transfer. This process must not use the socket afterwards. */
   socket?: Socket;
 }
 
@@ -33,7 +33,7 @@ export interface Link {
   /** Sends a request like `ask` and returns a promise. Rejects with the other side's error or SERVICE_UNAVAILABLE. */
   call(topic: string, body?: unknown, options?: AskOptions): Promise<unknown>;
   receive(frame: Frame, socket?: Socket): void;
-  /** Rejects pending requests and all later ones. */
+  /** Rejects pending requests and all later requests. */
   close(): void;
 }
 

@@ -6,7 +6,7 @@ interface AboutLimiter {
 }
 
 export interface NamedLimiters<Limiter extends SharedLimiter> {
-  /** Returns the limiter with this name, and creates it on first use. */
+  /** Returns the limiter with this name. Creates the limiter on first use. */
   get(name: string, options: LimiterOptions): Limiter;
   /** Creates a request handler that calls `give`, or returns `otherwise` when no limiter has the requested name. */
   answer<Question extends AboutLimiter, Answer>(

@@ -18,9 +18,14 @@ import type {
 import { createNamedLimiters, verdictOf } from './named-limiters.ts';
 import type { Member, PrimaryProcess } from './process-group.ts';
 
-/** Maximum number of lent permits. Other processes cannot use them until they are recalled. */
+/**
+ * Maximum number of permits in one loan. Other processes cannot use lent permits until the primary recalls the loan.
+ */
 const MAX_LOAN = 1000;
-/** Maximum share of the remaining permits in a loan. It is divided by the number of processes. */
+/**
+ * Share of the remaining permits that may be lent in advance. Each sibling's loan is at most this share divided by the
+ * number of processes.
+ */
 const LENT_SHARE = 1 / 4;
 
 /** Permits that the primary lent to a sibling. */
@@ -30,14 +35,14 @@ interface Loan {
 }
 
 interface Count {
-  /** Calls counted here and by siblings, including loans. */
+  /** Calls counted by the primary and by siblings. Permits on loan count as calls. */
   calls: SlidingCount;
-  /** Permits lent to siblings. Siblings may not use all of them. */
+  /** Permits lent to siblings, which may leave some of the permits unused. */
   lent: Map<Member, Loan>;
   recalling: Promise<void> | undefined;
 }
 
-/** Limiters of the primary, which counts for all processes. */
+/** Creates the limiters of the primary process, which counts the calls of all processes. */
 export function primaryLimiters(group: PrimaryProcess, clock: Clock): CreateLimiter {
   const limiters = createNamedLimiters((name, options) => new PrimaryLimiter(group, clock, name, options));
   group.answer('limit.take', (body, from) => {
@@ -88,7 +93,7 @@ class PrimaryLimiter implements SharedLimiter {
   lend(question: TakeQuestion, from: Member): TakeAnswer | Promise<TakeAnswer> {
     const { key, limit, want, unused } = question;
     const count = this.#counts.open(key);
-    // The sibling asks because its loan is used up or has expired.
+    // A sibling requests permits only when its previous loan is used up or has expired.
     const former = count.lent.get(from);
     if (former) takeBack(count, former, unused);
     count.lent.delete(from);
@@ -115,7 +120,7 @@ class PrimaryLimiter implements SharedLimiter {
     this.#counts.find(key)?.calls.remove(1);
   }
 
-  /** Returns how many of the remaining permits are lent before a sibling needs them. */
+  /** Returns how many of the remaining permits may be lent to a sibling in advance, for future calls. */
   #aheadOf(left: number): number {
     if (this.#options.exact) return 0;
     return Math.min(MAX_LOAN, Math.floor((left * LENT_SHARE) / this.#group.size));

@@ -52,17 +52,19 @@ export class Primary implements PrimaryProcess {
     this.#news.set(topic, learn);
   }
 
-  /** Starts the siblings without waiting for them. Restarts each sibling that ends, until it is in a crash loop. */
+  /**
+   * Starts the siblings and returns at once. Restarts each sibling that ends, unless the sibling is in a crash loop.
+   */
   start(listen: { host: string; port: number }): void {
     for (let place = 2; place <= this.size; place++) this.#slots.push(this.#startSlot(place, listen));
   }
 
-  /** Makes siblings drain. Their requests are still answered until they have ended. */
+  /** Makes siblings drain. The primary still answers requests of siblings until the siblings have ended. */
   stop(): void {
     for (const slot of this.#slots) slot.stop();
   }
 
-  /** Resolves when all siblings have ended. Kills them one second after the service's `drainMs`. */
+  /** Resolves when all siblings have ended. Kills the remaining siblings one second after the service's `drainMs`. */
   async ended(): Promise<void> {
     const late = setTimeout(() => {
       for (const program of this.#up.values()) program.kill();
@@ -91,7 +93,7 @@ export class Primary implements PrimaryProcess {
   }
 }
 
-/** Settles with the call, or after its time limit. */
+/** Resolves when the call settles, or after `NEWS_TIMEOUT_MS`. */
 function withinTimeout(call: Promise<unknown>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, NEWS_TIMEOUT_MS);

@@ -13,8 +13,8 @@ export interface Member extends Pick<Link, 'ask' | 'call'> {
 /** Methods available to every process of a service. */
 interface Membership {
   /**
-   * Notifies all other processes of a change to data that they cache. Settles when they have handled the change, or
-   * after a second. Caches that need certainty also poll.
+   * Announces a change of cached data to all other processes. Settles when the processes have handled the announcement,
+   * or after a second. Caches that must not miss a change also poll.
    */
   announce(topic: string): Promise<void>;
   /** Handles an announcement. The announcing process waits for the handler. */

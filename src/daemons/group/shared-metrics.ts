@@ -24,7 +24,7 @@ function gather(group: PrimaryProcess, metrics: Metrics): void {
       if (group.members().includes(member)) told.set(member, snapshot);
       return snapshot;
     } catch {
-      // The process is starting or has just ended. Its last snapshot is used.
+      // The process is starting or has just ended, so its last snapshot is used.
       return told.get(member) ?? [];
     }
   }
@@ -42,8 +42,8 @@ function gather(group: PrimaryProcess, metrics: Metrics): void {
 }
 
 /**
- * Adds the last snapshot of an ended process to the former sum. Gauges are left out, because they describe the current
- * state of a process.
+ * Adds the last snapshot of an ended process to the sum over previously ended processes. Gauges are left out, because a
+ * gauge describes the current state of a process.
  */
 function addUp(former: MetricsSnapshot, last: MetricsSnapshot): Promise<MetricsSnapshot> {
   return sumMetrics([former, last.filter(({ type }) => String(type) !== 'gauge')]).snapshot();

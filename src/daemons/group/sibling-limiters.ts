@@ -20,18 +20,24 @@ import { createNamedLimiters, verdictOf } from './named-limiters.ts';
 import type { SiblingProcess } from './process-group.ts';
 
 /**
- * Time in ms for which a rejected key stays rejected without another request to the primary, so that a flood of calls
- * does not cause a flood of messages between processes.
+ * Time in ms for which a rejected key is rejected again without a request to the primary. Limits the messages between
+ * processes during a flood of calls.
  */
 const REFUSED_FOR_MS = 250;
-/** Loans expire after this share of the window, because the primary counted their permits when it lent them. */
+/**
+ * Loans expire after this share of the window. The primary counts lent permits at the time of the loan, so the permits
+ * of an old loan would leave the window too early.
+ */
 const LOAN_SHARE = 1 / 60;
 
 interface Lease extends Window {
   /** Permits that can be used until `usableUntil` without asking the primary. */
   remaining: number;
   usableUntil: number;
-  /** Time at which the primary counted the permits. `freesAt` is the time at which the oldest counted call expires. */
+  /**
+   * Time at which the primary counted the permits. `freesAt` is the time at which the oldest counted call leaves the
+   * window.
+   */
   countedAt: number;
   freesAt: number;
   /** Number of permits that the primary had left after this loan. */
@@ -45,7 +51,7 @@ interface Waiter {
   reject(error: PlatformError): void;
 }
 
-/** Limiters of a sibling, which borrows permits from the primary. */
+/** Creates the limiters of a sibling process, which borrow permits from the primary. */
 export function siblingLimiters(group: SiblingProcess, clock: Clock): CreateLimiter {
   const limiters = createNamedLimiters((name, options) => new SiblingLimiter(group, clock, name, options));
   group.answer(
@@ -99,7 +105,7 @@ class SiblingLimiter implements SharedLimiter {
     });
   }
 
-  /** Returns a verdict without a request. The primary reports when an exact limit is reached. */
+  /** Returns a verdict without a request to the primary. The primary reports when an exact limit is reached. */
   peek(key: string, limit: number): RateVerdict {
     const now = this.#clock.monotonic();
     const full = this.#fulls.find(key, now);

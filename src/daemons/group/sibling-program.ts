@@ -33,7 +33,7 @@ export interface SiblingProgramOptions {
   onSandbox?: ((sandbox: SandboxStatus) => void) | undefined;
 }
 
-/** Starts another process of this service. It exits by itself when this process ends. */
+/** Starts another process of this service. The new process exits by itself when this process ends. */
 export function startSiblingProgram(options: SiblingProgramOptions): SiblingProgram {
   const { name, start, onFrame, onListening } = options;
   const child = fork(entryFile('daemon'), [name], {
@@ -56,7 +56,7 @@ export function startSiblingProgram(options: SiblingProgramOptions): SiblingProg
     child.once('error', (error) => child.pid === undefined && resolve(error.message));
   });
   const tell = (message: ToSibling): boolean => {
-    // A failed write needs no handling here: it means that the process has ended, which `ended` reports.
+    // A write fails only if the process has ended, and `ended` reports the end.
     if (child.connected) child.send(message, () => {});
     return child.connected;
   };
@@ -71,7 +71,7 @@ export function startSiblingProgram(options: SiblingProgramOptions): SiblingProg
   };
 }
 
-/** Forwards log records without parsing them. Output of V8 or native code on stderr is converted to a record. */
+/** Forwards log records unparsed. Output of V8 or native code on stderr is converted to a log record. */
 function relayLog(child: ChildProcess, { output, logger }: SiblingProgramOptions): void {
   const records = lineBlocks((block) => output.write(block.toString('utf8')));
   child.stdout?.on('data', records.push);

@@ -13,7 +13,7 @@ export interface SiblingSlotOptions extends PrimaryOptions {
   onDown: (member: Member) => void;
 }
 
-/** One numbered slot of the group and its successive processes. */
+/** A numbered slot of a sibling. After a crash, a new process starts in the same slot. */
 export class SiblingSlot {
   readonly #options: SiblingSlotOptions;
   readonly #crashes: ReturnType<typeof createCrashPolicy>;

@@ -16,7 +16,7 @@ export interface MarketplaceServices extends DaemonServices {
   plugins: PluginRuntime;
   installer: Installer;
   /**
-   * Reads the plugins on disk. Before it resolves, every service has loaded the plugins that the catalogue lists as
+   * Reads the plugins on disk. Resolves only after every service has loaded the plugins that the catalogue lists as
    * loaded.
    */
   readCatalogue: () => Promise<Catalogue>;
@@ -25,7 +25,7 @@ export interface MarketplaceServices extends DaemonServices {
   admins: readonly string[];
 }
 
-/** Builds the marketplace's parts, and removes leftovers of interrupted installations. */
+/** Builds the services of the marketplace, and removes leftovers of interrupted installations. */
 export async function marketplaceServices(
   resources: Resources,
   stack: AsyncDisposableStack,
@@ -65,8 +65,8 @@ export async function marketplaceServices(
 }
 
 /**
- * Resolves with false if a change, such as an installation, takes too long. The list then shows the plugins that are
- * already running.
+ * Resolves with false if `done` takes too long, for example because of an installation. The list then shows the plugins
+ * that are already running.
  */
 function withinTimeout(done: Promise<void>): Promise<boolean> {
   return new Promise((resolve, reject) => {

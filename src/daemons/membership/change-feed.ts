@@ -6,7 +6,7 @@ import { seconds } from '../../kit/time/duration.ts';
 import type { FeedChange, FeedCursor, FeedStore, FeedTopic } from '../../store/ports/index.ts';
 import type { ProcessGroup } from '../group/process-group.ts';
 
-/** Maximum delay of a change that another process made, unless that process announces it. */
+/** Maximum delay until this process reads a change by another process. Announced changes are read sooner. */
 export const POLL_MS = 200;
 const PAGE = 1000;
 const NEWS = 'feed';
@@ -15,8 +15,8 @@ const IN_FORCE_TIMEOUT_MS = seconds(1);
 const RECHECK_MS = 20;
 
 /**
- * Applies changes of a topic to cached data. `keys` is null if the changed keys are unknown, so that all data must be
- * loaded again. The function must be safe to repeat. If it rejects, it is called again at the next poll.
+ * Applies changes of a topic to cached data. If `keys` is null, all data must be loaded again. The function must be
+ * safe to repeat, because a rejected call is repeated at the next poll.
  */
 export type ApplyChanges = (keys: readonly string[] | null) => void | Promise<void>;
 
@@ -24,8 +24,8 @@ export interface ChangeFeedDeps {
   store: FeedStore;
   group: Pick<ProcessGroup, 'announce' | 'onNews'>;
   /**
-   * Fence of this member if other processes share the store. Those processes then wait until this member has read their
-   * changes.
+   * Fence token of this member if other processes share the store. After a change, those processes wait until this
+   * member has read the change.
    */
   sharedAs: number | undefined;
   /** Time without a successful read after which `requireFresh` throws, in ms. */
@@ -35,8 +35,8 @@ export interface ChangeFeedDeps {
 }
 
 /**
- * Keeps cached data up to date with changes by other processes and nodes. If the node is the only one and has a single
- * process, nothing is read, because the process applies its own changes itself.
+ * Keeps cached data up to date with changes by other processes and nodes. A node without other nodes and processes
+ * reads nothing, because it applies its own changes directly.
  */
 export class ChangeFeed {
   readonly #deps: ChangeFeedDeps;
@@ -47,7 +47,7 @@ export class ChangeFeed {
   /** Start of the latest successful read, on the monotonic clock. All earlier changes are applied. */
   #freshAt: number;
   #reading: Promise<void> | undefined;
-  /** A read that has not started yet. All callers that need it share it. */
+  /** A read that has not started yet, shared by all callers that need a new read. */
   #next: Promise<void> | undefined;
   #isClosed = false;
 
@@ -65,12 +65,15 @@ export class ChangeFeed {
     const { store, sharedAs, clock } = deps;
     const freshAt = clock.monotonic();
     const cursor = await store.begin();
-    // Caches that open later load all earlier changes themselves.
+    // A new member counts as having read all earlier changes, because its caches load the current data after this call.
     if (sharedAs !== undefined) await store.noteRead(sharedAs, cursor);
     return new ChangeFeed(deps, cursor, freshAt);
   }
 
-  /** Registers a follower. Follow a topic before loading its data, so that no change is missed in between. */
+  /**
+   * Registers a function that applies changes of a topic. Call `follow` before loading the topic's data, so that no
+   * change is missed in between.
+   */
   follow(topic: FeedTopic, apply: ApplyChanges): void {
     this.#followers.set(topic, [...(this.#followers.get(topic) ?? []), apply]);
   }
@@ -91,7 +94,7 @@ export class ChangeFeed {
 
   /**
    * Throws SERVICE_UNAVAILABLE while changes by other processes cannot be read, because another process may have
-   * revoked a credential. The next successful read ends this.
+   * revoked a credential. The error ends with the next successful read.
    */
   requireFresh(): void {
     if (this.#isAlone) return;
@@ -118,8 +121,8 @@ export class ChangeFeed {
   }
 
   /**
-   * Reads all changes that were committed before the call. A read in progress may already have passed them, so another
-   * one follows.
+   * Reads all changes that were committed before the call. A read in progress may have missed these changes, so a new
+   * read follows.
    */
   #catchUp(): Promise<void> {
     if (!this.#reading) return this.#start();

@@ -5,7 +5,7 @@ import { codeOf } from '../../kit/errors/errors.ts';
 import type { Random } from '../../kit/security/random.ts';
 
 /**
- * File in the data folder with the id of the node. It is not part of a backup, because a restored copy is another node.
+ * File in the data folder with the id of the node. Not part of a backup, because a restored copy is a different node.
  */
 export const INSTANCE_FILE = 'instance';
 

@@ -30,7 +30,7 @@ export async function joinMembers(
   return stack.adopt(joined, (membership) => membership.leave());
 }
 
-/** Ends the members of further processes when these processes end, without waiting for their lease. */
+/** Ends the membership of a sibling when its process ends, without waiting for its lease to expire. */
 function endWithProcesses(membership: Membership, group: Extract<ProcessGroup, { role: 'primary' }>): void {
   group.onLost(({ place }) => void membership.end(processInstance(membership.instance, place)));
 }

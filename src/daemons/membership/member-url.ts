@@ -2,12 +2,12 @@ import { hostname } from 'node:os';
 import type { Environment } from '../../kit/config/secret-ref.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 
-/** Addresses that stand for all interfaces. Other machines cannot connect to them. */
+/** Addresses that stand for all interfaces. Other machines cannot connect to these addresses. */
 const WILDCARDS = new Set(['0.0.0.0', '[::]']);
 
 /**
- * Returns the URL at which other nodes reach this process. This is `SVC_ADVERTISE_URL`, or else the bound address, with
- * the name of the machine in place of an address for all interfaces. Throws CONFIG_PARSE_ERROR.
+ * Returns the URL at which other nodes reach this process: `SVC_ADVERTISE_URL`, or else the bound address. The name of
+ * the machine replaces an address for all interfaces. Throws CONFIG_PARSE_ERROR.
  */
 export function memberUrl(bound: string, env: Environment): string {
   const advertised = env.SVC_ADVERTISE_URL;

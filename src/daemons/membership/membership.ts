@@ -12,29 +12,29 @@ export interface MembershipDeps {
   member: Omit<NewMember, 'leaseMs'>;
   clock: Clock;
   logger: Logger;
-  /** Called once if another process has ended this member. The service must then stop. */
+  /** Called once if another process has ended this member. The service must stop after this call. */
   onLost(error: PlatformError): void;
 }
 
-/** Supplies the fence that is written into rows. */
+/** Supplies the fence token that is written into rows. */
 export interface Fence {
   /**
-   * Returns the fence. Throws SERVICE_UNAVAILABLE while the lease is not held, because another member may have taken
-   * over.
+   * Returns the fence token. Throws SERVICE_UNAVAILABLE while the lease is not held, because another member may have
+   * taken over.
    */
   require(): number;
 }
 
 /**
- * Membership of this process among the processes that share its store. A sole member needs no lease, because it holds
- * the owner lock; an idle single machine therefore writes nothing. @spec docs/decisions/0218
+ * Membership of this process among the processes that share its store. A sole member is protected by the owner lock
+ * instead of a lease, and writes nothing when idle. @spec docs/decisions/0218
  */
 export class Membership implements Fence {
   readonly fence: number;
   readonly #deps: MembershipDeps;
   readonly #leaseMs: number | null;
   readonly #sweepers: Array<() => Promise<void>> = [];
-  /** End of the lease on the monotonic clock of this process. It is never later than the end of the stored lease. */
+  /** End of the lease on the monotonic clock of this process. Never later than the end of the stored lease. */
   #heldUntil: number;
   /** Time since which every renewal has succeeded. */
   #inTouchSince: number;
@@ -89,7 +89,7 @@ export class Membership implements Fence {
     return this.#working;
   }
 
-  /** Registers work that takes over or frees the rows of ended members. It must be safe to repeat. */
+  /** Registers work that takes over or frees the rows of ended members. The work must be safe to repeat. */
   onEnded(sweep: () => Promise<void>): void {
     this.#sweepers.push(sweep);
   }
@@ -154,8 +154,8 @@ export class Membership implements Fence {
   }
 
   /**
-   * Ends members whose lease has expired, but only after this member has reached the store for a whole lease. After an
-   * outage of the store every lease has expired, and otherwise the first member to return would end all others.
+   * Ends members with an expired lease, once this member has reached the store for a whole lease. After an outage of
+   * the store all leases have expired, but the members may still run.
    */
   async #takeOver(): Promise<void> {
     const { store, member, clock } = this.#deps;

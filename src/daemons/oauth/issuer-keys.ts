@@ -4,13 +4,14 @@ import type { Logger } from '../../kit/telemetry/logger.ts';
 import type { Clock } from '../../kit/time/clock.ts';
 import { minutes, seconds } from '../../kit/time/duration.ts';
 
-/** Keys older than this are fetched again in the background, so that calls do not wait for the issuer. */
+/** Age of keys after which the keys are fetched again in the background, so that calls do not wait for the issuer. */
 const REFRESH_MS = minutes(9);
 /**
- * Keys older than this are used only while the issuer cannot be reached, because it may have withdrawn some of them.
+ * Age of keys after which the keys are used only while the issuer cannot be reached, because the issuer may have
+ * withdrawn some keys.
  */
 const MAX_AGE_MS = minutes(10);
-/** Keys older than this are never used, even while the issuer cannot be reached. */
+/** Age of keys after which the keys are never used, even while the issuer cannot be reached. */
 const MAX_STALE_MS = minutes(70);
 /** Minimum time between two fetches that are caused by tokens with an unknown key id. */
 const UNKNOWN_KEY_COOLDOWN_MS = seconds(30);
@@ -76,7 +77,8 @@ class KeyRefresh {
   }
 
   /**
-   * Fetches the keys again after an unknown key id, unless the last attempt is recent. Returns whether this succeeded.
+   * Fetches the keys again after an unknown key id, unless the last attempt is recent. Returns whether the keys were
+   * fetched.
    */
   async forUnknownKey(): Promise<boolean> {
     if (!this.#fetching && !this.#hasCooled(UNKNOWN_KEY_COOLDOWN_MS)) return false;

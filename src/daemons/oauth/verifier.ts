@@ -56,11 +56,11 @@ const ALGORITHMS = ['RS256', 'ES256'];
 
 /**
  * Creates a verifier for access tokens of one issuer. Issuer and algorithm are checked before keys are fetched, to
- * avoid requests for unrelated tokens. The verification checks them again.
- * @spec Plugin routes 8; docs/plugins.md "Routes"
+ * avoid requests for unrelated tokens. The verification repeats both checks. @spec Plugin routes 8; docs/plugins.md
+ * "Routes"
  */
 export function createOAuthVerifier(issuer: OAuthIssuer, deps: OAuthVerifierDeps): VerifyOAuth {
-  // jose is loaded only by services that use it.
+  // jose is loaded only by services that verify OAuth tokens.
   let loaded: ReturnType<typeof load> | undefined;
   return async (token) => {
     if (token.length > LIMITS.tokenChars) throw new OAuthRefusal('UNKNOWN_TOKEN', 'it is too long');

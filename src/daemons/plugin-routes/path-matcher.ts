@@ -5,8 +5,7 @@ export type PathMatch<Target> =
 
 export interface PathMatcher<Target> {
   /**
-   * Adds a pattern such as `/a/:id`. Returns false, without adding it, if an existing pattern matches the same
-   * requests.
+   * Adds a pattern such as `/a/:id`. Returns false and adds nothing if an existing pattern matches the same requests.
    */
   add(method: string, pattern: string, target: Target): boolean;
   find(method: string, rawPath: string): PathMatch<Target>;
@@ -27,8 +26,8 @@ function childOf<Target>(children: Map<string, Node<Target>>, name: string): Nod
 }
 
 /**
- * Finds routes by method and path. Unlike Fastify's router, it can change while the server listens, and treats
- * equivalent escapes alike (`%40acme%2Fx`, `@acme%2fx`). Literals take precedence over parameters.
+ * Finds routes by method and path. Unlike Fastify's router, routes can change while the server listens, and equivalent
+ * escapes match alike (`%40acme%2Fx`, `@acme%2fx`). Literals take precedence over parameters.
  */
 export function createPathMatcher<Target>(): PathMatcher<Target> {
   const trees = new Map<string, Node<Target>>();

@@ -16,7 +16,7 @@ export interface PluginRoute {
   declaration: RouteDecl;
   /** Served paths: `/api` + base path + path, and an alias that contains the plugin's id. */
   paths: string[];
-  /** Undefined if neither the route nor the plugin declares it. */
+  /** Undefined if neither the route nor the plugin declares `security`. */
   security: readonly Security[] | undefined;
   /** Undefined if the server's default applies. */
   timeoutMs: number | undefined;
@@ -44,7 +44,7 @@ export const PLUGIN_ROUTES_PREFIX = '/api/v1/plugins/';
 
 /**
  * Builds the table of all plugin routes. The path with a plugin's id is reserved for that plugin. A base path belongs
- * to the first plugin (by id) that claims it, so that no plugin can impersonate another. @spec Plugin routes;
+ * to the first plugin (by id) that claims the path, so that plugins cannot impersonate each other. @spec Plugin routes;
  * docs/plugins.md "Routes"
  */
 export function createPluginRouteTable(plugins: readonly RoutedPlugin[]): PluginRouteTable {
@@ -101,8 +101,8 @@ function createClaims(pluginIds: readonly string[]) {
   const taken = new Map(pluginIds.map((id) => [canonical(aliasOf(id)), id]));
   return {
     /**
-     * Returns the plugin that already owns this path, a parent of it or a path below it. Returns undefined if the claim
-     * succeeds.
+     * Claims a base path for a plugin. If another plugin already owns the path, a parent path or a path below, returns
+     * the id of that plugin.
      */
     claim(pluginId: string, basePath: string): string | undefined {
       const wanted = canonical(basePath);
@@ -113,7 +113,7 @@ function createClaims(pluginIds: readonly string[]) {
       taken.set(wanted, pluginId);
       return undefined;
     },
-    /** Returns whether a plugin owns the path or a parent of it. */
+    /** Returns whether a plugin owns the path or one of its parent paths. */
     has(path: string): boolean {
       const wanted = canonical(path);
       return [...taken.keys()].some((base) => wanted === base || isBelow(wanted, base));

@@ -21,11 +21,11 @@ import type { RunningCode } from './running-code.ts';
 import { type OnServiceCall, watchedServices } from './watched-services.ts';
 
 type BackendName = PlatformConfig['execution']['default'];
-/** Backends for containers and hosts. The gateway creates them, and the other services call the gateway. */
+/** Backends for containers and hosts. Only the gateway creates these backends; the other services call the gateway. */
 export type RemoteBackends = Record<Exclude<BackendName, 'worker'>, ExecutionBackend>;
 export type CreateRemoteBackends = (services: PlatformServices, code: RunningCode) => RemoteBackends;
 
-/** Parts that a service implements itself instead of calling another one. */
+/** Implementations that a service provides itself instead of calling another service. */
 export interface OwnParts {
   createRemoteBackends?: CreateRemoteBackends;
   webhooks?: WebhookAccess;
@@ -34,15 +34,15 @@ export interface OwnParts {
   /** Set by the workflow service, which accesses its runs directly. */
   steps?: StepAccess;
   /**
-   * Whether this service reports plugin faults. Every service finds the same faults when it loads plugins, but only one
-   * reports them.
+   * Whether this service reports plugin faults. Every service finds the same faults when it loads plugins, but a single
+   * report is enough.
    */
   reportsPlugins?: boolean;
 }
 
 type Backends = RemoteBackends & { worker: WorkerBackend };
 
-/** Creates the platform services for handlers, and the backends that run them. */
+/** Creates the platform services for handlers, and the backends that run the handlers. */
 export function createBackends(
   resources: Resources,
   invoke: InvokeCommand,

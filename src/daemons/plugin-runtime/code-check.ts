@@ -14,7 +14,7 @@ export type CodeCheck = (plugin: LoadedPlugin) => Promise<PluginFault[]>;
 
 /**
  * Loads the code of plugins that are edited while the service runs, so that a broken edit keeps the running version.
- * The check is skipped at startup, to save a process per plugin, and for installed plugins, which never change.
+ * Skipped at startup, to save a process per plugin. Skipped for installed plugins, which never change.
  */
 export function createCodeCheck(
   describer: PluginDescriber,
@@ -25,8 +25,8 @@ export function createCodeCheck(
   const known = new Map<string, { stamp: string; faults: Promise<PluginFault[]> }>();
 
   async function check({ id, version, root, manifest, ...rest }: LoadedPlugin, stamp: string) {
-    // The version selects the process, so it includes the digest: a process with older code must not check the edited
-    // code.
+    // The version selects the process. The digest is added to the version, because a process with older code must not
+    // check the edited code.
     const edited = { ...rest, id, root, manifest, version: `${version}+${digestOf(stamp)}` };
     try {
       return await codeFaults(edited, describer);
@@ -41,7 +41,7 @@ export function createCodeCheck(
     if (plugin.locked?.integrity) return [];
     const stamp = sourceStamp(plugin.root, plugin.manifest);
     const before = known.get(plugin.root);
-    // Linking has just validated the folder's code.
+    // The code of a newly linked folder is trusted, because the link operation has just validated the code.
     const isTrusted = isStarting() || (before === undefined && plugin.locked !== undefined);
     const isKnown = before?.stamp === stamp;
     const faults = isKnown ? before.faults : isTrusted ? Promise.resolve([]) : check(plugin, stamp);

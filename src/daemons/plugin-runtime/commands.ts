@@ -32,7 +32,7 @@ export function commandCall({ handler, input, output, timeoutMs, permissions }: 
   };
 }
 
-/** The part of a plugin runtime that runs commands. */
+/** Members of a plugin runtime that are needed to run a command. */
 interface CommandRunner {
   readonly registry: PluginRegistry;
   execute(call: PluginCall, options?: ExecuteOptions): Promise<CommandResult>;

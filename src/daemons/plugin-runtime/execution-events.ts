@@ -42,8 +42,7 @@ export function executionEvents({
   return async (execution, manifest, run) => {
     const spanId = newSpanId(random);
     execution.spanId = spanId;
-    // Executions of validators are not reported. They are part of authentication, unauthenticated clients trigger them,
-    // and no user acts.
+    // Executions of validators are not reported, because unauthenticated clients trigger validators and no user acts.
     if (execution.host === 'validator') return run();
     const startedAt = performance.now();
     const tell = (exitCode: number, code: string | undefined): void => {
@@ -93,7 +92,7 @@ export function executionEvents({
   };
 }
 
-/** Returns the id of the workflow run if there is one, otherwise of the execution. */
+/** Returns the id of the workflow run that the execution belongs to, or else the id of the execution. */
 function runIdOf({ hostContext, executionId }: Execution): string {
   const { runId } = hostContext;
   return typeof runId === 'string' ? runId : executionId;

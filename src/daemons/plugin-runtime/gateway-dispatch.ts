@@ -20,7 +20,9 @@ const GRACE_MS = seconds(90);
 
 type BackendName = Exclude<PlatformConfig['execution']['default'], 'worker'>;
 
-/** Runs an execution through the gateway at a URL. `headers` are added to those of every service call. */
+/**
+ * Runs an execution through the gateway at a URL. `headers` are sent in addition to the headers of every service call.
+ */
 export interface DispatchClient {
   run(
     call: { urlOf: () => string; backend: BackendName; headers?: Record<string, string> },
@@ -99,7 +101,7 @@ async function passOn(reply: LongCallReply, sink: StreamSink): Promise<CommandRe
   return { exitCode: 0 };
 }
 
-/** Returns the error of a call whose gateway is unreachable or failed during the call. */
+/** Converts UPSTREAM_UNAVAILABLE of the gateway to the error of the execution. Returns undefined for other errors. */
 function unreachable(
   thrown: unknown,
   name: ExecutionBackend['name'],

@@ -19,7 +19,10 @@ export function createHandlerNames(): (manifest: ManifestV3, called: Called) => 
   };
 }
 
-/** Returns the name that depends on the call; undefined if the call does not determine it. */
+/**
+ * Returns the handler name that the call determines, such as method and path of a route. Returns undefined if the call
+ * determines no name.
+ */
 function nameOfCall(manifest: ManifestV3, { handler, host, hostContext }: Called): string | undefined {
   const { event, command, method, path } = hostContext;
   if (host === 'webhook')

@@ -12,7 +12,7 @@ export interface PoolLoad {
   queued: number;
 }
 
-/** Counts one handler execution. Labels come from loaded plugins, so they are bounded. */
+/** Counts one handler execution. Labels come from loaded plugins, so the number of different labels is bounded. */
 export type ObserveExecution = (plugin: string, host: string, exitCode: number, durationMs: number) => void;
 
 export function createExecutionMetrics({ registry, service }: Metrics): ObserveExecution {

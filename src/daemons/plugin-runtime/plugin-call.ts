@@ -21,15 +21,15 @@ type CallFields =
   | 'traceId';
 
 /**
- * A call of one handler. `permissions` replace those of the plugin, because a route may have its own. By default,
- * `timeoutMs` is 60 s, there are no `schemas`, and `executionId` is generated.
+ * A call of one handler. `permissions` replace the plugin's permissions, because a route may declare different ones. By
+ * default, `timeoutMs` is 60 s, there are no `schemas`, and `executionId` is generated.
  */
 export interface PluginCall
   extends Pick<ExecutionRequest, CallFields>,
     Partial<
       Pick<ExecutionRequest, 'executionId' | 'schemas' | 'permissions' | 'timeoutMs' | 'parentSpanId'>
     > {
-  /** Span of the execution if the caller records it. Without it, this runtime records the execution. */
+  /** Span of the execution if the caller records the execution. If undefined, this runtime records the execution. */
   recordedSpanId?: string;
   /** The plugin, or the id of a loaded plugin. */
   plugin: RunnablePlugin | string;

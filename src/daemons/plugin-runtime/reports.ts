@@ -9,8 +9,8 @@ import type { Resources } from '../define-daemon.ts';
 import { adapterFaults } from './access/adapters.ts';
 
 /**
- * Reports faults of the plugins that were just loaded. Every service finds the same faults. The service with `reports`
- * logs them at their level, and the others log them at `debug`.
+ * Reports faults of the plugins that were just loaded. Every service finds the same faults. A service with `reports`
+ * logs the faults at their level, and other services log the faults at `debug`.
  */
 export function createPluginReports(
   resources: Resources,
@@ -23,7 +23,7 @@ export function createPluginReports(
   };
 }
 
-/** Reports broken plugins. Plugins that ran before keep running; the others are excluded. */
+/** Reports broken plugins. A plugin that ran before keeps its previous version; new broken plugins are excluded. */
 function reportBroken(
   { broken }: PluginRegistry,
   kept: readonly LoadedPlugin[],
@@ -51,7 +51,7 @@ function faultText(faults: readonly PluginFault[]): string {
   return faults.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
 }
 
-/** Warns about plugins whose adapters are not configured. They run, but their calls of these adapters fail. */
+/** Warns about plugins whose adapters are not configured. The plugins run, but their calls of these adapters fail. */
 function reportMissingAdapters({ plugins }: PluginRegistry, resources: Resources, level: LogLevel): void {
   for (const { id, manifest } of plugins) {
     for (const { name, key, why } of adapterFaults(resources, adaptersAskedFor(manifest))) {

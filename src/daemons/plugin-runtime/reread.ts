@@ -11,7 +11,7 @@ const NEWS = 'plugins';
 export interface RereadOptions {
   /** Invalidates other caches of a process after its plugins were reloaded. */
   invalidate?: () => Promise<void>;
-  /** Makes the change known to other nodes. */
+  /** Announces the reload to other nodes. */
   publish?: (() => Promise<void>) | undefined;
 }
 
@@ -36,8 +36,8 @@ export interface RereadServices {
 }
 
 /**
- * Reloads the plugins when the marketplace calls this route, before it confirms a change. The service key is always
- * required, because no other client has a reason to trigger a reload. @spec docs/decisions/0050
+ * Reloads the plugins when the marketplace calls this route, before the marketplace confirms a change. The service key
+ * is always required, because no other client has a reason to trigger a reload. @spec docs/decisions/0050
  */
 export function rereadRoutes(http: Http, { reread, internalSecret }: RereadServices): void {
   const identify = upstreamIdentity({ internalSecret, mode: 'required', logger: http.kit.logger });

@@ -22,7 +22,7 @@ export class RunningCode {
   #reading: Promise<void> = Promise.resolve();
   #chars = 0;
 
-  /** Stores the valid code of a folder whose files have this stamp. */
+  /** Stores the valid code of a plugin's folder. `stamp` identifies the state of the files. */
   take(plugin: LoadedPlugin, stamp: string): void {
     if (this.#sound.get(plugin.root)?.stamp === stamp) return;
     const snapshot: Snapshot = { stamp };
@@ -42,7 +42,10 @@ export class RunningCode {
     return locked?.integrity != null || this.#running.get(root)?.code !== undefined;
   }
 
-  /** Sets the running plugins. Those in `kept` use their previous code, and all others use the latest stored code. */
+  /**
+   * Sets the running plugins. Plugins in `kept` use their previous code, and all other plugins use the latest stored
+   * code.
+   */
   adopt(plugins: readonly LoadedPlugin[], kept: readonly LoadedPlugin[]): void {
     const next = new Map<string, Snapshot>();
     for (const { root } of plugins) {
@@ -60,8 +63,8 @@ export class RunningCode {
   }
 
   /**
-   * Returns the code for a new process of a kept version. Returns undefined if the process should run the files on
-   * disk.
+   * Returns the code for a new process of a version whose files on disk are now broken. Returns undefined if the
+   * process should run the files on disk.
    */
   codeOf({ id, version, root }: ExecutionRequest['plugin']): SourceCode | undefined {
     const isKept = this.#kept.some(
@@ -72,7 +75,7 @@ export class RunningCode {
 
   async #read({ root, manifest }: LoadedPlugin, snapshot: Snapshot): Promise<void> {
     const code = await readSourceCode(root, manifest);
-    // Files that changed while they were read are not validated yet. The watch reloads them.
+    // Files that changed during the read are not validated yet. The file watcher reloads such files.
     if (code === undefined || sourceStamp(root, manifest) !== snapshot.stamp) return;
     if (this.#chars + charsOf(code) > MAX_TOTAL_CHARS) return;
     this.#chars += charsOf(code);

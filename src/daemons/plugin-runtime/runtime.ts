@@ -120,7 +120,7 @@ export class PluginRuntime {
       timeoutMs: call.timeoutMs ?? LIMITS.routeTimeoutMs,
     };
     const run = (): Promise<CommandResult> => backend.run(request, options);
-    // Waits inside the execution's record, because otherwise each rejected attempt would count as a failed execution.
+    // All attempts belong to one recorded execution. Otherwise each rejected attempt would count as a failed execution.
     const runOnce = options?.waitsForQueue ? () => retryWhileQueueFull(options.signal, run) : run;
     // The caller records this execution. A second record would count the execution twice.
     if (recordedSpanId !== undefined) return backend.run({ ...request, spanId: recordedSpanId }, options);
@@ -166,7 +166,7 @@ export class PluginRuntime {
     for (;;) {
       await this.#reloading?.catch(() => {});
       const now = await lockFileStamp(dataDir);
-      // A reload that started meanwhile may have read the file before this check.
+      // A reload that started during the stamp check may have read an older file. The loop checks the stamp again.
       if (this.#reloading) continue;
       if (now === this.#stamp) return;
       this.#stamp = now;
@@ -180,8 +180,8 @@ export class PluginRuntime {
   }
 
   /**
-   * Registers a listener that is called after each reload, which waits for it. The returned function removes the
-   * listener.
+   * Registers a listener that is called after each reload. The reload waits for the listener. The returned function
+   * removes the listener.
    */
   onReload(listener: ReloadListener): () => void {
     this.#listeners.add(listener);
@@ -220,8 +220,8 @@ export class PluginRuntime {
 }
 
 /**
- * Returns a filter for processes that may continue to run. Processes of installed plugins may, because their files
- * never change. Any file of other plugins may have changed.
+ * Returns a filter for processes that may continue to run: processes of kept versions and of installed plugins, whose
+ * files never change. Any file of other plugins may have changed.
  */
 function runsOn(
   { plugins }: PluginRegistry,

@@ -12,7 +12,7 @@ export type Stamps = ReadonlyMap<string, string>;
 
 export interface SourceWatchOptions {
   stamp(): Promise<Stamps>;
-  /** Whether adding or removing this item counts as a change. The default is always. */
+  /** Whether the addition or removal of an item counts as a change. By default, every addition and removal counts. */
   isNews?(name: string): boolean;
   /** Called after a change. Calls never overlap, and are repeated after a failure. */
   changed(): Promise<void>;
@@ -26,11 +26,11 @@ const POLL_MS = 200;
  */
 const SETTLE_MS = 60;
 const MAX_SETTLE_POLLS = 5;
-/** Polling uses at most this share of a core, regardless of the number of files. */
+/** Maximum share of a CPU core that polling uses, regardless of the number of files. */
 const MAX_SHARE = 1 / 50;
 const MAX_POLL_MS = 5000;
 /**
- * Pause after a change. It doubles with each further change, because each change makes every service reload the
+ * Pause after a change. The pause doubles with each further change, because each change makes every service reload the
  * plugins.
  */
 const MIN_REST_MS = 400;

@@ -21,8 +21,8 @@ export interface StateServices extends DaemonServices {
 }
 
 /**
- * Opens the store. The service also owns `vectors.db`, and `storage/` with SQLite. Throws CONFLICT if another process
- * owns these files.
+ * Opens the store. The lock of `state.db` also covers `vectors.db` and, with SQLite, the files in `storage/`. Throws
+ * CONFLICT if another process holds the lock.
  */
 export async function stateServices(
   resources: Resources,

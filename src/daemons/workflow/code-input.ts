@@ -6,7 +6,7 @@ import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { invalidInput } from './domain/definition/compile-common.ts';
 import type { CheckCodeInput } from './domain/starts/run-admission.ts';
 
-/** Response of the process that validates inputs. It is untrusted, because the process runs plugin code. */
+/** Response of the process that validates inputs. Untrusted, because the process runs plugin code. */
 const Checked = z.object({
   issues: z
     .array(
@@ -21,15 +21,15 @@ const Checked = z.object({
 });
 
 interface Known {
-  /** Whether the handler may declare an input schema. True until a check shows that it declares none. */
+  /** Whether the handler may declare an input schema. False only after a check has found no input schema. */
   ofInput: boolean;
   ofSignals: ReadonlySet<string>;
 }
 
 /**
- * Returns a check that uses the plugin's own schema, because its JSON Schema lacks refinements and coercions. The check
- * runs in a process without permissions. If the process or the module cannot be loaded, the value is accepted, and the
- * replay validates it again. @spec docs/workflows.md "Workflows in code"
+ * Returns a check that uses the plugin's own schema, because JSON Schema lacks refinements and coercions. If the plugin
+ * code cannot be loaded, the value is accepted; the replay validates the value again. @spec docs/workflows.md
+ * "Workflows in code"
  */
 export function codeInputCheck(
   plugins: Pick<PluginRuntime, 'registry' | 'describer'>,
@@ -37,7 +37,7 @@ export function codeInputCheck(
 ): CheckCodeInput {
   /**
    * Caches which schemas each handler declares. Values without a schema are accepted without starting a process. A
-   * plugin reload creates a new key, so no outdated entry is used.
+   * plugin reload creates a new key, so outdated entries are never used.
    */
   const known = new WeakMap<LoadedPlugin, Map<string, Known>>();
 

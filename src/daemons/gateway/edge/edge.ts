@@ -22,7 +22,7 @@ export interface EdgeServices extends ProxiedCallsServices, UpgradesServices {
  */
 export function gatewayEdge(http: Http, services: EdgeServices): RequestListener {
   const edge = new Edge(http, services);
-  // Upstream routes are added after Fastify's own routes, which take precedence.
+  // Upstream routes are added last, because Fastify's own routes take precedence.
   http.addHook('onReady', async () => edge.addRoutes());
   http.addHook('preClose', async () => services.proxySocket.closeAll());
   return edge.serve;

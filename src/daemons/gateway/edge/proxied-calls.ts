@@ -83,7 +83,7 @@ export class ProxiedCalls {
     return this.#services.authenticator.authenticate({ rawHeaders, requestId, traceId, ip: client.ip });
   }
 
-  /** Whether this is a call of a public route without a token. A token that is sent is always checked. */
+  /** Whether the call goes to a public route and carries no token. A token that is sent is always checked. */
   #needsNoToken({ request, upstream }: ProxiedCall): boolean {
     const { isPublicRoute } = this.#services;
     if (!isPublicRoute || upstream.name !== 'rest') return false;

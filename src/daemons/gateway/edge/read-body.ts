@@ -3,8 +3,8 @@ import type { MaybePromise } from '../../../kit/data/maybe-promise.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 
 /**
- * Number of chunks after which they are copied into one buffer. Each chunk keeps its read buffer in memory: without
- * copying, a body of 1 MB in chunks of one byte would use 490 MB instead of 30 MB.
+ * Number of body chunks that are copied together into one buffer. Each uncopied chunk keeps its read buffer in memory:
+ * 490 MB instead of 30 MB for a body of 1 MB sent byte by byte.
  */
 const MAX_CHUNKS = 256;
 const EMPTY = Buffer.alloc(0);
@@ -19,7 +19,9 @@ export function readBody(request: IncomingMessage, limitBytes: number): MaybePro
   return readStream(request, limitBytes);
 }
 
-/** Returns a body that has arrived. A call of `read` may return one chunk or all chunks, so it is repeated. */
+/**
+ * Returns a body that has arrived. Repeats `read()` until no chunk is left, because one call may return only one chunk.
+ */
 function readArrived(request: IncomingMessage): Buffer {
   const first = (request.read() as Buffer | null) ?? EMPTY;
   let next = request.read() as Buffer | null;
@@ -29,7 +31,10 @@ function readArrived(request: IncomingMessage): Buffer {
   return Buffer.concat(chunks);
 }
 
-/** Reads a body that is still arriving. The listeners are not removed at the end, because that would take longer. */
+/**
+ * Reads a body that is still arriving. The listeners stay registered after the body, because removing listeners takes
+ * longer.
+ */
 function readStream(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] = [];
@@ -59,7 +64,7 @@ function readStream(request: IncomingMessage, limitBytes: number): Promise<Buffe
           : Buffer.concat([...joined, ...chunks], size),
       );
     });
-    // `close` follows `end`, or is emitted alone if the stream fails, because the stream has no `error` listener.
+    // After a complete body, `end` is emitted before `close`. If the connection fails, only `close` is emitted.
     request.on('close', () => {
       if (settled) return;
       settled = true;

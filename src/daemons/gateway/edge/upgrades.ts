@@ -29,7 +29,7 @@ export interface UpgradesServices {
   upstreams: readonly Upstream[];
   proxySocket: Pick<SocketProxy, 'join' | 'closeAll'>;
   clientSideOf: ClientSideOf;
-  /** The WebSockets that the gateway serves itself, such as `/hosts/connect`: handlers by path. */
+  /** Handlers, by path, of the WebSockets that the gateway serves itself, such as `/hosts/connect`. */
   ownSockets: ReadonlyMap<string, UpgradeHandler>;
 }
 

@@ -6,7 +6,7 @@ import type { Principal } from '../domain/identity/authenticator.ts';
 export interface ClientUpgrade {
   request: IncomingMessage;
   socket: Duplex;
-  /** Bytes of the WebSocket stream that were read together with the request. */
+  /** Bytes of the WebSocket stream that were read together with the request headers. */
   head: Buffer;
   caller: Principal;
   requestId: string;

@@ -26,8 +26,8 @@ export interface ForwarderDeps {
 }
 
 /**
- * Forwards an authenticated call and sends the response or an error; never throws. `acting` is the caller, with the
- * namespace for which it acts. `extra` is a flat list of names and values of additional response headers.
+ * Forwards an authenticated call and sends the response or an error; never throws. `acting` is the caller with its
+ * effective namespace. `extra` is a flat list of names and values of additional response headers.
  */
 export type Forward = (call: ProxiedCall, acting: Caller, extra: readonly string[] | null) => void;
 
@@ -72,8 +72,8 @@ const CLIENT_CLOSED_REQUEST = 499;
 const SMALL_BYTES = 16 * 1024;
 
 /**
- * Sends one upstream response to the client. If either connection fails, the other is aborted too. Implemented as a
- * class, because creating closures for each request would take longer than forwarding it.
+ * Sends one upstream response to the client. If one connection fails, the other connection is aborted. Implemented as a
+ * class, because creating closures for each request would take longer than forwarding the response.
  */
 class Answer implements UpstreamHandler {
   private readonly call: ProxiedCall;
@@ -103,7 +103,7 @@ class Answer implements UpstreamHandler {
     const { upstream, requestId, response } = this.call;
     this.count(upstream.name, status);
     this.head = responseHead(status, rawHeaders, requestId, this.extra);
-    // The head of a short response is delayed, so that head and body are sent in one write.
+    // The head of a short response is not written yet, so that head and body are sent in one write.
     const { contentLength } = this.head;
     if (contentLength !== null && contentLength < SMALL_BYTES) return;
     this.writeHead();
@@ -166,13 +166,15 @@ class Answer implements UpstreamHandler {
     this.answeredOrAborted = true;
     const { lastChunk } = this;
     const { request, response } = this.call;
-    // Closing a connection while its request body is unread would reset it before the client reads the response.
+    // If the connection closed with unread request data, the client would get a connection reset before reading the
+    // response.
     if (!request.complete && !response.shouldKeepAlive) endUnread(request, response, lastChunk ?? '');
     else if (lastChunk === undefined) response.end();
-    // Passed as a string, because Node writes headers and body together only if the body is a string.
+    // A short last chunk is converted to a string, because Node writes headers and body together only if the body is a
+    // string.
     else if (lastChunk.length < SMALL_BYTES) response.end(lastChunk.toString('latin1'), 'latin1');
     else response.end(lastChunk);
-    // The unread part of the request body is discarded, because the next request follows it on the connection.
+    // The unread part of the request body is discarded, because the client sends the next request after the body.
     if (!request.complete) request.unpipe().resume();
     account(this.call, response.statusCode);
   }
@@ -195,7 +197,7 @@ class Answer implements UpstreamHandler {
 const endSoon = atTurnEnd((answer: Answer) => answer.end());
 
 interface Framing {
-  /** Content-Length in bytes; null for no body or a chunked one. */
+  /** Content-Length in bytes; null if there is no body or the body is chunked. */
   contentLength: number | null;
   chunked: boolean;
 }

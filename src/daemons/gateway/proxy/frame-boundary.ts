@@ -14,7 +14,7 @@ const FIRST_CONTROL_OPCODE = 8;
 
 /**
  * Finds the frame boundaries of a WebSocket stream (RFC 6455 5.2). Only frame headers are read; payloads are skipped.
- * A message may consist of several frames, whose payloads together may have `maxMessageBytes`.
+ * The payloads of all frames of a message may have at most `maxMessageBytes` together.
  */
 export class FrameBoundary {
   readonly #maxMessageBytes: number;
@@ -27,14 +27,14 @@ export class FrameBoundary {
     this.#maxMessageBytes = maxMessageBytes;
   }
 
-  /** Whether the last frame is complete. Only then may another frame be inserted into the stream. */
+  /** Whether the last frame is complete. The gateway may insert a frame into the stream only at a frame boundary. */
   get atBoundary(): boolean {
     return this.#headerBytes === 0 && this.#bytesToSkip === 0;
   }
 
   /**
-   * Reads the next bytes of the stream. Returns a fault for an invalid frame header; after a fault, it must not be
-   * called again.
+   * Reads the next bytes of the stream. Returns a fault for an invalid frame header. `push` must not be called after a
+   * fault.
    */
   push(bytes: Buffer): FrameFault | undefined {
     for (let at = 0; at < bytes.length; ) {
@@ -56,7 +56,7 @@ export class FrameBoundary {
     return undefined;
   }
 
-  /** Returns the length of the header without the mask, or 2 until the length field has been read. */
+  /** Returns the length of the frame header without the mask, or 2 until the first two bytes have been read. */
   #headerLength(): number {
     if (this.#headerBytes < 2) return 2;
     const short = this.#header[1]! & 0x7f;
@@ -65,7 +65,7 @@ export class FrameBoundary {
 
   /**
    * Returns the payload length. Returns undefined if the length is not encoded in the shortest form, because WebSocket
-   * implementations may read such a header differently.
+   * implementations may read longer forms differently.
    */
   #payloadLength(): number | undefined {
     const short = this.#header[1]! & 0x7f;

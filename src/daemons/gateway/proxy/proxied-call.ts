@@ -10,7 +10,7 @@ import type { Upstream } from './upstreams.ts';
  */
 export const PROXIED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
-/** A request that is forwarded to an upstream, with the data needed to answer and log it. */
+/** A request that is forwarded to an upstream, with the data needed for the response and the log record. */
 export interface ProxiedCall extends RequestIds {
   kit: HttpKit;
   request: IncomingMessage;

@@ -36,8 +36,8 @@ const OURS = [
 const DROPPED = new Set([...HOP_BY_HOP, ...OURS]);
 
 /**
- * Whether a header of the client is not forwarded. `_` is treated like `-`, because some servers do not distinguish
- * them: `x_tenant_id` would then be taken for a header of the gateway.
+ * Whether a header of the client is not forwarded. `_` is treated like `-`, because some servers treat both alike: a
+ * server could take `x_tenant_id` for a header of the gateway.
  */
 function isDropped(name: string): boolean {
   const normalized = name.toLowerCase().replaceAll('_', '-');
@@ -59,7 +59,7 @@ export interface ForwardedRequest {
   forwardedFor: string;
   forwardedHost: string;
   forwardedProto: 'http' | 'https';
-  /** Content-Length in bytes; null for no body or a chunked one. */
+  /** Content-Length in bytes; null if there is no body or the body is chunked. */
   contentLength: number | null;
 }
 

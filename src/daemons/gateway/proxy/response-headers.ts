@@ -27,8 +27,8 @@ export interface ResponseHead {
 }
 
 /**
- * Builds the head of the response to the client. `upstream` holds the upstream's headers and `extra` those that the
- * gateway adds, both as flat lists of names and values. Names in `upstream` are in lower case.
+ * Builds the head of the response to the client. `upstream` holds the upstream's headers with lower-case names, and
+ * `extra` holds the headers that the gateway adds. Both are flat lists of names and values.
  */
 export function responseHead(
   status: number,
@@ -57,7 +57,7 @@ function namesIn(connection: string): Set<string> | undefined {
   return new Set(text.split(',').map((name) => name.trim()));
 }
 
-/** Removes headers by name from a flat list. The first `own` elements are kept, because the gateway added them. */
+/** Removes headers by name from a flat list. The first `own` elements are headers of the gateway and are kept. */
 function without(headers: string[], names: Set<string>, own: number): string[] {
   return headers.filter((_, index) => index < own || !names.has(headers[index - (index % 2)]!));
 }

@@ -39,7 +39,10 @@ const IDLE_TIMEOUT_MINUTES = 10;
 /** Status logged when the client disconnects (nginx convention). */
 const CLIENT_CLOSED_REQUEST = 499;
 
-/** Connects WebSockets to upstreams. Closes them when their token expires, or when the token or its host is revoked. */
+/**
+ * Connects WebSockets to upstreams. Closes a WebSocket when its token expires, or when the token or its host is
+ * revoked.
+ */
 export class SocketProxy {
   readonly #deps: SocketProxyDeps;
   readonly #headersFor: ReturnType<typeof createRequestHeaders>;
@@ -84,7 +87,7 @@ export class SocketProxy {
     const clientSide = clientSideOf(request);
     const headers = this.#headersFor({
       rawHeaders: request.rawHeaders,
-      // The client's `Connection: Upgrade` is not forwarded, because `requestUpgrade` adds its own.
+      // The client's `Connection: Upgrade` is not forwarded, because `requestUpgrade` adds a new `Connection` header.
       connection: undefined,
       caller,
       requestId,
@@ -114,7 +117,8 @@ export class SocketProxy {
       return answer.status;
     }
     acceptUpgrade(client, answer, requestId);
-    // These bytes are put back into the stream, so that the tunnel checks their frames too.
+    // `head` may contain WebSocket frames. The bytes are put back into the stream, so that the tunnel checks these
+    // frames too.
     if (head.length > 0) client.unshift(head);
     this.#openTunnel(client, answer.socket, caller);
     if (answer.rest.length > 0) answer.socket.unshift(answer.rest);
@@ -150,8 +154,8 @@ export class SocketProxy {
 }
 
 /**
- * Creates a function that closes idle tunnels and must be called once a minute. It counts its calls instead of reading
- * the clock, so that clock changes have no effect.
+ * Creates a function that closes idle tunnels and must be called once a minute. The function counts its calls instead
+ * of reading the clock, so that clock changes have no effect.
  */
 function createIdleSweep(open: ReadonlyMap<Tunnel, unknown>): () => void {
   const seen = new WeakMap<Tunnel, { bytes: number; quiet: number }>();

@@ -2,10 +2,16 @@ import type { Duplex } from 'node:stream';
 import { DROPPED_FROM_ANSWERS } from './response-headers.ts';
 import type { UpgradeAnswer } from './upstream/index.ts';
 
-/** Idle timeout for reading the body of a refusal, because upstreams may keep the connection open after the body. */
+/**
+ * Idle timeout for reading the body of a response that rejects an upgrade. Upstreams may keep the connection open after
+ * the body.
+ */
 const REFUSAL_TIMEOUT_MS = 2000;
 
-/** Headers not forwarded with a refusal. `transfer-encoding` is forwarded, because the body is not decoded. */
+/**
+ * Headers that are not forwarded with a response that rejects an upgrade. `transfer-encoding` is forwarded, because the
+ * body is not decoded.
+ */
 const DROPPED_FROM_REFUSALS = new Set(
   [...DROPPED_FROM_ANSWERS].filter((name) => name !== 'transfer-encoding'),
 );
@@ -16,7 +22,7 @@ export function acceptUpgrade(client: Duplex, answer: UpgradeAnswer, requestId: 
   client.write(clientHead(answer, DROPPED_FROM_ANSWERS, own), 'latin1');
 }
 
-/** Sends the upstream's refusal of an upgrade, with its body, to the client and ends the connection. */
+/** Sends the upstream's response that rejects an upgrade, with its body, to the client and ends the connection. */
 export function relayRefusal(client: Duplex, answer: UpgradeAnswer, requestId: string): void {
   const own = ['x-request-id', requestId, 'connection', 'close'];
   client.write(clientHead(answer, DROPPED_FROM_REFUSALS, own), 'latin1');

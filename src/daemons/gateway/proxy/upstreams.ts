@@ -5,7 +5,7 @@ export type UpstreamName = 'rest' | 'workflow';
 
 export interface Upstream {
   name: UpstreamName;
-  /** Path prefixes that the upstream serves. If prefixes of several upstreams match, the longest one decides. */
+  /** Path prefixes that the upstream serves. If prefixes of several upstreams match, the longest prefix decides. */
   prefixes: readonly string[];
   websocket: boolean;
   /**
@@ -13,7 +13,7 @@ export interface Upstream {
    * `http://127.0.0.1:5050`. Throws UPSTREAM_UNAVAILABLE while no address is known.
    */
   origin(): string;
-  /** Path of the configured URL, prepended to each request path. Empty without a configured URL. */
+  /** Path of the configured URL, prepended to each request path. Empty if no URL is configured. */
   basePath: string;
 }
 
@@ -29,7 +29,7 @@ export function createUpstreams(config: PlatformConfig['gateway']['upstreams'], 
   });
 }
 
-/** Finds the upstream whose prefix matches the path, with the same result as `EdgeRouter`. */
+/** Returns the upstream with the longest matching prefix. `EdgeRouter` selects upstreams by an equal rule. */
 export function upstreamFor(
   upstreams: readonly Upstream[],
   path: string,

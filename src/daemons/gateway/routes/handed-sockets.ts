@@ -46,7 +46,8 @@ export function handedSocketRoutes(_http: Http, { group, ownSockets }: HandedSoc
 function packed(path: string, upgrade: ClientUpgrade): { handed: HandedUpgrade; socket: Socket } {
   const { request, head, caller, requestId, traceId, spanId, ip } = upgrade;
   const socket = upgrade.socket as Socket;
-  // The primary process cannot read the bytes that arrived during authentication, so they are sent to it.
+  // The primary process cannot read bytes that arrived during authentication, so the bytes are sent along with the
+  // socket.
   const more = takeUnread(socket);
   const handed: HandedUpgrade = {
     path,

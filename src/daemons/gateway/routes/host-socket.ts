@@ -25,7 +25,7 @@ export interface HostSocketServices {
 }
 
 const CLOSE_TIMEOUT_MS = 1000;
-/** Average and burst limits for each agent. If an agent exceeds them, the gateway pauses reading its socket. */
+/** Average and burst limits for each agent. The gateway pauses reading from an agent that exceeds a limit. */
 const RATE = { framesPerSecond: 1000, frames: 4000, bytesPerSecond: 16 * 1024 ** 2, bytes: 32 * 1024 ** 2 };
 /** Average and burst limits of the CPU time for handling the frames of one agent. One frame can take 200 ms. */
 const TIME = { msPerSecond: 250, ms: 500 };
@@ -97,7 +97,7 @@ class HostSocket {
     readFrames(socket, session);
     socket.on('close', () => session.ended());
     session.start();
-    // The host may have been revoked after its upgrade was authenticated.
+    // Checks the session again, because the host may have been revoked after its upgrade was authenticated.
     session.tick();
   }
 
@@ -151,7 +151,7 @@ function wireOf(socket: WebSocket): Wire {
     send: (text, onSent) => socket.send(text, onSent),
     close(code, reason) {
       socket.close(code, reason);
-      // The agent may never read the close frame.
+      // Terminates the connection after a timeout, because the agent may never read the close frame.
       systemClock.after(CLOSE_TIMEOUT_MS, () => socket.terminate());
     },
     get bufferedBytes() {
@@ -160,7 +160,7 @@ function wireOf(socket: WebSocket): Wire {
   };
 }
 
-/** Closes the session if a frame encodes its length in more bytes than needed. The ws package does not check this. */
+/** Closes the session if a frame encodes its length in more bytes than needed. The ws package accepts such frames. */
 function checkFrames(socket: ClientUpgrade['socket'], session: HostSession): void {
   const boundary = new FrameBoundary(HOST_SOCKET.messageBytes);
   const check = (chunk: Buffer): void => {
@@ -169,7 +169,7 @@ function checkFrames(socket: ClientUpgrade['socket'], session: HostSession): voi
     socket.off('data', check);
     session.close(fault.code, fault.reason);
   };
-  // This listener must run before that of ws, which would handle the frame first.
+  // This listener must run before the listener of ws, which would handle the frame first.
   socket.prependListener('data', check);
 }
 
@@ -188,7 +188,7 @@ function readFrames(socket: WebSocket, session: HostSession): void {
     const tookMs = performance.now() - startedAt;
     const waitMs = Math.max(frames.spend(1), bytes.spend(text.length), time.spend(tookMs));
     if (waitMs === 0) return;
-    // After the pause, messages that were already read are still delivered. Each of them restarts the pause.
+    // Messages that were already read are still delivered after `pause()`. Each of these messages restarts the pause.
     cancelResume();
     socket.pause();
     cancelResume = systemClock.after(waitMs, () => socket.resume());

@@ -46,7 +46,10 @@ export function hostRoutes(http: Http, services: HostRoutesServices): void {
   });
 }
 
-/** Returns the namespace of the enrolment token. Without one, the caller must be an administrator of the namespace. */
+/**
+ * Returns the namespace of the enrolment token. Without an enrolment token, the caller must be an administrator of the
+ * namespace.
+ */
 async function registrantNamespace(request: FastifyRequest, services: HostRoutesServices): Promise<string> {
   const { enrolments, authenticator, admins } = services;
   const header = authorizationOf(request.raw.rawHeaders);

@@ -33,7 +33,7 @@ const BODY_LIMIT_BYTES = 64 * 1024 * 1024;
  */
 export function internalDispatchRoutes(http: Http, services: InternalDispatchServices): void {
   const dispatchers = new WeakMap<FastifyRequest, Dispatcher>();
-  // Registered in a scope of its own, so that the hook applies only to this route.
+  // A separate Fastify scope limits the hook to this route.
   http.register((own, _options, done) => {
     // Authentication precedes reading the body, so that unauthenticated clients cannot make the gateway parse 64 MB.
     own.addHook('onRequest', async (request) => {

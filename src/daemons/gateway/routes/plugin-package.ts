@@ -13,7 +13,7 @@ export interface PluginPackageServices {
   execution: PlatformConfig['execution'];
 }
 
-/** Serves the files of plugins to the hosts that run them. @spec docs/operations.md "Agents" */
+/** Serves the files of plugins to the hosts that run these plugins. @spec docs/operations.md "Agents" */
 export function pluginPackageRoutes(http: Http, services: PluginPackageServices): void {
   mount(http, pluginPackage, { auth: 'caller' }, async ({ params, caller, reply }) => {
     if (!(await mayFetch(caller, params.pluginId, services))) {

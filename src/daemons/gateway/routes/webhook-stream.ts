@@ -20,7 +20,7 @@ type Call = EndpointContext<typeof streamDeliveries>;
 
 /** Each stream polls the store five times a second. */
 const MAX_STREAMS = 200;
-/** Measured in real time even with a test clock, because other processes also add records. */
+/** Interval in real time even with a test clock, because other processes also add records. */
 const POLL_INTERVAL_MS = 200;
 
 /** @spec docs/webhooks.md "Tail" */
@@ -56,7 +56,7 @@ async function* follow(
   }
 }
 
-/** Returns the cursor at which the stream starts: the one that the client sent, or else the latest position. */
+/** Returns the cursor at which the stream starts: the client's cursor, or else the latest position. */
 async function startOf(inbox: WebhookInbox, { request, query }: Call): Promise<TailCursor> {
   const from = request.headers['last-event-id']?.toString() ?? query.cursor;
   return from === undefined ? { position: await inbox.latest(), open: [] } : parseCursor(from);

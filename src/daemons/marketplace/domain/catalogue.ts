@@ -18,9 +18,9 @@ import {
 export interface Catalogue {
   /** Returns the plugins ordered by id. Broken plugins are listed with their faults. */
   list(): PluginRecord[];
-  /** Throws PLUGIN_NOT_FOUND. */
+  /** Returns all details of a plugin. Throws PLUGIN_NOT_FOUND for an unknown id. */
   record(id: string): PluginRecord;
-  /** Throws PLUGIN_NOT_FOUND. */
+  /** Returns a plugin as in the list. Throws PLUGIN_NOT_FOUND for an unknown id. */
   detail(id: string): PluginDetail;
 }
 
@@ -73,7 +73,7 @@ function disabledRecord({ id, version, folder, locked }: DisabledPlugin): Plugin
   return { id, version, ...where, enabled: false, status: 'disabled', ...rest };
 }
 
-/** If the id cannot be read, the name of the folder is used instead. */
+/** Uses the name of the folder as the id if the id cannot be read. */
 function brokenRecord({ id, folder, faults, locked }: BrokenPlugin, kept?: LoadedPlugin): PluginRecord {
   return {
     id: id ?? basename(folder),

@@ -10,8 +10,8 @@ export interface Agreed {
 }
 
 /**
- * Returns the reason why a manifest module must not run. Returns undefined if the operator permitted it, or if
- * bubblewrap confines it.
+ * Returns the reason why a manifest module must not run. Returns undefined if the operator permitted the run, or if
+ * bubblewrap confines the module.
  */
 export async function whyNotRun(
   { runManifest = false }: Pick<Agreed, 'runManifest'>,
@@ -22,7 +22,7 @@ export async function whyNotRun(
   return mode === 'bwrap' ? undefined : (reason ?? mode);
 }
 
-/** Allows loading handlers only if the manifest is the one that the operator approved. */
+/** Returns options that allow loading handlers only if the operator has approved the manifest. */
 export async function whenAgreed(
   agreed: Agreed,
   sandbox: () => Promise<SandboxInForce>,

@@ -10,7 +10,7 @@ export interface Dependents {
   requirePlace(plugin: LoadedPlugin): Promise<void>;
   /** Throws PLUGIN_CONFLICT if a plugin with this id exists. */
   requireAbsent(id: string, lock: LockFile): Promise<void>;
-  /** Throws CONFLICT if other plugins depend on this plugin. The error lists them. */
+  /** Throws CONFLICT if other plugins depend on this plugin. The error lists the dependent plugins. */
   requireUnneeded(id: string, what: string): Promise<void>;
   /** Throws PLUGIN_NOT_FOUND for an unknown plugin, and CONFLICT if the plugin has another origin. */
   requireOrigin(id: string, wanted: PluginOrigin, lock: LockFile): Promise<void>;

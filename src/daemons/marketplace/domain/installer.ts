@@ -65,7 +65,7 @@ export interface InstallerDeps {
 export interface PlanRequest extends Pick<Agreed, 'runManifest'> {
   /** Source to install from. The default is the source of the installed plugin. */
   source?: string | undefined;
-  /** The plugin to update. If it is undefined, an installation is planned. */
+  /** The plugin to update. Undefined for a new installation. */
   pluginId?: string | undefined;
 }
 
@@ -138,7 +138,7 @@ export class Installer {
     });
   }
 
-  /** Cancels fetches in flight. They have not yet changed the set of plugins. */
+  /** Cancels fetches in flight, which have not yet changed the set of plugins. */
   stop(): void {
     this.#stopping.abort(
       new PlatformError('SERVICE_UNAVAILABLE', 'The platform is stopping; no plugin was changed.'),
@@ -252,7 +252,7 @@ export class Installer {
     });
   }
 
-  /** Removes a folder, unless it was installed again in the meantime. */
+  /** Removes a plugin folder, unless the lock file refers to the folder again. */
   async #removeUnused(folder: string): Promise<void> {
     const { plugins } = await this.#entries.read();
     if (Object.values(plugins).some((entry) => entry.folder === folder)) return;
@@ -261,7 +261,7 @@ export class Installer {
 
   /**
    * Returns the lock file entry of the plugin to update. Throws CONFLICT for project plugins and linked plugins, which
-   * are used in place.
+   * run from their own folders without a copy.
    */
   async #toUpdate(lock: LockFile, id: string): Promise<LockEntry> {
     if (!entryOf(lock, id) && (await this.#deps.load()).find(id)) throw nothingToUpdate(id, 'project');
@@ -270,7 +270,7 @@ export class Installer {
 
   /**
    * Returns the plugin's lock file entry. Creates an entry for a project plugin, because only the lock file can record
-   * that it is disabled.
+   * that a plugin is disabled.
    */
   async #entryToSwitch(lock: LockFile, id: string): Promise<LockEntry> {
     const entry = entryOf(lock, id);

@@ -6,14 +6,14 @@ import type { MarketplaceAction } from './announce.ts';
 
 export type LifecycleReason = MarketplaceAction;
 
-/** Runs a plugin's hook after it was enabled or before it is disabled. */
+/** Runs a plugin's hook after the plugin was enabled, or before the plugin is disabled. */
 export type Lifecycle = (
   plugin: LoadedPlugin,
   hook: 'onEnable' | 'onDisable',
   reason: LifecycleReason,
 ) => Promise<void>;
 
-/** Time limit of a hook in ms. It is short, because the operator's command waits for the hook. */
+/** Time limit of a hook in ms. Short, because the operator's command waits for the hook. */
 const TIMEOUT_MS = 10_000;
 
 /**

@@ -6,7 +6,7 @@ import { type LoadedPlugin, manifestDigest, readLockFile, writeLockFile } from '
 import { unknown } from './refusals.ts';
 import type { ReloadBroadcast } from './reload-broadcast.ts';
 
-/** Source and location of a plugin; its manifest provides the rest of the entry. */
+/** Source and location of a plugin. The other fields of a lock file entry come from the plugin's manifest. */
 export type Provenance = Pick<LockEntry, 'origin' | 'source' | 'resolved' | 'folder' | 'integrity'>;
 
 /** Lock file entries. Each write commits a change and resolves when all services have reloaded. */
@@ -56,7 +56,8 @@ export function entryOf(lock: LockFile, id: string): LockEntry | undefined {
 }
 
 /**
- * Returns the entry of an installed plugin. Throws PLUGIN_NOT_FOUND, or CONFLICT for a folder that is used in place.
+ * Returns the entry of an installed plugin. Throws PLUGIN_NOT_FOUND, or CONFLICT for a linked plugin, which has no
+ * installed copy.
  */
 export function requireInstalled(lock: LockFile, id: string): LockEntry {
   const entry = entryOf(lock, id);

@@ -7,7 +7,8 @@ import {
 import { permissionSets, selfStarting, workflowBriefs } from '../../../plugins/index.ts';
 
 /**
- * Returns the capabilities of a manifest by kind and name. For an update, the operator approves the changes in them.
+ * Returns the capabilities of a manifest by kind and name. For an update, the operator approves the differences between
+ * the capabilities of both versions.
  */
 function capabilities(
   manifest: ManifestV3 | undefined,
@@ -59,8 +60,7 @@ export function changesBetween(before: ManifestV3 | undefined, after: ManifestV3
 }
 
 /**
- * Warning about the spec's open development mode, in which any program that can reach the services' ports can call
- * them.
+ * Warning about the spec's open development mode, in which any program that can reach the ports can call the services.
  */
 const OPEN_PORTS =
   'The services accept calls without a token (auth.mode is "optional"): through their ports it may start, read and cancel runs and jobs of every tenant, call routes of other plugins, and read logs and analytics. Plugin state stays protected. Set auth.mode to "required" to prevent this.';

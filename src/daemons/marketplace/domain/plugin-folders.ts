@@ -28,9 +28,12 @@ export interface Staged {
  * overwritten.
  */
 export interface PluginFolders {
-  /** Loads the plugin in a folder. Throws if it has faults. */
+  /** Loads the plugin in a folder. Throws if the plugin has faults. */
   requireSound(folder: string): Promise<LoadedPlugin>;
-  /** Fetches and validates a source and calls `use`. Removes the staging folder afterwards. */
+  /**
+   * Fetches and validates a source and passes the staged plugin to `use`. Removes the staging folder when `use` has
+   * ended.
+   */
   withStaged<Result>(
     source: Source,
     options: ValidateOptions,
@@ -39,7 +42,7 @@ export interface PluginFolders {
   /** Moves a staged plugin to its final folder. */
   place(plugin: LoadedPlugin): Promise<{ folder: string; integrity: string }>;
   remove(folder: string): Promise<void>;
-  /** Removes all folders except the kept ones. */
+  /** Removes all plugin folders that are not in `kept`. */
   sweep(kept: ReadonlySet<string>): Promise<void>;
 }
 
@@ -100,7 +103,7 @@ export function createPluginFolders(
   };
 }
 
-/** Returns the folder name of a plugin. It includes the digest, so that running code is never overwritten. */
+/** Returns the folder name of a plugin. The name includes the digest, so that running code is never overwritten. */
 function folderName(id: string, version: string, integrity: string): string {
   const digest = Buffer.from(integrity.slice('sha512-'.length), 'base64').toString('hex').slice(0, 16);
   return `${id.replace('@', '').replace('/', '__')}-${version.replace(/[^\w.-]/g, '_')}-${digest}`;

@@ -2,7 +2,7 @@ import type { LockEntry } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { LoadedPlugin, PluginFault } from '../../../plugins/index.ts';
 
-/** Throws CONFLICT if the source contains another plugin than the one to update. */
+/** Throws CONFLICT if the source contains a different plugin than `wanted`. */
 export function requireSame({ id }: LoadedPlugin, wanted: string): void {
   if (id === wanted) return;
   throw new PlatformError('CONFLICT', `The source contains the plugin ${id}, not ${wanted}.`, {
@@ -10,7 +10,7 @@ export function requireSame({ id }: LoadedPlugin, wanted: string): void {
   });
 }
 
-/** Throws if the manifest differs from the approved one. The source may have changed since the plan was made. */
+/** Throws if the manifest differs from the approved manifest. The source may have changed since the plan was made. */
 export function requireAgreed(digest: string, agreed: string | undefined): void {
   if (agreed === undefined || agreed === digest) return;
   throw new PlatformError(

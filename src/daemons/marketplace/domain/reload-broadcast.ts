@@ -6,14 +6,14 @@ import type { Resources } from '../../define-daemon.ts';
 import type { PluginRuntime } from '../../plugin-runtime/runtime.ts';
 
 /**
- * Resolves once every running service has reloaded the plugins, so that a client can rely on the change in its next
- * call. Never throws, because the change is already committed and unreachable services notice it by polling.
+ * Resolves once every running service has reloaded the plugins, so that clients can use the change at once. Never
+ * throws, because the change is committed and unreachable services poll for changes.
  */
 export type ReloadBroadcast = () => Promise<void>;
 
-/** Much longer than a reload takes, so that only a service that hangs exceeds it. */
+/** Much longer than a reload takes, so that only a hanging service exceeds the limit. */
 const RELOAD_TIMEOUT_MS = seconds(5);
-/** The gateway reloads last, because it asks the workflow service which webhooks start workflows. */
+/** The gateway reloads last, because a gateway reload asks the workflow service which webhooks start workflows. */
 const ORDER: ReadonlyArray<readonly ServiceName[]> = [['rest', 'workflow'], ['gateway']];
 
 export function createReloadBroadcast(
@@ -24,7 +24,7 @@ export function createReloadBroadcast(
 
   async function ask(name: ServiceName): Promise<void> {
     const url = peers.known()[name];
-    // A service that has not started yet reads the current state when it starts.
+    // A service that has not started yet loads the current plugins at its start.
     if (url === undefined) return;
     const client = createClient({ url, peer: name, headers, timeoutMs: RELOAD_TIMEOUT_MS });
     await client.call(rereadPlugins).catch((error) => warnLate(logger, name, error));

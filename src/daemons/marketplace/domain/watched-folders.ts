@@ -16,8 +16,8 @@ export interface WatchedFoldersDeps {
 }
 
 /**
- * Watches the plugin folders that are used in place: those of the project, and linked ones. A change is broadcast to
- * every service like an installation. @spec docs/decisions/0050
+ * Watches the folders of project plugins and linked plugins, which run without a copy. A change is broadcast to every
+ * service like an installation. @spec docs/decisions/0050
  */
 export function watchFolders(deps: WatchedFoldersDeps): Promise<SourceWatch> {
   const { projectDir, dataDir, patterns, installer, runtime, logger } = deps;
@@ -25,7 +25,7 @@ export function watchFolders(deps: WatchedFoldersDeps): Promise<SourceWatch> {
   const everLinked = new Set<string>();
   const digests = new Map<string, { stamp: string; digest: string }>();
 
-  /** Returns a folder and the digest of its files. Reads the files only after one of them was touched. */
+  /** Returns a folder and the digest of its files. Reads the files only if their stamp has changed. */
   async function digestOf(root: string): Promise<[string, string]> {
     const loaded = runtime.registry.plugins.find((plugin) => plugin.root === root)?.manifest;
     const stamp = sourceStamp(root, loaded);
@@ -46,7 +46,7 @@ export function watchFolders(deps: WatchedFoldersDeps): Promise<SourceWatch> {
   }
   return watchSources({
     stamp,
-    // Linking and unlinking broadcast the change themselves.
+    // The operations that link or unlink a folder broadcast the change themselves.
     isNews: (root) => !everLinked.has(root),
     changed: async () => {
       await installer.touch();

@@ -7,13 +7,13 @@ import type { Source } from './parse-source.ts';
 import { runTool, type ToolPlace } from './run-tool.ts';
 import { unpackTarball } from './tar.ts';
 
-/** Settings files of npm. They are not copied, because they could set registries and programs to run. */
+/** Settings files of npm. Not copied, because the settings could select registries and programs to run. */
 const NPM_SETTINGS = new Set(['.npmrc', 'npmrc']);
 const NOT_COPIED = new Set([...NPM_SETTINGS, '.git', 'node_modules', '.svc']);
 
 /**
  * Fetches a source and its dependencies into the new `folder`, without running scripts. npm and git run in the empty
- * folder `at`. Resolves with the exact version. Throws VALIDATION_ERROR or UPSTREAM_UNAVAILABLE.
+ * folder `at.cwd`. Resolves with the exact version. Throws VALIDATION_ERROR or UPSTREAM_UNAVAILABLE.
  */
 export async function fetchSource(source: Source, folder: string, at: ToolPlace): Promise<string> {
   const resolved = await bring(source, folder, at);
@@ -51,7 +51,7 @@ async function fromRegistry(spec: string, folder: string, at: ToolPlace): Promis
   return describePacked(output) ?? spec;
 }
 
-/** Returns the packed package from npm's output as `@acme/orders@1.2.3 sha512-…`. */
+/** Returns name, version and integrity of the packed package, such as `@acme/orders@1.2.3 sha512-…`. */
 function describePacked(output: string): string | undefined {
   try {
     const told = JSON.parse(output) as unknown;
@@ -68,7 +68,7 @@ function describePacked(output: string): string | undefined {
 async function fromGit(url: string, ref: string | null, folder: string, at: ToolPlace): Promise<string> {
   const clone = join(at.cwd, 'clone');
   const inClone = { ...at, cwd: clone };
-  // Disables git hooks, symbolic links, and remote helpers, which a URL could select.
+  // Disables git hooks, symbolic links and the `ext` protocol, with which a URL could run a program.
   const safe = [
     '-c',
     'core.hooksPath=/dev/null',

@@ -5,7 +5,7 @@ import { isRecord } from '../../../kit/data/is-record.ts';
 import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
 import { runTool, type ToolPlace } from './run-tool.ts';
 
-/** Options for every npm call. They disable package scripts and superfluous output. */
+/** Options for every npm call, which disable package scripts and superfluous output. */
 export const NPM_QUIET = [
   '--ignore-scripts',
   '--no-audit',
@@ -13,7 +13,7 @@ export const NPM_QUIET = [
   '--no-update-notifier',
   '--loglevel=error',
 ];
-/** Options that restrict newer npm versions to registry packages. */
+/** Options for `npm install`. In newer npm versions, the options also exclude packages that are not from a registry. */
 const INSTALL = [
   'install',
   '--omit=dev',
@@ -28,16 +28,18 @@ const INSTALL = [
   '--omit-lockfile-registry-resolved=false',
   ...NPM_QUIET,
 ];
-/** Dependency specifiers other than a version, range or tag. */
+/** Matches dependency specifiers that are paths. Packages from a registry have a version, range or tag instead. */
 const BY_PATH = /^(?:file:|link:|workspace:|[./~])/;
 const BY_GIT = /^(?:git[+:@]|ssh:|github:|gitlab:|bitbucket:|gist:)|\.git(?:#|$)|^[\w.-]+\/[\w.-]+(?:#|$)/;
 const BY_ADDRESS = /^https?:/;
-/** Matches a registry in the list of npm's settings. A leading semicolon marks a setting that another one overrides. */
+/**
+ * Matches a registry in the list of npm's settings. A leading semicolon marks a setting that another setting overrides.
+ */
 const REGISTRY_SETTING = /^(; )?(?:@[^:=]+:)?registry = "([^"]+)"/gm;
 
 /**
- * Installs the dependencies of the plugin in `at.cwd` into its `node_modules`. Throws VALIDATION_ERROR if any package,
- * including transitive ones, is not from a registry. Throws UPSTREAM_UNAVAILABLE if npm fails.
+ * Installs the dependencies of the plugin in `at.cwd` into its `node_modules`. Throws VALIDATION_ERROR if any direct or
+ * transitive dependency is not from a registry. Throws UPSTREAM_UNAVAILABLE if npm fails.
  */
 export async function installDependencies(at: ToolPlace): Promise<void> {
   const file = join(at.cwd, 'package.json');
@@ -93,8 +95,8 @@ function wayOf(range: string): string | undefined {
 }
 
 /**
- * Converts npm errors that a retry cannot fix. Either npm rejects the package, or npm would have to start a program,
- * which `toolLaunch` denies.
+ * Converts npm errors that a retry cannot fix to VALIDATION_ERROR: npm rejects the package, or npm needs to start a
+ * program, which `toolLaunch` denies.
  */
 function asRefusal(error: unknown): unknown {
   const said = messageOf(error);
@@ -111,10 +113,7 @@ function asRefusal(error: unknown): unknown {
 
 /** A package in npm's lock file. */
 interface Installed {
-  /**
-   * Address of the package. It is absent for bundled packages, and for some packages that are requested by exact
-   * version.
-   */
+  /** Address of the package. Absent for bundled packages, and for some packages that are requested by exact version. */
   resolved?: string;
   link?: boolean;
 }

@@ -15,11 +15,11 @@ const GIT_URL = /^(?:git\+)?(https|ssh|file|git):\/\//;
 const GITHUB = /^github:([\w.-]+\/[\w.-]+?)(?:\.git)?$/;
 
 /**
- * Parses a source. It is a path to a folder or archive (relative to the project), a git address, or an npm name with an
+ * Parses a source: a path to a folder or archive (relative to the project), a git address, or an npm name with an
  * optional range. Throws VALIDATION_ERROR.
  */
 export function parseSource(text: string, projectDir: string): Source {
-  // The text becomes an argument of npm or git; a leading dash would make it an option.
+  // The text becomes an argument of npm or git, which would read a text with a leading dash as an option.
   if (text.startsWith('-') || /[\0\r\n]/.test(text)) throw refused(text, 'it is not a name, path or address');
   refuseCredentials(text);
   const git = parseGit(text);

@@ -5,25 +5,27 @@ import { minutes, seconds } from '../../../kit/time/duration.ts';
 import { type Tool, toolLaunch } from './tool-launch.ts';
 
 const TIMEOUT_MS = minutes(5);
-/** Time between SIGTERM and SIGKILL. It is shorter than the service's own shutdown limit. */
+/** Time between SIGTERM and SIGKILL. Shorter than the service's own shutdown limit. */
 const GRACE_MS = seconds(3);
 const OUTPUT_CHARS = 1024 * 1024;
 
 export interface ToolPlace {
   cwd: string;
-  /** Aborting it ends the tool and its child processes. The call then rejects with the signal's reason. */
+  /** An abort of this signal ends the tool and its child processes. The call then rejects with the signal's reason. */
   signal: AbortSignal;
   /** Time between SIGTERM and SIGKILL in ms. The default is 3 s. */
   graceMs?: number;
 }
 
-/** Runs npm or git and resolves with its stdout. Throws UPSTREAM_UNAVAILABLE with the end of its output. */
+/**
+ * Runs npm or git and resolves with its stdout. Throws UPSTREAM_UNAVAILABLE with the last lines of the tool's output.
+ */
 export async function runTool(tool: Tool, args: readonly string[], place: ToolPlace): Promise<string> {
   const { cwd, signal, graceMs = GRACE_MS } = place;
   signal.throwIfAborted();
   const { command, before, env } = toolLaunch(tool, process.env);
   return new Promise((resolve, reject) => {
-    // The tool gets its own process group, so that git's child processes end with it.
+    // The tool gets its own process group, so that git's child processes end together with the tool.
     const child = spawn(command, [...before, ...args], {
       cwd,
       env,
@@ -81,7 +83,8 @@ function groupOf(child: ChildProcess, graceMs: number): ProgramGroup {
       send('SIGTERM');
       stopTimer ??= systemClock.after(graceMs, () => {
         send('SIGKILL');
-        // A child process that left the process group may keep the pipes open. It must not delay the result.
+        // A child process that left the process group may keep the pipes open. The open pipes must not delay the
+        // result.
         child.stdout?.destroy();
         child.stderr?.destroy();
       });

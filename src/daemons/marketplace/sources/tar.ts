@@ -42,7 +42,7 @@ async function unpackEntry(
     throw refused(`${quoted(name)} is a path outside of the package`);
   if (type === 'folder' || inner === '' || skip.has(inner)) return;
   await mkdir(dirname(target), { recursive: true });
-  // `wx`: a second entry with the same name must not replace a verified one.
+  // The flag `wx` prevents a second archive entry with the same name from replacing a verified file.
   await writeFile(target, content, { flag: 'wx', mode: 0o644 });
   if ((mode & 0o111) !== 0) await chmod(target, 0o755);
 }

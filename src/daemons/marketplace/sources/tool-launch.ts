@@ -13,14 +13,13 @@ export interface ToolLaunch {
 const SETTINGS = { GIT_TERMINAL_PROMPT: '0', npm_config_yes: 'true' };
 /**
  * Matches environment variables that npm and git do not inherit. Variables of the platform may contain secrets.
- * NODE_OPTIONS applies to the platform's process, and npm gets a value of its own.
+ * NODE_OPTIONS is meant for the platform, and npm gets a separate value.
  */
 const WITHHELD = /^(?:SVC_|GATEWAY_|NODE_OPTIONS$)/;
 
 /**
- * Node options for npm. npm needs no child processes here, so Node's permission model denies them. For a git
- * dependency, npm would run git and scripts of the fetched folder; only newer npm versions can disable this
- * (`--allow-git`).
+ * Node options for npm. Node's permission model denies child processes, because npm would run git and foreign scripts
+ * for a git dependency. Only newer npm versions have an option against git dependencies (`--allow-git`).
  */
 const NPM_NODE_OPTIONS = [
   '--permission',

@@ -100,7 +100,7 @@ async function present<Value>(answer: Promise<Value>): Promise<Value | undefined
   }
 }
 
-/** Creates the value on first use. If this fails, the next use tries again. */
+/** Returns a function that creates the value on first use. If the creation fails, the next use tries again. */
 function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
   let made: Promise<Value> | undefined;
   return () => {

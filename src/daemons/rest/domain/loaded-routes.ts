@@ -16,7 +16,7 @@ export interface LoadedRoutesDeps {
   logger: Logger;
 }
 
-/** Routes of the loaded plugins and their schemas. Both are replaced at each reload. */
+/** Routes of the loaded plugins and their schemas. Each reload replaces the routes and the schemas. */
 export class LoadedRoutes {
   readonly #deps: LoadedRoutesDeps;
   #table: PluginRouteTable;
@@ -36,7 +36,7 @@ export class LoadedRoutes {
     return this.#table;
   }
 
-  /** Returns the plugin's schemas. They are cached per version, because building them requires a process. */
+  /** Returns the plugin's schemas. The schemas are cached per version, because building schemas requires a process. */
   schemasOf(plugin: RoutedPlugin): PluginSchemas {
     const found = this.#schemas.get(plugin) ?? this.#describe(plugin);
     this.#schemas.set(plugin, found);

@@ -3,9 +3,8 @@ import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { TimeRange } from '../../../store/ports/telemetry.ts';
 
 /**
- * Returns the tenant whose records a caller may see. For administrators (`gateway.admins`) it is undefined, which means
- * all tenants; for others it is their own. Only administrators see records without a tenant. Throws FORBIDDEN. @spec
- * docs/observability.md "Logs"
+ * Returns the tenant whose records a caller may see; undefined if an administrator (`gateway.admins`) asks for all
+ * tenants. Throws FORBIDDEN if other callers ask for another tenant. @spec docs/observability.md "Logs"
  */
 export function visibleTenant(
   { hostId, namespaceId }: Caller,
@@ -37,7 +36,7 @@ function timeOf(name: string, text: string): number {
   );
 }
 
-/** Returns the filters that need no conversion. */
+/** Returns the listed query parameters that are set, without conversion. */
 export function given<Name extends string>(
   query: { readonly [key in Name]?: string | undefined },
   names: readonly Name[],

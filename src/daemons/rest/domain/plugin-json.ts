@@ -2,7 +2,7 @@ import { readFile, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isInside } from '../../../plugins/index.ts';
 
-/** Size limit of schema files. The service reads them into its own memory for descriptions. */
+/** Size limit of schema files, which the service reads into its own memory for API descriptions. */
 const SCHEMA_FILE_BYTES = 4 * 1024 * 1024;
 
 /** Reads a JSON file of a plugin. Rejects links out of the plugin's folder, and anything that is not a regular file. */

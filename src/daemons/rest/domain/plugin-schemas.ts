@@ -12,8 +12,8 @@ import { zodRefs } from '../../../plugins/index.ts';
 import { bundleSchema, type JsonSchema, type ReadPluginJson, selfContained } from './schema-bundle.ts';
 
 /**
- * Delay before a failed module is run again. Requests for the public description cause such runs, and a module that
- * hangs uses 15 s of CPU time.
+ * Delay before a failed module runs again. Clients can cause runs by requesting the public description, and a hanging
+ * module uses 15 s of CPU time per run.
  */
 const RETRY_MS = minutes(1);
 
@@ -27,7 +27,7 @@ export interface Declared {
 export interface PluginSchemasDeps {
   manifest: ManifestV3;
   readJson: ReadPluginJson;
-  /** `printZod` and `inspect` run the plugin's code. Both throw if the code fails. */
+  /** `printZod` and `inspect` run the plugin's code. Both functions throw if the code fails. */
   printZod(asked: SchemaToDescribe[]): Promise<DescribedSchema[]>;
   inspect(handlers: string[]): Promise<DescribedHandler[]>;
   clock: Clock;
@@ -40,7 +40,7 @@ export interface PluginSchemasDeps {
 export class PluginSchemas {
   readonly #deps: PluginSchemasDeps;
   readonly #files = new Map<string, Promise<unknown>>();
-  // The bundles are cached, because many routes may name one schema.
+  // Bundled schemas are cached, because many routes may use the same schema.
   readonly #bundles = new Map<string, Promise<JsonSchema>>();
   readonly #printed = new WeakMap<JsonSchema, JsonSchema>();
   readonly #describedZods: () => Promise<Map<string, DescribedSchema>>;
@@ -53,8 +53,8 @@ export class PluginSchemas {
   }
 
   /**
-   * Returns the schemas that the manifest declares for a handler, or else those of the handler's definition in code.
-   * Returns undefined if there are none.
+   * Returns the schemas that the manifest declares for a handler, or else the schemas in the handler's code. A schema
+   * that is declared nowhere is undefined.
    */
   async ofHandler({
     handler,

@@ -27,9 +27,8 @@ export function answerTo(
 }
 
 /**
- * Returns the error for a handler that failed without a result. The texts of the handler's exceptions are hidden,
- * because they may contain confidential data. Errors of the platform are returned to the caller. @spec Plugin routes 2,
- * 5, 6, 7
+ * Returns the error for a handler that failed without a result. The text of an exception is hidden, because the text
+ * may contain confidential data. Errors of the platform are returned to the caller. @spec Plugin routes 2, 5, 6, 7
  */
 export function failureFor(thrown: unknown): unknown {
   if (!(thrown instanceof PlatformError) || thrown.code !== 'EXECUTION_ERROR') return thrown;

@@ -7,11 +7,12 @@ import {
 } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 
-/** Requirement of a route without `security` for calls that the gateway passed without a token. */
+/** Requirement of a route that declares no `security`, for calls that the gateway forwarded without a token. */
 const IDENTIFIED: readonly Security[] = ['token'];
 
 /**
- * For each value of `security`, a function that returns whether a caller satisfies it. @spec docs/plugins.md "Routes"
+ * For each value of `security`, a function that returns whether a caller satisfies the requirement. @spec
+ * docs/plugins.md "Routes"
  */
 const SATISFIES: Record<Security, (caller: Caller) => boolean> = {
   none: () => true,
@@ -25,9 +26,8 @@ function isKnown({ hostId }: Caller): boolean {
 }
 
 /**
- * Requires that the caller satisfies one of the listed alternatives. Without `security`, the service's default applies.
- * `isStranger` means that the gateway forwarded the call without a token, possibly because it has an older version of
- * the plugin. Throws UNAUTHORIZED or FORBIDDEN. @spec Plugin routes 8
+ * Requires that the caller satisfies one of the declared alternatives. If `isStranger`, the gateway forwarded the call
+ * without a token, possibly because of an older plugin version. Throws UNAUTHORIZED or FORBIDDEN. @spec Plugin routes 8
  */
 export function requireSecurity(
   declared: readonly Security[] | undefined,

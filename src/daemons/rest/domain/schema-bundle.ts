@@ -4,14 +4,14 @@ export type JsonSchema = Record<string, unknown>;
 
 /** Maximum characters of a schema with all references expanded. */
 const MAX_CHARS = 1024 * 1024;
-/** Characters that each value adds to the size besides its text. */
+/** Characters that each value adds to the size, in addition to its text. */
 const VALUE_CHARS = 4;
 /** Reads a JSON file inside the plugin's folder. Rejects other paths. */
 export type ReadPluginJson = (file: string) => Promise<unknown>;
 
 /**
- * Returns the schema that a reference points to. The definitions that it needs are copied into `$defs`, so that it is
- * self-contained. Throws if a file or definition is missing, or if the result is too large.
+ * Returns the schema that a reference points to, with all referenced definitions copied into `$defs`. Throws if a file
+ * or definition is missing, or if the result is too large.
  */
 export async function bundleSchema(ref: string, open: ReadPluginJson): Promise<JsonSchema> {
   return new Bundle(open).of(ref);
@@ -91,7 +91,8 @@ class Bundle {
       this.#spend(key);
       if (key === '$ref' && typeof item === 'string')
         entries.push([key, `#/$defs/${await this.#define(item, file)}`]);
-      // Definitions are added only when they are referenced. Anchors have no meaning in another document.
+      // Definitions in `$defs` are copied only when referenced. `$id` and `$schema` have no meaning inside another
+      // document.
       else if (key !== '$defs' && key !== '$id' && key !== '$schema')
         entries.push([key, await this.#rewrite(item, file)]);
     }

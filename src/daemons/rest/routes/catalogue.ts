@@ -6,7 +6,7 @@ import { PLUGIN_ROUTES_PREFIX, type PluginRouteTable } from '../../plugin-routes
 import { pluginOpenApi } from '../domain/plugin-openapi.ts';
 import type { RestServices } from '../services.ts';
 
-/** Lists every route, and describes those of plugins. @spec Health, metrics, specification */
+/** Lists every route, and describes the routes of plugins. @spec Health, metrics, specification */
 export function catalogueRoutes(http: Http, { pluginRoutes }: Pick<RestServices, 'pluginRoutes'>): void {
   mount(http, listRoutes, { auth: 'caller' }, () => ({
     items: [...platformRoutes(http), ...pluginItems(pluginRoutes.table.routes)].sort(byPath),

@@ -84,8 +84,8 @@ export function forwardedRoutes(http: Http, services: RestServices): void {
 }
 
 /**
- * Validates the request in this service, so that an invalid one needs no further call, and then calls the owner for the
- * caller.
+ * Validates the request in this service, so that invalid requests need no further call. Then calls the owner on behalf
+ * of the caller.
  */
 function forward(
   http: Http,
@@ -112,7 +112,7 @@ function forward(
   );
 }
 
-/** Returns the header with the caller's idempotency key, if there is one. */
+/** Returns a header with the caller's idempotency key. Returns no header if the caller sent no key. */
 function passedOn(key: string | string[] | undefined): Record<string, string> {
   return typeof key === 'string' ? { 'idempotency-key': key } : {};
 }

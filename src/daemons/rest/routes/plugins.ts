@@ -85,7 +85,7 @@ function requireAllowed(
   } catch (error) {
     const { hostId, namespaceId: tenantId } = caller;
     const isAnonymous = hostId === ANONYMOUS_HOST;
-    // The tenant that an unauthenticated client names is unverified, so it is not logged.
+    // The tenant that an unauthenticated client names is unverified and must not be logged.
     if (isAnonymous) request.caller = null;
     const whose = { pluginId: plugin.id, ...(isAnonymous ? {} : { tenantId }) };
     reportRefused(kit, request, { reasonCode: 'ROUTE_SECURITY', ...whose, evidence: { hostId, security } });
@@ -246,7 +246,9 @@ function warnOfUndeclared(
   );
 }
 
-/** An invalid result is the plugin author's fault, so it is reported separately from exceptions. */
+/**
+ * Reports an invalid result separately from exceptions, because the plugin author must fix the handler or its schema.
+ */
 function reportOutputFault(
   http: Http,
   { plugin, declaration }: PluginRoute,

@@ -25,7 +25,10 @@ export interface FollowQuery {
 
 export const follows = ({ follow }: FollowQuery): boolean => follow === '1' || follow === 'true';
 
-/** Streams of records with their ids as cursors. Throws as `EventStreams.send` does. */
+/**
+ * Creates a function that streams records with their ids as cursors. The function throws the errors of
+ * `EventStreams.send`.
+ */
 export function createRecordStreams(http: Http, what: string) {
   const streams = createEventStreams(http, { what, count: MAX_STREAMS });
   return (source: RecordSource, query: FollowQuery, call: StreamCall): Promise<void> =>
@@ -35,7 +38,7 @@ export function createRecordStreams(http: Http, what: string) {
         cursor === undefined
           ? await source.latest(query.limit)
           : { items: await source.after(cursor, PAGE), after: cursor };
-      // Sends the cursor first, in case the connection is lost before any record.
+      // The cursor is sent first, so that the client can resume even if the connection is lost before the first record.
       yield [
         { comment: 'continue after an event with its id as Last-Event-ID or after=', id: String(after) },
       ];

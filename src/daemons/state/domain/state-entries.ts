@@ -2,7 +2,7 @@ import { LIMITS, type PlatformConfig } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { EntryQuota, JsonValue, KeyValueEntry, KeyValueStore } from '../../../store/ports/index.ts';
 
-/** Tenant and namespace of an entry. Other tenants cannot see it. */
+/** Tenant and namespace of an entry. Other tenants cannot see the entry. */
 export interface Place {
   tenant: string;
   namespace: string;
@@ -55,13 +55,13 @@ const CACHE_NAMESPACE = ':cache';
 
 export interface StateEntriesDeps {
   store: KeyValueStore;
-  /** Store of `ctx.cache`. By default it is `store`. */
+  /** Store of `ctx.cache`. The default is `store`. */
   cache?: KeyValueStore | undefined;
   /** Quotas that apply to each namespace of each tenant. */
   quotas: PlatformConfig['state']['quotas'];
 }
 
-/** Creates the entries of plugins and tenants. A write that would exceed its quota first deletes expired entries. */
+/** Creates the service for state entries. A write that would exceed its quota first deletes expired entries. */
 export function createStateEntries({ store, cache = store, quotas }: StateEntriesDeps): StateEntries {
   function storeOf(place: Place): KeyValueStore {
     return isCache(place) ? cache : store;
@@ -121,7 +121,7 @@ function isCache({ namespace }: Place): boolean {
   return namespace.endsWith(CACHE_NAMESPACE);
 }
 
-/** Returns the store's scope as JSON, because any separator could be a character of either name. */
+/** Returns the store's scope as JSON, because any separator could also occur in the tenant or the namespace. */
 function scopeOf({ tenant, namespace }: Place): string {
   return JSON.stringify([tenant, namespace]);
 }

@@ -14,8 +14,8 @@ const INTERVAL_MS = minutes(1);
 const ENTRIES_A_STEP = 1000;
 
 /**
- * Starts a task that deletes expired entries every minute. Readers already treat them as absent, so this only frees
- * space.
+ * Starts a task that deletes expired entries every minute, only to free space. Readers already treat expired entries as
+ * absent.
  */
 export function startSweeping({ store, clock, logger }: SweepingDeps): { stop(): Promise<void> } {
   let running: Promise<void> | undefined;

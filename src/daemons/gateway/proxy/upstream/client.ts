@@ -4,12 +4,12 @@ import { codeOf, PlatformError } from '../../../../kit/errors/errors.ts';
 export interface UpstreamRequest {
   origin: string;
   method: string;
-  /** Path and query as the client sent them. */
+  /** Path and query, unchanged from the client's request. */
   path: string;
   /** Flat list of header names and values. The upstream client adds `host`. */
   headers: string[];
   body: Readable | null;
-  /** Content-Length in bytes; null for no body or a chunked one. */
+  /** Content-Length in bytes; null if there is no body or the body is chunked. */
   contentLength: number | null;
   /** Maximum time between the end of the request and the head of the response. */
   timeoutMs: number;
@@ -29,7 +29,7 @@ export interface UpstreamHandler {
 
 export interface UpstreamCall {
   resume(): void;
-  /** Aborts the request. The handler is not called afterwards. */
+  /** Aborts the request. The handler is not called after `abort`. */
   abort(): void;
 }
 

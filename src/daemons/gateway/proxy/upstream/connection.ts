@@ -8,15 +8,18 @@ import { ProtocolError, type ResponseEvents, ResponseParser } from './response-p
 export interface Exchange {
   request: UpstreamRequest;
   handler: UpstreamHandler;
-  /** The `performance.now()` by which the response head must arrive. Each sent chunk of the request body extends it. */
+  /**
+   * The `performance.now()` by which the response head must arrive. Each sent chunk of the request body extends the
+   * deadline.
+   */
   deadline: number;
   /** Whether writing the request to the socket has begun. */
   begun: boolean;
   /** Whether the head of the response has arrived. */
   answered: boolean;
   /**
-   * The connection that carries the exchange, until the exchange ends. A map from exchanges to connections would be
-   * slower: it took an eighth of the gateway's CPU time.
+   * The connection that carries the exchange, until the exchange ends. Stored here, because a map from exchanges to
+   * connections took an eighth of the gateway's CPU time.
    */
   connection: UpstreamConnection | undefined;
 }
@@ -60,7 +63,7 @@ export class UpstreamConnection implements ResponseEvents {
       );
   }
 
-  /** Whether the connection has completed an exchange. The upstream may close such a connection at any time. */
+  /** Whether the connection has completed an exchange. The upstream may close a reused connection at any time. */
   get used(): boolean {
     return this.#used;
   }

@@ -3,7 +3,7 @@ import { type UpstreamCall, type UpstreamClient, UpstreamTimeoutError } from './
 import { type ConnectionEvents, type Exchange, UpstreamConnection } from './connection.ts';
 
 export interface LoopbackClientOptions {
-  /** The shortest timeout of all routes. It determines how often deadlines are checked. */
+  /** The shortest timeout of all routes, which determines how often deadlines are checked. */
   timeoutMs: number;
 }
 
@@ -12,14 +12,14 @@ export interface LoopbackClientOptions {
  * at that moment would fail.
  */
 const IDLE_TIMEOUT_MS = seconds(20);
-/** Methods whose requests can safely be sent again if the upstream closes the keep-alive connection meanwhile. */
+/** Methods of requests that can safely be sent again if the upstream closes the connection before the response. */
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS']);
 const MAX_SWEEP_MS = 1000;
 const MIN_SWEEP_MS = 10;
 
 /**
- * HTTP client for services on this machine. It needs half the CPU time of undici. The number of connections is not
- * limited, because the gateway's client connections already limit the concurrent calls.
+ * HTTP client for services on this machine. Uses half the CPU time of undici. The number of connections is not limited,
+ * because the gateway's client connections already limit the concurrent calls.
  */
 export class LoopbackClient implements UpstreamClient {
   readonly #pools = new Map<string, ConnectionPool>();
@@ -111,8 +111,8 @@ class ConnectionPool implements ConnectionEvents {
     if (index !== -1) this.#idle.splice(index, 1);
     if (!exchange) return;
     const { request, begun, answered, handler } = exchange;
-    // The upstream may have closed an idle connection before it read the request. The request is sent again if it was
-    // not written at all, or if repeating it has no side effects.
+    // The upstream may have closed an idle connection before reading the request. The request is sent again if nothing
+    // was written yet, or if repeating the request has no side effects.
     const mayRepeat = !begun || (!answered && !request.body && REPEATABLE.has(request.method));
     if (connection.used && mayRepeat) this.#dispatch(exchange, this.#connect());
     else handler.onError(error);

@@ -2,11 +2,11 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 
 export interface BodyEvents {
-  /** Returns false if the connection no longer carries this request. Sending then stops. */
+  /** Returns false if the connection no longer carries this request. The sender then stops. */
   current(): boolean;
   onProgress(): void;
   onSent(): void;
-  /** Called when the client disconnects before its request body is complete. */
+  /** Called when the client disconnects before the request body is complete. */
   onCut(): void;
 }
 

@@ -34,8 +34,8 @@ const CHUNKED = -1;
 const UNTIL_CLOSE = -2;
 
 /**
- * Parses the HTTP/1.1 responses of one connection. It rejects folded headers, bare line feeds, repeated lengths and
- * data after the end of a response, because accepting them would enable response splitting.
+ * Parses the HTTP/1.1 responses of one connection. Rejects folded headers, bare line feeds, repeated lengths and data
+ * after the end of a response, because accepting them would enable response splitting.
  */
 export class ResponseParser {
   readonly #events: ResponseEvents;
@@ -50,14 +50,14 @@ export class ResponseParser {
     this.#events = events;
   }
 
-  /** Must be called before each request is sent. `method` decides whether its response has a body. */
+  /** Must be called before each request is sent. `method` decides whether the response to the request has a body. */
   expect(method: string): void {
     this.#method = method;
     this.#state = 'head';
     this.#held = undefined;
   }
 
-  /** Parses received bytes. Throws ProtocolError for invalid HTTP/1.1; the connection must be closed then. */
+  /** Parses received bytes. Throws ProtocolError for invalid HTTP/1.1; the caller must then close the connection. */
   push(chunk: Buffer): void {
     let bytes: Buffer | undefined = this.#held ? Buffer.concat([this.#held, chunk]) : chunk;
     this.#held = undefined;
@@ -77,8 +77,8 @@ export class ResponseParser {
   }
 
   /**
-   * Parses the next part of the response, such as its head or a chunk size, and returns the bytes that follow it.
-   * Returns undefined if more bytes are needed or the response has ended.
+   * Parses the next element of the response, such as the head or a chunk size, and returns the remaining bytes. Returns
+   * undefined if more bytes are needed or the response has ended.
    */
   #step(bytes: Buffer): Buffer | undefined {
     switch (this.#state) {
@@ -134,7 +134,7 @@ export class ResponseParser {
     return rest;
   }
 
-  /** Returns false for an interim response (1xx), after which another head follows. */
+  /** Parses the head of a response. Returns false for an interim response (1xx), because a further head follows. */
   #takeHead(text: string): boolean {
     const head = readHead(text);
     if (head.status < 200) {
@@ -172,7 +172,10 @@ export class ResponseParser {
   }
 }
 
-/** Whether an incomplete part is kept until more bytes arrive. In the other states, all bytes are consumed at once. */
+/**
+ * Whether an incomplete header, line or chunk end is kept until more bytes arrive. In other states, all bytes are
+ * consumed at once.
+ */
 function keepsBytes(state: State): boolean {
   return state === 'head' || state === 'chunk-size' || state === 'chunk-end' || state === 'trailers';
 }

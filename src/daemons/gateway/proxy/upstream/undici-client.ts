@@ -3,7 +3,7 @@ import { seconds } from '../../../../kit/time/duration.ts';
 import type { UpstreamClient, UpstreamHandler, UpstreamRequest } from './client.ts';
 
 export interface UndiciClientOptions {
-  /** The shortest timeout of all routes. It also limits the time to connect. */
+  /** The shortest timeout of all routes, which also limits the time to connect. */
   timeoutMs: number;
 }
 
@@ -39,7 +39,7 @@ export function createUndiciClient({ timeoutMs }: UndiciClientOptions): Upstream
   };
 }
 
-/** Creates the state of one request. The request may be aborted before undici starts it. */
+/** Creates the state of one request. An abort is possible even before undici starts the request. */
 function createExchange(request: UpstreamRequest, handler: UpstreamHandler) {
   let controller: Dispatcher.DispatchController | undefined;
   let done = false;

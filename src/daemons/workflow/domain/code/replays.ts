@@ -13,7 +13,7 @@ import type { JsonValue, RunRecord } from '../../../../store/ports/index.ts';
 import type { CompiledCode } from '../definition/compiled-workflow.ts';
 
 /**
- * Calls that a workflow's function makes to its run during a replay. Each rejects with CONFLICT once the replay is
+ * Calls that a workflow's function makes to its run during a replay. Each call rejects with CONFLICT once the replay is
  * over.
  */
 export interface ReplayCalls {

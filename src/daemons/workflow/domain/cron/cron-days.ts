@@ -11,7 +11,8 @@ const SATURDAY = 6;
 const LAST_OF_MONTH = 32;
 
 /**
- * A day of a month. `length` is the number of days in the month, `first` the weekday of its first day (0 is Sunday).
+ * A day of a month. `length` is the number of days in the month, and `first` is the weekday of the first of the month
+ * (0 is Sunday).
  */
 interface Day {
   day: number;
@@ -39,8 +40,8 @@ function hasDay(pattern: CronPattern, length: number): boolean {
 }
 
 /**
- * Combines both day fields like croner: one of them must match. If a field is `*` or the weekday begins with `+`, both
- * must match.
+ * Returns whether a date matches the day of the month or the weekday. If one field is `*` or the weekday begins with
+ * `+`, both fields must match, as in croner.
  */
 function matches(pattern: CronPattern, at: Day): boolean {
   const byDate = matchesDate(pattern, at);

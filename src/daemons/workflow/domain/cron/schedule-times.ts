@@ -8,7 +8,7 @@ interface Plan {
   timezone: string;
 }
 
-/** Returns the first planned time later than `after`, or null if there is none. */
+/** Returns the first planned time later than `after`, or null if no later time is planned. */
 export function nextTime({ cron, timezone }: Plan, after: number): number | null {
   return new Cron(cron, { timezone, paused: true }).nextRun(new Date(after))?.getTime() ?? null;
 }
@@ -37,7 +37,7 @@ export function scheduleFault(plan: Plan): { key: 'cron' | 'timezone'; message: 
   };
 }
 
-/** Returns the last planned time up to now, or null if there is none. */
+/** Returns the last planned time up to `now`, or null if no earlier time was planned. */
 export function previousTime({ cron, timezone }: Plan, now: number): number | null {
   const [last] = new Cron(cron, { timezone, paused: true }).previousRuns(1, new Date(now + 1)) ?? [];
   return last?.getTime() ?? null;

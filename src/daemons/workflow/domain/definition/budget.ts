@@ -6,12 +6,13 @@ export class OverBudget extends Error {
 }
 
 /**
- * Work that an evaluation may do, in units of about 100 ns. Each expression node costs one unit, and so does each item
- * and each group of eight characters that is read or written.
+ * Work that an evaluation may do, in units of about 100 ns. One unit is one expression node, one item, or eight
+ * characters that are read or written.
  */
 export class Budget {
   /**
-   * Whether the evaluation runs in a thread that limits time and memory. Work of unknown cost is allowed only there.
+   * Whether the evaluation runs in a thread that limits time and memory. Work of unknown cost is allowed only in such a
+   * thread.
    */
   readonly isConfined: boolean;
   #left: number;
@@ -39,7 +40,9 @@ export class Budget {
     if (!this.isConfined) throw new OverBudget();
   }
 
-  /** Spends the cost of reading a whole value. An object that is referenced several times is charged each time. */
+  /**
+   * Spends the cost of reading a whole value. An object that is referenced several times is charged for each reference.
+   */
   spendOn(value: unknown): void {
     const open: unknown[] = [value];
     while (open.length > 0) {

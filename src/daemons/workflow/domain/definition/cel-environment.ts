@@ -4,7 +4,7 @@ import { toCel, toJson } from './cel-values.ts';
 
 /**
  * CEL environment of definitions. Each operation is charged to a budget before it runs. The library has no hook for
- * this, so this module replaces the method with which the library evaluates all nodes except the outermost.
+ * charges, so this module replaces the library's method that evaluates all nodes but the outermost node.
  */
 
 /**
@@ -186,10 +186,7 @@ function spendOnBinary(op: string, left: unknown, right: unknown): void {
 const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null;
 const textOf = (value: unknown): number => (typeof value === 'string' ? value.length / CHARS_PER_UNIT : 0);
 
-/**
- * Returns the number of items that `+` copies. V8 does not copy concatenated strings, so only the length of strings is
- * limited.
- */
+/** Returns the number of items that `+` copies. Strings cost nothing, because V8 does not copy concatenated strings. */
 function itemsOf(value: unknown): number {
   if (Array.isArray(value)) return value.length;
   return value instanceof Uint8Array ? value.length / CHARS_PER_UNIT : 0;

@@ -3,7 +3,7 @@ import type { Budget } from './budget.ts';
 
 /** Caches whether a large value contains a map with the key `constructor`. */
 const known = new WeakMap<object, boolean>();
-/** Values with at most this many items are not cached, because scanning them again is cheaper. */
+/** Maximum number of items in a value whose scan result is not cached. A new scan of so few items is cheaper. */
 const FEW = 64;
 /** Cost of scanning one item, in budget units. */
 const COST_OF_SCAN = 0.1;
@@ -11,8 +11,8 @@ const COST_OF_SCAN = 0.1;
 let scanned = 0;
 
 /**
- * Converts JSON to CEL. The library identifies a map by `value.constructor`, so a map with that key becomes a `Map`.
- * `rebuiltLevels` is the number of outer levels that are rebuilt for each evaluation and are therefore not cached.
+ * Converts JSON to CEL. A map with the key `constructor` becomes a `Map`, because the library reads
+ * `value.constructor`. The outer `rebuiltLevels` levels are not cached, because each evaluation builds new objects.
  */
 export function toCel(value: JsonValue | undefined, rebuiltLevels = 0, budget?: Budget): unknown {
   return isOdd(value, rebuiltLevels, budget) ? asMap(value) : value;

@@ -19,8 +19,8 @@ const COST_OF_VALUE = 10;
 const COST_OF_CHOICE = 50;
 
 /**
- * Spends the maximum cost of a check against a JSON Schema before it runs, including defaults and fault reports. Throws
- * OverBudget.
+ * Spends the maximum cost of a check against a JSON Schema before the check runs, including defaults and fault reports.
+ * Throws OverBudget.
  */
 export function spendOnCheck(schema: unknown, value: JsonValue | undefined, budget: Budget): void {
   budget.spend(COST_OF_VALUE);

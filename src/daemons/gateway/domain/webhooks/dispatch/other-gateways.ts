@@ -35,8 +35,8 @@ const RECHECK_MS = seconds(1);
 const REFUSED_MS = seconds(5);
 
 /**
- * Runs attempts on the other gateways of the store. Only the gateway that schedules the deliveries of all nodes uses it.
- * @spec docs/decisions/0222
+ * Runs attempts on the other gateways of the store. Only the gateway that schedules the deliveries of all nodes uses
+ * it. @spec docs/decisions/0222
  */
 export class OtherGateways {
   readonly #deps: OtherGatewaysDeps;

@@ -22,8 +22,8 @@ export interface AttemptRequest {
 }
 
 /**
- * Runs attempts for the gateway that schedules the deliveries of all nodes. Requests of an earlier scheduler are refused,
- * because its successor may have started the same delivery. @spec docs/decisions/0222
+ * Runs attempts for the gateway that schedules the deliveries of all nodes. Requests of an earlier scheduler are
+ * refused, because its successor may have started the same delivery. @spec docs/decisions/0222
  */
 export class RequestedAttempts {
   readonly #deps: RequestedAttemptsDeps;
