@@ -11,7 +11,7 @@ import {
 export interface SelfStarting {
   what: 'schedule' | 'event' | 'hook' | 'validator';
   name: string;
-  /** Text for the consent prompt that says when the part runs. */
+  /** Description of when the part runs, for the consent prompt. */
   when: string;
 }
 
@@ -19,7 +19,7 @@ export interface SelfStarting {
 export interface WorkflowBrief {
   id: string;
   name: string | null;
-  /** Whether its steps are defined in code. */
+  /** Whether the workflow's steps are defined in code. */
   isCode: boolean;
   /** False for an invalid workflow, which never starts. */
   isSound: boolean;

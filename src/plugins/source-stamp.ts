@@ -8,10 +8,10 @@ import { declaredWrites } from './permission-sets.ts';
 
 /** Maximum number of watched files per plugin, so that a check for changes takes less than a millisecond. */
 const MAX_SOURCE_FILES = 2000;
-/** Folders that are ignored, because tools and running plugins write to them. */
+/** Folders that the check for changes ignores, because tools and running plugins write to these folders. */
 const NO_SOURCES = new Set(['node_modules', 'coverage']);
 const SOURCE = /\.(?:[cm]?[jt]sx?|json|ya?ml|wasm)$/;
-/** npm writes this file last, so that an `npm install` changes the stamp only once, when it is complete. */
+/** npm writes this file at the end of `npm install`, so that an installation is detected as one change. */
 const INSTALLED = join('node_modules', '.package-lock.json');
 
 /**
@@ -22,7 +22,10 @@ export function sourceStamp(root: string, loaded?: ManifestV3): string {
   return sourceFiles(root, loaded).map(fileStamp).join('\n');
 }
 
-/** Like `sourceStamp`, but computed from the content, so that a new modification time alone does not change it. */
+/**
+ * Returns a digest of the content of all source files. Unlike with `sourceStamp`, a new modification time alone changes
+ * nothing.
+ */
 export async function sourceDigest(root: string, loaded?: ManifestV3): Promise<string> {
   const whole = createHash('sha256');
   for (const path of sourceFiles(root, loaded))
@@ -30,7 +33,7 @@ export async function sourceDigest(root: string, loaded?: ManifestV3): Promise<s
   return whole.digest('base64');
 }
 
-/** Returns the files that the stamp and the digest cover, at most MAX_SOURCE_FILES. */
+/** Returns the source files that `sourceStamp` and `sourceDigest` cover, at most MAX_SOURCE_FILES. */
 export function sourceFiles(root: string, loaded: ManifestV3 | undefined): string[] {
   const excluded = writablePaths(root, loaded);
   const files: string[] = [];
@@ -54,7 +57,10 @@ export function fileStamp(path: string): string {
   return found ? `${path} ${found.ino} ${found.size} ${found.mtimeMs} ${found.ctimeMs}` : '';
 }
 
-/** Returns all paths that the plugin may write by its loaded manifest or the one on disk, and their real paths. */
+/**
+ * Returns all paths that the plugin may write according to its loaded manifest or the manifest on disk, and their real
+ * paths.
+ */
 function writablePaths(root: string, loaded: ManifestV3 | undefined): string[] {
   const declared = new Set([...declaredWrites(loaded), ...declaredWrites(manifestOnDisk(root))]);
   return [...declared].flatMap((path) => {
@@ -63,7 +69,7 @@ function writablePaths(root: string, loaded: ManifestV3 | undefined): string[] {
   });
 }
 
-/** Returns the unvalidated manifest. A file being edited may be temporarily invalid. */
+/** Returns the unvalidated manifest, or undefined if the file cannot be parsed, for example during an edit. */
 function manifestOnDisk(root: string): unknown {
   try {
     return JSON.parse(readFileSync(join(root, MANIFEST_FILE), 'utf8'));
@@ -80,7 +86,7 @@ function realPathOrNone(path: string): string | undefined {
   }
 }
 
-/** Returns the entries of a folder, or an empty list if the folder was deleted meanwhile. */
+/** Returns the entries of a folder, or an empty list if the folder no longer exists. */
 function entriesOf(folder: string) {
   try {
     return readdirSync(folder, { withFileTypes: true });

@@ -2,13 +2,16 @@
 export interface StreamCredit {
   grant(bytes: number): void;
   /**
-   * Waits until the credit covers `bytes`, and then spends it. Chunks are not split to fit, because a slow reader would
-   * get ever smaller chunks. Rejects when the signal aborts.
+   * Waits until the credit is at least `bytes`, then subtracts `bytes`. Chunks are not split to fit the credit, because
+   * a slow reader would get ever smaller chunks. Rejects when the signal aborts.
    */
   take(bytes: number): Promise<void>;
 }
 
-/** Creates the credit of one stream's sender. A chunk larger than the reader's window would wait forever. */
+/**
+ * Creates the flow control for the sender of one stream. A chunk larger than the reader's window would make `take` wait
+ * forever.
+ */
 export function createStreamCredit(signal: AbortSignal): StreamCredit {
   let left = 0;
   let wake = (): void => {};

@@ -1,7 +1,7 @@
 import { LIMITS } from '../contracts/index.ts';
 import { findCostProblem } from '../kit/data/json-cost.ts';
 
-/** Matches the key itself, and `\u` escapes that may spell one of its characters: `_`, `o`, `p`, `r` or `t`. */
+/** Matches the key `__proto__`, and `\u` escapes that may encode one of its characters. */
 const MAY_HAVE_PROTOTYPE_KEY = /__proto__|\\u00[567]/;
 
 /**

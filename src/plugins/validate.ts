@@ -16,28 +16,31 @@ import type { LoadedPlugin, PluginFault } from './registry/types.ts';
 import { type GuardedPaths, grantFaults } from './sandbox/index.ts';
 
 export interface ValidatedPlugin {
-  /** The loaded plugin. It is undefined if the manifest is invalid. */
+  /** The loaded plugin, or undefined if the manifest is invalid. */
   plugin?: LoadedPlugin;
   faults: PluginFault[];
 }
 
 type Awaitable<Value> = Value | Promise<Value>;
 
-/** Options of a validation. Some prevent code from running without consent or without a sandbox. */
+/** Options of a validation. Some options prevent code from running without consent or without a sandbox. */
 export interface ValidateOptions {
-  /** Reason why a manifest module is not run. */
+  /** Reason for which a manifest that is written as a module must not be run. */
   manifestNotRun?: string | undefined;
-  /** Reason why handlers and schemas are not loaded. Their files are then only analysed statically. */
+  /** Reason for which handlers and schemas must not be loaded. If set, their files are only analysed statically. */
   handlersNotRun?: string | undefined;
-  /** Paths that no plugin is granted, and the root of the manifest's relative paths. */
+  /** Paths that the manifest must not request, and the folder to which relative paths refer. */
   guarded?: (GuardedPaths & { root: string }) | undefined;
-  /** Called with the manifest before handlers are loaded. It throws to cancel the validation. */
+  /** Called with the manifest before handlers are loaded. May throw to cancel the validation. */
   agree?(manifest: ManifestV3): void;
-  /** Compiles the manifest's workflows and schedules. */
+  /** Compiles the manifest's workflows and schedules, and returns the errors. */
   compile?(manifest: ManifestV3): Awaitable<Array<{ path: string; message: string }>>;
 }
 
-/** The handler kind that each list of a manifest requires. Plain functions have no kind and are always accepted. */
+/**
+ * Handler kind that each list of the manifest, such as `commands`, requires. Plain functions have no kind and are
+ * always accepted.
+ */
 const KIND_OF = {
   commands: 'command',
   rest: 'route',
@@ -96,8 +99,8 @@ function notRun(module: string, reason: string): PlatformError {
 }
 
 /**
- * Returns the schema faults of workflows and schedules. Services do not report them as manifest faults, because they
- * skip only the invalid workflow or schedule.
+ * Returns the schema faults of workflows and schedules. Services do not count these faults as manifest faults, because
+ * only the invalid workflow or schedule is skipped.
  */
 function definitionFaults({ workflows, schedules }: ManifestV3): PluginFault[] {
   return [
@@ -109,7 +112,7 @@ function definitionFaults({ workflows, schedules }: ManifestV3): PluginFault[] {
   ];
 }
 
-/** Loads a plugin's code in the sandbox and returns where the code does not match the manifest. */
+/** Loads a plugin's code in the sandbox, and returns a fault for each mismatch between code and manifest. */
 export async function codeFaults(plugin: LoadedPlugin, describer: PluginDescriber): Promise<PluginFault[]> {
   const { manifest } = plugin;
   const handlers = handlerRefs(manifest);

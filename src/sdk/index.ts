@@ -120,7 +120,10 @@ function definer<Context, More = unknown>(kind: HandlerKind): Define<Context, Mo
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** Defines a command, which users run in the CLI, workflows as a step, and other plugins with `ctx.invoke`. */
+/**
+ * Defines a command. Users run commands in the CLI, workflows run commands as steps, and other plugins call commands
+ * with `ctx.invoke`.
+ */
 export const defineCommand: Define<PluginContextV3> = definer('command');
 
 /** Defines a route handler. If `method` is set, requests with other methods are refused. @spec Plugin routes */
@@ -144,8 +147,9 @@ interface WorkflowSpec<In, Signals extends SignalSchemas> {
 }
 
 /**
- * Defines a workflow as a function, for `workflows: [{id, handler}]` in the manifest. Whenever its run resumes, the
- * function is replayed from its start. Finished steps do not run again. @spec docs/workflows.md "Workflows in code"
+ * Defines a workflow as a function, for `workflows: [{id, handler}]` in the manifest. Whenever a run of the workflow
+ * resumes, the function is replayed from its start. Finished steps do not run again. @spec
+ * docs/workflows.md "Workflows in code"
  */
 export function defineWorkflow<
   In extends AnySchema = undefined,
@@ -163,7 +167,10 @@ export interface ValidatorInput {
 
 type Validate = (ctx: ValidatorContext, input: ValidatorInput) => Awaitable<{ valid: boolean }>;
 
-/** Defines a validator that authenticates deliveries. Throwing rejects the delivery. @spec WebhookAuthConfig: custom */
+/**
+ * Defines a validator that authenticates webhook deliveries. A delivery is rejected if the validator throws. @spec
+ * WebhookAuthConfig: custom
+ */
 export function defineValidator(
   handler: Validate | { execute: Validate },
 ): HandlerDefinition<ValidatorContext, ValidatorInput> {
@@ -171,8 +178,8 @@ export function defineValidator(
 }
 
 /**
- * Types a manifest that is written as a module. `package.json` names the module in `"svc"`, and its default export is
- * the manifest. The module runs in the sandbox without any permissions.
+ * Checks the types of a manifest that is written as a module. `package.json` names the module in `"svc"`, and the
+ * module's default export is the manifest. The module runs in the sandbox without any permissions.
  */
 export function defineManifest<const Manifest extends PluginManifest>(manifest: Manifest): Manifest {
   return manifest;
@@ -219,7 +226,7 @@ async function* encodeEvents(
   }
 }
 
-/** Replaces line breaks, with which a value could inject further fields into the event. */
+/** Replaces line breaks, because a value with line breaks could inject further fields into the event. */
 function oneLine(text: string): string {
   return text.replace(/[\r\n\0]/g, ' ');
 }
@@ -229,7 +236,9 @@ export function ok<Result>(result?: Result, meta?: Record<string, unknown>): Com
   return { exitCode: 0, ...(result === undefined ? {} : { result }), ...(meta ? { meta } : {}) };
 }
 
-/** Creates a failed result. Route handlers use a `code` from the `errors` of their route. @spec Command result */
+/**
+ * Creates a failed result. In a route handler, `code` is a code from the `errors` of the route. @spec Command result
+ */
 export function fail(code: string, message: string, details?: Record<string, unknown>): CommandResult<never> {
   return { exitCode: 1, error: { code, message, ...(details ? { details } : {}) } };
 }

@@ -2,13 +2,13 @@ import { PlatformError } from '../kit/errors/errors.ts';
 import type { Clock } from '../kit/time/clock.ts';
 import type { EntryQuota } from './ports/index.ts';
 
-/** Usage of one scope by its entries, including expired entries that are not deleted yet. */
+/** Storage usage of one scope, including expired entries that are not deleted yet. */
 export interface EntryUsage {
   keys: number;
   bytes: number;
 }
 
-/** Returns the expiry time of an entry that is written now, in epoch ms. Returns null without a TTL. */
+/** Returns the expiry time of a new entry in epoch ms, or null if no TTL is given. */
 export function expiryOf(clock: Clock, ttlMs: number | undefined): number | null {
   return ttlMs === undefined ? null : Math.min(clock.now() + ttlMs, Number.MAX_SAFE_INTEGER);
 }
@@ -45,7 +45,7 @@ export function exceedsQuota(
   return grows && (bytes > maxBytes || keys > maxKeys);
 }
 
-/** The error of a write that would exceed a quota. */
+/** Returns the error for a write that would exceed a quota. */
 export function quotaExceeded(
   key: string,
   used: EntryUsage,

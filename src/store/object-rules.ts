@@ -1,7 +1,7 @@
 import { PlatformError } from '../kit/errors/errors.ts';
 import type { ObjectScope } from './ports/index.ts';
 
-/** Throws QUOTA_EXCEEDED when `bytes` more would exceed the quota of a scope that uses `used` bytes. */
+/** Throws QUOTA_EXCEEDED if writing `bytes` would exceed the quota of a scope that already uses `used` bytes. */
 export function requireObjectQuota(bytes: number, used: number, quotaBytes: number): void {
   if (used + bytes <= quotaBytes) return;
   throw new PlatformError(
@@ -11,7 +11,7 @@ export function requireObjectQuota(bytes: number, used: number, quotaBytes: numb
   );
 }
 
-/** Encodes the scope as JSON, because any separator could be part of either name. */
+/** Encodes the scope as JSON, because the tenant or the namespace could contain any separator. */
 export function scopeName({ tenant, namespace }: ObjectScope): string {
   return JSON.stringify([tenant, namespace]);
 }

@@ -11,11 +11,11 @@ export interface StoreOptions {
   dataDir: string;
   clock: Clock;
   logger: Logger;
-  /** Tells which processes use the SQLite file. PostgreSQL is always shared. */
+  /** Settings for sharing the SQLite file between processes. A PostgreSQL database is always shared. */
   sqlite?: Pick<Parameters<typeof sqliteGatewayStore>[0], 'members' | 'recovers' | 'shared'>;
 }
 
-/** Opens the gateway's stores. Throws STORE_ERROR, also if the schema of PostgreSQL has to be migrated first. */
+/** Opens the gateway's stores. Throws STORE_ERROR, for example if the PostgreSQL schema must be migrated first. */
 export function openGatewayStore({ postgresUrl, sqlite, ...options }: StoreOptions): Promise<GatewayStore> {
   if (postgresUrl === null) return sqliteGatewayStore({ ...options, ...sqlite });
   return openPostgres(postgresUrl, 'gateway', options.logger, ({ postgresGatewayStore }, database) =>
@@ -23,7 +23,7 @@ export function openGatewayStore({ postgresUrl, sqlite, ...options }: StoreOptio
   );
 }
 
-/** Opens the state service's stores. Throws STORE_ERROR as `openGatewayStore` does. */
+/** Opens the state service's stores. Throws STORE_ERROR in the same cases as `openGatewayStore`. */
 export function openStateStore({ postgresUrl, sqlite: _, ...options }: StoreOptions): Promise<StateStore> {
   if (postgresUrl === null) return sqliteStateStore(options);
   return openPostgres(postgresUrl, 'state', options.logger, ({ postgresStateStore }, database) =>
@@ -31,7 +31,7 @@ export function openStateStore({ postgresUrl, sqlite: _, ...options }: StoreOpti
   );
 }
 
-/** Opens the workflow service's stores. Throws STORE_ERROR as `openGatewayStore` does. */
+/** Opens the workflow service's stores. Throws STORE_ERROR in the same cases as `openGatewayStore`. */
 export function openWorkflowStore({
   postgresUrl,
   sqlite: _,
@@ -43,7 +43,7 @@ export function openWorkflowStore({
   );
 }
 
-/** Opens the rate counters that members share. Returns null if neither Redis nor PostgreSQL is configured. */
+/** Opens the rate counters that all processes share. Returns null if neither Redis nor PostgreSQL is configured. */
 export async function openRateCounters({
   redisUrl,
   postgresUrl,
@@ -70,7 +70,7 @@ export interface OpenedCache {
   close(): Promise<void>;
 }
 
-/** Opens the cache of plugins in Redis or Valkey. Opening succeeds even if the server is away. */
+/** Opens the plugin cache in Redis or Valkey. Succeeds even if the server cannot be reached. */
 export async function openRedisCache(
   url: string,
   { clock, logger }: Pick<StoreOptions, 'clock' | 'logger'>,
@@ -80,7 +80,7 @@ export async function openRedisCache(
   return { entries: new RedisKeyValue(redis, clock), close: () => redis.close() };
 }
 
-/** The drivers are loaded only here, because platforms on SQLite need none of their libraries. */
+/** Loads the PostgreSQL drivers only when needed, because platforms on SQLite do not use the drivers. */
 async function openPostgres<Store>(
   url: string,
   service: string,

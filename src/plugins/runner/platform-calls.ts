@@ -11,7 +11,7 @@ interface Waiting {
 }
 
 export interface PlatformCalls {
-  /** Rejects with PlatformCallError. */
+  /** Calls a method of a platform service. Rejects with PlatformCallError if the call fails. */
   call(executionId: string, service: string, method: string, args: unknown[]): Promise<unknown>;
   settle(frame: ReplyFrame): void;
   /** Drops pending calls of a finished execution. */
@@ -19,8 +19,8 @@ export interface PlatformCalls {
 }
 
 /**
- * Creates the platform calls of handlers, which match replies to calls. `isLive` returns whether an execution still
- * runs.
+ * Creates the sender of platform calls, which matches each reply to its call. `isLive` returns whether an execution
+ * still runs.
  */
 export function createPlatformCalls(
   channel: Channel,

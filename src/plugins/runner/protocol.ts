@@ -2,12 +2,12 @@ import type { CommandResult, ExecutionRequest } from '../../contracts/index.ts';
 import type { SourceCode } from '../source-code.ts';
 
 /**
- * Version of the frames between a service (or host agent) and the runner. Each frame is one line of JSON, sent over
- * descriptor 3 of the runner. Frames from the runner are untrusted, because plugin code can write to that descriptor.
+ * Version of the frames between a service or host agent and the runner. A frame is one line of JSON on descriptor 3 of
+ * the runner. Plugin code can write to this descriptor, so frames from the runner are untrusted.
  */
 export const PROTOCOL_VERSION = 1;
 
-/** Limits that the runner checks to give plugins a clear error. The service enforces limits of its own. */
+/** Limits that the runner checks itself, to give plugins a clear error. The service checks separate limits. */
 export interface RunnerLimits {
   /** Maximum bytes of a handler's result as JSON. */
   resultBytes: number;
@@ -17,7 +17,7 @@ export interface RunnerLimits {
   logMessageChars: number;
 }
 
-/** The first frame. It is valid for the whole life of the process. */
+/** The first frame that the runner receives. Its values are valid for the whole life of the process. */
 export interface InitFrame {
   type: 'init';
   protocol: typeof PROTOCOL_VERSION;
@@ -38,9 +38,9 @@ export interface ExecuteFrame {
   type: 'execute';
   executionId: string;
   request: RunnerRequest;
-  /** The caller accepts a stream as the result. */
+  /** Set if the caller accepts a stream as the result. */
   streams?: true;
-  /** The caller requests a `begun` frame. */
+  /** Set if the caller requests a `begun` frame, which reports that the handler starts. */
   tellsBegun?: true;
 }
 
@@ -77,12 +77,12 @@ export interface ReadyFrame {
   protocol: number;
 }
 
-/** Reports that the first handler module was loaded. A later crash does not count as a crash at load. */
+/** Reports that the first handler module was loaded. A later crash does not count as a crash during loading. */
 export interface LoadedFrame {
   type: 'loaded';
 }
 
-/** Reports that the handler was loaded, its input is valid, and it starts. */
+/** Reports that a handler starts. Its module is loaded and its input is valid. */
 export interface BegunFrame {
   type: 'begun';
   executionId: string;
@@ -90,7 +90,7 @@ export interface BegunFrame {
 
 export interface LogFrame {
   type: 'log';
-  /** Execution that wrote the line. Absent for lines outside of executions. */
+  /** Id of the execution that wrote the log line. Absent for lines written outside of any execution. */
   executionId?: string;
   level: string;
   message: string;
@@ -106,7 +106,7 @@ export interface CallFrame {
   args: unknown[];
 }
 
-/** Reports that the result is a stream. Its chunks follow, then a result frame. */
+/** Reports that the result is a stream. The chunks of the stream follow, then a result frame. */
 export interface StreamFrame {
   type: 'stream';
   executionId: string;

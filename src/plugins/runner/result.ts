@@ -5,8 +5,8 @@ import { findOwnCostProblem, resultLimitFactor } from '../../kit/data/json-cost.
 import { messageOf, RunnerFailure } from './failure.ts';
 
 /**
- * Converts a handler's return value. An object with a numeric `exitCode` is a CommandResult. Any other value is the
- * result of a success. @spec Command result; docs/plugins.md "Handlers"
+ * Converts a handler's return value. An object with a numeric `exitCode` is a CommandResult. Any other value becomes
+ * the `result` of a CommandResult with exit code 0. @spec Command result; docs/plugins.md "Handlers"
  */
 export function toCommandResult(value: unknown): CommandResult {
   if (typeof value !== 'object' || value === null || typeof (value as CommandResult).exitCode !== 'number') {
@@ -31,8 +31,8 @@ function malformed(what: string): RunnerFailure {
 }
 
 /**
- * Serializes the result frame. Throws EXECUTION_ERROR for values without a JSON form (cycles, BigInt), and if a limit
- * is exceeded. The limits are higher after a large input (`inputChars`).
+ * Serializes the result frame. Throws EXECUTION_ERROR if the result has no JSON form (cycles, BigInt) or exceeds a
+ * limit. A large input (`inputChars`) raises some limits.
  */
 export function resultFrame(
   executionId: string,

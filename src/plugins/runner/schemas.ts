@@ -21,17 +21,17 @@ type Check = (value: unknown, coerce: boolean) => Promise<Outcome>;
 
 export interface SchemaChecks {
   /**
-   * Returns the input as its schema transforms it. Throws VALIDATION_ERROR with `details.issues`. @spec
+   * Validates a handler's input and returns the transformed input. Throws VALIDATION_ERROR with `details.issues`. @spec
    * Plugin routes 2
    */
   input(handler: Handler, request: RunnerRequest): Promise<unknown>;
-  /** Throws EXECUTION_ERROR with `details.outputIssues`. */
+  /** Validates a handler's result. Throws EXECUTION_ERROR with `details.outputIssues`. */
   output(handler: Handler, request: RunnerRequest, result: unknown): Promise<unknown>;
 }
 
 /**
- * Creates the checks against `{zod: "<package>#<export>"}`, `{$ref: "<file>#<pointer>"}` or the definition's own
- * schemas.
+ * Creates the schema checks. A schema is `{zod: "<package>#<export>"}`, `{$ref: "<file>#<pointer>"}` or part of the
+ * handler's definition.
  */
 export function createSchemaChecks(root: string): SchemaChecks {
   const cache = new Map<string, Promise<Check>>();
@@ -70,7 +70,9 @@ export function createSchemaChecks(root: string): SchemaChecks {
   };
 }
 
-/** Returns the schema of a handler. The manifest's schema takes precedence over the definition's. */
+/**
+ * Returns the check for a handler's schema. A schema in the manifest takes precedence over a schema in the definition.
+ */
 async function pick(
   load: (ref: SchemaRef) => Promise<Check>,
   ref: SchemaRef | undefined,
@@ -95,7 +97,10 @@ async function importedSchema(root: string, ref: string): Promise<Check> {
   return standardCheck(await importedStandardSchema(root, ref));
 }
 
-/** Resolves `<package>#<export>` from the plugin's folder. Throws INVALID_HANDLER. */
+/**
+ * Imports the schema `<package>#<export>` from the plugin's folder. Throws INVALID_HANDLER if the export is not a
+ * schema.
+ */
 export async function importedStandardSchema(root: string, ref: string): Promise<StandardSchema> {
   const [from, name] = splitRef(ref);
   const file = from.startsWith('.') ? from : ownMain(root, from);
@@ -111,8 +116,8 @@ export async function importedStandardSchema(root: string, ref: string): Promise
 }
 
 /**
- * Returns the main file of the plugin's own package if the reference names that package. Node would resolve this only
- * through `exports`.
+ * Returns the main file of the plugin's own package if the reference names that package. Node resolves a package's own
+ * name only through `exports`.
  */
 function ownMain(root: string, packageName: string): string | undefined {
   const path = join(root, 'package.json');
@@ -125,7 +130,7 @@ function packageAt(path: string): { name?: string; main?: string; exports?: unkn
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch {
-    // The later import of the schema reports errors of this file in more detail.
+    // The later import of the schema reports an unreadable package.json with more detail.
     return {};
   }
 }
@@ -179,14 +184,17 @@ function isZodIssue(issue: object): issue is z.core.$ZodIssue {
   return 'code' in issue && typeof issue.code === 'string';
 }
 
-/** Validates a value against a JSON Schema. */
+/** Validates a value against a JSON Schema, and returns the faults. The list is empty for a valid value. */
 export async function checkAgainst(schema: object, value: unknown): Promise<SchemaFault[]> {
   const { Ajv2020 } = await import('ajv/dist/2020.js');
   const check = new Ajv2020({ strict: false, allErrors: true, validateFormats: false }).compile(schema);
   return check(value) ? [] : faultsOf(check.errors);
 }
 
-/** Loads ajv on first use. `format` is only an annotation, which is the default in JSON Schema 2020-12. */
+/**
+ * Compiles a JSON Schema. ajv is loaded on first use. `format` is not validated, which is the default in JSON Schema
+ * 2020-12.
+ */
 async function jsonSchema(root: string, ref: string): Promise<Check> {
   const { Ajv2020 } = await import('ajv/dist/2020.js');
   const base = new URL(`${pathToFileURL(root).href}/`);
@@ -213,7 +221,7 @@ async function jsonSchema(root: string, ref: string): Promise<Check> {
   };
 }
 
-/** Returns the reason why a manifest's JSON Schema is unusable, or undefined if it is usable. */
+/** Returns the reason why a manifest's JSON Schema is unusable, or undefined if the schema is usable. */
 export async function referenceFault(root: string, ref: string): Promise<string | undefined> {
   try {
     const check = await jsonSchema(root, ref);
@@ -225,7 +233,8 @@ export async function referenceFault(root: string, ref: string): Promise<string 
 }
 
 /**
- * Throws the error for an invalid schema. The error is the plugin author's fault, and callers must not see its path.
+ * Throws INVALID_HANDLER for an unusable schema. The plugin's absolute path is removed from the message, because
+ * callers must not see the path.
  */
 function refuse(ref: string, base: URL, error: unknown): never {
   if (error instanceof RunnerFailure) throw error;
@@ -240,7 +249,9 @@ function faultsOf(errors: ErrorObject[] | null | undefined): SchemaFault[] {
   }));
 }
 
-/** Returns the text of an ajv error. It does not name the property, because the path already does. */
+/**
+ * Returns the text of an ajv error. The text does not name the property, because the path of the issue already does.
+ */
 function ajvText({ keyword, params, message }: ErrorObject): string {
   if (keyword === 'required') return 'is missing';
   if (keyword === 'additionalProperties' || keyword === 'unevaluatedProperties') return 'is not a known key';
@@ -249,7 +260,9 @@ function ajvText({ keyword, params, message }: ErrorObject): string {
   return message ?? keyword;
 }
 
-/** Returns the path of an ajv error. For a missing or unexpected property, it is the path of the property itself. */
+/**
+ * Returns the path of an ajv error. For a missing or unexpected property, the path includes the name of that property.
+ */
 function pathOf({ instancePath, params }: ErrorObject): string {
   const { missingProperty, additionalProperty, unevaluatedProperty } = params as Record<string, unknown>;
   const property = missingProperty ?? additionalProperty ?? unevaluatedProperty;

@@ -6,7 +6,7 @@ import { isInside } from '../inside.ts';
 
 /** A position in the plugin's source. Line and column start at 1. */
 export interface Place {
-  /** Relative to the plugin's folder. */
+  /** Path of the file, relative to the plugin's folder. */
   file: string;
   line: number;
   column: number;
@@ -47,8 +47,8 @@ export function placeOf(thrown: unknown, root: string): Place | undefined {
 }
 
 /**
- * Finds the position of a load error. V8 reports neither the position of an ES module's syntax error nor
- * which import failed, so the last resolved files are searched.
+ * Finds the position of a load error. V8 reports no position for a syntax error in an ES module, so the files in
+ * `resolved` are parsed again, the last one first.
  */
 export function loadPlaceOf(thrown: unknown, root: string, resolved: readonly string[]): Place | undefined {
   const missing = missingImport(thrown, root);
@@ -62,7 +62,7 @@ export function loadPlaceOf(thrown: unknown, root: string, resolved: readonly st
   return undefined;
 }
 
-/** Finds a syntax error in JavaScript by parsing it as TypeScript, because the TypeScript parser reports positions. */
+/** Finds a syntax error in JavaScript with the TypeScript parser, because that parser reports positions. */
 function syntaxPlace(url: string, root: string): Place | undefined {
   const path = pathOf(url);
   if (!path || !SOURCE.test(path) || !isInside(root, path)) return undefined;
@@ -80,7 +80,7 @@ function missingImport(thrown: unknown, root: string): Place | undefined {
   const [, wanted, from] = /'([^']+)' imported from (\S.*)$/.exec(message) ?? [];
   const path = from && pathOf(from);
   if (!wanted || !path || !isInside(root, path)) return undefined;
-  // The error of a relative import names its resolved path.
+  // The error of a failed relative import contains the resolved absolute path, so only the file name is searched.
   const name = wanted.startsWith('/') ? wanted.slice(wanted.lastIndexOf('/') + 1) : wanted;
   const rows = linesOf(path);
   const index = rows.findIndex(

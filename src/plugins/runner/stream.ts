@@ -3,10 +3,14 @@ import { createStreamCredit, type StreamCredit } from '../stream-credit.ts';
 import type { Channel } from './channel.ts';
 import { RunnerFailure } from './failure.ts';
 
-/** Size of a chunk on the channel. It is smaller than the window, so that several chunks can be in flight. */
+/**
+ * Size of a chunk on the channel. Chunks are smaller than the credit window, so that several chunks can be in flight.
+ */
 const PIECE_BYTES = 32 * 1024;
 
-/** Returns the stream of a handler's result. It is the value itself, or the result of a success. */
+/**
+ * Returns the stream of a handler's result: the returned value itself, or the `result` of a successful CommandResult.
+ */
 export function streamOf(value: unknown): StreamResult | undefined {
   if (isStreamResult(value)) return value;
   const { exitCode, result } = (value ?? {}) as { exitCode?: unknown; result?: unknown };
@@ -16,7 +20,7 @@ export function streamOf(value: unknown): StreamResult | undefined {
 export interface Streams {
   /** Sends all chunks within the granted credit. Resolves when the source ends. */
   send(executionId: string, stream: StreamResult, signal: AbortSignal): Promise<void>;
-  /** Grants credit for more bytes. */
+  /** Grants credit for more bytes of the execution's stream. */
   pull(executionId: string, bytes: number): void;
 }
 
@@ -28,7 +32,7 @@ export function createStreams(channel: Channel): Streams {
       if (!STREAM_CONTENT_TYPE.test(contentType)) {
         throw new RunnerFailure('EXECUTION_ERROR', `The stream's content type "${contentType}" is invalid.`);
       }
-      // The source is checked before the stream starts, because the caller can still get an error then.
+      // The source is checked before the stream starts, because the caller can no longer get an error after the start.
       if (!isIterable(source))
         throw new RunnerFailure('EXECUTION_ERROR', 'The source of a stream must be iterable.');
       const credit = createStreamCredit(signal);

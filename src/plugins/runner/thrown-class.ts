@@ -1,7 +1,10 @@
 import { ERROR_CLASSES } from '../../contracts/error-classes.ts';
 import { isRecord } from '../../kit/data/is-record.ts';
 
-/** Error class and retry delay of a thrown value. The value may declare them; otherwise they follow from its code. */
+/**
+ * Error class and retry delay of a thrown value. Values that the error declares take precedence over those derived from
+ * its code.
+ */
 export interface ThrownClass {
   errorClass?: string;
   retryAfterMs?: number;
@@ -11,12 +14,12 @@ const CLASSES: ReadonlySet<string> = new Set(ERROR_CLASSES);
 /** Codes of failed and broken connections in Node and undici. */
 const NETWORK = /^(?:ECONN|ENOTFOUND|EAI_|EPIPE|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|UND_ERR_)/;
 /**
- * Maximum causes to follow. `fetch` throws a TypeError whose cause has the code, and libraries often wrap that error
- * again.
+ * Maximum number of nested causes to follow. `fetch` throws a TypeError whose cause has the code, and libraries often
+ * wrap this error again.
  */
 const MAX_CAUSES = 5;
 
-/** Classifies errors of plugin code. The workflow service classifies platform codes. */
+/** Classifies an error of plugin code. Platform error codes are classified by the workflow service instead. */
 export function classOfThrown(thrown: unknown): ThrownClass {
   const own = fieldsOf(thrown);
   const details = isRecord(own.details) ? own.details : {};

@@ -4,18 +4,18 @@ import { refused } from './refusal.ts';
 type Options = Record<string, unknown>;
 type Lock = (target: object, name: string, value: unknown) => void;
 
-// The function is saved before plugin code can replace it.
+// `Reflect.construct` is saved before plugin code runs, because plugin code could replace the function.
 const { construct } = Reflect;
 
 /**
- * Rejects `cachedData` of scripts, because V8 runs its bytecode unverified, like native code. The wrappers use nothing
- * that plugin code could redefine.
+ * Rejects `cachedData` of `node:vm` scripts, because V8 runs cached bytecode without verification. The wrappers use no
+ * function that plugin code could replace.
  */
 export function guardVm(lock: Lock): void {
   const { Script: Original, createScript, compileFunction } = vm as unknown as VmFunctions;
   const { runInContext, runInNewContext, runInThisContext } = vm as unknown as VmFunctions;
 
-  // A subclass or a Proxy would expose the original to plugin code, so this is a plain function.
+  // `Script` is a plain function, because a subclass or a Proxy would expose the original class to plugin code.
   function Script(code: unknown, options: unknown): object {
     if (new.target === undefined)
       throw new TypeError("Class constructor Script cannot be invoked without 'new'");
@@ -23,7 +23,7 @@ export function guardVm(lock: Lock): void {
   }
   lock(Script, 'prototype', Original.prototype);
   lock(Original.prototype, 'constructor', Script);
-  // The native superclass accepts cached data too.
+  // The native superclass of `vm.Script` also accepts `cachedData`, so plugin code must not reach its constructor.
   lock(Object.getPrototypeOf(Original.prototype), 'constructor', Script);
   lock(vm, 'Script', Script);
   lock(vm, 'createScript', (code: unknown, options: unknown) => createScript(code, withoutCache(options)));
@@ -51,8 +51,8 @@ interface VmFunctions {
 }
 
 /**
- * Copies the options and sets `cachedData` to undefined as an own property. A getter could return another value on the
- * second read, and Node would also find a value on `Object.prototype`.
+ * Copies the options, and throws if `cachedData` is set. The copy protects against getters that return another value on
+ * the second read.
  */
 function withoutCache(given: unknown): Options {
   const options = copyOf(asObject(given));

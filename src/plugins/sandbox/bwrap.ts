@@ -13,7 +13,10 @@ const PROBE_TRIES = 2;
 const TMP_BYTES = 64 * 1024 * 1024;
 const SHARED_MEMORY_BYTES = 16 * 1024 * 1024;
 
-/** Writable in-memory folders of a plugin. Their files count towards the memory limit of its process. */
+/**
+ * Writable in-memory folders in the sandbox of a plugin. Their files count towards the memory limit of the plugin's
+ * process.
+ */
 export const MEMORY_FOLDERS = ['/tmp', '/dev/shm'];
 
 /** bwrap options that depend on whether this system allows user namespaces and a new mount of `/proc`. */
@@ -27,7 +30,7 @@ export interface WorkingBwrap {
   variant: Variant;
 }
 
-/** Result of a probe. `undecided` means that bwrap did not start in time, so the next probe may still succeed. */
+/** Result of a probe. `undecided` is true if the test timed out or was killed, so the next probe may still succeed. */
 export type BwrapProbe = WorkingBwrap | { works: false; undecided: boolean; reason: string };
 
 export interface BwrapProbeOptions {
@@ -79,7 +82,8 @@ async function probe(options: BwrapProbeOptions): Promise<BwrapProbe> {
       const failure = await tryStart(args, options);
       if (failure === undefined) return { works: true, variant };
       if (failure.kind === 'missing') return fails('bubblewrap (bwrap) is not installed');
-      // A timeout ends the probe, because a weaker variant might answer in time although a stronger one is possible.
+      // A timeout ends the probe. A weaker variant might start in time and would then be used, although a stronger
+      // variant works.
       if (failure.kind === 'undecided') return { works: false, undecided: true, reason: failure.message };
       reason ||= failure.message;
     }
@@ -113,7 +117,8 @@ function tryStart(args: string[], options: BwrapProbeOptions): Promise<StartFail
 }
 
 /**
- * Returns the kind of a failure. If the process was killed or ran out of memory, bubblewrap did not refuse to start it.
+ * Returns the kind of a failure. If the process was killed or memory is short, the test does not show whether
+ * bubblewrap works.
  */
 function kindOf({ code, signal }: ExecFileException): StartFailure['kind'] {
   if (code === 'ENOENT') return 'missing';
@@ -144,7 +149,7 @@ export function bwrapArgs(
   ];
 }
 
-/** A dynamically linked Node loads its libraries from these folders. */
+/** Folders from which a dynamically linked Node loads its libraries. */
 const LIBRARY_FOLDERS = ['/usr/lib', '/usr/lib64', '/usr/lib32', '/lib', '/lib64', '/lib32', '/nix/store'];
 const PROGRAM_FOLDERS = ['/usr', '/bin', '/sbin'];
 const NETWORK_FILES = [
@@ -165,7 +170,8 @@ function isolation(variant: Variant, sharesNetwork: boolean): string[] {
     '--unshare-uts',
     '--unshare-cgroup-try',
     ...(sharesNetwork ? [] : ['--unshare-net']),
-    // The kernel ends Node when the service ends. Node is process 1, so its child processes end with it.
+    // The kernel kills Node when the service ends. Node is process 1 of its namespace, so the child processes of Node
+    // end too.
     '--die-with-parent',
     '--as-pid-1',
     '--new-session',
@@ -188,12 +194,17 @@ function inMemory(path: string, bytes: number): string[] {
   return ['--size', String(bytes), '--tmpfs', path];
 }
 
-/** Remounts `/` and `/dev` read-only after all other mounts, because both are in memory without a size limit. */
+/**
+ * Remounts `/` and `/dev` read-only after all other mounts, because both are in-memory file systems without a size
+ * limit.
+ */
 function sealed(): string[] {
   return ['--remount-ro', '/dev', '--remount-ro', '/'];
 }
 
-/** Mounts a system folder. Links, such as `/lib` to `/usr/lib` on many systems, are recreated in the sandbox. */
+/**
+ * Mounts a system folder. Symbolic links, such as `/lib` to `/usr/lib` on many systems, are recreated in the sandbox.
+ */
 function systemFolder(path: string): string[] {
   if (!existsSync(path)) return [];
   if (lstatSync(path).isSymbolicLink()) return ['--symlink', readlinkSync(path), path];

@@ -9,12 +9,12 @@ export interface FoundPackage {
   real: string;
 }
 
-/** Maximum number of packages that the search visits. Circular symbolic links could otherwise keep it running. */
+/** Maximum number of packages that the search visits, because circular symbolic links could make the search endless. */
 const MAX_PACKAGES = 5000;
 
 /**
- * Returns the transitive dependencies of a folder's `package.json`, resolved as Node does. Missing packages are
- * skipped, because importing them later fails with a clear error.
+ * Returns the transitive dependencies of a folder's `package.json`, found by Node's resolution rules. Missing packages
+ * are skipped, because importing them later fails with a clear error.
  */
 export async function resolveDependencies(folder: string, only?: string[]): Promise<FoundPackage[]> {
   const found = new Map<string, FoundPackage>();
@@ -29,7 +29,7 @@ export async function resolveDependencies(folder: string, only?: string[]): Prom
 }
 
 async function findPackage(name: string, from: string): Promise<FoundPackage | undefined> {
-  // The name becomes part of a granted path, so it must be valid.
+  // The package name becomes part of a granted path, so the name must be valid.
   if (!/^(?:@[\w.-]+\/)?[\w.-]+$/.test(name) || name.split('/').includes('..')) return undefined;
   for (let folder = from; ; folder = dirname(folder)) {
     const path = join(folder, 'node_modules', name);

@@ -6,7 +6,10 @@ import { grantedPath } from './grants.ts';
 import type { GuardedPaths } from './guarded-paths.ts';
 import { realPathOf } from './real-path.ts';
 
-/** Returns the entries of `permissions.fs` that no sandbox may grant, so that they are reported before any call. */
+/**
+ * Returns a fault for each entry of `permissions.fs` that the sandbox would refuse, so that faults are reported before
+ * any call.
+ */
 export async function grantFaults(
   root: string,
   manifest: ManifestV3,

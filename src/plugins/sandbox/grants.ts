@@ -30,8 +30,8 @@ export interface GrantsInput {
 const MAX_ENTRIES = 500_000;
 
 /**
- * Returns the paths granted to a plugin: its code, its dependencies, the runner and the SDK, `package.json` files that
- * Node reads, and `permissions.fs`. Throws SANDBOX_ERROR if a path or a link in the folder exposes other data.
+ * Returns the paths granted to a plugin: its code, its dependencies, the runtime, and `permissions.fs`. Throws
+ * SANDBOX_ERROR if a path or a link in the plugin's folder exposes other data.
  */
 export async function resolveGrants({ root, permissions, ...input }: GrantsInput): Promise<Grants> {
   const dataDir = await realPathOf(input.dataDir);
@@ -67,7 +67,10 @@ export async function resolveGrants({ root, permissions, ...input }: GrantsInput
   };
 }
 
-/** Returns the files of the runner and the SDK. Unbuilt checkouts need all source folders that these import. */
+/**
+ * Returns the files of the runner and the SDK. In an unbuilt checkout, the source folders that the runner and the SDK
+ * import are included.
+ */
 function runtimeFiles(): string[] {
   if (isBuilt) return [entryFile('runner'), entryFile('sdk'), join(packageRoot, 'package.json')];
   const sources = ['contracts', 'kit', 'plugins', 'sdk'].map((name) => join(packageRoot, 'src', name));
@@ -95,7 +98,7 @@ async function manifestPaths(
   return Promise.all(paths.map((path, index) => grantedPath({ kind, index, path }, root, guarded)));
 }
 
-/** Returns the real path of an entry of `permissions.fs`. Throws SANDBOX_ERROR if the path is never granted. */
+/** Returns the real path of an entry of `permissions.fs`. Throws SANDBOX_ERROR if the path must not be granted. */
 export async function grantedPath(
   { kind, index, path }: { kind: 'read' | 'write'; index: number; path: string },
   root: string,
@@ -109,7 +112,10 @@ export async function grantedPath(
   return real;
 }
 
-/** Rejects paths that contain `.svc` or are inside it, because it holds keys and databases. Allows plugins. */
+/**
+ * Rejects paths that contain the `.svc` folder or are inside it, because `.svc` holds keys and databases. Allows
+ * installed plugins.
+ */
 function refuseDataFolder(path: string, dataDir: string, what: string): void {
   const installed = join(dataDir, 'plugins');
   const isInstalled = isInside(installed, path) && path !== installed;
@@ -135,7 +141,7 @@ function refuseKernelFolder(path: string, what: string): void {
   );
 }
 
-/** Rejects paths with a `*`, because Node's permission flags treat it as a wildcard. */
+/** Rejects paths with a `*`, because Node's permission flags treat `*` as a wildcard. */
 function refuseWildcard(path: string): void {
   if (!path.includes('*')) return;
   throw new PlatformError(
@@ -147,7 +153,7 @@ function refuseWildcard(path: string): void {
   );
 }
 
-/** Rejects symbolic links to paths outside the granted ones, because Node's permission model follows links. */
+/** Rejects symbolic links that lead outside the granted paths, because Node's permission model follows links. */
 async function refuseEscapingLinks(root: string, allowed: string[]): Promise<void> {
   const folders = [root];
   let seen = 0;

@@ -9,16 +9,16 @@ import { realPathOf } from './real-path.ts';
 
 /** Paths to which no plugin is granted access, neither directly nor through links. */
 export interface GuardedPaths {
-  /** The project's `.svc` folder. Of this folder, plugins may read only plugin folders below `plugins`. */
+  /** The project's `.svc` folder. Plugins may read only plugin folders in its subfolder `plugins`. */
   dataDir: string;
   /** Files and folders with secrets outside of `dataDir`, and sockets of container engines. */
   secrets: readonly string[];
 }
 
-/** Locations of a project's secrets. */
+/** Settings from which the locations of a project's secrets are derived. */
 export interface SecretPlaces {
   projectDir: string;
-  /** Path of the active config file. It is null if the platform runs with default settings. */
+  /** Path of the active config file, or null if the platform runs with default settings. */
   configFile: string | null;
   config: Pick<PlatformConfig, 'execution'>;
   env: Environment;
@@ -67,7 +67,8 @@ export async function refuseSecrets(
 ): Promise<void> {
   for (const named of secrets) {
     const secret = await realPathOf(named);
-    // Host agents cache plugins below the user's secret folder, so a plugin's own folder there is allowed.
+    // Host agents cache plugins inside the user's secret folder, so a plugin may access its own folder inside that
+    // folder.
     const isWithin = isInside(secret, path) && !isInside(root, path);
     if (!isWithin && !isInside(path, secret) && !(await isSameFile(path, secret))) continue;
     throw new PlatformError(

@@ -21,7 +21,7 @@ export interface SandboxInForce {
   reason?: string;
 }
 
-/** The sandbox in use, or the reason why the configured one does not work. Without a sandbox, no plugin starts. */
+/** The sandbox in use, or the reason why the configured sandbox does not work. Without a sandbox, no plugin starts. */
 export type SandboxStatus =
   | SandboxInForce
   | { mode: 'unavailable'; networkGuarded: boolean; reason?: string };
@@ -44,13 +44,13 @@ export interface LaunchInput {
   dataDir: string;
   secrets?: readonly string[];
   environment: NodeJS.ProcessEnv;
-  /** Called with the sandbox chosen for this launch, or with the reason why none works. */
+  /** Called with the sandbox chosen for this launch, or with the reason why no sandbox works. */
   onSandbox?: ((sandbox: SandboxStatus) => void) | undefined;
 }
 
 /**
- * Returns the sandbox in use. Throws SANDBOX_ERROR if bwrap is required but does not work, or if its test timed out,
- * because a slow machine must not fall back to the weaker sandbox. @spec docs/security.md
+ * Returns the sandbox in use. Throws SANDBOX_ERROR if bwrap is required but does not work, or if the test of bwrap
+ * timed out. A slow machine must not fall back to the weaker sandbox. @spec docs/security.md
  */
 export async function sandboxInForce(preference: SandboxPreference = 'auto'): Promise<SandboxInForce> {
   return inForce(await chooseSandbox(preference));
@@ -129,7 +129,10 @@ async function chosenFor({ preference, onSandbox }: LaunchInput): Promise<Chosen
   }
 }
 
-/** Rejects missing writable paths. bwrap cannot mount them, and without bwrap a plugin could create them. */
+/**
+ * Rejects writable paths that do not exist. bwrap cannot mount a missing path, and without bwrap the plugin could
+ * create the path.
+ */
 function requireWritable(paths: readonly string[]): void {
   const missing = paths.find((path) => !existsSync(path));
   if (missing === undefined) return;
@@ -148,8 +151,8 @@ async function findBwrap(environment: NodeJS.ProcessEnv): Promise<string> {
 let setpriv: Promise<string[]> | undefined;
 
 /**
- * Returns a command prefix that makes Linux kill the runner when the service dies, because plugin code in an endless
- * loop would not notice that its channel closed. The prefix is empty on systems without `setpriv`.
+ * Returns a command prefix that makes Linux kill the runner when the service dies. Plugin code in an endless loop would
+ * not notice a closed channel. The prefix is empty on systems without `setpriv`.
  */
 function parentDeathSignal(): Promise<string[]> {
   const program = locate('setpriv', process.env.PATH);

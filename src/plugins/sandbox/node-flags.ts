@@ -2,7 +2,7 @@ import process from 'node:process';
 import type { Permissions } from '../../contracts/index.ts';
 import type { Grants } from './grants.ts';
 
-/** Whether Node's permission model restricts the network, as it does since version 25. */
+/** Whether Node's permission model restricts network access. Node 25 and later versions do. */
 export const nodeGuardsNetwork = process.allowedNodeEnvironmentFlags.has('--allow-net');
 
 /** Whether the plugin may open connections to any address by itself, instead of through `ctx.fetch`. */
@@ -16,8 +16,8 @@ function heapMb(memoryMb: number): number {
 }
 
 /**
- * Returns Node's flags for a plugin's process. They allow no workers, addons, WASI, inspector or FFI, and no
- * `node:sqlite`, because it writes files without checking the permission model.
+ * Returns Node's flags for a plugin's process. The flags forbid workers, addons, WASI, the inspector, FFI and
+ * `node:sqlite`, which writes files without checking the permission model.
  */
 export function nodeFlags(grants: Grants, permissions: Permissions, memoryMb: number): string[] {
   const flags = [

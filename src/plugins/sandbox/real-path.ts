@@ -1,7 +1,10 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
-/** Resolves symbolic links. For a missing path, which may be created later, it resolves the existing parent folders. */
+/**
+ * Resolves symbolic links in a path. If the path is missing, resolves its existing parent folders, because the path may
+ * be created later.
+ */
 export async function realPathOf(path: string): Promise<string> {
   try {
     return await realpath(path);

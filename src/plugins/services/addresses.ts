@@ -59,8 +59,8 @@ const globalUnicast = new BlockList();
 globalUnicast.addSubnet('2000::', 3, 'ipv6');
 
 /**
- * Returns the kind of a private IP address, or undefined for a public one. If an address embeds an IPv4 address
- * (mapped, NAT64, 6to4), the embedded address decides. Throws RangeError for other text.
+ * Returns the kind of a private IP address, or undefined for a public address. If an address embeds an IPv4 address
+ * (mapped, NAT64, 6to4), the embedded address decides. Throws RangeError if the text is not an IP address.
  */
 export function privateKindOf(address: string): PrivateKind | undefined {
   const bare = address.split('%')[0]!;
@@ -95,7 +95,7 @@ function carriedIPv4(groups: number[]): string | undefined {
   return startsWith(0x2002) ? dotted(groups[1]!, groups[2]!) : undefined;
 }
 
-/** Returns an address without brackets, or null for a name. */
+/** Returns an IP address without brackets, or null if the host is a name. */
 export function literalAddress(hostname: string): string | null {
   const bare = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   return isIP(bare) === 0 ? null : bare;

@@ -25,8 +25,8 @@ export interface AnalyticsServiceDeps {
 }
 
 /**
- * Creates `ctx.analytics`. The source of an event is always the plugin, so that events cannot pose as the platform's.
- * Oversized or too frequent events are dropped with a warning. Throws VALIDATION_ERROR for an invalid name.
+ * Creates `ctx.analytics`. The source of an event is always the plugin, so that a plugin cannot imitate platform
+ * events. Oversized or too frequent events are dropped with a warning. Throws VALIDATION_ERROR for an invalid name.
  */
 export function createAnalyticsService({ analytics, logger, clock }: AnalyticsServiceDeps): PlatformService {
   const rates = new EventRates(logger, clock);
@@ -58,7 +58,7 @@ export function createAnalyticsService({ analytics, logger, clock }: AnalyticsSe
   };
 }
 
-/** Limits the events of each plugin, and reports dropped ones every few seconds. */
+/** Limits the event rate of each plugin, and reports dropped events every few seconds. */
 class EventRates {
   readonly #budgets = new Map<string, Budget>();
   readonly #logger: Logger;

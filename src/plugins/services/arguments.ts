@@ -14,7 +14,7 @@ export function optionsArgument(value: unknown): Record<string, unknown> {
   throw invalid('the options must be an object');
 }
 
-/** Returns undefined unchanged. Any other value must be an integer within the bounds. */
+/** Validates an optional integer argument against the bounds. Returns undefined unchanged. */
 export function wholeArgument(value: unknown, name: string, min: number, max: number): number | undefined {
   if (value === undefined || value === null) return undefined;
   if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max)
@@ -22,7 +22,7 @@ export function wholeArgument(value: unknown, name: string, min: number, max: nu
   throw invalid(`${name} must be a whole number from ${min} to ${max}`);
 }
 
-/** Parses an argument with a schema. */
+/** Parses an argument with a schema. Throws VALIDATION_ERROR. */
 export function parsedArgument<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,

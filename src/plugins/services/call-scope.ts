@@ -2,7 +2,7 @@ import type { ExecutionRequest, Permissions } from '../../contracts/index.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 import type { PlatformCallContext } from '../execution.ts';
 
-/** The caller of a platform call. It is taken from the execution, never from the plugin. */
+/** The caller of a platform call. All fields come from the execution and none from plugin code. */
 export interface CallScope {
   tenantId: string;
   user: ExecutionRequest['user'];
@@ -17,7 +17,7 @@ export function callScope({ request, signal }: PlatformCallContext): CallScope {
   return { tenantId, user, requestId, traceId, spanId, signal };
 }
 
-/** Services that a manifest must request. */
+/** Services that a manifest must request in `permissions.platform`. */
 type AskedFor = Exclude<keyof NonNullable<Permissions['platform']>, 'state' | 'cache'>;
 
 /** Throws PERMISSION_DENIED unless the manifest requests the service. */

@@ -6,11 +6,12 @@ import { requirePlatform } from './call-scope.ts';
 import { eventFields } from './event-fields.ts';
 import { textsArgument } from './llm-arguments.ts';
 
-/** Returns the configured model. Throws ADAPTER_NOT_CONFIGURED. */
+/** Returns the configured embedding model. Throws ADAPTER_NOT_CONFIGURED if no model is configured. */
 export type GetEmbedder = () => Promise<Embedder>;
 
 /**
- * Creates `ctx.embeddings`. Throws PERMISSION_DENIED unless the manifest requests it, and the errors of the Embedder.
+ * Creates `ctx.embeddings`. Throws PERMISSION_DENIED unless the manifest requests embeddings. Also throws errors of the
+ * Embedder.
  */
 export function createEmbeddingsService(
   embedder: GetEmbedder,

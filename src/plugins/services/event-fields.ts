@@ -1,10 +1,7 @@
 import type { ExecutionRequest } from '../../contracts/index.ts';
 import type { TrackedEvent } from '../../kit/telemetry/analytics.ts';
 
-/**
- * Returns the fields of an event besides its payload. `runId` is that of the workflow run, if the execution belongs to
- * one.
- */
+/** Returns the common fields of an event. `runId` is set if the execution belongs to a workflow run. */
 export function eventFields({
   tenantId,
   hostContext,

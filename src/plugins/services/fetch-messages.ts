@@ -36,7 +36,10 @@ function isPair(value: unknown): value is [string, string] {
   return Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === 'string');
 }
 
-/** Returns the request that follows a redirect, by the rules of browsers. Returns null for other responses. */
+/**
+ * Returns the request that follows a redirect, by the rules of browsers. Returns null if the response is not a
+ * redirect.
+ */
 export function redirectOf(request: FetchRequest, response: Response): FetchRequest | null {
   const location = response.headers.get('location');
   if (![301, 302, 303, 307, 308].includes(response.status) || location === null) return null;
@@ -63,7 +66,7 @@ function readTarget(url: URL): URL {
   return url;
 }
 
-/** Reads a response. Throws PAYLOAD_TOO_LARGE. */
+/** Reads a response. Throws PAYLOAD_TOO_LARGE if the body exceeds `maxBytes`. */
 export async function readReply(
   url: string,
   response: Response,

@@ -8,7 +8,7 @@ import {
 
 /**
  * Maximum concurrent calls of one plugin, each of which buffers a response. Further calls wait. With several tenants,
- * one tenant gets at most eight.
+ * one tenant gets at most eight calls.
  */
 const MAX_AT_ONCE = 10;
 
@@ -18,7 +18,10 @@ export interface SlotContext {
 }
 
 export interface FetchSlots {
-  /** Returns a function that releases the slot. If the signal aborts first, rejects with its reason. */
+  /**
+   * Waits for a free slot and returns a function that releases the slot. Rejects with the signal's reason if the signal
+   * aborts first.
+   */
   enter(context: SlotContext): Promise<() => void>;
 }
 
@@ -29,8 +32,8 @@ interface PluginSlots {
 }
 
 /**
- * Limits each plugin to ten concurrent calls, which tenants share fairly. The queue is bounded, because the processes
- * of a plugin limit its calls in flight.
+ * Limits each plugin to ten concurrent calls, which tenants share fairly. The queue stays short, because each process
+ * of a plugin limits its calls in flight.
  */
 export function createFetchSlots(): FetchSlots {
   const busy = new Map<string, PluginSlots>();

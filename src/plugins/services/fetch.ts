@@ -17,7 +17,7 @@ import type { Resolve } from './resolve.ts';
 const MAX_RESPONSE_BYTES = 8 * 1024 * 1024;
 const MAX_REDIRECTS = 10;
 const TIMEOUT_MS = 30_000;
-/** Headers of the connection. The platform sets them itself. */
+/** Connection headers, which the platform sets itself. */
 const CONNECTION_HEADERS = new Set([
   'connection',
   'content-length',
@@ -31,7 +31,7 @@ const CONNECTION_HEADERS = new Set([
   'transfer-encoding',
   'upgrade',
 ]);
-/** Answers an allowed request in place of the network. If it resolves to undefined, the request goes to the network. */
+/** Answers an allowed request in place of the network. If the result is undefined, the request goes to the network. */
 export type StubFetch = (request: Request) => Promise<Response | undefined> | Response | undefined;
 
 export interface FetchServiceOptions {
@@ -41,11 +41,11 @@ export interface FetchServiceOptions {
   clock?: Clock;
   timeoutMs?: number;
   maxResponseBytes?: number;
-  /** Names that the operator allows to resolve to private addresses. */
+  /** Host names that the operator allows to resolve to private addresses. */
   privateHosts?: readonly string[];
 }
 
-/** The part of a platform call's context that requests need. */
+/** Fields of a platform call's context that `ctx.fetch` needs. */
 export interface FetchContext {
   request: { plugin: { id: string }; tenantId: string; permissions: { network: readonly string[] } };
   signal: AbortSignal;
@@ -119,7 +119,8 @@ class FetchCalls {
     const { network } = context.request.permissions;
     const { mayBePrivate } = requireHost(url, network, this.#options.privateHosts);
     const literal = literalAddress(url.hostname);
-    // A literal address needs no DNS lookup, so the dispatcher's check does not see it.
+    // The dispatcher checks addresses during the DNS lookup. A literal address needs no lookup, so the address is
+    // checked here.
     if (literal !== null) (mayBePrivate ? refuseLocalServices : refusePrivateAddress)(url.hostname, literal);
     const body = request.body === null ? null : Buffer.from(request.body, 'base64');
     const answered = await this.#options.stub?.(
@@ -145,7 +146,8 @@ function timedOut({ url }: FetchRequest, timeoutMs: number): PlatformError {
 }
 
 /**
- * Converts an error of undici, which wraps connection errors in "fetch failed". The plugin's author needs the cause.
+ * Converts an error of undici to a PlatformError with the cause. undici wraps connection errors in the message "fetch
+ * failed".
  */
 function toCallError(thrown: unknown, { url }: FetchRequest, signal: AbortSignal): PlatformError {
   for (let error = thrown; error instanceof Error; error = error.cause) {

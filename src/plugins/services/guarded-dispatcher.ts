@@ -6,16 +6,13 @@ import { literalAddress, privateKindOf } from './addresses.ts';
 import type { Resolve } from './resolve.ts';
 
 export interface Dispatchers {
-  /** Agent for names and patterns. It rejects private addresses at connect time. */
+  /** Agent for host names and patterns of the manifest. Rejects private addresses when connecting. */
   publicOnly: Agent;
-  /**
-   * Agent for hosts that may have private addresses. It has its own pool, so that its connections are never used for
-   * other hosts.
-   */
+  /** Agent for hosts that may have private addresses. Its separate connection pool is never used for other hosts. */
   anywhere: Agent;
 }
 
-/** Rejects a host with a private address. Throws PERMISSION_DENIED. */
+/** Throws PERMISSION_DENIED if the address is private. */
 export function refusePrivateAddress(host: string, address: string): void {
   refuseLocalServices(host, address);
   const kind = privateKindOf(address);
@@ -30,9 +27,7 @@ export function refusePrivateAddress(host: string, address: string): void {
   );
 }
 
-/**
- * Rejects services for the local machine only, such as a cloud's metadata service. Throws PERMISSION_DENIED.
- */
+/** Throws PERMISSION_DENIED for link-local addresses and for cloud metadata services, which no permission allows. */
 export function refuseLocalServices(host: string, address: string): void {
   const kind = privateKindOf(address);
   if (kind !== 'link-local' && kind !== 'metadata') return;
@@ -51,8 +46,8 @@ const CONNECT_MS = 10_000;
 const KEEP_ALIVE_MS = 10_000;
 
 /**
- * Creates the undici agents for calls of plugins. The address is checked in the DNS lookup of the connection itself, so
- * that the checked address is the one that is used. This prevents DNS rebinding.
+ * Creates the undici agents for calls of plugins. The DNS lookup of each connection checks the address, so that no
+ * other address can be used. This prevents DNS rebinding.
  */
 export async function createDispatchers(resolve: Resolve = dnsLookup): Promise<Dispatchers> {
   const { Agent } = await import('undici');
@@ -69,7 +64,7 @@ export async function createDispatchers(resolve: Resolve = dnsLookup): Promise<D
   };
 }
 
-/** Returns a DNS lookup that fails with the error of `check` for any of the addresses. */
+/** Returns a DNS lookup that fails if `check` rejects any of the resolved addresses. */
 export function checkedLookup(
   resolve: Resolve,
   check: (host: string, address: string) => void,
@@ -78,7 +73,7 @@ export function checkedLookup(
     resolve(hostname, { all: true, family: options.family }, (error, addresses) => {
       if (error) return callback(error, []);
       try {
-        // One private address rejects the name, because undici chooses the address.
+        // A name with any private address is rejected, because undici chooses the address to connect to.
         for (const { address } of addresses) check(hostname, address);
       } catch (refusal) {
         return callback(refusal as NodeJS.ErrnoException, []);

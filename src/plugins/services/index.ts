@@ -41,22 +41,22 @@ export interface PlatformServicesDeps {
   state: StateAccess;
   logger: Logger;
   clock: Clock;
-  /** Receives events of `ctx.analytics` and `ctx.cache`. By default, they are discarded. */
+  /** Receives events of `ctx.analytics` and `ctx.cache`. By default, events are discarded. */
   analytics?: Analytics;
   fetch?: Omit<FetchServiceOptions, 'clock'>;
-  /** Runs a command of another plugin. Without it, `ctx.invoke` is not implemented. */
+  /** Runs a command of another plugin. If absent, `ctx.invoke` is not implemented. */
   invoke?: InvokeCommand;
-  /** The workflow service. Without it, `ctx.workflows` and `ctx.jobs` are not implemented. */
+  /** The workflow service. If absent, `ctx.workflows` and `ctx.jobs` are not implemented. */
   workflows?: WorkflowAccess;
   jobs?: JobAccess;
-  /** Runs of workflows in code. Without it, their functions cannot execute steps. */
+  /** Runs of workflows in code. If absent, the functions of such workflows cannot execute steps. */
   steps?: StepAccess;
-  /** The gateway. Without it, `ctx.webhooks` is not implemented. */
+  /** The gateway. If absent, `ctx.webhooks` is not implemented. */
   webhooks?: WebhookAccess;
   adapters?: AdapterParts;
 }
 
-/** Services that handlers reach through their context, for every backend. @spec docs/plugins.md */
+/** Creates the services that handlers use through their context, with every execution backend. @spec docs/plugins.md */
 export function createPlatformServices({
   state,
   logger,

@@ -11,7 +11,9 @@ export function mayInvoke({ permissions }: ExecutionRequest, ref: string): boole
   return permissions.invoke.includes(ref) || permissions.invoke.includes(pluginOf(ref));
 }
 
-/** Throws PERMISSION_DENIED with the name of the missing entry. */
+/**
+ * Throws PERMISSION_DENIED if `permissions.invoke` does not list the command or job. The error names the missing entry.
+ */
 export function requireInvoke(request: ExecutionRequest, ref: string): void {
   if (mayInvoke(request, ref)) return;
   throw new PlatformError(

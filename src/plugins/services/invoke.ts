@@ -11,21 +11,24 @@ export interface Invocation {
   input: unknown;
   /** The calling execution, whose tenant, user and ids are inherited. */
   from: ExecutionRequest;
-  /** Length of the invocation chain. */
+  /** Nesting level of the invocation, which is limited to prevent endless recursion. */
   depth: number;
   signal: AbortSignal;
 }
 
-/** Throws PLUGIN_NOT_FOUND and errors of the command's execution. */
+/** Runs a command. Throws PLUGIN_NOT_FOUND or an error of the command's execution. */
 export type InvokeCommand = (invocation: Invocation) => Promise<CommandResult>;
 
-/** Maximum length of the chain. Each level occupies a process while it waits, so a cycle would use up all processes. */
+/**
+ * Maximum nesting level of invocations. Each waiting invocation occupies a process, so a cycle would use up all
+ * processes.
+ */
 const MAX_DEPTH = 8;
 const REF = /^((?:@[^/\s]+\/)?[^@/\s][^/\s]*)\/([^/\s]+)$/;
 
 /**
- * Creates `ctx.invoke`. Throws PERMISSION_DENIED unless `permissions.invoke` lists the command or its plugin. A
- * command's own error code is kept in `details.code` if it is not a platform code.
+ * Creates `ctx.invoke`. Throws PERMISSION_DENIED unless `permissions.invoke` lists the command or its plugin. An error
+ * code of the command that is not a platform code is kept in `details.code`.
  */
 export function createInvokeService(invoke: InvokeCommand): PlatformService {
   return {

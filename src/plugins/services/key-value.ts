@@ -7,9 +7,9 @@ import { invalid, optionsArgument, textArgument, wholeArgument } from './argumen
 import { type CallScope, callScope } from './call-scope.ts';
 import { eventFields } from './event-fields.ts';
 
-/** Identifies the namespace of entries, and the caller. */
+/** Caller of a state operation, and the namespace of its entries. */
 export interface StateScope extends CallScope {
-  /** `plugin:<id>:state` or `plugin:<id>:cache`. */
+  /** Namespace of the entries: `plugin:<id>:state` or `plugin:<id>:cache`. */
   namespace: string;
 }
 
@@ -39,8 +39,8 @@ const CACHE_TTL_MS = hours(1);
 const MAX_TTL_MS = Number.MAX_SAFE_INTEGER;
 
 /**
- * Creates `ctx.state` or `ctx.cache`, the entries of one plugin and tenant. Both are taken from the execution. With
- * `analytics`, hits and misses are reported. Throws PERMISSION_DENIED if the manifest disables the service.
+ * Creates `ctx.state` or `ctx.cache` for the entries of the execution's plugin and tenant. With `analytics`, hits and
+ * misses are reported. Throws PERMISSION_DENIED if the manifest disables the service.
  */
 export function createKeyValueService(
   kind: 'state' | 'cache',

@@ -51,7 +51,7 @@ const ToolOptions = z.strictObject({
   toolChoice: z.union([z.enum(['auto', 'none', 'required']), z.strictObject({ name: ToolName })]).optional(),
 });
 
-/** Parses the arguments. A string prompt becomes a conversation with one message. */
+/** Parses the arguments of a chat call. A string prompt becomes a conversation with one message. */
 export function chatArguments([messages, options]: unknown[]): LlmRequest {
   const given = typeof messages === 'string' ? [{ role: 'user', content: messages }] : messages;
   return {

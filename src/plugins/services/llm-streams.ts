@@ -6,7 +6,7 @@ import type { PlatformCallContext } from '../execution.ts';
 
 type Pieces = AsyncGenerator<string, LlmReply>;
 
-/** Reply to `nextPieces`. It contains the text received since the last call, and at the end the whole reply. */
+/** Reply to `nextPieces`: the next chunk of text, or the complete model reply at the end of the stream. */
 export interface NextPieces {
   text: string;
   reply?: LlmReply;
@@ -26,7 +26,7 @@ const MAX_STREAMS_PER_EXECUTION = 8;
 /** Time after which an unread stream is closed, because a handler that has ended does not close its stream. */
 const UNREAD_MS = minutes(2);
 
-/** Open streams. One chunk of each is fetched in advance. */
+/** Open streams of model replies. The next chunk of each stream is fetched in advance. */
 export class LlmStreams {
   readonly #clock: Clock;
   readonly #open = new Map<number, Open>();
@@ -58,7 +58,10 @@ export class LlmStreams {
     return id;
   }
 
-  /** Waits for the next chunk. Throws NOT_FOUND, and the stream's error. */
+  /**
+   * Waits for the next chunk of a stream. Throws NOT_FOUND for an unknown stream. Also throws the error of a failed
+   * stream.
+   */
   async next(executionId: string, id: unknown): Promise<NextPieces> {
     const stream = this.#find(executionId, id);
     this.#closeLater(stream);
@@ -82,7 +85,8 @@ export class LlmStreams {
 
   #find(executionId: string, id: unknown): Open {
     const stream = typeof id === 'number' ? this.#open.get(id) : undefined;
-    // Ids are unique over all executions. The owner is checked, because an execution may use only its own streams.
+    // Ids are unique over all executions. The execution id is compared, because an execution may use only its own
+    // streams.
     if (stream?.executionId === executionId) return stream;
     throw new PlatformError(
       'NOT_FOUND',

@@ -9,7 +9,7 @@ import { eventFields } from './event-fields.ts';
 import { chatArguments, toolArguments } from './llm-arguments.ts';
 import { LlmStreams } from './llm-streams.ts';
 
-/** Returns the configured model. Throws ADAPTER_NOT_CONFIGURED. */
+/** Returns the configured language model. Throws ADAPTER_NOT_CONFIGURED if no model is configured. */
 export type GetLanguageModel = () => Promise<LanguageModel>;
 
 export interface LlmServiceDeps {
@@ -20,8 +20,8 @@ export interface LlmServiceDeps {
 }
 
 /**
- * Creates `ctx.llm`. A stream is read by calls, `openStream` and then `nextPieces` until there is a reply, so that it
- * works with every backend and the reader sets the pace. Throws PERMISSION_DENIED, and the errors of LanguageModel.
+ * Creates `ctx.llm`. Handlers read a stream with `openStream` and repeated `nextPieces` calls, which work with every
+ * backend and let the reader set the pace. Throws PERMISSION_DENIED, and the errors of LanguageModel.
  */
 export function createLlmService({ model, analytics, watch, clock }: LlmServiceDeps): PlatformService {
   const streams = new LlmStreams(clock);
@@ -54,7 +54,7 @@ export function createLlmService({ model, analytics, watch, clock }: LlmServiceD
     tell(context, 'llm.completion.completed', value, durationMs);
     return withoutCalls(value);
   }
-  /** Yields the chunks of a stream, and reports one completion at its end. */
+  /** Yields the chunks of a reply stream. Emits one completion event when the stream ends. */
   async function* pieces(context: PlatformCallContext, asked: LlmRequest, signal: AbortSignal) {
     const startedAt = performance.now();
     let failed = false;

@@ -4,7 +4,7 @@ import { LOG_LEVELS, type LogFields, type Logger, type LogLevel } from '../../ki
 import type { Clock } from '../../kit/time/clock.ts';
 import type { PlatformService } from '../execution.ts';
 
-/** Rate limit of one plugin over all its processes. */
+/** Rate limit for the log lines of one plugin, over all processes of the plugin. */
 export const LOG_BUDGET = { linesPerSecond: 400, linesAtOnce: 800 } as const;
 const MESSAGE_CHARS = 8 * 1024;
 const META_CHARS = 16 * 1024;
@@ -21,8 +21,8 @@ interface Budget {
 }
 
 /**
- * Creates the sink for log lines of plugins. Lines are truncated and limited to 400 a second per plugin, with bursts of
- * 800. Dropped lines are reported in one line. Under a flood, each line costs only one check of the limit.
+ * Creates the sink for log lines of plugins. Long lines are truncated. Each plugin may write 400 lines a second, with
+ * bursts of 800. One summary line reports the dropped lines.
  */
 export function createPluginLogSink({ logger, clock }: { logger: Logger; clock: Clock }): PluginLogSink {
   const budgets = new Map<string, Budget>();
@@ -73,7 +73,7 @@ function bounded(meta: Record<string, unknown>): Record<string, unknown> {
   return length <= META_CHARS ? meta : { dropped: `${length} characters of meta` };
 }
 
-/** Creates `ctx.log`, whose call is `write(level, message, meta)`. */
+/** Creates `ctx.log`. The platform call is `write(level, message, meta)`. */
 export function createLogService(sink: PluginLogSink): PlatformService {
   return {
     async write({ request }, [level, message, meta]) {

@@ -3,8 +3,8 @@ import { literalAddress } from './addresses.ts';
 
 export interface HostGrant {
   /**
-   * Whether the name may resolve to a private address: true for an address in the manifest, and for a name in the
-   * operator's list.
+   * Whether the host may have a private address. True if the manifest lists the address itself, or if the operator
+   * allows the name.
    */
   mayBePrivate: boolean;
 }
@@ -49,7 +49,10 @@ function matchEntry(entry: string, host: string, port: string): 'exact' | 'patte
   return host === named.host ? 'exact' : null;
 }
 
-/** Normalizes an entry as a URL's host: punycode, canonical addresses, brackets around IPv6. */
+/**
+ * Normalizes an entry of `permissions.network` to the form of a URL's host: punycode, canonical addresses, and brackets
+ * around IPv6 addresses.
+ */
 function parseEntry(entry: string): { host: string; port: string | null } | null {
   const port = /:(\d{1,5})$/.exec(entry)?.[1] ?? null;
   const bare = port !== null && (entry.startsWith('[') || entry.indexOf(':') === entry.lastIndexOf(':'));

@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns';
 
-/** Resolves names to addresses. Tests pass their own function. */
+/** Resolves host names to addresses. Tests replace this function. */
 export type Resolve = (
   hostname: string,
   options: { all: true; family?: number | 'IPv4' | 'IPv6' | undefined },

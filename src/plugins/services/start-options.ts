@@ -4,7 +4,7 @@ import { Moment } from '../../contracts/index.ts';
 
 export const NAME_CHARS = 256;
 
-/** Options for starting a run or job from plugin code. */
+/** Options with which plugin code starts a run or a job. */
 export const StartOptions = z.strictObject({
   idempotencyKey: z.string().min(1).max(NAME_CHARS).optional(),
   priority: z.number().int().min(-100).max(100).optional(),
@@ -14,8 +14,8 @@ export const StartOptions = z.strictObject({
 export const SignalOptions = StartOptions.pick({ idempotencyKey: true });
 
 /**
- * Returns a key that is unique to the plugin and the target, so that equal keys of two plugins, or for two targets,
- * stay different.
+ * Adds the plugin id and the target to an idempotency key, so that equal keys of different plugins or targets do not
+ * collide.
  */
 export function ownKey(
   pluginId: string,

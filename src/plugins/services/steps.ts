@@ -13,14 +13,15 @@ import { parsedArgument } from './arguments.ts';
 import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
 import { pluginOf, requireInvoke } from './invoke-permission.ts';
 
-/** Identifies a run and one replay of its function. Only that replay knows the token. */
+/** Identifies one replay of a run's function. Only this replay knows the token. */
 export interface ReplayId {
   runId: string;
   token: string;
 }
 
 /**
- * Calls to the run of a workflow function. Throws CONFLICT once the replay has ended, and WORKFLOW_DEFINITION_CHANGED.
+ * Calls from a replay to its workflow run. Throws CONFLICT once the replay has ended, and WORKFLOW_DEFINITION_CHANGED
+ * if the code has changed.
  */
 export interface StepAccess {
   begin(scope: CallScope, replay: ReplayId): Promise<unknown>;
@@ -32,7 +33,9 @@ export interface StepAccess {
 
 const Place = z.number().int().min(0);
 
-/** Connects `ctx.step` and related calls to their run. @spec docs/workflows.md "Workflows in code" */
+/**
+ * Connects calls of `ctx.step` and related functions to the workflow run. @spec docs/workflows.md "Workflows in code"
+ */
 export function createStepsService(steps: StepAccess): PlatformService {
   return {
     begin: async (context) => steps.begin(callScope(context), replayOf(context)),
@@ -63,10 +66,7 @@ function replayOf({ request }: PlatformCallContext): ReplayId {
   );
 }
 
-/**
- * Step kinds that need no permission. The others are commands and child workflows. Workflows in code have no `http`
- * steps, because they use `ctx.fetch`.
- */
+/** Kinds of steps that need no permission. Steps that call commands or child workflows need a permission. */
 const FREE = new Set([CODE_STEP, 'wait', 'signal', 'approval']);
 
 function requireUse({ request }: PlatformCallContext, uses: string): void {

@@ -32,9 +32,8 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const MAX_CHARS = Math.ceil(LIMITS.storageObjectBytes / 3) * 4;
 
 /**
- * Creates `ctx.storage`, the objects of one plugin and tenant. Both are taken from the execution. Data is forwarded as
- * base64 without decoding. Throws PERMISSION_DENIED unless the manifest requests the service, and errors of the state
- * service.
+ * Creates `ctx.storage` for the objects of the execution's plugin and tenant. Throws PERMISSION_DENIED unless the
+ * manifest requests the service. Also throws errors of the state service.
  */
 export function createStorageService(
   objects: ObjectAccess,

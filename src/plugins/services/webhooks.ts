@@ -4,13 +4,13 @@ import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
 
 /** Methods of the gateway for `ctx.webhooks`. */
 export interface WebhookAccess {
-  /** Returns the webhooks of one plugin, as provisioned in the namespace of the scope's tenant. */
+  /** Returns the webhooks of one plugin that are provisioned in the namespace of the scope's tenant. */
   list(scope: CallScope, pluginId: string): Promise<WebhookListItem[]>;
 }
 
 /**
- * Creates `ctx.webhooks`, the URLs and state of the plugin's own webhooks, without secrets. Throws PERMISSION_DENIED or
- * UPSTREAM_UNAVAILABLE.
+ * Creates `ctx.webhooks`, which lists the URLs and state of the plugin's own webhooks, without secrets. Throws
+ * PERMISSION_DENIED or UPSTREAM_UNAVAILABLE.
  */
 export function createWebhooksService(webhooks: WebhookAccess): PlatformService {
   return {

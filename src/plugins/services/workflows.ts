@@ -29,8 +29,8 @@ export interface WorkflowAccess {
 const ListOptions = z.strictObject(listRuns.query!.shape).prefault({});
 
 /**
- * Creates `ctx.workflows`. It starts registered workflows only, because an inline definition could use more than the
- * manifest permits. Throws PERMISSION_DENIED, VALIDATION_ERROR and errors of the workflow service.
+ * Creates `ctx.workflows`. Only registered workflows can be started, because an inline definition could use more than
+ * the manifest permits. Throws PERMISSION_DENIED, VALIDATION_ERROR and errors of the workflow service.
  */
 export function createWorkflowsService(workflows: WorkflowAccess): PlatformService {
   function scopeOf(context: PlatformCallContext): CallScope {

@@ -13,7 +13,7 @@ export interface StoreCopyOptions {
   source: CopySource;
   /** URL of a migrated, empty database, in the form `postgres://…`. */
   url: string;
-  /** Time of the copy in epoch ms. Markers that have expired by then are left out. */
+  /** Time of the copy in epoch ms. Markers with an earlier expiry time are not copied. */
   now: number;
   onTable?: (copied: CopiedTable) => void;
 }
@@ -41,7 +41,7 @@ export async function copyStore(options: StoreCopyOptions): Promise<StoreCopied>
     application_name: 'svc-store-copy',
     keepAlive: true,
   });
-  // The listener prevents an unhandled error. The statement in progress also rejects with the cause.
+  // The listener prevents an unhandled error event. The statement in progress also rejects with the error.
   client.on('error', () => {});
   try {
     await client.connect();
@@ -54,7 +54,7 @@ export async function copyStore(options: StoreCopyOptions): Promise<StoreCopied>
   } catch (error) {
     throw postgresError(server, error);
   } finally {
-    // This also rolls back a transaction that was not committed.
+    // Closing the connection also rolls back an uncommitted transaction.
     await client.end().catch(() => {});
   }
 }
@@ -69,7 +69,10 @@ async function requireMigrated(url: string): Promise<string> {
   }
 }
 
-/** Locks all tables until the end of the transaction, so that no service starts on the target meanwhile. */
+/**
+ * Locks all tables until the end of the transaction, so that no service can write to the target. Throws if a table has
+ * rows.
+ */
 async function requireEmpty(client: pg.Client, server: string): Promise<void> {
   const tables = [...TABLE_COPIES.map(({ target }) => target), ...OBJECT_TABLES, 'member'];
   await client.query(`lock table ${tables.map((table) => `svc.${table}`).join(', ')} in exclusive mode`);
@@ -134,9 +137,9 @@ async function copyTable(
   return { table: target, rows: written };
 }
 
-/** Returns a SELECT with the columns of the target by name, so that the copy fails if a column has no source. */
+/** Returns a SELECT that lists the target's columns by name, so that the copy fails if the source lacks a column. */
 function selectOf({ source, target, large = [] }: TableCopy, columns: readonly Column[]): string {
-  // The column `seq` of a run is called `run_seq` in the tables of its parts.
+  // The table `run` calls the number of a run `seq`. All other tables call this number `run_seq`.
   const run = target === 'run' ? 'seq' : 'run_seq';
   const selected = columns.map(({ name }) =>
     large.includes(name)
@@ -164,7 +167,7 @@ async function requireSameCount(
   );
 }
 
-/** Makes all numbers continue above the highest number that was ever used, because clients keep numbers as cursors. */
+/** Sets all number sequences above the highest number that was ever used, because clients keep numbers as cursors. */
 async function continueNumbers(client: pg.Client, source: CopySource): Promise<void> {
   const fences = [
     source.highest('svc.db', 'member', 'fence'),
@@ -182,7 +185,10 @@ async function continueNumbers(client: pg.Client, source: CopySource): Promise<v
   );
 }
 
-/** Sequences are not part of the transaction. A failed copy therefore only skips numbers. */
+/**
+ * Raises the sequence of a column. PostgreSQL does not roll back sequences, so a failed copy only leaves unused
+ * numbers.
+ */
 async function continueSequence(
   client: pg.Client,
   table: string,

@@ -6,7 +6,10 @@ import { OBJECTS_FOLDER } from '../sqlite/index.ts';
 import { storeError } from '../sqlite/store-error.ts';
 import type { CopySource } from './source.ts';
 
-/** Scope and key may contain any character except U+0000. Files have generated names. */
+/**
+ * Row of an object in SQLite. Scope and key may contain any character except U+0000, so the object's file has a
+ * generated name.
+ */
 interface ObjectRow {
   scope: string;
   key: string;

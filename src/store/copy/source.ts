@@ -12,8 +12,8 @@ export type SourceFile = TableCopy['file'];
 const FILES: readonly SourceFile[] = ['svc.db', 'workflow.db', 'state.db'];
 
 /**
- * Brings the databases of a stopped platform to the current schema, and applies the inbox journal of a gateway that was
- * killed. The caller holds all owner locks.
+ * Migrates the databases of a stopped platform to the current schema, and stores deliveries from the journal of a
+ * killed gateway. The caller must hold all owner locks.
  */
 export async function prepareSource(
   folder: string,
@@ -30,7 +30,7 @@ export async function prepareSource(
   }
 }
 
-/** The databases of a prepared data folder, opened to read. Databases of services that never ran are missing. */
+/** Databases of a prepared data folder, opened read-only. Services that never ran have no database. */
 export class CopySource {
   readonly folder: string;
   readonly #open: ReadonlyMap<SourceFile, Sqlite.Database>;
@@ -49,15 +49,15 @@ export class CopySource {
     return this.#database(file).prepare<[object], Record<string, unknown>>(sql).iterate(values);
   }
 
-  /** Returns one number. Returns 0 if the query has no row or its value is null. */
+  /** Returns the number that a query selects, or 0 if the query has no row or its value is null. */
   number(file: SourceFile, sql: string, values: object = {}): number {
     if (!this.has(file)) return 0;
     return this.#database(file).prepare<[object], number | null>(sql).pluck().get(values) ?? 0;
   }
 
   /**
-   * Returns the highest number that a table has ever assigned. If SQLite keeps it, this includes numbers of deleted
-   * rows.
+   * Returns the highest number that a table has ever assigned. Numbers of deleted rows are included if SQLite recorded
+   * the sequence.
    */
   highest(file: SourceFile, table: string, column: string): number {
     const held = this.number(file, `select max(${column}) from ${table}`);

@@ -1,17 +1,15 @@
 import type pg from 'pg';
 
-/** A column of a PostgreSQL table. */
 export interface Column {
   name: string;
-  /** Name of its type, such as `bigint`. */
+  /** Name of the column's type, such as `bigint`. */
   type: string;
 }
 
 const MAX_ROWS = 1000;
-/** Limit of a statement's JSON, in characters. A single row may exceed it. */
+/** Limit of a statement's JSON, in characters. A single row may exceed the limit. */
 const MAX_CHARS = 4 * 1024 * 1024;
 
-/** Returns the columns of a table in the schema `svc`. */
 export async function columnsOf(client: pg.Client, table: string): Promise<Column[]> {
   const { rows } = await client.query<Column>(
     `select attname as name, format_type(atttypid, atttypmod) as type from pg_attribute
@@ -21,7 +19,7 @@ export async function columnsOf(client: pg.Client, table: string): Promise<Colum
   return rows;
 }
 
-/** Inserts rows in batches. PostgreSQL converts the values from text by the types of the columns. */
+/** Inserts rows in batches. PostgreSQL converts the text values to the types of the columns. */
 export async function insertRows(
   client: pg.Client,
   table: string,

@@ -6,7 +6,7 @@ export interface TableCopy {
   target: string;
   /** Table or parenthesized query in SQLite. `:now` is the time of the copy. The default is the table `target`. */
   source?: string;
-  /** Columns whose JSON SQLite may store in `large_value`. */
+  /** Columns whose JSON may be stored in the SQLite table `large_value`. */
   large?: readonly string[];
   /** Identity column. Its sequence continues above the highest number that was ever used. */
   identity?: string;
@@ -17,7 +17,9 @@ const BODIES = `(
   select position, coalesce(d.body, b.body) as body from delivery d left join delivery_body b using (position)
   where coalesce(d.body, b.body) is not null)`;
 
-/** Markers. PostgreSQL has one row per marker, so the newest claim that has not expired is used. */
+/**
+ * Idempotency markers. PostgreSQL has one row per marker, so only the newest unexpired claim of each marker is copied.
+ */
 const MARKERS = `(
   with held as (
     select digest, state, expires_at, max(id) from delivery_marker where expires_at > :now group by digest)
@@ -31,7 +33,7 @@ const MARKERS = `(
   select digest, 'done', expires_at, null from delivery_marker_old
   where expires_at > :now and digest not in (select digest from held))`;
 
-/** Tables in the order of their copy. */
+/** Tables in the order in which they are copied. */
 export const TABLE_COPIES: readonly TableCopy[] = [
   { file: 'svc.db', target: 'client' },
   { file: 'svc.db', target: 'refresh_token' },
@@ -62,7 +64,7 @@ export const TABLE_COPIES: readonly TableCopy[] = [
 /** Tables that `objects.ts` fills from the object files. */
 export const OBJECT_TABLES = ['state_object', 'state_object_chunk', 'state_object_usage'] as const;
 
-/** Tables that are not copied. They contain totals that are counted again, or data of running processes. */
+/** Tables that are not copied, because they hold totals that are computed anew or data of running processes. */
 export const OTHER_TABLES = [
   'delivery_usage',
   'state_entry_usage',

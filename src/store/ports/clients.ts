@@ -16,14 +16,14 @@ export interface ClientRecord {
 export interface ClientStore {
   create(client: ClientRecord): Promise<void>;
   /**
-   * Creates the client, or replaces the secret and identity of an existing one. At each start, the supervisor upserts
-   * the operator's client.
+   * Creates a client. If the client exists, replaces its secret and identity. At each start, the supervisor upserts the
+   * operator's client.
    */
   upsert(client: ClientRecord): Promise<void>;
   find(clientId: string): Promise<ClientRecord | undefined>;
   list(namespaceId?: string): Promise<ClientRecord[]>;
   /** Replaces the secret hash only if the stored hash still equals `from`. */
   rehash(clientId: string, from: string, to: string): Promise<void>;
-  /** Returns false when the client is unknown or was already revoked. */
+  /** Revokes a client. Returns false if the client is unknown or was already revoked. */
   revoke(clientId: string, now: number): Promise<boolean>;
 }

@@ -4,8 +4,8 @@ import type { SecretKey } from './webhook-secrets.ts';
 export type FeedTopic = 'revocations' | 'secrets' | 'pauses' | 'static-tokens' | 'plugins' | 'hosts';
 
 /**
- * Scopes of the platform cache that belong to a topic. Each change of an entry in such a scope adds a change to the
- * feed in the same transaction, with the key of the entry.
+ * Feed topics of scopes in the platform cache. Each change of an entry in these scopes adds the key of the entry to the
+ * feed, in the same transaction.
  */
 export const FEED_SCOPES = {
   'webhook-pause': 'pauses',
@@ -15,10 +15,10 @@ export const FEED_SCOPES = {
 
 declare const cursorBrand: unique symbol;
 
-/** Position in the feed. Only its driver may interpret it. */
+/** Position in the feed. Only the store driver may interpret the cursor. */
 export type FeedCursor = string & { [cursorBrand]: true };
 
-/** A committed change of cached data. Readers load the new data by its key. */
+/** A committed change of cached data. Readers load the new data by `key`. */
 export interface FeedChange {
   topic: FeedTopic;
   key: string;
@@ -27,32 +27,34 @@ export interface FeedChange {
 export interface FeedPage {
   /** Changes in the order in which readers may apply them. The same change may occur several times. */
   changes: FeedChange[];
-  /** Cursor with which the next call continues. */
+  /** Cursor for the next call. */
   cursor: FeedCursor;
   /** False if changes after the given cursor were pruned. The reader must then load all of its data again. */
   isComplete: boolean;
 }
 
 /**
- * Changes of cached data, which the other ports add in the transaction of the change. A cursor never passes an open
- * transaction, so its changes are returned once it commits, however late.
+ * Feed of changes to cached data. Other stores add a change in the transaction that changes the data. A cursor never
+ * skips an open transaction, so a late commit is still returned.
  */
 export interface FeedStore {
-  /** Returns a cursor to begin with. It precedes every change that is invisible to reads that start after the call. */
+  /**
+   * Returns the cursor for a first `read`. Data that is loaded after this call contains every change before the cursor.
+   */
   begin(): Promise<FeedCursor>;
   /** Returns at most `limit` changes after the cursor. */
   read(after: FeedCursor, limit: number): Promise<FeedPage>;
   /** Returns a cursor that comes after all changes committed before the call. */
   latest(): Promise<FeedCursor>;
-  /** Records the position up to which the member with this fence has read. */
+  /** Records the position up to which the member with this fence has read the feed. */
   noteRead(fence: number, cursor: FeedCursor): Promise<void>;
   /** Returns fences of live members that have not read up to the cursor yet. */
   behind(cursor: FeedCursor): Promise<number[]>;
-  /** Deletes changes older than this time, in epoch ms. Returns their number. */
+  /** Deletes changes that were made before the time `before`, in epoch ms. Returns the number of deleted changes. */
   prune(before: number): Promise<number>;
 }
 
-/** Returns the feed's key of a webhook secret. It is JSON, because fields may contain any separator. */
+/** Returns the feed key of a webhook secret as JSON, because the fields may contain any separator. */
 export function secretFeedKey({ namespaceId, pluginId, event, instanceId }: SecretKey): string {
   return JSON.stringify([namespaceId, pluginId, event, instanceId]);
 }

@@ -20,7 +20,7 @@ export interface HostRecord {
   lastSeenAt: number | null;
 }
 
-/** A host with a session, and the fence of the member that it is connected to. */
+/** A connected host. `owner` is the fence of the gateway process to which the host is connected. */
 export interface ConnectedHost extends Pick<HostRecord, 'hostId' | 'capabilities' | 'labels'> {
   owner: number;
 }
@@ -32,9 +32,8 @@ export interface HostStore {
   /** Returns hosts ordered by id. Without a namespace, the hosts of all namespaces are returned. */
   list(namespaceId: string | undefined, options: { limit: number; after?: string }): Promise<HostRecord[]>;
   /**
-   * Records a new session, which replaces the previous one. `owner` is the fence of the member to which the host is
-   * connected. If the previous session belongs to another member, adds a change to the feed, so that the other member
-   * closes it.
+   * Records a new session, which replaces the previous session. `owner` is the fence of the member that has the
+   * connection. If another member has the previous session, a feed change makes that member close the session.
    */
   connect(hostId: string, sessionId: string, now: number, owner?: number): Promise<void>;
   /** Records the time of a heartbeat. Returns false, and changes nothing, if the session was replaced. */
@@ -50,6 +49,6 @@ export interface HostStore {
     own: number,
     options: { limit: number; hostId?: string | undefined },
   ): Promise<ConnectedHost[]>;
-  /** Ends sessions without an owner and sessions whose owner has ended. Returns their number. */
+  /** Ends sessions without an owner and sessions whose owner has ended. Returns the number of ended sessions. */
   disconnectEnded(now: number): Promise<number>;
 }

@@ -30,7 +30,7 @@ export * from './workflow.ts';
 export * from './workflow-records.ts';
 export * from './workflow-runs.ts';
 
-/** The gateway's stores. In SQLite, all of them are in the file `svc.db`. */
+/** The gateway's stores. SQLite keeps all of these stores in the file `svc.db`. */
 export interface GatewayStore {
   cache: KeyValueStore;
   secrets: WebhookSecretStore;
@@ -42,13 +42,16 @@ export interface GatewayStore {
   revocations: RevocationStore;
   members: MemberStore;
   feed: FeedStore;
-  /** Resolves when the database has answered a read. Deliveries are accepted even while it rejects writes. */
+  /**
+   * Resolves when the database has answered a read. The probe does not write, because deliveries are accepted even
+   * while the database rejects writes.
+   */
   probe(): Promise<unknown>;
-  /** Writes everything that is still queued, then closes the store. */
+  /** Writes all queued data, then closes the store. */
   close(): Promise<void>;
 }
 
-/** The state service's stores. In SQLite, all of them are in the file `state.db`. */
+/** The state service's stores. SQLite keeps all of these stores in the file `state.db`. */
 export interface StateStore {
   entries: KeyValueStore;
   /** Opens the object store, in which each scope may use `quotaBytes`. Must be called only once. */

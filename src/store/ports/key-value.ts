@@ -14,18 +14,18 @@ export interface EntryQuota {
   /** Maximum size of all keys and JSON values of the scope together, in UTF-8 bytes. */
   maxBytes: number;
   maxKeys: number;
-  /** Name of the config section that sets both limits. Error messages quote it. */
+  /** Name of the config section that sets both limits, for error messages. */
   setting: string;
 }
 
 /**
- * Entries by scope and key. Each method is atomic, and a write settles once it is durable. All methods throw
- * VALIDATION_ERROR for keys that requireStorableKey refuses; writes throw QUOTA_EXCEEDED.
+ * Stores entries by scope and key. Each method is atomic, and a write is durable when it settles. All methods throw
+ * VALIDATION_ERROR for keys that requireStorableKey refuses. Writes throw QUOTA_EXCEEDED.
  */
 export interface KeyValueStore {
   get(scope: string, key: string): Promise<KeyValueEntry | undefined>;
   set(scope: string, key: string, value: JsonValue, ttlMs?: number, quota?: EntryQuota): Promise<void>;
-  /** Returns true when this call wrote the entry. Exactly one of several concurrent callers gets true. */
+  /** Writes an entry unless the key exists. Returns true for exactly one of several concurrent callers. */
   setIfAbsent(
     scope: string,
     key: string,
@@ -33,11 +33,11 @@ export interface KeyValueStore {
     ttlMs?: number,
     quota?: EntryQuota,
   ): Promise<boolean>;
-  /** Returns true when the entry existed. */
+  /** Deletes an entry. Returns true if the entry existed. */
   delete(scope: string, key: string): Promise<boolean>;
   /**
-   * Adds `by` to a counter. A missing counter starts at 0 and expires after `windowMs`, which later calls do not
-   * extend. Throws CONFLICT when the value is not a number or leaves the range of safe integers.
+   * Adds `by` to a counter. A missing counter starts at 0 and expires after `windowMs`. Later calls do not extend the
+   * expiry. Throws CONFLICT if the value is not a number or leaves the range of safe integers.
    */
   increment(
     scope: string,

@@ -3,7 +3,7 @@ import type { ServiceName } from '../../contracts/index.ts';
 /** Fingerprints of a member's keys, which do not reveal the keys themselves. */
 export interface KeyFingerprints {
   master: string;
-  /** Null if the platform signs no JWTs. */
+  /** Fingerprint of the JWT secret, or null if the platform signs no JWTs. */
   jwt: string | null;
   /** Fingerprint of the former JWT secret, which is accepted for verification only. */
   previousJwt: string | null;
@@ -12,32 +12,35 @@ export interface KeyFingerprints {
 
 /** A process of a service that uses this store. Times are in epoch ms of the store's clock. */
 export interface MemberRecord {
-  /** Number of the process, which is never reused. It marks the rows that the process owns. */
+  /** Number of the process, which is never reused and which marks the rows that the process owns. */
   fence: number;
   kind: ServiceName;
-  /** Id of the node, which stays the same over restarts. Further processes of a node append `/` and their number. */
+  /** Id of the node, which stays the same over restarts. Additional processes of a node append `/` and a number. */
   instance: string;
   /** URL for other members, or null until the process listens. */
   url: string | null;
   version: string;
-  /** Digest of the config or release with which the process runs. Each kind of service defines it. */
+  /** Digest of the config or release with which the process runs. Each kind of service defines its own digest. */
   release: string | null;
   keys: KeyFingerprints | null;
   startedAt: number;
-  /** End of the lease. It is null if a file lock replaces the lease, because the kernel releases that lock. */
+  /**
+   * End of the lease, or null if a file lock replaces the lease. The kernel releases a file lock when its process ends.
+   */
   leaseUntil: number | null;
 }
 
 export type NewMember = Pick<MemberRecord, 'kind' | 'instance' | 'version' | 'release' | 'keys'> & {
   leaseMs: number | null;
-  /** True if the caller holds the owner lock of the store. All other members of its kind are then dead. */
+  /** True if the caller holds the owner lock of the store, which proves that no other member of its kind is alive. */
   isSole: boolean;
 };
 
-/** Members of a store with their leases. All methods are atomic. */
+/** Processes that use a store, with their leases. All methods are atomic. */
 export interface MemberStore {
   /**
-   * Adds a member and returns its fence. Ends earlier members of its kind and instance, and their further processes.
+   * Adds a member and returns its fence. Ends earlier members of the same kind and instance, including additional
+   * processes of that instance.
    */
   join(member: NewMember): Promise<number>;
   /** Extends the lease and stores the URL. Returns false when the member was ended and must stop. */
@@ -47,7 +50,7 @@ export interface MemberStore {
   live(kind: ServiceName): Promise<MemberRecord[]>;
   /** Returns the fences of members that have not ended, including those with an expired lease. */
   unended(kind: ServiceName): Promise<number[]>;
-  /** Ends members with an expired lease, except the member `own`. Returns their number. */
+  /** Ends members with an expired lease, except the member `own`. Returns the number of ended members. */
   endExpired(kind: ServiceName, own: number): Promise<number>;
   /** Returns the fences of ended members whose rows still need cleaning up. */
   unswept(kind: ServiceName): Promise<number[]>;

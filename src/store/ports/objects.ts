@@ -14,7 +14,7 @@ export interface ObjectStore {
   read(scope: ObjectScope, key: string): Promise<(StoredObject & { data: Uint8Array }) | undefined>;
   /** Creates or replaces an object. Throws QUOTA_EXCEEDED when the scope has too little space left. */
   write(scope: ObjectScope, key: string, data: Uint8Array): Promise<void>;
-  /** Returns true when the object existed. */
+  /** Deletes an object. Returns true if the object existed. */
   delete(scope: ObjectScope, key: string): Promise<boolean>;
   stat(scope: ObjectScope, key: string): Promise<StoredObject | undefined>;
   /**

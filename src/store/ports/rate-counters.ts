@@ -2,7 +2,7 @@ export interface PermitRequest {
   /** Maximum number of calls in any window. */
   limit: number;
   windowMs: number;
-  /** Number of calls to count. If the limit permits fewer, only those are counted. With 0, nothing is counted. */
+  /** Number of calls to count. Calls above the limit are not counted. With 0, the count stays unchanged. */
   calls: number;
 }
 
@@ -16,18 +16,20 @@ export interface PermitGrant {
 }
 
 /**
- * Counts of calls by key in sliding windows, shared by all members. Each method is atomic, so that all members together
- * never exceed a limit. Times are those of the store's clock. A call may count 1/60 of a window too long.
+ * Counts calls by key in sliding windows, shared by all members. Each method is atomic, so that all members together
+ * never exceed a limit. A call may count up to 1/60 of a window too long.
  */
 export interface RateCounters {
-  /** Rejects within seconds if the store cannot be reached. */
+  /** Counts calls up to the limit. Rejects within seconds if the store cannot be reached. */
   take(key: string, request: PermitRequest): Promise<PermitGrant>;
   /** Removes one of the latest calls from the count. */
   giveBack(key: string, windowMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Number of groups per window. The calls of a group expire together, which bounds the size of a count. */
+/**
+ * Number of groups per window. The calls of a group expire together, so a count needs at most this number of values.
+ */
 export const RATE_SLICES = 60;
 
 /** Returns the length in ms of a group of calls that expire together. */

@@ -5,7 +5,7 @@ export interface RefreshTokenRecord {
   clientId: string;
   createdAt: number;
   expiresAt: number;
-  /** Time at which the token was exchanged for a new one, or null if it is still unused. */
+  /** Time at which the token was exchanged for a new token, or null if the token is unused. */
   spentAt: number | null;
 }
 
@@ -15,11 +15,11 @@ export interface RefreshTokenStore {
   add(token: RefreshTokenRecord): Promise<void>;
   find(tokenHash: string): Promise<RefreshTokenRecord | undefined>;
   /**
-   * Atomically replaces a token. A second caller within `graceMs` gets another new token (`repeated`), because the
-   * first reply may have been lost. Later callers get `reused`. An expired or revoked token gives `unknown`.
+   * Replaces a refresh token atomically. A second call within `graceMs` gets another new token (`repeated`), because
+   * the first reply may have been lost. Later calls get `reused`. Expired and revoked tokens give `unknown`.
    */
   rotate(tokenHash: string, next: RefreshTokenRecord, now: number, graceMs: number): Promise<RotationOutcome>;
-  /** Revokes all tokens that descend from one login. Returns their number. */
+  /** Revokes all tokens that descend from one login. Returns the number of revoked tokens. */
   revokeFamily(familyId: string): Promise<number>;
   revokeClient(clientId: string): Promise<number>;
   prune(expiredBefore: number): Promise<number>;

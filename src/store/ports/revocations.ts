@@ -1,13 +1,11 @@
 /** A revoked token, or a revoked host together with all its tokens. Times are in epoch ms. */
 export interface Revocation {
-  /**
-   * Number that increases with each revocation. Readers use it to fetch only the revocations that they have not seen.
-   */
+  /** Number that increases with each revocation. Readers pass the last known number to fetch only newer revocations. */
   sequence: number;
   kind: 'host' | 'token';
   /** Id of the host, or `jti` claim of the token. */
   subject: string;
-  /** Time at which the token expires by itself. It is null for hosts, because their ids are never reused. */
+  /** Time at which the token expires by itself, or null for a host, because host ids are never reused. */
   expiresAt: number | null;
 }
 
@@ -24,7 +22,7 @@ export interface RevocationStore {
   revokeToken(jti: string, expiresAt: number, now: number): Promise<boolean>;
   /** Returns at most `limit` revocations above the sequence number, in ascending order. */
   since(sequence: number, limit: number): Promise<Revocation[]>;
-  /** Returns the revocations of these hosts and tokens that are still stored. */
+  /** Returns the stored revocations of the given hosts and tokens. */
   find(subjects: readonly string[]): Promise<Revocation[]>;
   prune(expiredBefore: number): Promise<number>;
 }

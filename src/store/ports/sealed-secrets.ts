@@ -1,13 +1,16 @@
 import type { SecretKey } from './webhook-secrets.ts';
 
-/** Encrypted values of a webhook secret, including an expired previous one. */
+/** Encrypted values of a webhook secret, including an expired previous value. */
 export interface SealedRow extends SecretKey {
   current: string;
   previous: string | null;
 }
 
 export interface ResealedRow extends SealedRow {
-  /** Values from which the new ones were made. If the stored values differ, the row is not replaced. */
+  /**
+   * Stored values from which the new values were made. If the row now contains different values, the row is not
+   * replaced.
+   */
   from: { current: string; previous: string | null };
 }
 

@@ -1,7 +1,7 @@
 import type { AnalyticsEvent, LogRecord } from '../../contracts/index.ts';
 import type { LogLevel } from '../../kit/telemetry/logger.ts';
 
-/** A log record to be stored. The id of its run comes from `meta.runId`. */
+/** A log record to be stored. `meta.runId` contains the id of the workflow run. */
 export interface KeptLog extends LogRecord {
   runId?: string;
 }
@@ -30,7 +30,7 @@ export interface LogFilter extends TimeRange {
   services?: readonly string[];
   requestId?: string;
   traceId?: string;
-  /** If undefined, records of all tenants match, and so do records without a tenant. */
+  /** If undefined, records of all tenants match, including records without a tenant. */
   tenantId?: string;
   pluginId?: string;
   runId?: string;
@@ -40,7 +40,7 @@ export interface LogFilter extends TimeRange {
 export interface EventFilter extends TimeRange {
   type?: string;
   source?: string;
-  /** If undefined, events of all tenants match, and so do events without a tenant. */
+  /** If undefined, events of all tenants match, including events without a tenant. */
   tenantId?: string;
 }
 
@@ -77,7 +77,7 @@ export interface EventDay {
 export interface DroppedLines {
   kind: 'logs' | 'events';
   service: string;
-  /** Id of the tenant. It is empty for records of the platform itself, and null if the tenant is unknown. */
+  /** Id of the tenant: empty for records of the platform itself, null if the tenant is unknown. */
   tenantId: string | null;
   /** Start of the counted minute, in epoch ms. */
   minute: number;
@@ -87,8 +87,8 @@ export interface DroppedLines {
 /** Numbers of dropped log records and events that match the services, the tenant and the time range of a filter. */
 export interface DroppedCounts extends Record<DroppedLines['kind'], number> {
   /**
-   * Dropped records of unknown tenants. They are included in the overall counts, but not in the counts of a single
-   * tenant.
+   * Number of dropped records of unknown tenants. Counts of all tenants include this number, but counts of a single
+   * tenant do not.
    */
   unattributed: number;
 }
@@ -97,7 +97,9 @@ export interface DroppedCounts extends Record<DroppedLines['kind'], number> {
 export type TelemetryCounts = Record<string, number>;
 
 export interface TelemetryQueries {
-  /** Returns matching log records, newest first. `total` is at most 10,000, because counting stops there. */
+  /**
+   * Returns matching log records, newest first. `total` counts at most 10,000 records, to limit the cost of the query.
+   */
   logs(
     filter: LogFilter,
     paging: Paging,
@@ -125,8 +127,8 @@ export interface TelemetryLimits {
 }
 
 /**
- * Store of log records and analytics events. In SQLite, it is the file `telemetry.db`. A crash may lose the last
- * second.
+ * Store of log records and analytics events. With SQLite, the store is the file `telemetry.db`. A crash may lose the
+ * last second.
  */
 export interface TelemetryStore extends TelemetryQueries {
   append(batch: {
@@ -135,7 +137,7 @@ export interface TelemetryStore extends TelemetryQueries {
     counts: TelemetryCounts;
     dropped?: readonly DroppedLines[];
   }): Promise<void>;
-  /** Deletes some of the expired or excess records. Returns false when none are left. */
+  /** Deletes a batch of expired or excess records. Returns false if no such records are left. */
   prune(limits: TelemetryLimits): Promise<boolean>;
   close(): Promise<void>;
 }

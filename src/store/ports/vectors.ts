@@ -16,7 +16,7 @@ export interface VectorQuery {
   vector: number[];
   limit: number;
   minScore?: number | undefined;
-  /** Only vectors whose metadata has all these values are returned. */
+  /** Metadata values that a vector must have to be returned. */
   filter: VectorMetadata;
 }
 
@@ -28,18 +28,21 @@ export interface VectorHit {
 }
 
 /**
- * Vectors by collection. A collection's first vector sets its dimensions. Vectors with other dimensions and zero
- * vectors cause VALIDATION_ERROR. A write is atomic, and durable when its promise settles.
+ * Stores vectors by collection. The first vector of a collection sets its dimensions. Zero vectors and vectors with
+ * other dimensions cause VALIDATION_ERROR. A write is atomic, and durable when its promise settles.
  */
 export interface VectorStore {
   /**
-   * Returns the number of written vectors. Throws QUOTA_EXCEEDED when the tenant's collections in this namespace would
-   * hold more than `maxVectors` together.
+   * Writes vectors and returns their number. Throws QUOTA_EXCEEDED if all collections of the tenant in this namespace
+   * would exceed `maxVectors` together.
    */
   upsert(key: CollectionKey, items: VectorRecord[], maxVectors: number): Promise<number>;
-  /** Returns the nearest vectors first. A missing collection gives an empty list. */
+  /** Returns the nearest vectors first, or an empty list if the collection does not exist. */
   search(key: CollectionKey, query: VectorQuery): Promise<VectorHit[]>;
-  /** Returns the number of deleted vectors. An empty collection accepts vectors of other dimensions again. */
+  /**
+   * Deletes vectors and returns their number. A collection that becomes empty accepts vectors of other dimensions
+   * again.
+   */
   delete(key: CollectionKey, ids: string[]): Promise<number>;
   close(): Promise<void>;
 }

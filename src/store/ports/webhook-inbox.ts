@@ -27,7 +27,7 @@ export interface NewDelivery {
 }
 
 export interface DeliveryRecord extends NewDelivery {
-  /** Number in the order of writing, over all namespaces. Lists and streams use it as their cursor. */
+  /** Number of the delivery in write order, over all namespaces. Serves as the cursor of lists and streams. */
   position: number;
   status: DeliveryStatus;
   httpStatus: number | null;
@@ -40,15 +40,15 @@ export interface DeliveryRecord extends NewDelivery {
   /** Time at which a delivery with the status `retrying` runs again. */
   nextAttemptAt: number | null;
   replayedBy: string | null;
-  /** Digest of the idempotency marker that this delivery claimed. A successful replay sets that marker to `done`. */
+  /** Digest of the idempotency marker that this delivery claimed. A successful replay sets the marker to `done`. */
   marker: Uint8Array | null;
 }
 
-/** Outcome of running a delivery once. */
+/** Outcome of one attempt to run a delivery. */
 export interface DeliveryEnd {
   status: DeliveryStatus;
   httpStatus: number;
-  /** Step results to append to those of the delivery. */
+  /** Step results of this attempt, to append to the earlier step results of the delivery. */
   steps: string;
   outcome: string | null;
   durationMs: number;
@@ -90,53 +90,53 @@ export interface DeliveryPage {
   next: DeliveryCursor | null;
 }
 
-/**
- * Store of deliveries and their idempotency markers. They share a store because one transaction writes both. @spec
- * Webhook delivery
- */
+/** Store of deliveries and their idempotency markers, which are written in one transaction. @spec Webhook delivery */
 export interface WebhookInbox {
   /**
-   * Returns the state of an unexpired marker without claiming it. The result is synchronous if memory alone answers the
-   * lookup.
+   * Returns the state of an unexpired marker without claiming the marker. The result is synchronous if no database
+   * lookup is needed.
    */
   seen(markerKey: string, now: number): MaybePromise<MarkerState | undefined>;
   /**
-   * Claims the marker of a sync delivery as `pending` and writes the delivery as `running` in one transaction, durably.
+   * Claims the marker of a sync delivery as `pending` and writes the delivery as `running`, in one durable transaction.
    * `owner` is the fence of the member that runs the handler.
    */
   begin(delivery: NewDelivery, marker: MarkerClaim | undefined, owner?: number): Promise<ClaimResult>;
   /**
-   * Claims the marker of an async delivery as `done` and writes the delivery as `accepted` in one transaction.
-   * Settles once both are durable, so that the caller may answer 202.
+   * Claims the marker of an async delivery as `done` and writes the delivery as `accepted`, in one transaction. Settles
+   * once the transaction is durable, so that the caller may answer 202.
    */
   accept(delivery: NewDelivery, marker: MarkerClaim | undefined, steps: string): Promise<ClaimResult>;
   /**
-   * Ends a run and counts it as an attempt. A given `marker` becomes `done` until `expiresAt`. If `expiresAt` is null,
-   * the marker is deleted, so that a redelivery runs again.
+   * Ends one attempt of a delivery and counts the attempt. A given `marker` becomes `done` until `expiresAt`. If
+   * `expiresAt` is null, the marker is deleted, so that a redelivery runs again.
    */
   finish(
     webhookId: string,
     end: DeliveryEnd,
     marker?: { key: string; expiresAt: number | null },
   ): Promise<void>;
-  /** Accepts a copy of `original` even if its marker is claimed, and records the copy's id in `original`. */
+  /**
+   * Accepts a copy of `original` even if another delivery has claimed the copy's marker. Records the copy's id in
+   * `original`.
+   */
   replay(delivery: NewDelivery, steps: string, original: DeliveryRecord): Promise<void>;
   /**
-   * Sets the original's marker to `done` after a successful replay, so that a redelivery by the sender counts as a
-   * duplicate.
+   * Sets the marker of a replayed delivery to `done` after the replay succeeded, so that a redelivery by the sender
+   * counts as a duplicate.
    */
   settleMarker(marker: Uint8Array, expiresAt: number): Promise<void>;
   isSettled(marker: Uint8Array, now: number): Promise<boolean>;
   /**
-   * Records a delivery that was answered without a handler: a refused one, a challenge or a duplicate. Never throws or
-   * delays the response. A crash may lose the record.
+   * Records a delivery that ran no handler: a refused delivery, a challenge or a duplicate. Never throws or delays the
+   * response. A crash may lose the record.
    */
   note(delivery: NewDelivery, end: DeliveryEnd): void;
   /** Returns `accepted` and `retrying` deliveries in write order, for the dispatcher. */
   unfinished(limit: number, afterPosition?: number): Promise<DeliveryRecord[]>;
   /**
    * Marks sync deliveries that an ended process left `running` as interrupted, and releases their markers. The first
-   * process on the store must call it before it receives deliveries.
+   * process of a store must call this method before it receives deliveries.
    */
   interrupt(): Promise<number>;
   /** Returns the delivery with its body, unless the body was deleted to free space. */
@@ -153,7 +153,7 @@ export interface WebhookInbox {
       after?: DeliveryCursor | undefined;
     },
   ): Promise<DeliveryPage>;
-  /** Returns deliveries that were written after a position, oldest first and with bodies. Live streams use it. */
+  /** Returns deliveries that were written after a position, oldest first and with bodies, for live streams. */
   after(namespaceId: string, position: number, limit: number): Promise<DeliveryRecord[]>;
   /** Returns the deliveries at the given positions that have ended. */
   ended(namespaceId: string, positions: readonly number[]): Promise<DeliveryRecord[]>;
@@ -166,12 +166,14 @@ export interface WebhookInbox {
   prune(options: { receivedBefore: number; now: number; limit: number }): Promise<number>;
   /**
    * Frees space while the store exceeds `maxBytes`. Deletes the oldest bodies first, and then the oldest finished
-   * deliveries. Returns the number of changed rows. Callers repeat the call until it returns 0.
+   * deliveries. Returns the number of changed rows. Callers repeat the call until the result is 0.
    */
   shrink(options: { maxBytes: number; limit: number }): Promise<number>;
-  /** Bytes of acknowledged deliveries that are not in the database yet, so that lists and searches do not show them. */
+  /**
+   * Bytes of acknowledged deliveries that are not in the database yet. Lists and searches do not show these deliveries.
+   */
   readonly waitingBytes: number;
-  /** The error that prevents acknowledged deliveries from being moved into the database, if there is one. */
+  /** The error that currently prevents acknowledged deliveries from being moved into the database. */
   readonly applyFailure: unknown;
   /** Writes the records that `note` has buffered. */
   flush(): Promise<void>;

@@ -18,8 +18,8 @@ export interface SecretRecord extends SecretKey {
    */
   previousUsedAt: number | null;
   /**
-   * The previous secret after its expiry. With it, the gateway can explain to the operator why a sender's signatures
-   * fail.
+   * The previous secret after its expiry, kept so that the gateway can explain to the operator why a sender's
+   * signatures fail.
    */
   lapsed: string | null;
   /** Whether a sender may name the namespace in the URL. */
@@ -31,16 +31,18 @@ export interface SecretRotation {
   /** Time until which the replaced secret is accepted, in epoch ms. */
   graceEndsAt: number;
   now: number;
-  /** If undefined, the stored value is kept. Changing it would reject senders that still use the previous URL. */
+  /** If undefined, the stored value is kept, because a change would reject senders that still use the previous URL. */
   namespaceInUrl: boolean | undefined;
 }
 
 export interface WebhookSecretStore {
-  /** Creates the secret. An existing secret becomes the previous one. */
+  /** Creates the secret. An existing secret becomes the previous secret. */
   rotate(key: SecretKey, next: SecretRotation): Promise<{ rotated: boolean; namespaceInUrl: boolean }>;
-  /** Every delivery calls this method, so it must be a single indexed lookup. */
+  /**
+   * Returns the secret of a webhook. Every delivery calls this method, so the query must be a single indexed lookup.
+   */
   find(key: SecretKey): Promise<SecretRecord | undefined>;
-  /** Returns true if there was a secret to revoke. */
+  /** Revokes the secret. Returns true if there was a secret to revoke. */
   revoke(key: SecretKey): Promise<boolean>;
   list(namespaceId: string): Promise<SecretRecord[]>;
   previousUsed(key: SecretKey, at: number): Promise<void>;

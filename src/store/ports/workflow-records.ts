@@ -5,18 +5,18 @@ export type QueuedReason = 'capacity' | 'scheduled' | 'concurrency';
 
 export interface RunProgress {
   status: RunStatus;
-  /** True when the run may be claimed. From then until its end, the run occupies its concurrency key. */
+  /** True when the run may be claimed. A ready run occupies its concurrency key until the run ends. */
   ready: boolean;
   reason: QueuedReason | WaitReason | null;
   /**
-   * Position in the queue, where the highest rank comes first. It is the run's priority; interrupted runs rank above
-   * all others.
+   * Position in the queue, where the highest rank comes first. The rank is the priority of the run. Interrupted runs
+   * rank above all other runs.
    */
   rank: number;
   /** Time at which the run must be processed again. All times are in epoch ms. */
   wakeAt: number | null;
   deadlineAt: number | null;
-  /** Fence token of the run's owner, which is the number of a boot. */
+  /** Fence token of the run's owner: the number that the owning process got at its start. */
   fence: number | null;
   resumeCount: number;
   /** Number of service crashes while this run had work in flight, since its last finished step. */
@@ -45,7 +45,7 @@ export interface RunRecord extends RunProgress {
   id: string;
   kind: 'workflow' | 'job';
   tenantId: string;
-  /** Id of the workflow. For a background job, it is the id of the handler. */
+  /** Id of the workflow, or id of the handler for a background job. */
   workflowId: string;
   definitionHash: string;
   priority: number;
@@ -56,7 +56,7 @@ export interface RunRecord extends RunProgress {
   parentId: string | null;
   parentStep: string | null;
   rerunOf: string | null;
-  /** Nesting level. It is 0 for a run that a caller started, and increases by one for each level of child runs. */
+  /** Nesting level of the run: 0 for a run that a caller started, and one higher for each level of child runs. */
   depth: number;
   hostId: string;
   requestId: string;
@@ -80,11 +80,11 @@ export interface JobRecord {
   startedAt: number | null;
   finishedAt: number | null;
   /**
-   * Status that the job gets once its clean-up is over. It is set when the run is cancelled, the job times out or a
-   * sibling fails.
+   * Status that the job gets at the end of its clean-up. Set when the run is cancelled, the job times out or a sibling
+   * fails.
    */
   ending: RunEnding | null;
-  /** Start of the time limit of the job's clean-up. RunProgress has the same two times for runs. */
+  /** Start of the time limit of the job's clean-up, moved forward by the length of each pause. */
   endingAt: number | null;
   endingHeldAt: number | null;
 }
@@ -108,15 +108,16 @@ export interface StepRecord {
   /** Time at which the first attempt of the step started to execute. */
   startedAt: number | null;
   /**
-   * Time at which the latest attempt was queued. The next two fields are the times at which it started to execute and
-   * started to wait.
+   * Time at which the latest attempt was queued. `attemptAt` and `waitingAt` are the times at which the attempt started
+   * to execute and to wait.
    */
   queuedAt: number | null;
   attemptAt: number | null;
   waitingAt: number | null;
   finishedAt: number | null;
   /**
-   * Position among the finished steps of workflow code, starting at 1. A replay returns their results in this order.
+   * Position of the step among the finished steps of workflow code, starting at 1. A replay delivers step results in
+   * this order.
    */
   endOrder: number | null;
 }
@@ -129,7 +130,7 @@ export interface AttemptRecord {
   errorClass: string | null;
   error: string | null;
   queuedAt: number | null;
-  /** Time at which the attempt started to execute, or null if it never did. */
+  /** Time at which the attempt started to execute, or null if the attempt never started. */
   startedAt: number | null;
   /** Time at which the attempt started to wait for a time, a signal, an approval or a child run. */
   waitingAt: number | null;
@@ -156,7 +157,7 @@ export interface LogLineRecord {
 export interface InboxRecord {
   n: number;
   kind: 'signal' | 'approval' | 'decision';
-  /** Name of the signal or step that the input is for. */
+  /** Name of the signal or step that receives the input. */
   name: string;
   payload: string;
   at: number;

@@ -17,11 +17,11 @@ export type NewRun = Omit<RunRecord, 'seq' | keyof RunProgress> & { deadlineAt: 
 export type ConcurrencyStrategy = 'queue' | 'cancel-running' | 'replace-queued' | 'reject';
 
 export interface StartOptions {
-  /** Definition of the workflow, written only if the store does not contain it yet. */
+  /** Definition of the workflow, written only if the store does not contain the definition yet. */
   definition: DefinitionRecord;
   /**
-   * A second start with the same key returns the first run. `digest` covers the request, so that another request with
-   * the same key is detected.
+   * A second start with the same key returns the first run. `digest` covers the request, to detect a different request
+   * with the same key.
    */
   idempotency?: { key: string; digest: string; expiresAt: number } | undefined;
   /** Limits of the tenant, which do not apply to child runs. */
@@ -41,19 +41,19 @@ export interface KeyedRun {
 
 export type StartResult =
   /**
-   * `supersedes` lists the runs that the concurrency strategy cancels. `BootStore.leftToCancel` returns those that are
-   * not cancelled yet.
+   * `supersedes` lists the runs that the concurrency strategy cancels. `BootStore.leftToCancel` returns the runs whose
+   * cancellation was not completed.
    */
   | { outcome: 'started'; run: RunRecord; supersedes: string[] }
-  /** The run exists already: the same idempotency key or the same parent step has started it. */
+  /** The run exists already, because an earlier start had the same idempotency key or the same parent step. */
   | { outcome: 'known'; run: RunRecord }
-  /** The idempotency key was used for a request with another digest. */
+  /** The idempotency key was already used for a request with another digest. */
   | ({ outcome: 'different' } & KeyedRun)
   | { outcome: 'over'; limit: 'concurrent' | 'perDay' | 'perMonth' | 'key' };
 
 /**
- * Changes by the owner of a run, in one transaction. With `expect.fence` null, the write claims the run, which succeeds
- * only if the run has no owner and the boot `run.fence` is alive.
+ * Changes by the owner of a run, in one transaction. If `expect.fence` is null, the write claims the run. A claim
+ * succeeds only if the run has no owner and the process with the fence `run.fence` is alive.
  */
 export interface RunWrite {
   seq: number;
@@ -65,10 +65,10 @@ export interface RunWrite {
   attempts: AttemptRecord[];
   events: EventRecord[];
   logs: LogLineRecord[];
-  /** Inbox entries that were consumed, each with the id of the step that consumed it. */
+  /** Consumed inbox entries, each with the id of the step that consumed the entry. */
   taken: Array<{ n: number; by: string }>;
   /**
-   * Number of the latest inbox entry that the owner has read. A run that is parked despite later entries becomes due at
+   * Number of the latest inbox entry that the owner has read. If later entries exist, a waiting run becomes due at
    * once.
    */
   inboxSeen: number;
@@ -78,7 +78,7 @@ export interface RunWrite {
 }
 
 export interface WriteResult {
-  /** False when another owner has the run. The store is unchanged then. */
+  /** False if another owner has the run. In this case, the store is unchanged. */
   applied: boolean;
   /** Runs that became ready because this write released their concurrency key. */
   promoted: RunRecord[];
@@ -96,7 +96,7 @@ export interface LoadedRun {
 export interface RunFilter {
   kind?: 'workflow' | 'job' | undefined;
   status?: RunStatus | undefined;
-  /** Matches waiting and `cancelling` runs with this wait reason. */
+  /** Wait reason of matching runs, which are waiting or `cancelling`. */
   waitingReason?: WaitReason | undefined;
   workflowId?: string | undefined;
   before?: number | undefined;
@@ -108,7 +108,7 @@ export interface Numbered<Item> {
   item: Item;
 }
 
-/** Runs with their jobs, steps, events and logs. A write settles once it is durable. */
+/** Runs with their jobs, steps, events and logs. A write is durable when its promise settles. */
 export interface RunStore {
   start(run: NewRun, options: StartOptions): Promise<StartResult>;
   /** Returns the run that was started with the idempotency key, or undefined if the key is unused or expired. */
@@ -116,8 +116,8 @@ export interface RunStore {
   write(write: RunWrite): Promise<WriteResult>;
   load(seq: number): Promise<LoadedRun | undefined>;
   /**
-   * Returns undefined for an unknown run and for a run of another tenant. With `tenantId` null, runs of all tenants are
-   * found.
+   * Finds a run by its id. Returns undefined for an unknown run and for a run of another tenant. If `tenantId` is null,
+   * runs of all tenants are found.
    */
   find(tenantId: string | null, id: string): Promise<RunRecord | undefined>;
   /** Returns the given runs that have ended, regardless of their tenants. */
@@ -133,9 +133,8 @@ export interface RunStore {
   /** Returns the ids of child runs that have not ended. */
   openChildren(id: string): Promise<string[]>;
   /**
-   * Adds an inbox entry and wakes the run. Returns `taken` if `once` is set and an equal entry is unused, and `full` if
-   * `most` signals or `mostBytes` are reached. Returns `repeated` or `different` if the key of `repeat` was used
-   * before, with the same or another digest.
+   * Adds an inbox entry and wakes the run. Returns `taken` if `once` is set and an equal unused entry exists. Returns
+   * `full` at a limit, and `repeated` or `different` if the key of `repeat` was used before.
    */
   deliver(
     seq: number,
@@ -150,10 +149,7 @@ export interface RunStore {
     { outcome: 'delivered'; n: number } | { outcome: 'ended' | 'taken' | 'full' | 'repeated' | 'different' }
   >;
   wasDelivered(seq: number, key: string): Promise<boolean>;
-  /**
-   * Starts the clean-up of a run that is to be cancelled and has no owner. Returns false when the run has an owner or
-   * has ended.
-   */
+  /** Starts the clean-up of a run to be cancelled. Returns false if the run has an owner or has ended. */
   beginCleanUp(seq: number, at: number): Promise<boolean>;
   /**
    * Cancels a run without an owner, together with its jobs and steps. `cancelled` is false when the run has an owner or

@@ -4,35 +4,44 @@ import type { DefinitionRecord, RunRecord, ScheduleRecord } from './workflow-rec
 import type { ConcurrencyStrategy, RunStore } from './workflow-runs.ts';
 
 /**
- * Number of crashes that makes a run a suspect, which may crash the service again. `killsPerCrash` kills count as one
- * crash.
+ * Number of crashes after which a run is a suspect: a run that may crash the service again. `killsPerCrash` kills count
+ * as one crash.
  */
 export interface SuspectLimit {
   crashes: number;
   killsPerCrash: number;
 }
 
-/** Queue of the runs to claim next. If a method gets a `SuspectLimit`, only `nextSuspect` returns suspects. */
+/**
+ * Queue of the runs to claim next. If a `SuspectLimit` is given, only `nextSuspect` returns runs that may crash the
+ * service.
+ */
 export interface RunQueue {
   tenants(): Promise<string[]>;
   /** Returns the tenant's ready runs in queue order. */
   ready(tenantId: string, limit: number, suspects?: SuspectLimit): Promise<RunRecord[]>;
   /**
-   * Returns runs whose `wakeAt` has passed, most overdue first. If `except` names tenants, their runs are skipped, and
-   * the other runs are in no particular order.
+   * Returns runs whose `wakeAt` has passed, most overdue first. Runs of tenants in `except` are skipped. With `except`,
+   * the order is undefined.
    */
   due(now: number, limit: number, except?: readonly string[], suspects?: SuspectLimit): Promise<RunRecord[]>;
-  /** Returns the first `wakeAt` later than `after`. Suspects count only if their `wakeAt` is later than `now`. */
+  /**
+   * Returns the first `wakeAt` later than `after`. A run that may crash the service counts only if its `wakeAt` is
+   * later than `now`.
+   */
   nextWake(after: number, suspects?: SuspectLimit & { now: number }): Promise<number | null>;
-  /** Returns a suspect that is ready, or else the most overdue suspect. Tenants in `except` are skipped. */
+  /**
+   * Returns a ready run that may crash the service, or else the most overdue run of this kind. Tenants in `except` are
+   * skipped.
+   */
   nextSuspect(
     now: number,
     suspects: SuspectLimit,
     except?: readonly string[],
   ): Promise<RunRecord | undefined>;
   /**
-   * Makes a scheduled run ready at its time. If its concurrency key is occupied, `strategy` applies; `reject` ends the
-   * run with the status and error of `refused`. Returns undefined when the run is no longer scheduled.
+   * Makes a scheduled run ready at its time. `strategy` applies if the concurrency key is occupied. `reject` ends the
+   * run with the status and error of `refused`. Returns undefined if the run is no longer scheduled.
    */
   release(
     seq: number,
@@ -51,11 +60,14 @@ export interface RunQueue {
 /** Returns whether a run has crashed the service so often that it must fail. */
 export type IsPoison = (run: Pick<RunRecord, 'crashes' | 'kills'>) => boolean;
 
-/** Boots of the service. A boot owns the runs that it claims, and its number is the fence token of its writes. */
+/**
+ * Starts of the service's processes, called boots. A boot owns the runs that it claims. The number of a boot is the
+ * fence token of its writes.
+ */
 export interface BootStore {
   /**
-   * Starts a boot and returns its number. `exclusive` means that the caller has locked the file, so all earlier boots
-   * are dead. Otherwise, boots with an expired lease are declared dead.
+   * Starts a boot and returns its number. With `exclusive`, the caller has locked the file, so all earlier boots are
+   * dead. Otherwise, boots with an expired lease are declared dead.
    */
   begin(boot: {
     bootId: string;
@@ -66,8 +78,8 @@ export interface BootStore {
     /** True if the previous boot crashed by itself, and false if it was killed from outside. */
     hadFault: boolean;
     /**
-     * Number of processes that the kernel has killed for lack of memory. If it rose since the last report of a dead
-     * boot, that boot counts as crashed.
+     * Number of processes that the kernel has killed for lack of memory. A dead boot counts as crashed if this number
+     * has risen since its last report.
      */
     oomKills: number | null;
   }): Promise<number>;
@@ -78,13 +90,16 @@ export interface BootStore {
   end(fence: number, now: number): Promise<void>;
   /**
    * Marks at most `limit` runs of dead boots as interrupted, with their jobs and steps. `cancelling` runs stay
-   * `cancelling` and become due, but poison runs end.
+   * `cancelling` and become due. Runs that crashed the service too often end.
    */
   interrupt(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]>;
-  /** Queues at most `limit` interrupted runs before all others. Poison runs fail instead. */
+  /**
+   * Queues at most `limit` interrupted runs before all other runs. Runs that crashed the service too often fail
+   * instead.
+   */
   resume(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]>;
   /**
-   * Returns the time at which the latest of the earlier boots ended or renewed its lease, or null if there was none.
+   * Returns the time at which the latest earlier boot ended or renewed its lease, or null if there was no earlier boot.
    */
   lastAlive(leaseMs: number): Promise<number | null>;
   /**
@@ -92,8 +107,8 @@ export interface BootStore {
    */
   resumeCleanUps(times: { aliveAt: number; now: number; wakeAt: number }): Promise<void>;
   /**
-   * Returns the runs whose cancellation a dead boot has not completed. Their parent has ended, or another run
-   * supersedes them.
+   * Returns the runs whose cancellation a dead boot has not completed. Such a run has a parent that has ended, or is
+   * superseded by another run.
    */
   leftToCancel(): Promise<string[]>;
 }
@@ -109,8 +124,8 @@ export type ScheduleNode = Pick<MemberRecord, 'instance' | 'fence'>;
 
 export interface ScheduleStore {
   /**
-   * Replaces the schedules of loaded owners and keeps their state. Schedules of absent owners stay inactive for 30
-   * days. With `node`, schedules that a live member of another node has registered are unchanged.
+   * Replaces the schedules of loaded owners and keeps their state. Schedules of owners that are not loaded stay
+   * inactive for 30 days. With `node`, schedules that a live member of another node has registered are unchanged.
    */
   sync(
     schedules: Array<Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>>,
@@ -122,7 +137,7 @@ export interface ScheduleStore {
   find(tenantId: string, id: string): Promise<ScheduleRecord | undefined>;
   due(now: number): Promise<ScheduleRecord[]>;
   nextAt(now: number): Promise<number | null>;
-  /** Records that all due times up to `lastAt` have been handled. */
+  /** Records that all due times of a schedule up to `lastAt` have been handled. */
   served(
     id: string,
     served: { nextAt: number | null; lastAt: number | null; lastRunId: string | null },
@@ -130,7 +145,7 @@ export interface ScheduleStore {
   setPaused(id: string, paused: boolean, nextAt: number | null): Promise<void>;
 }
 
-/** The workflow service's stores. In SQLite, all of them are in the file `workflow.db`. */
+/** The workflow service's stores. SQLite keeps all of these stores in the file `workflow.db`. */
 export interface WorkflowStore {
   runs: RunStore;
   queue: RunQueue;
@@ -146,17 +161,17 @@ export interface WorkflowStore {
     pruned: number;
     /** Run number from which the next call continues, or null once all older runs were read. */
     next: number | null;
-    /** Hashes of the definitions that the remaining runs use. */
+    /** Hashes of the definitions that are used by runs which this call has read but not deleted. */
     inUse: string[];
   }>;
   /**
    * Deletes at most `limit` expired idempotency keys, and run counts of past months. A result below `limit` means that
-   * none are left.
+   * no more rows are left to delete.
    */
   pruneKeys(options: { now: number; limit: number }): Promise<number>;
   /**
-   * Deletes some definitions that no run has used since `usedBefore`, except those in `inUse`. Returns 0 when none are
-   * left.
+   * Deletes a batch of definitions that no run has used since `usedBefore`, except the definitions in `inUse`. Returns
+   * 0 if no such definition is left.
    */
   pruneDefinitions(options: { usedBefore: number; inUse: ReadonlySet<string> }): Promise<number>;
   /** Resolves when the database has accepted a write transaction. */

@@ -1,4 +1,4 @@
-/** A write that waits for its batch. */
+/** An item that waits to be written in a batch. */
 interface Waiting<Item, Result> {
   item: Item;
   bytes: number;
@@ -27,7 +27,7 @@ export class BatchWriter<Item, Result> {
     this.#options = options;
   }
 
-  /** Resolves with the item's result once its batch is durable. */
+  /** Adds an item to the next batch. Resolves with the item's result once the batch is durable. */
   add(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, bytes: this.#options.sizeOf(item), resolve, reject });
@@ -72,7 +72,8 @@ export class BatchWriter<Item, Result> {
       const results = await this.#options.write(batch.map(({ item }) => item));
       for (const [index, { resolve }] of batch.entries()) resolve(results[index]!);
     } catch (error) {
-      // One invalid item fails the whole transaction, so the items are then written one by one to find it.
+      // One invalid item fails the whole transaction. The items are then written one by one, so that only the invalid
+      // item fails.
       if (batch.length > 1 && isFaultOfOneItem(error)) for (const each of batch) await this.#write([each]);
       else for (const { reject } of batch) reject(error);
     }

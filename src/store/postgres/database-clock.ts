@@ -1,5 +1,8 @@
-/** SQL for the time of the database in epoch ms. Unlike `now()`, it advances within a transaction. */
+/**
+ * SQL for the current time of the database in epoch ms. Unlike `now()`, `clock_timestamp()` advances within a
+ * transaction.
+ */
 export const DATABASE_TIME = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
 
-/** SQL for the parameter `now`, which only tests set, or else for the time of the database. */
+/** SQL for the current time: the parameter `now`, which only tests set, or else the time of the database. */
 export const NOW = `coalesce(:now::bigint, ${DATABASE_TIME})`;

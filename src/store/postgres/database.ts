@@ -19,7 +19,7 @@ export const SCHEMA = 'svc';
 
 const MAX_CONNECTIONS = 10;
 const CONNECT_TIMEOUT_MS = 5000;
-/** Time limit per statement. A request must not wait longer for a server that is cut off. */
+/** Time limit per statement, so that requests do not wait too long for a server that has become unreachable. */
 const QUERY_TIMEOUT_MS = 30_000;
 /** Time limit for idle transactions. A transaction that stays open keeps PostgreSQL from removing dead rows. */
 const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
@@ -29,8 +29,8 @@ const INT8_OID = 20;
 const NUMERIC_OID = 1700;
 
 /**
- * Parsers for number types that `pg` returns as text. The platform's numbers (times, counts, positions) are safe
- * integers.
+ * Parsers that convert the number types that `pg` returns as text. All numbers of the platform (times, counts,
+ * positions) are safe integers.
  */
 const types = {
   getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
@@ -60,7 +60,8 @@ export class PostgresDatabase {
       keepAlive: true,
       types: types as pg.CustomTypesConfig,
     });
-    // Without a listener, the loss of an idle connection would end the process. The pool opens a new one when needed.
+    // Without a listener, the loss of an idle connection would end the process. The pool replaces lost connections when
+    // needed.
     this.pool.on('error', (error) => logger.warn('An idle connection to PostgreSQL was lost', { error }));
     this.#kysely = new Kysely<Tables>({
       dialect: new PostgresDialect({ pool: this.pool }),
@@ -77,7 +78,7 @@ export class PostgresDatabase {
     }
   }
 
-  /** Runs a transaction. Repeats it if it conflicted with a concurrent transaction. */
+  /** Runs a transaction, and repeats the transaction after a conflict with a concurrent transaction. */
   async transaction<Result>(work: (query: Transaction<Tables>) => Promise<Result>): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -89,8 +90,7 @@ export class PostgresDatabase {
   }
 
   /**
-   * Runs one statement that is written by hand. Such statements are used on hot paths, and where Kysely cannot express
-   * the SQL.
+   * Runs one statement of hand-written SQL, which is used on hot paths and where Kysely cannot express the statement.
    */
   async sql<Row extends pg.QueryResultRow>(
     text: string,
@@ -104,7 +104,8 @@ export class PostgresDatabase {
   }
 
   /**
-   * Runs a transaction of statements with named parameters. Repeats it if it conflicted with a concurrent transaction.
+   * Runs a transaction of statements with named parameters. Repeats the transaction after a conflict with a concurrent
+   * transaction.
    */
   async transact<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
@@ -149,7 +150,9 @@ export class PostgresDatabase {
     await this.sql('select');
   }
 
-  /** Resolves when the server accepts writes. The statement changes no row, but a standby rejects it. */
+  /**
+   * Resolves when the server accepts writes. The statement changes no row, but a standby server rejects the statement.
+   */
   async probeWrites(): Promise<void> {
     await this.sql('delete from svc.schema_version where false');
   }

@@ -2,17 +2,17 @@ import type { ServiceName } from '../../contracts/index.ts';
 import type { PostgresDatabase } from './database.ts';
 import { DATABASE_TIME } from './database-clock.ts';
 
-/** A process of a service that uses the database, for operators. */
+/** Data that operators see about one process of a service that uses the database. */
 export interface MemberOverview {
   instance: string;
   kind: ServiceName;
   url: string | null;
   version: string;
-  /** Time until the lease ends, in ms. It is negative after the lease has expired. */
+  /** Time until the lease ends, in ms. Negative after the lease has expired. */
   leaseLeftMs: number | null;
   /**
-   * Age of the oldest change that the member has not read, in ms. It is 0 if the member has read all changes, and null
-   * if it reads none.
+   * Age of the oldest change that the member has not read, in ms: 0 if all changes are read, null if the member reads
+   * no changes.
    */
   feedLagMs: number | null;
 }

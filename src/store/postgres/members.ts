@@ -6,8 +6,8 @@ import { NOW } from './database-clock.ts';
 import { lockName } from './named-lock.ts';
 
 /**
- * Table of members. An identity column never returns a number twice, which matters because rows refer to fences of
- * ended members.
+ * Table of members. An identity column never repeats a number, which matters because rows may refer to fences of ended
+ * members.
  */
 export const MEMBERS = `
   create table svc.member (
@@ -26,7 +26,7 @@ export const MEMBERS = `
 /** Selects the fences of members that have not ended. */
 export const UNENDED_FENCES = 'select fence from svc.member where ended_at is null';
 
-/** SQL condition that a column refers to no member, or to a member that has ended. */
+/** Returns the SQL condition that a column refers to no member, or to a member that has ended. */
 export function hasNoOwner(column: string): string {
   return `not exists (select from svc.member m where m.fence = ${column} and m.ended_at is null)`;
 }
@@ -37,8 +37,8 @@ const SELECT_LIVE = `select fence, kind, instance, url, version, release, keys, 
   where kind = :kind and ended_at is null and (lease_until is null or lease_until > ${NOW}) order by fence`;
 
 /**
- * Member store with one row per member. Leases use the clock of the database, so that nodes agree on the time at which
- * they end.
+ * Member store with one row per member. Leases use the clock of the database, so that all nodes agree on the end of a
+ * lease.
  */
 export class PostgresMembers implements MemberStore {
   readonly #database: PostgresDatabase;
@@ -54,7 +54,7 @@ export class PostgresMembers implements MemberStore {
     const now = this.#now();
     const { kind, instance } = member;
     return this.#database.transact(async (sql) => {
-      // Without the lock, two concurrent boots of a node would not end each other.
+      // Without the lock, two members of a node that join at the same time would not end each other.
       await lockName(sql, `members ${kind}`);
       await sql(
         `update svc.member set ended_at = ${NOW}

@@ -7,14 +7,13 @@ import { postgresError } from './postgres-error.ts';
 /** State of a database's schema. Version 0 means that the platform has no tables yet. */
 export interface SchemaState {
   version: number;
-  /** The oldest schema version whose programs may still run on this database. */
+  /** Programs that were built for an older schema version must not run on this database. */
   minVersion: number;
 }
 
-/** Key of the advisory lock that lets one process migrate at a time. It consists of the bytes of `svc` and a 1. */
+/** Key of the advisory lock that lets one process migrate at a time: the bytes of `svc` and a 1. */
 const LOCK_KEY = 0x73766301;
 
-/** Returns the state of the schema. */
 export async function readSchemaState({ pool, server }: PostgresDatabase): Promise<SchemaState> {
   try {
     return await schemaState(pool);
@@ -25,7 +24,7 @@ export async function readSchemaState({ pool, server }: PostgresDatabase): Promi
 
 /**
  * Applies pending migrations, each in its own transaction. Returns the states before and after. Several machines may
- * call it at the same time.
+ * call this function at the same time.
  */
 export async function migratePostgres(
   { pool, server }: PostgresDatabase,
@@ -42,7 +41,7 @@ export async function migratePostgres(
       }
       return { before, after: await schemaState(client) };
     } finally {
-      // The connection is closed, which also releases the lock.
+      // Closing the connection also releases the advisory lock.
       client.release(true);
     }
   } catch (error) {
@@ -50,7 +49,7 @@ export async function migratePostgres(
   }
 }
 
-/** Throws STORE_ERROR with the remedy if this program must not run on the database. */
+/** Throws STORE_ERROR if this program must not run on the database. The message contains the remedy. */
 export function requireUsableSchema(
   state: SchemaState,
   server: string,

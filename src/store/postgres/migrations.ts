@@ -8,7 +8,10 @@ import { WORKFLOW } from './workflow/schema.ts';
 
 export interface Migration {
   sql: string;
-  /** The oldest schema version whose programs still work on the result. It is raised one release after an expansion. */
+  /**
+   * Programs that were built for an older schema version no longer work after this migration. Raised one release after
+   * an expansion.
+   */
   minVersion: number;
 }
 

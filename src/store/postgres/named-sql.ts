@@ -8,7 +8,7 @@ interface Compiled {
   names: string[];
 }
 
-/** Matches a name after a single colon. Two colons are a cast. */
+/** Matches a parameter name after a single colon. Two colons are a type cast. */
 const PARAMETER = /(?<!:):([a-zA-Z]\w*)/g;
 
 /** Compiled statements by text. Statements are constants of the program, so the map stays small. */

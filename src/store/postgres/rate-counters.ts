@@ -15,8 +15,8 @@ const SWEEP_EVERY_MS = minutes(1);
 const MAX_SWEPT = 1000;
 
 /**
- * Table and function of the rate counters. The table has no write-ahead log, so a crash of the server empties it. Calls
- * are counted by slice of time, with the clock of the server.
+ * Table and function of the rate counters. The table has no write-ahead log, so a crash of the server empties the
+ * table. Calls are counted per time slice, by the server's clock.
  */
 export const RATE_COUNTS = `
   create unlogged table svc.rate_count (
@@ -74,7 +74,7 @@ interface Row {
   frees_in_ms: number;
 }
 
-/** Rate counters in PostgreSQL. Closing them closes the database. */
+/** Rate counters in PostgreSQL. Closing the counters also closes the database. */
 export class PostgresRateCounters implements RateCounters {
   readonly #database: PostgresDatabase;
   readonly #stop: () => void;
@@ -82,7 +82,7 @@ export class PostgresRateCounters implements RateCounters {
   constructor(database: PostgresDatabase, clock: Clock) {
     this.#database = database;
     this.#stop = every(clock, SWEEP_EVERY_MS, () => {
-      // A failed sweep needs no handling, because the next sweep repeats it.
+      // A failed sweep needs no handling, because the next sweep deletes the same rows.
       void this.#sweep().catch(() => {});
     });
   }

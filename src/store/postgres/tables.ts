@@ -16,7 +16,7 @@ interface KeyValueRow {
   expiresAt: number | null;
 }
 
-/** Columns of all tables. The store converts between `camelCase` here and `snake_case` in PostgreSQL. */
+/** Columns of all tables. Column names are `camelCase` in the code and `snake_case` in PostgreSQL. */
 export interface Tables {
   cacheEntry: KeyValueRow;
   stateEntry: KeyValueRow;
@@ -27,7 +27,7 @@ export interface Tables {
   client: ClientRecord;
   refreshToken: RefreshTokenRecord;
   host: Omit<HostRecord, 'capabilities' | 'labels' | 'metadata'> & {
-    /** JSON, like the two fields below. */
+    /** `capabilities`, `labels` and `metadata` are stored as JSON. */
     capabilities: string;
     labels: string;
     metadata: string;

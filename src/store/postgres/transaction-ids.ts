@@ -1,6 +1,6 @@
 /**
- * SQL for the id of the current transaction. `position_origin` keeps it rising if a dump is restored into another
- * server.
+ * SQL for the id of the current transaction. The value of `position_origin` keeps ids rising after a dump is restored
+ * into another server.
  */
 export const TRANSACTION_ID =
   '(pg_current_xact_id()::text::bigint + (select added from svc.position_origin))';

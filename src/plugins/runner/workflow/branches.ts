@@ -2,29 +2,26 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 import { RunnerFailure } from '../failure.ts';
 
-/** A sequential part of a workflow function: its trunk, or a branch that `ctx.all` runs concurrently. */
+/** A sequential part of a workflow function: the main part (trunk), or a branch that `ctx.all` runs concurrently. */
 export interface Branch {
   /**
-   * Id of the branch. It is empty for the trunk, `1-0` for the first branch of the first `all`, and `1-0.2-1` for a
-   * branch within that one.
+   * Id of the branch: empty for the trunk, `1-0` for the first branch of the first `ctx.all`, and `1-0.2-1` for a
+   * branch nested in `1-0`.
    */
   id: string;
-  /** Number of steps reached so far. */
+  /** Number of steps that the branch has reached so far. */
   place: number;
-  /** Number of `all` calls so far. */
+  /** Number of `ctx.all` calls that the branch has made so far. */
   forks: number;
-  /** The step being awaited. */
+  /** Id of the step that the branch awaits, `ctx.all` while child branches run, or null. */
   busyWith: string | null;
   /** End time of the branch's latest step, which `ctx.now` returns in the branch. */
   now: number;
   draws: number;
-  /**
-   * Whether new steps of the branch belong to the clean-up, because the branch got a CancelledError or runs inside
-   * `ctx.nonCancellable`.
-   */
+  /** Whether the branch got a CancelledError, after which its new steps belong to the clean-up. */
   isCancelled: boolean;
   shields: number;
-  /** Number of uses per step name. */
+  /** Number of uses of each step name in the branch, to make step ids unique. */
   names: Map<string, number>;
 }
 

@@ -116,7 +116,7 @@ function branching(steps: StepFactory, replay: Replay) {
   };
 }
 
-/** Creates the functions that return equal values in each replay. */
+/** Creates `ctx.now`, `ctx.random` and `ctx.uuid`, which return the same values in each replay. */
 function replayedValues({ trunk }: Replay, seed: string) {
   return {
     now: () => currentBranch(trunk).now,
@@ -126,7 +126,8 @@ function replayedValues({ trunk }: Replay, seed: string) {
 }
 
 /**
- * Returns a function that validates a payload again, because the schema may have changed since the signal was accepted.
+ * Returns a function that validates a signal's payload again, because the schema may have changed since the signal was
+ * accepted.
  */
 function payloadReader(workflow: WorkflowParts, name: string): StepRequest['decode'] {
   const schema = signalSchema(workflow, name);
@@ -146,8 +147,8 @@ function payloadReader(workflow: WorkflowParts, name: string): StepRequest['deco
 }
 
 /**
- * Merges the options of a step into the workflow's defaults. An inherited `retry` is marked, because it does not
- * declare that this step is safe to repeat.
+ * Adds the workflow's default options to the options of a step. An inherited `retry` is marked, because only a step's
+ * own `retry` declares that the step is safe to repeat.
  */
 function over(defaults: StepOptions, options: StepOptions): Pick<StepRequest, 'options' | 'inheritsRetry'> {
   const { retry = defaults.retry } = options;

@@ -47,7 +47,7 @@ export function workflowLink(
 
 /**
  * Replays a workflow function from its start. The function's result or error ends the run. When every branch waits, the
- * replay is abandoned and never continued.
+ * replay ends, and a new replay continues the run later.
  */
 export async function runWorkflow(
   { ref, workflow, execute }: Handler,
@@ -108,14 +108,14 @@ function threw(thrown: unknown): ReplayEnd {
   const { error } = faultOf(thrown);
   if (thrown instanceof CancelledError) return { end: 'threw', error, cancelled: true };
   if (thrown instanceof WorkflowStepError) return { end: 'threw', error, step: thrown.step };
-  // An error of the function itself must not be taken for a step's failure.
+  // An error of the function itself must not look like a failed step, so the code STEP_FAILED is replaced.
   return {
     end: 'threw',
     error: error.code === 'STEP_FAILED' ? { ...error, code: 'EXECUTION_ERROR' } : error,
   };
 }
 
-/** Throws if a step was not awaited, because the end of the function would interrupt it at an arbitrary point. */
+/** Throws if a step was not awaited, because the end of the function would interrupt the step at an arbitrary point. */
 function requireAllAwaited(unstarted: readonly string[], unfinished: string | undefined): void {
   const [first] = unstarted;
   if (first === undefined && unfinished === undefined) return;

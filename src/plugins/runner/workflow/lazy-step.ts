@@ -1,4 +1,4 @@
-/** A step that starts when it is awaited or passed to `ctx.all`. Steps that were never started can thus be detected. */
+/** A step that starts when it is awaited or passed to `ctx.all`, so that steps without `await` can be detected. */
 export class LazyStep<Result> implements Promise<Result> {
   readonly [Symbol.toStringTag] = 'WorkflowStep';
   readonly name: string;
@@ -14,7 +14,7 @@ export class LazyStep<Result> implements Promise<Result> {
     return this.#started !== undefined;
   }
 
-  /** Starts the step with the given function, unless it has started. */
+  /** Starts the step with the given function, unless the step has already started. */
   startAs(start: () => Promise<Result>): Promise<Result> {
     this.#started ??= start();
     return this.#started;

@@ -9,8 +9,8 @@ export class Recalled {
   }
 
   /**
-   * Returns the recorded answer to a step. Returns undefined if the recorded step differs, and the run then reports
-   * that the code has changed.
+   * Returns the recorded answer to a step, or undefined if the step is new or differs from the recorded step. The run
+   * reports a difference as changed code.
    */
   take({ id, branch, place, uses }: EnterStep): StepAnswer | undefined {
     const step = this.#steps.get(id);
@@ -19,13 +19,13 @@ export class Recalled {
     return step.answer;
   }
 
-  /** Id of the first unreached step, in the order in which replays discovered them. */
+  /** Id of the first unreached step, in the order in which earlier replays reached the steps. */
   missed(): string | undefined {
     const [first] = this.#steps.keys();
     return first;
   }
 
-  /** Id of the first unreached step, in the order in which they ended. */
+  /** Id of the unreached step that ended first. */
   missedByEnd(): string | undefined {
     let first: { id: string; order: number } | undefined;
     for (const { id, answer } of this.#steps.values())

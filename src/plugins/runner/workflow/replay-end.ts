@@ -1,4 +1,4 @@
-/** Reason for which a replay was stopped before its function returned. */
+/** Reason why a replay was stopped before its function returned. */
 export type Halt =
   | { end: 'suspended' }
   | { end: 'strayed'; missed?: string | undefined }

@@ -8,7 +8,7 @@ import type {
 } from '../../../contracts/index.ts';
 import type { StepInfo } from '../../../contracts/workflow-context.ts';
 
-/** Calls to the run of the function, over the platform channel. */
+/** Calls from a replay to its workflow run. */
 export interface ReplayLink {
   replay: ReplayContext;
   signal: AbortSignal;
@@ -20,12 +20,12 @@ export interface ReplayLink {
   watch(): Promise<ReadySteps>;
 }
 
-/** A step as the function requests it. `run` is set for steps whose work is a part of the function. */
+/** Request of a workflow function for a step. `run` is set if the step's work is a function in the workflow's code. */
 export interface StepRequest {
   uses: string;
   with: Record<string, unknown>;
   options: object;
-  /** Set if the step itself is an item of `ctx.all`. */
+  /** Set if the step itself is passed to `ctx.all`, instead of a function. */
   joint?: true;
   /** Set if the retry option is inherited from the workflow's defaults. */
   inheritsRetry?: true;

@@ -9,11 +9,11 @@ import { StepCalls } from './step-calls.ts';
 import { failureOf } from './step-ends.ts';
 import { Turns } from './turns.ts';
 
-/** Minimum delay between two polls. It applies if the run answers at once and reports nothing new. */
+/** Delay before the next poll of the run if a poll reported nothing new. */
 const WATCH_PAUSE_MS = 100;
 const NOTHING_READY: ReadySteps = { ready: [], stop: [] };
 
-/** One replay of a function. Its branches advance while they can, and the replay is suspended when all of them wait. */
+/** One replay of a workflow function. The replay is suspended when all of its branches wait. */
 export class Replay {
   readonly trunk: Branch;
   readonly #link: ReplayLink;
@@ -24,9 +24,9 @@ export class Replay {
   /** Callbacks of waiting branches, by the id of the step that each branch waits for. */
   readonly #waiting = new Map<string, () => void>();
   readonly #branches = new Set<Branch>();
-  /** Branches that neither wait nor have forked. */
+  /** Number of branches that neither wait nor have forked. */
   #active = 1;
-  /** Number of finished steps that this replay has reached or been told of, including those of earlier replays. */
+  /** Number of finished steps that this replay has reached. */
   #reached = 0;
   #isWatching = false;
 
@@ -41,22 +41,22 @@ export class Replay {
     return this.#run.halted;
   }
 
-  /** Whether steps that were recorded before this replay are still being replayed. */
+  /** Whether the function still has to reach steps that were recorded before this replay. */
   get isReplaying(): boolean {
     return this.#reached < this.#link.replay.remembered;
   }
 
-  /** Id of a recalled step that the function has not reached. */
+  /** Id of a step that an earlier replay recorded and that the function has not reached. */
   get missed(): string | undefined {
     return this.#recalled.missed();
   }
 
-  /** Id of a step that was started but not awaited to its end. */
+  /** Id of a step that was started but whose end the function has not awaited. */
   get unfinished(): string | undefined {
     return [...this.#branches].find(({ busyWith }) => busyWith !== null)?.busyWith ?? undefined;
   }
 
-  /** Fetches the steps of earlier replays in advance, so that the function need not request them one by one. */
+  /** Fetches the steps of earlier replays in advance, to save one request per step. */
   async recall(): Promise<void> {
     for (let after: number | null = 0; after !== null; ) {
       const from: number = after;
@@ -87,7 +87,10 @@ export class Replay {
     }
   }
 
-  /** Runs branches concurrently until all have ended. Rejects with the first failure in branch order. */
+  /**
+   * Runs branches concurrently until all have ended. Rejects with a CancelledError if a branch was cancelled, or else
+   * with the first failure in branch order.
+   */
   async fork(
     parent: Branch,
     bodies: ReadonlyArray<(branch: Branch) => Promise<unknown>>,
@@ -107,7 +110,7 @@ export class Replay {
           return await body(branch);
         } finally {
           parent.now = Math.max(parent.now, branch.now);
-          // The parent continues in the turn of the last branch.
+          // The parent continues in place of the branch that ends last.
           this.#turns.end(branch, --open === 0 ? parent : null);
           if (open > 0) this.#leave();
         }
@@ -133,10 +136,7 @@ export class Replay {
     return this.#run.halt(why);
   }
 
-  /**
-   * Resolves once all earlier completions were delivered. If an earlier one belongs to a step whose branch still waits,
-   * the watch reports it.
-   */
+  /** Resolves once all step completions with a lower order were delivered to their branches. */
   async #awaitTurn(order: number, branch: Branch): Promise<void> {
     const turn = this.#turns.wait(order, branch);
     void this.#turns.give().then(() => this.#waiting.size === 0 && this.#endStray());
@@ -145,7 +145,7 @@ export class Replay {
   }
 
   /**
-   * Halts the replay when every branch that could run waits for the end of a step that the changed function no longer
+   * Halts the replay if all active branches wait for the completion of a step that the changed function no longer
    * reaches.
    */
   #endStray(): void {
@@ -153,13 +153,13 @@ export class Replay {
     void this.#halt({ end: 'strayed', missed: this.#recalled.missedByEnd() });
   }
 
-  /** Removes a branch that has ended or is suspended. */
+  /** Marks an ended branch as inactive, and halts the replay if no other branch can continue. */
   #leave(): void {
     if (--this.#active === 0) void this.#halt({ end: 'suspended' });
     else if (this.#waiting.size === 0) this.#endStray();
   }
 
-  /** Resolves when the branch may continue. It never resolves if all branches wait, because the replay then ends. */
+  /** Resolves when the branch may continue. If no other branch is active, suspends the replay and never resolves. */
   #blocked(id: string): Promise<void> {
     if (this.#active === 1) return this.#halt({ end: 'suspended' });
     this.#active--;
@@ -194,7 +194,7 @@ export class Replay {
     wake();
   }
 
-  /** Requests the step again until it has ended. */
+  /** Requests a step again after each wait, until the step has ended. */
   async #outlast(
     branch: Branch,
     step: EnterStep,

@@ -2,14 +2,14 @@ import { PlatformCallError } from '../failure.ts';
 import { type Halt, NEVER } from './replay-end.ts';
 import { Semaphore } from './semaphore.ts';
 
-/** Maximum in-flight requests to the run. */
+/** Maximum number of in-flight requests to the workflow run. */
 const MAX_CALLS = 16;
 /** Codes of errors that the function causes and may catch. All other errors end the replay. */
 const FUNCTION_FAULTS = new Set(['PERMISSION_DENIED', 'VALIDATION_ERROR', 'PAYLOAD_TOO_LARGE']);
-/** Error codes with which the run ends this replay. Its function must not continue. */
+/** Error codes of the run after which the replay must stop. */
 const RUN_ENDED = new Set(['CONFLICT', 'WORKFLOW_DEFINITION_CHANGED']);
 
-/** Calls of the run by one replay, until the replay has halted. */
+/** Sends the calls of one replay to its workflow run. Calls never resolve once the replay has ended. */
 export class RunCalls {
   readonly #permits = new Semaphore(MAX_CALLS);
   readonly #halted = Promise.withResolvers<Halt>();
@@ -35,7 +35,7 @@ export class RunCalls {
     this.#isOver = true;
   }
 
-  /** Calls the run. Errors that the function must not see end the replay instead of being thrown. */
+  /** Calls the run. Throws only errors that the function may catch. All other errors end the replay. */
   async ask<T>(call: () => Promise<T>): Promise<T> {
     if (this.#isOver) return NEVER;
     try {

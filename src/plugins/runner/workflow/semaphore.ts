@@ -1,6 +1,6 @@
 /**
- * Limits how many tasks run concurrently. Other tasks wait in FIFO order. A task starts synchronously if a permit is
- * free: p-limit would start it a microtask later, which would change the order in which steps reach the run.
+ * Limits how many tasks run concurrently. Other tasks wait in FIFO order. If a permit is free, a task starts
+ * synchronously, because a later start, as with p-limit, would change the order of steps.
  */
 export class Semaphore {
   readonly #waiting: Array<() => void> = [];

@@ -7,16 +7,16 @@ import { Semaphore } from './semaphore.ts';
 import { outcomeOf } from './step-ends.ts';
 import { faultOf } from './step-failure.ts';
 
-/** Maximum number of concurrent step functions. Each may have platform calls in flight, which are limited too. */
+/** Maximum number of concurrent step functions, because each can make platform calls, whose number is limited too. */
 const MAX_STEP_FUNCTIONS = 32;
-/** Delay after a step's timeout at which its signal aborts. The clock of the run must end the attempt first. */
+/** Time between a step's timeout and the abort of its signal. The run's own timeout must end the attempt first. */
 const SIGNAL_LAG_MS = 100;
-/** Delay after which a running step is watched for cancellation. Most steps end sooner. */
+/** Delay after which the run is polled for the cancellation of a running step. Most steps end sooner. */
 const WATCH_AFTER_MS = 50;
 
 type StepFunction = NonNullable<StepRequest['run']>;
 
-/** Requests steps from the run, and runs their functions when the run says so. */
+/** Requests steps from the run. Runs a step's function if the run answers with the state `run`. */
 export class StepCalls {
   readonly #link: ReplayLink;
   readonly #run: RunCalls;
@@ -25,14 +25,13 @@ export class StepCalls {
   /** Abort controllers of running step functions, by step id. */
   readonly #running = new Map<string, AbortController>();
 
-  /** `watch` is called to start watching the run for cancellations. */
+  /** `watch` starts polling the run for cancellations. */
   constructor(link: ReplayLink, run: RunCalls, watch: () => void) {
     this.#link = link;
     this.#run = run;
     this.#watch = watch;
   }
 
-  /** Number of running step functions. */
   get running(): number {
     return this.#running.size;
   }
@@ -42,8 +41,8 @@ export class StepCalls {
   }
 
   /**
-   * Requests a step from the run. A step with a function waits for its permit first, because its timeout starts with
-   * the request.
+   * Requests a step from the run. A step with a function first waits for a permit, because the step's timeout starts
+   * with the request.
    */
   enter(branch: Branch, step: EnterStep, run: StepRequest['run']): Promise<StepAnswer> {
     if (!run) return this.#run.ask(() => this.#link.enter(step));
@@ -76,7 +75,7 @@ export class StepCalls {
     try {
       return await this.#settle({ id, attempt, outcome } as SettleStep);
     } catch (error) {
-      // If the output is too large to send, the step fails, but not the function.
+      // If the output is too large to send, only the step fails, and the function continues.
       return this.#settle({ id, attempt, outcome: faultOf(error) } as SettleStep);
     }
   }

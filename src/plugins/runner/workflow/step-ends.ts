@@ -17,7 +17,10 @@ export async function outcomeOf(id: string, run: () => unknown): Promise<unknown
   }
 }
 
-/** Converts a failed step to the error that its branch gets. A cancelled step marks the branch as cleaning up. */
+/**
+ * Converts a failed step to the error that its branch gets. If the step was cancelled, later steps of the branch belong
+ * to the clean-up.
+ */
 export function failureOf(
   branch: Branch,
   id: string,

@@ -34,14 +34,15 @@ export class StepFactory {
   }
 
   /**
-   * Returns the body of a `ctx.all` branch. An item is a function or a step. A step keeps the id that it has in the
-   * parent branch.
+   * Returns the function that a branch of `ctx.all` runs for an item. An item is a function or a step. A step keeps the
+   * id that it has in the parent branch.
    */
   bodyOf(parent: Branch, item: unknown, index: number): (branch: Branch) => Promise<unknown> {
     if (item instanceof LazyStep) {
       const id = stepId(parent, item.name);
       const request = this.#requests.get(item)!;
-      // Steps with a function of their own need a replay to run, so they are not joint.
+      // `joint` delays the next replay until all items of `ctx.all` have ended. A step with its own function needs a
+      // replay to run, so the step is not joint.
       const asked: StepRequest = request.run ? request : { ...request, joint: true };
       return (branch) => item.startAs(() => this.#begin(item, branch, id, asked));
     }

@@ -3,7 +3,7 @@ import { isRecord } from '../../../kit/data/is-record.ts';
 import { messageOf } from '../failure.ts';
 import { classOfThrown } from '../thrown-class.ts';
 
-/** Thrown when a step has failed after all retries. Functions may catch it and continue. */
+/** Thrown when a step has failed after all retries. Workflow functions may catch the error and continue. */
 export class WorkflowStepError extends Error {
   readonly code: string;
   readonly details: Record<string, unknown>;
@@ -20,7 +20,7 @@ export class WorkflowStepError extends Error {
   }
 }
 
-/** Failure of a step's function, for the run's retry decision. */
+/** Failure of a step's function, as reported to the run. The run decides whether to retry the step. */
 export interface StepFault {
   error: RunError;
   errorClass?: string;
@@ -28,8 +28,8 @@ export interface StepFault {
 }
 
 /**
- * Converts a value thrown by a step's function. An error may set `errorClass` and `retryAfterMs`, directly or in its
- * details.
+ * Converts a value thrown by a step's function to a StepFault. An error may set `errorClass` and `retryAfterMs`,
+ * directly or in its `details`.
  */
 export function faultOf(thrown: unknown): StepFault {
   const own = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as Record<string, unknown>;
@@ -41,7 +41,10 @@ export function faultOf(thrown: unknown): StepFault {
   };
 }
 
-/** Returns the details as JSON. Details without a JSON form must not hide the failure itself. */
+/**
+ * Returns the details as JSON, or an empty object if they have no JSON form, so that the failure itself is still
+ * reported.
+ */
 function jsonOf(details: Record<string, unknown>): Record<string, unknown> {
   try {
     return JSON.parse(JSON.stringify(details)) as Record<string, unknown>;

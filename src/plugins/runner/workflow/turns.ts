@@ -1,7 +1,10 @@
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import type { Branch } from './branches.ts';
 
-/** Maximum wait for a branch to reach its next step. A branch that waits for another branch does not reach one. */
+/**
+ * Maximum time to wait until a branch reaches its next step. A branch that waits for another branch may not reach a
+ * step at all.
+ */
 const LONGEST_REST_MS = 20;
 
 /**
@@ -9,28 +12,28 @@ const LONGEST_REST_MS = 20;
  * interleave branches identically.
  */
 export class Turns {
-  /** Completions that wait for earlier ones, by their order. */
+  /** Completions that wait for earlier completions, by order number. */
   readonly #held = new Map<number, { branch: Branch; resolve(): void }>();
   #given = 0;
   #isGiving = false;
   #isOver = false;
-  /** The branch that got the latest completion. It is null once that branch has reached its next step or ended. */
+  /** The branch that got the latest completion, or null once that branch has reached its next step or ended. */
   #going: Branch | null = null;
   #arrived = (): void => {};
 
-  /** Number of waiting completions, while none is being delivered. */
+  /** Number of waiting completions, or 0 while a completion is being delivered. */
   get held(): number {
     return this.#isGiving ? 0 : this.#held.size;
   }
 
-  /** Resolves when the completion is the next one. Call `give` to deliver it. */
+  /** Queues the completion of a step. Resolves when `give` delivers the completion. */
   wait(order: number, branch: Branch): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#held.set(order, { branch, resolve });
     return promise;
   }
 
-  /** Delivers completions in order, as long as the next one has arrived. */
+  /** Delivers the queued completions in order, up to the first missing number. */
   async give(): Promise<void> {
     if (this.#isGiving) return;
     this.#isGiving = true;
@@ -52,7 +55,7 @@ export class Turns {
     this.#arrived();
   }
 
-  /** Called when the branch has ended. If `next` is given, that branch continues in its place. */
+  /** Called when the branch has ended. If `next` is given, the branch `next` continues instead. */
   end(branch: Branch, next: Branch | null): void {
     if (this.#going !== branch) return;
     if (next) this.#going = next;
@@ -63,7 +66,7 @@ export class Turns {
     this.#isOver = true;
   }
 
-  /** Waits until the branch, and the branches that it has resumed, cannot advance further. */
+  /** Waits until the branch with the latest completion reaches its next step, for at most LONGEST_REST_MS. */
   async #rest(): Promise<void> {
     await nextTurn();
     if (this.#going === null) return;

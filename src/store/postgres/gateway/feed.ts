@@ -112,7 +112,10 @@ function positionOf(cursor: FeedCursor): Position {
   return { xact: Number(xact), n: Number(n) };
 }
 
-/** A single statement, because the horizon, the pruned position and the rows must belong to one snapshot. */
+/**
+ * Reads changes in a single statement, so that the oldest running transaction, the pruned position and the rows belong
+ * to one snapshot.
+ */
 const READ = `
   with bounds as materialized (
     select ${OLDEST_RUNNING} as horizon, (xact, n) > (:xact::bigint, :n::bigint) as is_pruned from svc.feed_pruned
@@ -124,8 +127,8 @@ const READ = `
   ) f on true order by f.xact, f.n`;
 
 /**
- * Deletes old changes up to the first recent one. If the clock was set back, deleting by time alone could leave gaps
- * between changes.
+ * Deletes the old changes before the first recent change. If the clock was set back, deleting by time alone could leave
+ * gaps between changes.
  */
 const PRUNE = `
   with kept as materialized (

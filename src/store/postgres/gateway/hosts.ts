@@ -72,7 +72,7 @@ export function postgresHosts(database: PostgresDatabase, feed: PostgresFeed): H
   };
 }
 
-/** Records a session. If the host was connected to another member, the feed tells that member. */
+/** Records a session. If the host was connected to another member, adds a feed change to notify that member. */
 async function connect(
   query: Transaction<Tables>,
   feed: PostgresFeed,

@@ -3,7 +3,7 @@ import type { Clock } from '../../../kit/time/clock.ts';
 import type { RefreshTokenStore, RotationOutcome } from '../../ports/index.ts';
 import type { PostgresDatabase, Query } from '../database.ts';
 
-/** Token store with one row per token hash. Spent tokens are kept until they expire, to detect their reuse. */
+/** Token store with one row per token hash. Spent tokens are kept until their expiry, so that reuse is detected. */
 export function postgresRefreshTokens(database: PostgresDatabase, clock: Clock): RefreshTokenStore {
   return {
     async add(token) {
@@ -54,14 +54,14 @@ export async function deleteTokensOf(query: Query, clientIds: readonly string[])
   return Number(deleted.numDeletedRows);
 }
 
-/** Waits for running rotations of these clients, and blocks new rotations until the transaction ends. */
+/** Waits for running token rotations of these clients, and blocks new rotations until the transaction ends. */
 async function stopRotations(query: Query, clientIds: readonly string[]): Promise<void> {
   // All transactions lock in the same order, which prevents deadlocks.
   for (const clientId of [...clientIds].sort())
     await sql`select pg_advisory_xact_lock(${clientLock(clientId)})`.execute(query);
 }
 
-/** Distinguishes these locks from other advisory locks. */
+/** Distinguishes the locks of token rotations from other advisory locks. */
 const LOCK_SEED = 0x726f74;
 
 const clientLock = (clientId: string) => sql`hashtextextended(${clientId}, ${sql.lit(LOCK_SEED)})`;
@@ -81,7 +81,7 @@ async function spend(
   now: number,
   graceMs: number,
 ): Promise<RotationOutcome> {
-  // Locks the row, so that the second of two concurrent callers sees the time at which the first one spent the token.
+  // Locks the row, so that the second of two concurrent calls sees the time at which the first call spent the token.
   const { numUpdatedRows } = await query
     .updateTable('refreshToken')
     .set({ spentAt: now })

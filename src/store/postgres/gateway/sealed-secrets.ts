@@ -51,8 +51,8 @@ function valuesOf({ from, ...row }: ResealedRow): object {
 }
 
 /**
- * Keeps all nodes from joining the members until `release` is called. Throws CONFLICT if a node is running. `server` is
- * used in messages.
+ * Prevents all nodes from starting until `release` is called. Throws CONFLICT if a node is running. `server` is used in
+ * messages.
  */
 export async function lockOutNodes(
   { url, server }: { url: string; server: string },
@@ -63,7 +63,7 @@ export async function lockOutNodes(
     application_name: 'svc-maintenance',
     keepAlive: true,
   });
-  // The listener prevents an unhandled error. The statement in progress also rejects with the cause.
+  // The listener prevents an unhandled error event. The statement in progress also rejects with the error.
   client.on('error', () => {});
   const release = async (): Promise<void> => void (await client.end().catch(() => {}));
   try {

@@ -45,7 +45,7 @@ export function postgresGatewayStore(
   };
 }
 
-/** Opens the platform cache. Without `feed`, running nodes do not notice its changes. */
+/** Opens the platform cache. Without `feed`, running nodes do not notice changes of the cache. */
 export function postgresCache(
   database: PostgresDatabase,
   clock: Clock,
@@ -54,7 +54,7 @@ export function postgresCache(
   return new PostgresKeyValue(database, 'cacheEntry', clock, feed && announceScopes(feed));
 }
 
-/** Returns the function that adds changes of the entries in FEED_SCOPES to the feed. */
+/** Returns a function that maps a scope of FEED_SCOPES to the function that adds changes of the scope to the feed. */
 function announceScopes(feed: PostgresFeed): (scope: string) => AnnounceChange | undefined {
   const topics = new Map<string, FeedTopic>(Object.entries(FEED_SCOPES));
   return (scope) => {

@@ -19,7 +19,7 @@ interface Row {
   expiresAt: number | null;
 }
 
-/** Announces a change of an entry, in the transaction of the change. */
+/** Adds a change of an entry to the feed, in the transaction that changes the entry. */
 export type AnnounceChange = (query: Transaction<Tables>, key: string) => Promise<void>;
 
 type EntryTable = 'cacheEntry' | 'stateEntry';
@@ -37,7 +37,8 @@ export class PostgresKeyValue implements KeyValueStore {
   readonly #announcer: (scope: string) => AnnounceChange | undefined;
 
   /**
-   * `announcer` returns undefined for scopes whose changes are not announced. The expiry of entries is not announced.
+   * `announcer` returns the function that announces changes of a scope, or undefined if changes of the scope are not
+   * announced. The expiry of entries is never announced.
    */
   constructor(
     database: PostgresDatabase,
@@ -117,8 +118,8 @@ export class PostgresKeyValue implements KeyValueStore {
       for (;;) {
         const sum = await this.#add(query, first, by);
         if (sum) return { result: { value: Number(sum.value), expiresAt: sum.expiresAt }, isChanged: true };
-        // Either the entry is not a number or the sum is too large, and `sumOf` throws the error. If another call has
-        // changed the entry meanwhile, the increment is repeated.
+        // `sumOf` throws if the entry is not a number or the sum is too large. Otherwise, another call has changed the
+        // entry, and the loop repeats the increment.
         const found = await this.#find(query, scope, key);
         if (found) sumOf(key, JSON.parse(found.value), by);
       }
@@ -153,8 +154,8 @@ export class PostgresKeyValue implements KeyValueStore {
   }
 
   /**
-   * Runs a write and announces it. Writes with a quota run one after another in each scope, so that two writes cannot
-   * exceed the quota together.
+   * Runs a write and announces the change. Writes with a quota run one after another in each scope, so that two writes
+   * cannot exceed the quota together.
    */
   async #write<Result>(
     { scope, key }: Pick<Row, 'scope' | 'key'>,
@@ -197,7 +198,9 @@ export class PostgresKeyValue implements KeyValueStore {
       .execute();
   }
 
-  /** Adds to the counter in one statement. Returns undefined if the entry is not a number or the sum is too large. */
+  /**
+   * Adds `by` to the counter in one statement. Returns undefined if the entry is not a number or the sum is too large.
+   */
   #add(query: Query, first: Row, by: number): Promise<Pick<Row, 'value' | 'expiresAt'> | undefined> {
     const stored = (column: string) => sql.ref(`${this.#table}.${column}`);
     const isExpired = sql<boolean>`coalesce(${stored('expiresAt')} <= ${this.#clock.now()}, false)`;
@@ -230,7 +233,7 @@ export class PostgresKeyValue implements KeyValueStore {
         .where('expiresAt', '<=', this.#clock.now())
         .orderBy('expiresAt')
         .limit(limit)
-        // The rows are locked, because two members may sweep at the same time.
+        // The rows are locked and locked rows are skipped, because two members may sweep at the same time.
         .forUpdate()
         .skipLocked();
       if (scope !== undefined) expired = expired.where('scope', '=', scope);

@@ -117,7 +117,7 @@ async function addUsage(query: Query, scope: string, bytes: number): Promise<voi
     .execute();
 }
 
-/** Deletes an object with its chunks. Returns its size. */
+/** Deletes an object with its chunks. Returns the size of the object, or undefined if the object does not exist. */
 async function remove(query: Query, scope: string, key: string): Promise<number | undefined> {
   const row = await query
     .deleteFrom('stateObject')

@@ -1,4 +1,4 @@
-/** Returns the DDL of a key-value table. Keys are compared by bytes, as the port requires. */
+/** Returns the DDL of a key-value table. Keys are compared by bytes, as the interface KeyValueStore requires. */
 function keyValueTable(name: string): string {
   return `
   create table svc.${name} (
@@ -11,7 +11,10 @@ function keyValueTable(name: string): string {
   create index ${name}_expiry on svc.${name} (expires_at) where expires_at is not null;`;
 }
 
-/** The platform cache. It is crash-safe, because it also holds pauses of webhooks and marks that nodes share. */
+/**
+ * Table of the platform cache. The table is crash-safe, because webhook pauses and revisions that nodes share must
+ * survive a crash.
+ */
 export const CACHE_ENTRIES = keyValueTable('cache_entry');
 
 /** Table of state entries. Triggers maintain the usage per scope, so that no write can bypass the quota. */

@@ -4,11 +4,17 @@ import { interruptRun, resumeRun } from './interruptions.ts';
 import { SELECT_RUN } from './run-rows.ts';
 import { LIVE } from './schema.ts';
 
-/** SQL that extends a time limit by the downtime. A limit that started after the last sign of life restarts in full. */
+/**
+ * SQL that extends a time limit by the downtime. A limit that started after the service was last known to be alive
+ * restarts in full.
+ */
 const MOVED_LIMIT =
   'ending_at = ending_at + greatest(0, :now::bigint - greatest(:aliveAt::bigint, ending_at))';
 
-/** Boots, their ownership of runs, and the recovery of runs whose owner is dead. @spec Workflow run: interrupted */
+/**
+ * Starts of the service (boots), their ownership of runs, and the recovery of runs whose owner is dead. @spec Workflow
+ * run: interrupted
+ */
 export class PostgresBoots implements BootStore {
   readonly #database: PostgresDatabase;
 
@@ -18,7 +24,8 @@ export class PostgresBoots implements BootStore {
 
   begin(boot: Parameters<BootStore['begin']>[0]): Promise<number> {
     return this.#database.transact(async (sql) => {
-      // The kernel's count restarts when the machine boots, so it can be smaller than the stored count.
+      // The kernel's count of killed processes restarts when the machine boots, so it can be smaller than the stored
+      // count.
       await sql(
         `update svc.boot set ended_at = :now,
            had_fault = :hadFault::boolean or coalesce(oom_kills < :oomKills::bigint, false)
@@ -96,7 +103,8 @@ export class PostgresBoots implements BootStore {
 
   resumeCleanUps({ aliveAt, now, wakeAt }: Parameters<BootStore['resumeCleanUps']>[0]): Promise<void> {
     return this.#database.transact(async (sql) => {
-      // `LIVE` makes the query use an index. With `status = 'cancelling'` alone, it would scan every run.
+      // The condition `LIVE` lets the query use an index. The condition `status = 'cancelling'` alone would scan every
+      // run.
       const idle = `${LIVE} and status = 'cancelling' and fence is null`;
       await sql(`update svc.run set wake_at = :wakeAt where ${idle}`, { wakeAt });
       const times = { aliveAt, now };

@@ -4,7 +4,7 @@ import type { Sql } from '../named-sql.ts';
 import { SELECT_RUN } from './run-rows.ts';
 import { LIVE } from './schema.ts';
 
-/** Result of acquiring a concurrency key: the run has room, is rejected, or waits. */
+/** Result of acquiring a concurrency key: the run may start, is rejected, or waits. */
 export interface KeyAcquisition {
   hasRoom: boolean;
   rejected: boolean;
@@ -17,14 +17,17 @@ const HOLDS = `(status <> 'queued' or ready)`;
 const WAITS = `status = 'queued' and not ready and reason = 'concurrency'`;
 
 /**
- * Lets only one transaction at a time count and change the runs of a key. Must be called before any run is locked,
- * because two transactions that lock in different orders would deadlock.
+ * Lets only one transaction at a time count and change the runs of a concurrency key. Must be called before a run is
+ * locked, because transactions that lock in different orders would deadlock.
  */
 export async function lockKey(sql: Sql, key: string | null): Promise<void> {
   if (key !== null) await lockName(sql, `key ${key}`);
 }
 
-/** Acquires the key, or applies the run's strategy if the key is occupied. The caller holds the lock of the key. */
+/**
+ * Acquires the concurrency key, or applies the run's strategy if the key is occupied. The caller holds the lock of the
+ * key.
+ */
 export async function acquireKey(
   sql: Sql,
   key: string | null,
@@ -36,7 +39,10 @@ export async function acquireKey(
   return { hasRoom: false, rejected: strategy === 'reject', supersedes: await supersede(sql, key, strategy) };
 }
 
-/** Makes queued runs of the key ready up to the key's limit, and returns them. The caller holds the lock of the key. */
+/**
+ * Makes queued runs of the concurrency key ready, up to the limit of the key. Returns these runs. The caller holds the
+ * lock of the key.
+ */
 export async function promoteKey(sql: Sql, key: string | null): Promise<RunRecord[]> {
   const promoted: RunRecord[] = [];
   while (key !== null) {

@@ -6,11 +6,13 @@ import { lockKey, promoteKey } from './concurrency-keys.ts';
 import { addEvents } from './history-rows.ts';
 import { wakeRun } from './run-rows.ts';
 
-/** Rank of interrupted runs. It is above every priority, so that these runs precede new work. */
+/**
+ * Rank of interrupted runs in the queue. The rank is above every priority, so that interrupted runs precede new runs.
+ */
 const RESUMED_RANK = 1000;
 const UNFINISHED = `status in ('pending', 'running', 'waiting', 'interrupted')`;
 
-/** Marks a run of a dead boot, and its jobs and steps in flight, as interrupted. */
+/** Marks a run whose owner is dead as interrupted, together with its jobs and steps in flight. */
 export async function interruptRun(
   sql: Sql,
   run: RunRecord,
@@ -32,7 +34,7 @@ export async function interruptRun(
   return { ...run, ...deaths, status: 'interrupted', fence: null };
 }
 
-/** Queues an interrupted run ahead of others, or fails it as poison. */
+/** Queues an interrupted run before all other runs. Fails a run that has crashed the service too often. */
 export async function resumeRun(
   sql: Sql,
   run: RunRecord,
@@ -53,8 +55,8 @@ export async function resumeRun(
 }
 
 /**
- * Updates the counts of crashes and kills. A run with work in flight may have crashed the service. A waiting run cannot
- * have done so, and an orderly stop is no crash.
+ * Returns the crash or kill to count for a run. Only a run with work in flight may have crashed the service. An orderly
+ * stop counts as neither a crash nor a kill.
  */
 async function blame(sql: Sql, { seq, fence }: RunRecord): Promise<{ crashed: 0 | 1; killed: 0 | 1 }> {
   const [row] = await sql<{ hadFault: boolean; wasAtWork: boolean }>(
@@ -84,7 +86,7 @@ async function interruptParts(sql: Sql, seq: number, now: number): Promise<void>
   await sql(`update svc.job set status = 'interrupted' where run_seq = :seq and status = 'running'`, { seq });
 }
 
-/** Makes an interrupted clean-up due again, unless the run is poison. */
+/** Makes an interrupted clean-up due again, unless the run has crashed the service too often. */
 async function interruptCleanUp(
   sql: Sql,
   run: RunRecord,
@@ -117,8 +119,8 @@ async function endAsPoison(
   { status, error }: { status: RunEnding | 'failed'; error: string },
 ): Promise<RunRecord> {
   const { seq, parentId, concurrencyKey } = run;
-  // This lock is taken after the lock of the run. In the rare case of a deadlock with a start of the same key, one of
-  // the two transactions is repeated.
+  // Here, the key is locked after the run. In the rare case of a deadlock with a start of the same key, one of the two
+  // transactions is repeated.
   await lockKey(sql, concurrencyKey);
   for (const table of ['job', 'step'])
     await sql(

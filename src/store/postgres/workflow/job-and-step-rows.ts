@@ -14,7 +14,7 @@ export async function putJob(sql: Sql, seq: number, job: JobRecord): Promise<voi
   );
 }
 
-/** Writes a step. Its definition (`found`) never changes, so only the first write stores it. */
+/** Writes a step. The definition (`found`) never changes, so only the first write stores the definition. */
 export async function putStep(sql: Sql, seq: number, step: StepRecord): Promise<void> {
   await sql(
     `insert into svc.step (run_seq, job_key, idx, found, status, attempts, failures, output, error, wait, wake_at,
@@ -31,7 +31,8 @@ export async function putStep(sql: Sql, seq: number, step: StepRecord): Promise<
 }
 
 export async function putAttempt(sql: Sql, seq: number, attempt: AttemptRecord): Promise<void> {
-  // Such an attempt is derived from its step when it is read, which saves most inserts.
+  // A successful first attempt is not stored, because reads can derive the attempt from its step. This saves most
+  // inserts.
   if (attempt.attempt === 1 && attempt.status === 'succeeded') return;
   await sql(
     `insert into svc.attempt (run_seq, job_key, idx, attempt, status, error_class, error, queued_at, started_at, waiting_at,

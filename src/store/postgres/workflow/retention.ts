@@ -5,9 +5,11 @@ import type { PostgresDatabase } from '../database.ts';
 /** Tables that contain rows of a run, except `run` itself. */
 const PARTS = ['job', 'step', 'attempt', 'run_event', 'run_log', 'run_inbox'];
 
-/** Margin for a clock that was set back: newer runs may then have older times than the runs scanned so far. */
+/**
+ * Safety margin for a clock that was set back, because a newer run may have an older time than the runs scanned before.
+ */
 const CLOCK_MARGIN_MS = days(2);
-/** Retention of run counts. It is longer than a month, which is the longest period of a run limit. */
+/** Retention of run counts. The time must exceed a month, which is the longest period of a run limit. */
 const USAGE_MS = days(40);
 /** Maximum definitions deleted per transaction. */
 const MAX_DEFINITIONS = 500;
@@ -19,7 +21,7 @@ interface ScannedRun {
   definitionHash: string;
 }
 
-/** Deletes runs that ended long ago, and unreferenced definitions. */
+/** Creates the functions that delete runs that ended long ago, and unreferenced definitions. */
 export function postgresWorkflowRetention(
   database: PostgresDatabase,
 ): Pick<WorkflowStore, 'prune' | 'pruneKeys' | 'pruneDefinitions'> {

@@ -4,8 +4,8 @@ import { SELECT_RUN } from './run-rows.ts';
 import { LIVE, STUCK } from './schema.ts';
 
 /**
- * Maximum number of rows that are scanned for a list page. Without it, a rare status among a million runs would block
- * the page.
+ * Maximum number of rows that are scanned for a list page, so that a search for a rare status among a million runs
+ * stays fast.
  */
 const MAX_SCANNED_ROWS = 20_000;
 const UNSUCCESSFUL = ['failed', 'timed_out', 'cancelled'];
@@ -52,7 +52,7 @@ export async function listRuns(
   return { runs, next: await nextAfter(sql, tenantId, filter, rows.at(-1)?.seq) };
 }
 
-/** Returns the scanned row after which the next page starts, or null if no candidate is left. */
+/** Returns the position where the next page starts, or null if no further run can match. */
 async function nextAfter(
   sql: Sql,
   tenantId: string,

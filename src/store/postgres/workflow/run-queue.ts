@@ -6,13 +6,13 @@ import { addEvents, addLogs } from './history-rows.ts';
 import { keyOf, SELECT_RUN, wakeRun } from './run-rows.ts';
 import { BLAMED, STUCK } from './schema.ts';
 
-/** Limit with which no run counts as a suspect. */
+/** Limit that no run reaches, so that no run counts as likely to crash the service. */
 const NO_SUSPECTS: SuspectLimit = { crashes: 2_000_000_000, killsPerCrash: 1 };
-/** SQL for the crash count of a run. The division rounds down, because both operands are integers. */
+/** SQL for the crash count of a run, including kills. The division rounds down, because both operands are integers. */
 const WEIGHT = 'crashes + kills / :killsPerCrash::integer';
 const IS_READY = `status = 'queued' and ready`;
 
-/** Queue of runs to claim next. It uses partial indexes over the few unfinished runs. */
+/** Queue of runs to claim next. The queries use partial indexes, which contain only the few unfinished runs. */
 export function postgresRunQueue(database: PostgresDatabase): RunQueue {
   return {
     tenants: () => database.read((sql) => tenantsWhere(sql, IS_READY)),
@@ -59,7 +59,7 @@ export function postgresRunQueue(database: PostgresDatabase): RunQueue {
   };
 }
 
-/** Returns the tenants of matching runs. This takes one index lookup per tenant instead of a scan. */
+/** Returns the tenants of matching runs. The query takes one index lookup per tenant instead of a scan. */
 async function tenantsWhere(sql: Sql, condition: string): Promise<string[]> {
   const rows = await sql<{ name: string }>(
     `with recursive tenant (name) as (
@@ -75,7 +75,9 @@ async function tenantsWhere(sql: Sql, condition: string): Promise<string[]> {
 
 type Due = SuspectLimit & { now: number; limit: number };
 
-/** Returns due runs. If `except` names tenants, their runs are not read, and the other tenants are served in turn. */
+/**
+ * Returns due runs, most overdue first. With `except`, returns due runs of all other tenants, one tenant after another.
+ */
 async function dueRuns(sql: Sql, due: Due, except: readonly string[]): Promise<RunRecord[]> {
   const isDue = `wake_at is not null and wake_at <= :now and ${WEIGHT} < :crashes`;
   if (except.length === 0)
@@ -94,7 +96,7 @@ async function dueRuns(sql: Sql, due: Due, except: readonly string[]): Promise<R
   return found;
 }
 
-/** Makes a scheduled run ready, or applies the strategy of its occupied concurrency key. */
+/** Makes a scheduled run ready. If the concurrency key of the run is occupied, applies `strategy`. */
 async function releaseRun(
   sql: Sql,
   seq: number,

@@ -7,8 +7,8 @@ export interface Ending {
   webhookId: string;
   end: DeliveryEnd;
   /**
-   * The marker of the delivery. If `expiresAt` is null, the marker is released, unless another delivery has claimed it
-   * since.
+   * The marker of the delivery. If `expiresAt` is null, the marker is released, unless another delivery has claimed the
+   * marker.
    */
   marker: { digest: Uint8Array; expiresAt: number | null } | undefined;
 }

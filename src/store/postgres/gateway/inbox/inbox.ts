@@ -23,7 +23,7 @@ import { PostgresDeliveryRetention } from './retention.ts';
 import { type RowState, SELECT_WHOLE } from './rows.ts';
 import { IS_OPEN, POSITION_HORIZON } from './schema.ts';
 
-/** Maximum body bytes that one read of unfinished deliveries returns. The first record may exceed it. */
+/** Maximum body bytes that one read of unfinished deliveries returns. The first record may exceed this maximum. */
 const MAX_READ_BYTES = 16 * 1024 * 1024;
 
 /** Deliveries and their markers. A write is committed when its promise resolves. @spec Webhook delivery */

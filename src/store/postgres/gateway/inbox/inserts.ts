@@ -3,7 +3,7 @@ import type { PostgresDatabase } from '../../database.ts';
 import { bytesOf, INPUT_COLUMNS, type NewRow, rowInput } from './rows.ts';
 import { FIRST_POSITION, IS_UNHANDLED, POSITIONS_PER_TRANSACTION } from './schema.ts';
 
-/** Claim of the row's marker. A row without a claim is always inserted. */
+/** Claim of the idempotency marker of a row. A row without a claim is always inserted. */
 export interface Claim {
   state: 'pending' | 'done';
   expiresAt: number;
@@ -13,7 +13,7 @@ export interface Claim {
 export interface Insert {
   row: NewRow;
   claim: Claim | null;
-  /** Id of the original delivery if this delivery is a replay. It links the two. */
+  /** Id of the original delivery if this delivery is a replay. */
   replayed: string | null;
 }
 
@@ -22,8 +22,8 @@ const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_RUNNING = 2;
 
 /**
- * Returns a batch writer for new deliveries. Its result is false if the row was not inserted, because another delivery
- * holds its marker.
+ * Returns a batch writer for new deliveries. The result for a delivery is false if the row was not inserted, because
+ * another delivery holds its marker.
  */
 export function deliveryInserts(database: PostgresDatabase): BatchWriter<Insert, boolean> {
   return new BatchWriter({

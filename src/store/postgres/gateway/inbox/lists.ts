@@ -8,9 +8,7 @@ export interface ListOptions extends DeliveryFilter {
   after?: DeliveryCursor | undefined;
 }
 
-/**
- * Returns one page of a namespace's deliveries without bodies, newest first. With `after`, returns the oldest first.
- */
+/** Returns one page of a namespace's deliveries without bodies, newest first, or oldest first if `after` is given. */
 export async function listDeliveries(
   database: PostgresDatabase,
   namespaceId: string,
@@ -49,7 +47,10 @@ function statementOf(
   return { text, values };
 }
 
-/** Bodies are compared as bytes, because they may contain invalid UTF-8. */
+/**
+ * Returns the condition for deliveries that contain a text. Bodies are compared as bytes, because bodies may contain
+ * invalid UTF-8.
+ */
 function containing(text: string): string {
   return `(strpos(d.outcome, ${text}::text) > 0 or d.source = ${text} or d.request_id = ${text} or d.instance_id = ${text}
     or exists (select from svc.delivery_body b

@@ -7,8 +7,8 @@ import { hexOf, type NewRow } from './rows.ts';
 
 const DIGEST_BYTES = 16;
 /**
- * Maximum attempts to claim a marker. A marker can be released between a lost claim and the read of its state, but not
- * this often.
+ * Maximum attempts to claim a marker. A claim is repeated if the marker is released between a failed claim and the read
+ * of its state.
  */
 const MAX_ATTEMPTS = 10;
 
@@ -17,13 +17,13 @@ export function digestOf(key: string): Buffer {
   return createHash('sha256').update(key).digest().subarray(0, DIGEST_BYTES);
 }
 
-/** Idempotency markers. The unique index on the digest decides claims among all gateways. */
+/** Idempotency markers. The unique index on the digest ensures that only one gateway claims a marker. */
 export class PostgresMarkers {
   readonly #database: PostgresDatabase;
   readonly #inserts: BatchWriter<Insert, boolean>;
   /**
-   * Claims in flight of this process, by digest. A second claim of a digest waits for the first, because a batch must
-   * not contain a digest twice.
+   * Claims in flight of this process, by digest. A second claim of a digest waits for the first claim, because a batch
+   * must not contain a digest twice.
    */
   readonly #inFlight = new Map<string, Promise<unknown>>();
 
@@ -32,7 +32,7 @@ export class PostgresMarkers {
     this.#inserts = inserts;
   }
 
-  /** Returns the state of an unexpired marker. */
+  /** Returns the state of an unexpired marker, or undefined if no such marker exists. */
   async find(digest: Uint8Array, now: number): Promise<MarkerState | undefined> {
     const { rows } = await this.#database.sql<{ state: MarkerState }>(
       'select state from svc.delivery_marker where digest = $1 and expires_at > $2',
@@ -56,7 +56,7 @@ export class PostgresMarkers {
       try {
         if (await inserting) return 'begun';
       } finally {
-        // The entry is deleted before any waiter continues, so that only one waiter claims next.
+        // The finished claim is removed before any waiting caller continues, so that only one caller claims next.
         this.#inFlight.delete(name);
       }
       const held = await this.find(row.marker, now);
@@ -65,7 +65,7 @@ export class PostgresMarkers {
     throw new Error(`A marker was claimed and released ${MAX_ATTEMPTS} times while it was read.`);
   }
 
-  /** Marks the digest as `done`, whether or not a marker exists. */
+  /** Sets the marker of the digest to `done`, whether or not the marker exists. */
   async settle(digest: Uint8Array, expiresAt: number): Promise<void> {
     await this.#database.sql(
       `insert into svc.delivery_marker (digest, state, expires_at) values ($1, 'done', $2)

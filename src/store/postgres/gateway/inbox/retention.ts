@@ -1,11 +1,11 @@
 import type { PostgresDatabase } from '../../database.ts';
 import { IS_OPEN, IS_UNHANDLED } from './schema.ts';
 
-/** Maximum body bytes that one call deletes, which keeps its transaction short. */
+/** Maximum body bytes that one call deletes, to keep the transaction short. */
 const MAX_DROPPED_BYTES = 16 * 1024 * 1024;
 /**
- * Share of the store for records that no handler processed. If the store is full, they get only a quarter of this
- * share.
+ * Share of the store for records that no handler processed. If the store is full, such records get only a quarter of
+ * this share.
  */
 const UNHANDLED_SHARE = 0.1;
 /** Maximum size of a record that no handler processed. Such a record has no body, and its headers are truncated. */
@@ -19,8 +19,8 @@ interface Usage {
 }
 
 /**
- * Deletes deliveries past their retention time, and then the oldest ones until the total size is within its limit.
- * Several gateways may do this at the same time.
+ * Deletes deliveries past their retention time, and then the oldest deliveries until the total size is within its
+ * limit. Several gateways may delete at the same time.
  */
 export class PostgresDeliveryRetention {
   readonly #database: PostgresDatabase;
@@ -30,7 +30,8 @@ export class PostgresDeliveryRetention {
   }
 
   /**
-   * Deletes records received before a time, unless they wait for their handler. Returns the number of deleted records.
+   * Deletes records received before `receivedBefore`, unless they wait for their handler. Returns the number of deleted
+   * records.
    */
   prune(receivedBefore: number, limit: number): Promise<number> {
     return this.#delete(`received_at < ${Math.floor(receivedBefore)} and not (${WAITS})`, limit);
@@ -52,8 +53,8 @@ export class PostgresDeliveryRetention {
   }
 
   /**
-   * Returns the totals, and replaces the rows of all batches by one row. Rows that another sweep has locked are read
-   * but not replaced.
+   * Returns the usage totals, and merges the usage rows of all batches into one row. Rows that another sweep has locked
+   * are counted but not merged.
    */
   async #usage(): Promise<Usage> {
     await this.#database.sql(`
@@ -91,7 +92,10 @@ export class PostgresDeliveryRetention {
     return rows[0]!.count;
   }
 
-  /** Deletes the oldest records that match, together with their bodies. Returns the number of deleted records. */
+  /**
+   * Deletes the oldest records that match `condition`, together with their bodies. Returns the number of deleted
+   * records.
+   */
   async #delete(condition: string, limit: number): Promise<number> {
     const { rows } = await this.#database.sql<{ count: number }>(
       `with removed as (

@@ -1,6 +1,6 @@
 import type { DeliveryRecord, NewDelivery } from '../../../ports/index.ts';
 
-/** Columns of a record without its body, named as in the port. */
+/** Columns of a record without its body, named as the fields of DeliveryRecord. */
 export const HEAD_COLUMNS = `d.position, d.webhook_id as "webhookId", d.namespace_id as "namespaceId", d.plugin_id as "pluginId", d.event,
   d.instance_id as "instanceId", d.received_at as "receivedAt", d.source, d.request_id as "requestId", d.trace_id as "traceId",
   d.mode, d.origin, d.status, d.http_status as "httpStatus", d.duration_ms as "durationMs", d.attempts,
@@ -13,7 +13,7 @@ export const SELECT_WHOLE = `select ${HEAD_COLUMNS}, b.body from svc.delivery d 
 /** Selects records without their bodies from `svc.delivery d`. */
 export const SELECT_HEAD = `select ${HEAD_COLUMNS}, null as body from svc.delivery d`;
 
-/** Columns of a new row in addition to those of the delivery. */
+/** Columns of a new row that the delivery itself does not contain. */
 export interface RowState
   extends Pick<DeliveryRecord, 'status' | 'steps' | 'httpStatus' | 'outcome' | 'durationMs'> {
   /** Fence of the member that runs the delivery. */
@@ -39,7 +39,7 @@ export interface RowInput {
   bodies: Buffer;
 }
 
-/** A column value in the JSON, by column name. */
+/** Additional column values of a row, by column name. */
 export type RowExtra = Record<string, unknown>;
 
 /** Returns the statement parameters for rows. `extras` contains further columns of each row. */
@@ -72,7 +72,7 @@ export function rowInput(rows: readonly NewRow[], extras: readonly RowExtra[]): 
       body_bytes: delivery.bodyBytes,
       headers: storable(delivery.headers),
       owner: state.owner ?? null,
-      // `substring` counts from 1.
+      // Positions for the SQL function `substring` start at 1.
       body_at: body ? bodyAt + 1 : null,
       body_size: body?.byteLength ?? null,
       ...extras[n],
@@ -90,12 +90,12 @@ export function hexOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
 }
 
-/** PostgreSQL cannot store U+0000. It occurs only in URLs of requests that are refused. */
+/** Replaces U+0000, which PostgreSQL cannot store. The character occurs only in URLs of refused requests. */
 export function storable(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text;
 }
 
-/** Bytes that a row adds to its batch. */
+/** Returns the approximate number of bytes that a row adds to its batch. */
 export function bytesOf({ delivery: { body, headers } }: NewRow): number {
   return (body?.byteLength ?? 0) + headers.length;
 }

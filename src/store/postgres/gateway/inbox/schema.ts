@@ -1,12 +1,12 @@
 import { OLDEST_RUNNING, TRANSACTION_ID } from '../../transaction-ids.ts';
 
-/** Number of positions per transaction. A batch never contains more deliveries. */
+/** Number of positions per transaction. This is also the maximum number of deliveries in a batch. */
 export const POSITIONS_PER_TRANSACTION = 4096;
 
 /** SQL for the position of the first delivery of the current transaction. */
 export const FIRST_POSITION = `${TRANSACTION_ID} * ${POSITIONS_PER_TRANSACTION}`;
 
-/** SQL for the position before which all rows are complete, because no running transaction can still add one. */
+/** SQL for the position before which all rows are complete, because no running transaction can still add a row. */
 export const POSITION_HORIZON = `${OLDEST_RUNNING} * ${POSITIONS_PER_TRANSACTION}`;
 
 export const IS_OPEN = `status in ('accepted', 'retrying', 'running')`;
@@ -17,9 +17,7 @@ const RECORD_BYTES = 700;
 
 /**
  * Tables of the inbox. A position starts with the transaction's id, because ids, unlike a sequence, show which
- * transactions may still commit. `position_origin` keeps positions rising if a dump is restored into a server whose ids
- * are lower. The total size is kept as one row per batch in `delivery_usage`, which sweeps merge into one: counting
- * would read the whole table, and writers would wait for a single row.
+ * transactions may still commit. `delivery_usage` has one row per batch, so that writers do not wait for each other.
  */
 export const WEBHOOK_INBOX = `
   create table svc.position_origin (added bigint not null);
