@@ -186,6 +186,7 @@ export const PlatformConfig = z.strictObject({
       .default('sqlite:.svc'),
     dataDir: z.string().min(1).nullable().default(null),
   }),
+  inbox: section({ whenStoreDown: z.enum(['refuse', 'spill']).default('refuse') }),
   cluster: section({ enabled: z.boolean().default(false) }),
   cache: section({
     url: z

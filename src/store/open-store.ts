@@ -1,9 +1,15 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Logger } from '../kit/telemetry/logger.ts';
 import type { Clock } from '../kit/time/clock.ts';
 import type { GatewayStore, KeyValueStore, RateCounters, StateStore, WorkflowStore } from './ports/index.ts';
 import type { PostgresDatabase } from './postgres/database.ts';
+import type { SpillOptions } from './postgres/gateway/inbox/spilling-inbox.ts';
 import type * as Drivers from './postgres/index.ts';
 import { sqliteGatewayStore, sqliteStateStore, sqliteWorkflowStore } from './sqlite/index.ts';
+
+/** Name of the folder in the data folder for deliveries that were accepted while PostgreSQL was away. */
+const SPILL_FOLDER = 'spill';
 
 export interface StoreOptions {
   /** URL of PostgreSQL, or null for SQLite files in `dataDir`. */
@@ -16,11 +22,39 @@ export interface StoreOptions {
 }
 
 /** Opens the gateway's stores. Throws STORE_ERROR, for example if the PostgreSQL schema must be migrated first. */
-export function openGatewayStore({ postgresUrl, sqlite, ...options }: StoreOptions): Promise<GatewayStore> {
+export async function openGatewayStore({
+  postgresUrl,
+  sqlite,
+  spills = false,
+  ...options
+}: StoreOptions & { spills?: boolean }): Promise<GatewayStore> {
   if (postgresUrl === null) return sqliteGatewayStore({ ...options, ...sqlite });
-  return openPostgres(postgresUrl, 'gateway', options.logger, ({ postgresGatewayStore }, database) =>
-    postgresGatewayStore(database, options),
-  );
+  const spill = await openSpill({ ...options, spills, recovers: sqlite?.recovers ?? true });
+  try {
+    return await openPostgres(postgresUrl, 'gateway', options.logger, ({ postgresGatewayStore }, database) =>
+      postgresGatewayStore(database, { ...options, spill }),
+    );
+  } catch (error) {
+    await spill?.store.close();
+    throw error;
+  }
+}
+
+/** Opens the spill if it is configured, or if an earlier process has left deliveries there. */
+async function openSpill({
+  dataDir,
+  clock,
+  logger,
+  spills,
+  recovers,
+}: Pick<StoreOptions, 'dataDir' | 'clock' | 'logger'> & {
+  spills: boolean;
+  recovers: boolean;
+}): Promise<SpillOptions | undefined> {
+  const folder = join(dataDir, SPILL_FOLDER);
+  if (!spills && !existsSync(folder)) return undefined;
+  const store = await sqliteGatewayStore({ dataDir: folder, clock, logger, members: 'several', recovers });
+  return { store, accepts: spills, moves: recovers };
 }
 
 /** Opens the state service's stores. Throws STORE_ERROR in the same cases as `openGatewayStore`. */

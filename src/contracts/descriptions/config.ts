@@ -158,6 +158,9 @@ export const CONFIG_DESCRIPTIONS: Descriptions = {
     '"sqlite:<folder>", relative to the project, or the URL of PostgreSQL. `${NAME}` is a variable.',
   'store.dataDir':
     "Folder for this machine's files with PostgreSQL, relative to the project; null means `.svc`. With SQLite, `store.url` names it.",
+  inbox: 'Accepted webhook deliveries.',
+  'inbox.whenStoreDown':
+    'While PostgreSQL is away: "refuse" async deliveries with 503, or "spill" them to this machine\'s disk.',
   cluster: 'Several nodes on one PostgreSQL database.',
   'cluster.enabled': 'Refuses a start without the settings that nodes share.',
   cache: 'The platform cache.',

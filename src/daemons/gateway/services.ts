@@ -74,7 +74,8 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     dispatch: createDispatch({ plugins, claims: createExecutionClaims(group) }),
     execution: config.execution,
     internalSecret: keys.internalSecret,
-    probeStore: () => store.probe(),
+    // A gateway that spills accepts deliveries without its store, so the load balancer must keep it.
+    ...(config.inbox.whenStoreDown === 'spill' ? {} : { probeStore: () => store.probe() }),
     degradations: () => inboxDegradations(inbox),
   };
 }
@@ -124,10 +125,11 @@ async function openStore(resources: Resources, stack: AsyncDisposableStack): Pro
     await openGatewayStore({
       ...{ dataDir, clock, logger },
       postgresUrl: postgresUrlOf(config.store, env),
+      spills: config.inbox.whenStoreDown === 'spill',
       sqlite: {
         members: isShared ? 'several' : 'one',
         shared: isShared,
-        recovers: owns && !sharesStore,
+        recovers: owns,
       },
     }),
     (opened) => opened.close(),

@@ -1,4 +1,4 @@
-import { PlatformError } from '../../kit/errors/errors.ts';
+import { messageOf, PlatformError } from '../../kit/errors/errors.ts';
 import type { Logger } from '../../kit/telemetry/logger.ts';
 import type { Clock } from '../../kit/time/clock.ts';
 import { seconds } from '../../kit/time/duration.ts';
@@ -115,7 +115,11 @@ export class Membership implements Fence {
     this.#isOver = true;
     this.#cancelRenewal();
     await this.#working;
-    await this.#deps.store.leave(this.fence);
+    const { store, logger } = this.#deps;
+    // A stop must not fail while the store is away. The other members then wait for the end of the lease.
+    await store.leave(this.fence).catch((error) => {
+      logger.warn(`This process could not leave the members of the store: ${messageOf(error)}`, { error });
+    });
   }
 
   async #end(instance: string): Promise<void> {

@@ -62,6 +62,9 @@ export interface DeliveryEnd {
  */
 export type MarkerState = 'pending' | 'done';
 
+/** Step in the log of a delivery that was accepted on one machine while the store was away. */
+export const SPILLED_STEP = 'store=spilled@0us';
+
 export interface MarkerClaim {
   key: string;
   /** Expiry time of the marker: the lease of a `pending` marker, or the end of the idempotency window. */
@@ -104,9 +107,14 @@ export interface WebhookInbox {
   begin(delivery: NewDelivery, marker: MarkerClaim | undefined, owner?: number): Promise<ClaimResult>;
   /**
    * Claims the marker of an async delivery as `done` and writes the delivery as `accepted`, in one transaction. Settles
-   * once the transaction is durable, so that the caller may answer 202.
+   * once the transaction is durable, so that the caller may answer 202. `spilled` means that only this machine has the
+   * delivery until the store is back. The caller must not start its handler.
    */
-  accept(delivery: NewDelivery, marker: MarkerClaim | undefined, steps: string): Promise<ClaimResult>;
+  accept(
+    delivery: NewDelivery,
+    marker: MarkerClaim | undefined,
+    steps: string,
+  ): Promise<ClaimResult | 'spilled'>;
   /**
    * Ends one attempt of a delivery and counts the attempt. A given `marker` becomes `done` until `expiresAt`. If
    * `expiresAt` is null, the marker is deleted, so that a redelivery runs again.

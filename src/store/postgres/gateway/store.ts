@@ -8,6 +8,7 @@ import { postgresClients } from './clients.ts';
 import { PostgresFeed } from './feed.ts';
 import { postgresHosts } from './hosts.ts';
 import { PostgresWebhookInbox } from './inbox/inbox.ts';
+import { SpillingInbox, type SpillOptions } from './inbox/spilling-inbox.ts';
 import { postgresRefreshTokens } from './refresh-tokens.ts';
 import { postgresMintedTokens, postgresRevocations } from './revocations.ts';
 import { postgresWebhookSecrets } from './webhook-secrets.ts';
@@ -17,15 +18,19 @@ export interface PostgresGatewayOptions {
   logger: Logger;
   /** Replaces the clock of the database in tests. */
   leaseClock?: Clock;
+  /** Accepts deliveries on this machine while PostgreSQL is away. */
+  spill?: SpillOptions | undefined;
 }
 
 /** The gateway's stores in PostgreSQL. Closing the store closes the database. */
 export function postgresGatewayStore(
   database: PostgresDatabase,
-  { clock, logger, leaseClock }: PostgresGatewayOptions,
+  { clock, logger, leaseClock, spill }: PostgresGatewayOptions,
 ): GatewayStore {
   const feed = new PostgresFeed(database, leaseClock);
-  const inbox = new PostgresWebhookInbox(database, { clock, logger });
+  const inbox = spill
+    ? new SpillingInbox(database, { clock, logger, spill })
+    : new PostgresWebhookInbox(database, { clock, logger });
   return {
     cache: postgresCache(database, clock, feed),
     secrets: postgresWebhookSecrets(database, clock, feed),
@@ -39,7 +44,7 @@ export function postgresGatewayStore(
     feed,
     probe: () => database.probeReads(),
     async close() {
-      await inbox.flush();
+      await inbox.close();
       await database.close();
     },
   };

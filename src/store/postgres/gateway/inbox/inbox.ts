@@ -1,4 +1,4 @@
-import type { DeliveryStatus } from '../../../../contracts/index.ts';
+import { type DeliveryStatus, LIMITS } from '../../../../contracts/index.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import type {
@@ -35,10 +35,6 @@ export class PostgresWebhookInbox implements WebhookInbox {
   readonly #markers: PostgresMarkers;
   readonly #retention: PostgresDeliveryRetention;
   readonly #notes: WriteBuffer;
-  /** Always 0, because committed deliveries are visible at once. */
-  readonly waitingBytes = 0;
-  readonly applyFailure = undefined;
-
   constructor(database: PostgresDatabase, { clock, logger }: { clock: Clock; logger: Logger }) {
     this.#database = database;
     this.#clock = clock;
@@ -49,6 +45,15 @@ export class PostgresWebhookInbox implements WebhookInbox {
     this.#notes = new WriteBuffer({ clock, logger, write: (noted) => this.#writeNotes(noted) });
   }
 
+  /** Always 0, because committed deliveries are visible at once. */
+  get waitingBytes(): number {
+    return 0;
+  }
+
+  get applyFailure(): unknown {
+    return undefined;
+  }
+
   seen(markerKey: string, now: number): Promise<MarkerState | undefined> {
     return this.#markers.find(digestOf(markerKey), now);
   }
@@ -57,7 +62,11 @@ export class PostgresWebhookInbox implements WebhookInbox {
     return this.#insert(delivery, { ...newState('running', ''), owner }, marker);
   }
 
-  accept(delivery: NewDelivery, marker: MarkerClaim | undefined, steps: string): Promise<ClaimResult> {
+  accept(
+    delivery: NewDelivery,
+    marker: MarkerClaim | undefined,
+    steps: string,
+  ): Promise<ClaimResult | 'spilled'> {
     return this.#insert(delivery, newState('accepted', steps), marker);
   }
 
@@ -173,6 +182,24 @@ export class PostgresWebhookInbox implements WebhookInbox {
 
   flush(): Promise<void> {
     return this.#notes.flush();
+  }
+
+  close(): Promise<void> {
+    return this.flush();
+  }
+
+  /**
+   * Stores a delivery that was accepted elsewhere, unless it is already here. If another delivery has claimed its marker
+   * since, it is stored as a duplicate, which never runs.
+   */
+  async adopt({ steps, marker, ...delivery }: DeliveryRecord): Promise<void> {
+    const expiresAt = delivery.receivedAt + LIMITS.idempotencyWindowMs;
+    const claim = marker && { state: 'done' as const, expiresAt, now: this.#clock.now() };
+    const row = { delivery, state: newState('accepted', steps), marker };
+    if (await this.#inserts.add({ row, claim, replayed: null })) return;
+    // A row with the same id has priority: its transaction committed although its answer was lost.
+    const state = { ...newState('duplicate', steps), httpStatus: 202 };
+    await this.#inserts.add({ row: { delivery, state, marker: null }, claim: null, replayed: null });
   }
 
   async #insert(

@@ -69,7 +69,8 @@ export class Acceptance {
         return this.#deps.inbox.accept(delivery, marker, context.steps.text);
       });
       if (claim === 'done') return 'duplicate';
-      const queued = this.#deps.dispatcher.enqueue(delivery, target, payload);
+      const queued =
+        claim === 'spilled' ? undefined : this.#deps.dispatcher.enqueue(delivery, target, payload);
       if (queued) await queued;
       isAccepted = true;
       return { status: 202, body: { status: 'accepted', webhookId }, answered };
@@ -124,15 +125,15 @@ export class Acceptance {
    * Claims the marker. If a delivery with the same id is running, waits for it, and claims the marker only if it
    * failed.
    */
-  async #claimOrWait(
+  async #claimOrWait<Result extends ClaimResult | 'spilled'>(
     marker: MarkerClaim | undefined,
-    claim: () => Promise<ClaimResult>,
-  ): Promise<'begun' | 'done'> {
+    claim: () => Promise<Result>,
+  ): Promise<Exclude<Result, 'pending'>> {
     for (;;) {
       const result = await claim().catch(
         notStored('The delivery could not be stored and was not accepted; send it again.'),
       );
-      if (result !== 'pending') return result;
+      if (result !== 'pending') return result as Exclude<Result, 'pending'>;
       await this.#waits.settled(marker!.key);
     }
   }
