@@ -165,7 +165,10 @@ export class Agent {
   }
 }
 
-/** Loads the plugins in the folders named by the operator. Throws if one is invalid, so the agent does not start. */
+/**
+ * Loads the plugins in the folders named by the operator. Throws if a plugin is invalid, so that the agent does not
+ * start.
+ */
 async function loadLocal({ pluginFolders, home }: AgentOptions): Promise<readonly LoadedPlugin[]> {
   if (pluginFolders.length === 0) return [];
   const { plugins, broken } = await loadPlugins({ projectDir: home, patterns: pluginFolders });

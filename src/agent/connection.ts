@@ -137,7 +137,7 @@ export class Connection {
   #send(frame: AgentFrame): boolean {
     if (this.#socket.readyState !== WebSocket.OPEN) return false;
     if (frame.type === 'log' && this.#outbox.backlog > MAX_LOG_BACKLOG) return true;
-    // The outbox keeps frames of an execution in order and lets frames of others overtake its large results.
+    // The outbox keeps the frames of an execution in order. Frames of other executions may overtake its large results.
     return this.#outbox.send(frame, 'executionId' in frame ? frame.executionId : undefined);
   }
 

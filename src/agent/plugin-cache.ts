@@ -107,7 +107,10 @@ export class PluginCache {
     await unpackFolder(response.body as unknown as AsyncIterable<Uint8Array>, draft);
   }
 
-  /** Removes versions unused since the agent started. Running processes may still load files of all others. */
+  /**
+   * Removes plugin versions that were not used since the agent started. Running processes may still load files of used
+   * versions.
+   */
   async #removeOld(id: string): Promise<void> {
     const { folder } = this.#deps;
     const used = new Set(this.#verified.values());

@@ -24,7 +24,10 @@ export interface AgentTokens {
   forget(): void;
 }
 
-/** Renews access tokens with the refresh token, or with credentials if it is rejected. @spec Authentication 3 */
+/**
+ * Renews access tokens with the refresh token, or with the credentials if the refresh token is rejected. @spec
+ * Authentication 3
+ */
 export function createAgentTokens(identity: AgentIdentity, clock: Clock): AgentTokens {
   const { clientId, clientSecret } = identity;
   const client = createClient({ url: identity.gateway, peer: 'gateway' });

@@ -67,7 +67,8 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
       try {
         return await withToken(cached ?? (await freshToken())).call(endpoint, input, options);
       } catch (error) {
-        // A cached token is rejected after the platform has changed its keys. A second attempt helps only then.
+        // After the platform has changed its keys, a cached token is rejected. Only in this case, a second attempt can
+        // succeed.
         if (!cached || !(error instanceof PlatformError && error.code === 'UNAUTHORIZED'))
           throw withStartHint(error, context);
         return withToken(await freshToken()).call(endpoint, input, options);
@@ -100,8 +101,8 @@ export async function openGatewayStream(
 }
 
 /**
- * Returns the token from `--token` or SVC_TOKEN, or else of the login to the selected gateway. If undefined, the
- * command uses the operator's credentials.
+ * Returns the token from `--token` or SVC_TOKEN, or else the token of the login to the selected gateway. If undefined,
+ * the command uses the operator's credentials.
  */
 async function givenToken(context: CommandContext, url: string): Promise<string | undefined> {
   const { globals } = context;

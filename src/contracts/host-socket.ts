@@ -15,8 +15,7 @@ export const HOST_SOCKET = {
   /** Maximum size of one WebSocket message in bytes. */
   messageBytes: 1024 * 1024,
   /**
-   * Longer frames are split into parts of this many characters, at most 192 KiB in UTF-8. The last part may be
-   * shorter.
+   * Maximum characters of one message part. Longer frames are split into parts of this size, at most 192 KiB in UTF-8.
    */
   partChars: 64 * 1024,
   /** Maximum size of an agent's frame, over all its parts. Runners have the same limit. */

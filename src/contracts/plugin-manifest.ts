@@ -52,7 +52,10 @@ export type WebhookRetry = z.infer<typeof WebhookRetry>;
 const asyncOnly = (field: string) =>
   `"${field}" is for async webhooks: the sender of a synchronous one gets the handler's outcome and retries itself. Add "async": true or remove it`;
 
-/** Declaration of a webhook. The last five fields extend the spec (docs/webhooks.md). @spec Webhook declaration */
+/**
+ * Declaration of a webhook. Fields that the spec does not define are documented in docs/webhooks.md. @spec Webhook
+ * declaration
+ */
 export const WebhookHandlerDecl = z
   .strictObject({
     event: EventName,
@@ -160,7 +163,9 @@ export const Permissions = z.strictObject({
       memoryMb: PositiveInt.min(32).optional(),
       /** Maximum concurrent executions per process. With more than 1, a crash ends all executions of the process. */
       concurrency: PositiveInt.max(1000).optional(),
-      /** Maximum number of executions that wait for a process. Further ones are rejected with 503 and Retry-After. */
+      /**
+       * Maximum number of executions that wait for a process. Further executions are rejected with 503 and Retry-After.
+       */
       queue: z.number().int().min(0).max(10_000).optional(),
     })
     .optional(),
@@ -213,8 +218,8 @@ export const RestDecl = z.strictObject({
 type RestDecl = z.infer<typeof RestDecl>;
 
 /**
- * Returns the security of a route, or else the plugin's default. If it is undefined, any caller with a token is
- * accepted.
+ * Returns the security of a route, or the plugin's default if the route declares none. If both are undefined, any
+ * caller with a token is accepted.
  */
 export function routeSecurity(
   { defaults, security }: RestDecl,

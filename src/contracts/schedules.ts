@@ -43,7 +43,7 @@ export const pauseSchedule = endpoint({
   errors: ['NOT_FOUND'],
 });
 
-/** Resumes a schedule. Scheduled times missed while paused are skipped. */
+/** Resumes a schedule. Scheduled times that passed during the pause are skipped. */
 export const resumeSchedule = endpoint({
   method: 'POST',
   path: '/api/v1/workflows/schedules/:scheduleId/resume',

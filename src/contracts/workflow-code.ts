@@ -26,8 +26,8 @@ export const EnterStep = z.strictObject({
   with: z.record(z.string(), AnyJson),
   options: CodeStepOptions,
   /**
-   * Set when the step inherits the workflow's default `retry`, which does not permit repeating it after an
-   * interruption.
+   * Set when the step inherits the workflow's default `retry`. An inherited `retry` does not permit repeating the step
+   * after an interruption.
    */
   inheritsRetry: z.literal(true).optional(),
   /** Set for an item of `ctx.all`. The function continues only after all items have ended. */
@@ -58,7 +58,7 @@ export type SettleStep = z.infer<typeof SettleStep>;
  */
 const ended = { order: z.number().int().positive(), at: EpochMs };
 
-/** `run`: execute the function now. `wait`: request the step again when the watch or the next replay reports it. */
+/** `run`: execute the function now. `wait`: request the step again when `ReadySteps` lists it or in the next replay. */
 export const StepAnswer = z.discriminatedUnion('state', [
   z.object({ state: z.literal('done'), output: AnyJson, ...ended }),
   z.object({ state: z.literal('failed'), status: z.string(), error: RunError, ...ended }),

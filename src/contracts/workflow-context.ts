@@ -4,10 +4,8 @@ import type { CodeStepOptions } from './workflow-code.ts';
 import type { WorkflowHostContext } from './workflow-records.ts';
 
 /**
- * Options of a step. An explicit `retry` permits repeating the step; an inherited one only if it is `idempotent` or has
- * a key. `timeoutMs` limits each attempt: default 5 minutes, at most an hour. After an interruption `ctx.step` runs
- * again with the same `idempotencyKey`, or an operator decides (`once`); `ctx.invoke` runs again if it is idempotent or
- * has a key.
+ * Options of a step. An explicit `retry` permits repeating the step; an inherited `retry` does so only if the step is
+ * `idempotent` or has a key. `timeoutMs` limits each attempt: default 5 minutes, at most an hour.
  */
 export type StepOptions = z.input<typeof CodeStepOptions>;
 
@@ -26,7 +24,7 @@ export interface StepInfo {
 /** End of a wait: a duration in ms, or a time. */
 export type SleepUntil = number | Date | string;
 
-/** Rejection of a failed step. The function may catch the error and continue. */
+/** Error with which a failed step rejects. The function may catch the error and continue. */
 export interface WorkflowStepError extends Error {
   readonly code: string;
   readonly details: Record<string, unknown>;
@@ -101,15 +99,19 @@ export interface WorkflowContext<Signals extends SignalSchemas = Record<never, n
     input?: Record<string, unknown>,
     options?: StepOptions & { name?: string },
   ): Promise<Result>;
-  /** Runs another workflow as a child and returns its output. With `retry`, a failed child is replaced by a new one. */
+  /**
+   * Runs another workflow as a child and returns its output. With `retry`, a failed child is replaced by a new child.
+   */
   runWorkflow<Output = unknown>(id: string, input?: unknown, options?: ChildOptions): Promise<Output>;
-  /** Runs steps or functions with steps concurrently. Waits for all, then rejects with the first failure. */
+  /** Runs steps or functions with steps concurrently. Waits for all of them, then rejects with the first failure. */
   all<const Branches extends readonly Branch[]>(
     branches: Branches,
   ): Promise<{ -readonly [Index in keyof Branches]: BranchResult<Branches[Index]> }>;
-  /** Runs steps as a clean-up. A run cancelled meanwhile rejects at the first step afterwards. */
+  /** Runs steps as a clean-up. If the run is cancelled during the clean-up, the first step after it rejects. */
   nonCancellable<Result>(work: () => Promise<Result>): Promise<Result>;
-  /** Returns the time at which the latest step of this branch ended, in epoch ms. It is the same in each replay. */
+  /**
+   * Returns the time at which the latest step of this branch ended, in epoch ms. The value is the same in each replay.
+   */
   now(): number;
   /**
    * Returns a number in [0, 1) that is the same in each replay. The number is predictable and must not be used for

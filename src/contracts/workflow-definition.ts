@@ -43,9 +43,9 @@ const backoff = {
 };
 
 /**
- * Retries failures whose class is in `on` (default: docs/workflows.md). The delay before attempt n+1 is
- * `initialMs * factor^(n-1)`, at most `maxMs`, or a longer `Retry-After`; `jitter` "full" takes a random part of it.
- * No attempt starts later than `deadlineMs` after the first. `classes` overrides values per class.
+ * Retries failures whose class is in `on` (default: docs/workflows.md). The delay before attempt n+1 is `initialMs *
+ * factor^(n-1)`, at most `maxMs`, or a longer `Retry-After`. With `jitter` "full", a random part of the delay is used.
+ * No attempt starts later than `deadlineMs` after the first attempt.
  */
 export const RetryPolicy = z.strictObject({
   maxAttempts: backoff.maxAttempts.default(3),

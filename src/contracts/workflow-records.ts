@@ -18,7 +18,7 @@ export const RunStatus = z.enum([
 ]);
 export type RunStatus = z.infer<typeof RunStatus>;
 
-/** How a run is ended from outside: cancelled, or timed out. */
+/** Ways to end a run from outside: by cancelling or by a timeout. */
 export const RunEnding = z.enum(['cancelled', 'timed_out']);
 export type RunEnding = z.infer<typeof RunEnding>;
 
@@ -49,7 +49,7 @@ export type RunError = z.infer<typeof RunError>;
 export const RunTrigger = z.enum(['manual', 'schedule', 'webhook', 'child', 'rerun', 'job']);
 export type RunTrigger = z.infer<typeof RunTrigger>;
 
-/** Reason why a run waits. `plugin`: the plugin is not loaded or its code fails to load. */
+/** Reason why a run waits. `plugin` means that the plugin is not loaded or its code fails to load. */
 export const WaitReason = z.enum(['plugin', 'decision', 'approval', 'signal', 'child', 'retry', 'time']);
 export type WaitReason = z.infer<typeof WaitReason>;
 

@@ -8,7 +8,7 @@ import { EpochMs, RunId } from './workflow-records.ts';
 export const TriggeringWebhook = z.object({ pluginId: PluginId, event: EventName });
 export type TriggeringWebhook = z.infer<typeof TriggeringWebhook>;
 
-/** Lists triggers for the gateway. It is internal: the gateway does not forward this path. */
+/** Lists triggers for the gateway. The gateway does not forward this internal path. */
 export const listTriggers = endpoint({
   method: 'GET',
   path: '/internal/workflows/triggers',
@@ -33,14 +33,20 @@ export const DeliveredEvent = z.strictObject({
 });
 export type DeliveredEvent = z.infer<typeof DeliveredEvent>;
 
-/** `runs`: started by this or an earlier call. `refused`: workflows this delivery cannot start. */
+/**
+ * `runs` lists the runs that this call or an earlier call started. `refused` lists the workflows that this delivery
+ * cannot start.
+ */
 export const DeliveryStarts = z.object({
   runs: z.array(z.object({ workflowId: z.string(), runId: RunId })),
   refused: z.array(z.object({ workflowId: z.string(), code: z.string(), message: z.string() })),
 });
 export type DeliveryStarts = z.infer<typeof DeliveryStarts>;
 
-/** Starts every matching workflow. Each workflow is started once per `deliveryId`, or per `webhookId` without one. */
+/**
+ * Starts every matching workflow. Starts are deduplicated by `deliveryId`, or by `webhookId` if the request has no
+ * `deliveryId`.
+ */
 export const startByDelivery = endpoint({
   method: 'POST',
   path: '/internal/workflows/deliveries',

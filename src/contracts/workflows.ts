@@ -246,7 +246,7 @@ export const WorkflowSummary = z
   .meta({ id: 'WorkflowSummary' });
 export type WorkflowSummary = z.infer<typeof WorkflowSummary>;
 
-/** A problem in a definition. It prevents the registration of the workflow unless `unresolved` is set. */
+/** A problem in a definition. The problem prevents the registration of the workflow unless `unresolved` is set. */
 export const WorkflowFault = z
   .object({
     source: z.string().describe('The file with line and column (`ship.yaml:12:5`), or the plugin'),

@@ -27,7 +27,7 @@ export interface Resources {
   /** The data folder (`.svc/`). */
   dataDir: string;
   keys: KeyMaterial;
-  /** Source of secrets that the config references. */
+  /** Environment variables with the secrets that the config references. */
   env: Environment;
   operator: OperatorCredentials | null;
   clock: Clock;
@@ -46,8 +46,8 @@ export interface Resources {
   /** The processes of this service; usually one. */
   group: ProcessGroup;
   /**
-   * Whether other nodes may use the same store. It is always set with PostgreSQL. With SQLite it is set only in tests
-   * that start two services on one store in one process.
+   * Whether other nodes may use the same store. Always true with PostgreSQL. With SQLite, only tests set it, to start
+   * two services on one store.
    */
   sharesStore?: boolean | undefined;
   /** Called when the service cannot continue to work. The caller must close the service. */
@@ -65,7 +65,7 @@ export interface DaemonServices {
   degradations?: () => readonly Degradation[];
   /** Resolves when the service's store has answered, for the readiness endpoint. */
   probeStore?: () => Promise<unknown>;
-  /** Tells the readiness endpoint whether the latest change of plugins is still to be loaded. */
+  /** Tells the readiness endpoint whether this process has not yet loaded the latest change of plugins. */
   plugins?: { isBehind(): Promise<boolean> };
 }
 

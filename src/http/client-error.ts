@@ -34,8 +34,8 @@ export function createClientErrorAnswer(random: Random) {
 }
 
 /**
- * Returns true while an earlier request on this connection waits for its response. A pending request that is incomplete
- * does not count, because it is the malformed request.
+ * Returns true while an earlier request on this connection waits for its response. An incomplete request does not
+ * count, because it is the malformed request.
  */
 function isBehindAnother(socket: Socket): boolean {
   const pending = pendingResponse(socket);
@@ -48,8 +48,8 @@ function answerClientError(error: Error, socket: Socket, requestId: string): voi
     socket.destroy();
     return;
   }
-  // If a response has begun, an error in the middle of it would corrupt it. destroySoon() closes the connection after
-  // sending the bytes already written, which may be the error response to this request.
+  // An error response would corrupt a response that has begun. destroySoon() closes the connection after sending the
+  // bytes already written, which may be the error response to this request.
   if (hasBegunResponse(socket)) {
     socket.destroySoon();
     return;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import proxyAddr from '@fastify/proxy-addr';
 
-/** Address, host and protocol as the client used them, also when it called through a trusted proxy. */
+/** Address, host and protocol as the client used them, even if the client called through a trusted proxy. */
 export interface ClientSide {
   ip: string;
   host: string;
@@ -11,8 +11,8 @@ export interface ClientSide {
 export type ClientSideOf = (request: IncomingMessage) => ClientSide;
 
 /**
- * Does the same for requests that bypass Fastify as Fastify's `trustProxy` option: `X-Forwarded-*` headers are trusted
- * only if a configured proxy sent the request.
+ * Returns a function for requests that bypass Fastify. Like Fastify's `trustProxy` option, it trusts `X-Forwarded-*`
+ * headers only from configured proxies.
  */
 export function createClientSide(trustedProxies: readonly string[]): ClientSideOf {
   const trusts = trustIn(trustedProxies);
@@ -32,9 +32,7 @@ function trustIn(proxies: readonly string[]): (address: string, distance: number
   return proxies.length > 0 ? proxyAddr.compile([...proxies]) : () => false;
 }
 
-/**
- * Returns the last list element of a header, which the nearest proxy appended. Clients can forge the earlier elements.
- */
+/** Returns the last list element of a header, which the nearest proxy appended. Clients can forge earlier elements. */
 function lastOf(value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' ? value.slice(value.lastIndexOf(',') + 1).trim() : undefined;
 }

@@ -18,7 +18,7 @@ const EXPOSED =
   'x-request-id, x-webhook-id, retry-after, ratelimit-limit, ratelimit-remaining, ratelimit-reset';
 const PREFLIGHT_SECONDS = '600';
 
-/** The verdict for origins that are not allowed. `Vary` prevents caches from sharing responses between origins. */
+/** Verdict for origins that are not allowed. `Vary` prevents caches from sharing responses between origins. */
 const OTHER_ORIGIN: CorsVerdict = { headers: ['vary', 'origin'], isPreflight: false };
 
 /**
@@ -43,7 +43,7 @@ export function createOriginJudge(origins: readonly string[]): JudgeOrigin | nul
   };
 }
 
-/** Adds the headers to answers of Fastify, and answers preflights of every path. */
+/** Adds the CORS headers to responses of Fastify, and answers preflight requests of every path. */
 export function allowOrigins(http: Http, judge: JudgeOrigin): void {
   http.addHook('onRequest', (request, reply, done) => {
     const verdict = judge(request.raw);

@@ -28,7 +28,7 @@ function drainLeftMs(http: Http): number {
 
 /**
  * Adds a graceful shutdown. Responses get `Connection: close` at once, and requests in the kernel backlog are still
- * accepted. Then each connection closes once it is idle, and the remaining ones close at the deadline.
+ * accepted. Each connection closes once it is idle, and the remaining connections close at the deadline.
  */
 export function drainOnClose(http: Http): void {
   const { server } = http;

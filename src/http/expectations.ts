@@ -7,7 +7,7 @@ import type { Http } from './http-kit.ts';
 import { protocolFault } from './request-line.ts';
 
 /**
- * Defers `100 Continue` until a handler reads the body, so that the client of a rejected request never sends its body.
+ * Defers `100 Continue` until a handler reads the body, so that the client of a rejected request never sends the body.
  * Code that reads a body without Fastify must call `continueIfExpected`.
  */
 export function deferContinue(server: Server): void {

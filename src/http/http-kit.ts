@@ -57,7 +57,7 @@ export interface HttpKit {
   draining: boolean;
   /** `performance.now()` at which a drain closes open connections. */
   drainEndsAt: number;
-  /** `performance.now()` of the latest request. A drain continues to accept connections while requests arrive. */
+  /** `performance.now()` of the latest request. A draining server accepts connections while requests arrive. */
   lastRequestAt: number;
   connections: number;
   checkHost?: CheckHost | undefined;

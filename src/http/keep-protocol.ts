@@ -37,7 +37,7 @@ export function keepProtocol(server: Server, random: Random, bodyIdleMs: number 
   cutStalledBodies(server, bodyIdleMs);
 }
 
-/** Does the same as `keepProtocol` for a server without Fastify, and also answers malformed requests. */
+/** Applies `keepProtocol` to a server without Fastify, and also answers malformed requests. */
 export function keepProtocolAlone(server: Server, random: Random): void {
   keepProtocol(server, random);
   server.on('clientError', createClientErrorAnswer(random));

@@ -22,11 +22,11 @@ export interface SharedLimit {
 }
 
 export interface MountOptions {
-  /** `caller` requires authentication, `open` does not. */
+  /** `caller` requires authentication; `open` accepts requests without authentication. */
   auth: 'caller' | 'open';
   /** Maximum calls per minute and namespace, or a limiter shared with other endpoints. */
   perMinute?: number | SharedLimit;
-  /** By default the limit of the service, or a smaller limit for `open` endpoints. */
+  /** The default is the body limit of the service, or a smaller limit for `open` endpoints. */
   bodyLimitBytes?: number;
 }
 

@@ -5,7 +5,10 @@ import { sendRawError } from './raw-error.ts';
 import { idsOf } from './request-ids.ts';
 import { protocolFault } from './request-line.ts';
 
-/** Answers requests of other protocols with 400, because Fastify fails on their methods. `serve` gets the others. */
+/**
+ * Answers requests of other protocols with 400, because Fastify fails on their methods. All HTTP requests go to
+ * `serve`.
+ */
 export function refuseOtherProtocols(kit: HttpKit, random: Random, serve: RequestListener): RequestListener {
   return (request, response) => {
     const fault = protocolFault(request);

@@ -10,7 +10,10 @@ export function requireValidRequest(request: IncomingMessage, checkHost: CheckHo
   if (!isDelivery(request.url!)) checkHost?.(request.headers.host);
 }
 
-/** HTTP/1.1 requires exactly one `Host` (RFC 9112 3.2). Given two, a proxy and this server could use different ones. */
+/**
+ * HTTP/1.1 requires exactly one `Host` header (RFC 9112 3.2). With two, a proxy and this server could use different
+ * ones.
+ */
 function requireHost({ headers, rawHeaders, httpVersionMinor }: IncomingMessage): void {
   if (headers.host === undefined) {
     if (httpVersionMinor === 0) return;

@@ -164,7 +164,7 @@ function withAccounting(
   return [...[own ?? []].flat(), count];
 }
 
-/** `OPTIONS *` concerns the server as a whole (RFC 9110 9.3.7). */
+/** Whether the request is `OPTIONS *`, which concerns the server as a whole (RFC 9110 9.3.7). */
 function isServerOptions({ raw, method }: FastifyRequest): boolean {
   return raw.url === '*' && method === 'OPTIONS';
 }

@@ -50,7 +50,7 @@ const OTHER_SITES = new Set<unknown>(['cross-site', 'same-site']);
 
 /**
  * Rejects requests from web pages of other origins. Without CORS headers, a browser hides the response from the page
- * but still sends GET and simple POST requests. Clients other than browsers send neither header.
+ * but still sends GET and simple POST requests.
  */
 function refuseForeignPages(request: FastifyRequest, allowed: ReadonlySet<string>, logger: Logger): void {
   const { origin, host, referer } = request.headers;

@@ -16,7 +16,7 @@ export function withDefaults(schema: unknown, settings: unknown): unknown {
 }
 
 interface Place {
-  /** The configured value at this position, before defaults are applied. */
+  /** Value in the configuration file at this position, before defaults are applied. */
   given: unknown;
   /** Targets of the references that were followed since the nearest configured value. */
   open: ReadonlySet<unknown>;

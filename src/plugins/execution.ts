@@ -3,7 +3,7 @@ import type { CommandResult, ExecutionRequest, HostTarget } from '../contracts/i
 export interface RunOptions {
   /** Aborts `ctx.signal` of the handler. If the handler does not stop, its process is ended. */
   signal?: AbortSignal;
-  /** Receives the stream that the handler returns. Without it, a handler that returns a stream fails. */
+  /** Receives the stream that the handler returns. If no sink is given, a handler that returns a stream fails. */
   stream?: StreamSink;
   /** Called when the handler starts. If it is set, the call waits for a process without a time limit. */
   onBegun?: () => void;

@@ -48,8 +48,8 @@ async function* fileOf(path: string, name: string): AsyncGenerator<Buffer> {
   const header: FileHeader = { name, size, executable: (mode & 0o111) !== 0 };
   yield Buffer.from(`${JSON.stringify(header)}\n`);
   let left = size;
-  // At most `size` bytes are read, so that a growing file cannot corrupt the files after it. The host then notices the
-  // wrong digest and fetches the package again.
+  // At most `size` bytes are read, so that a growing file cannot corrupt the files that follow in the archive. The host
+  // then notices the wrong digest and fetches the package again.
   if (size > 0) {
     for await (const chunk of createReadStream(path, { end: size - 1 })) {
       left -= (chunk as Buffer).length;

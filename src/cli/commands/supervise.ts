@@ -10,8 +10,8 @@ import { defineCommand, streamed } from '../define-command.ts';
 import { parsePortFlags } from './up/ports.ts';
 
 /**
- * Runs the platform that `svc up -d` starts. Reports to that command until all services are ready, then continues
- * without it.
+ * Runs the platform that `svc up -d` starts. Reports the start to `svc up -d` until all services are ready, then
+ * continues alone.
  */
 export const supervise = defineCommand({
   name: 'supervise',

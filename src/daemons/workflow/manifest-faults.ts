@@ -60,8 +60,8 @@ function workflowFaults(written: object, pluginId: string, find: FindPlugin): Fa
 }
 
 /**
- * Returns the faults of a schedule's cron line and time zone. Faults in its shape are reported by the check of the
- * manifest.
+ * Returns the faults of a schedule's cron line and time zone. The check of the manifest reports faults in the shape of
+ * a schedule.
  */
 function planFaults(written: unknown, at: string): Fault[] {
   const { data: plan } = PluginSchedule.safeParse(written);

@@ -59,8 +59,8 @@ export async function reportRunEnd(
 }
 
 /**
- * Returns the analytics event of a run. Jobs have no event, and neither do cancelled runs, which did not complete or
- * fail.
+ * Returns the type of the analytics event of a run. Jobs have no event. Cancelled runs have none either, because they
+ * neither completed nor failed.
  */
 function eventOf({ kind, status }: RunRecord): string | undefined {
   if (kind === 'job' || status === 'cancelled') return undefined;

@@ -2,8 +2,8 @@ import type { ManifestV3 } from '../../contracts/index.ts';
 import { isRecord } from '../../kit/data/is-record.ts';
 
 /**
- * Maximum schedules of a plugin, including those of its workflows. All of them are planned again on each plugin
- * change.
+ * Maximum number of schedules of a plugin, including schedules of its workflows. All schedules are planned again on
+ * each plugin change.
  */
 export const MAX_PLUGIN_SCHEDULES = 200;
 
@@ -11,7 +11,7 @@ export const MAX_PLUGIN_SCHEDULES = 200;
 export interface ScheduleLimit {
   /** Indexes of workflows that are refused because their schedules exceed the limit. */
   refusedWorkflows: ReadonlySet<number>;
-  /** Number of the first entries of the manifest's `schedules` that are within the limit. */
+  /** Number of entries of the manifest's `schedules`, counted from the first, that are within the limit. */
   schedules: number;
   faults: Array<{ path: string; message: string }>;
 }

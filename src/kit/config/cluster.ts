@@ -51,7 +51,10 @@ function storeProblems({ store }: PlatformConfig): ClusterProblem[] {
   return [{ path: 'store.url', message }];
 }
 
-/** Objects are in PostgreSQL or in a bucket, but vectors have no driver for either. */
+/**
+ * Several nodes can share objects, which are in PostgreSQL or in a bucket. Vectors have no driver for PostgreSQL or
+ * buckets.
+ */
 function settingProblems({ gateway, adapters }: PlatformConfig): ClusterProblem[] {
   return [
     ...(gateway.publicUrl === null

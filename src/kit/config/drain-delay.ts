@@ -1,7 +1,10 @@
 import type { PlatformConfig, ServiceName } from '../../contracts/index.ts';
 import { seconds } from '../time/duration.ts';
 
-/** HAProxy notices after 4 to 6 s by default (three checks, 2 s apart), or after 2 s with `inter 1s fall 2`. */
+/**
+ * HAProxy notices a 503 of `/ready` after 4 to 6 s by default (three checks, 2 s apart), or after 2 s with `inter 1s
+ * fall 2`.
+ */
 const CLUSTER_DELAY_MS = seconds(5);
 
 /**

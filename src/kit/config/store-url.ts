@@ -32,7 +32,7 @@ export function postgresUrlOf(store: StoreConfig, env: Environment): string | nu
   );
 }
 
-/** Returns the URL of Redis or Valkey, or null if there is none. Throws as `postgresUrlOf` does. */
+/** Returns the URL of Redis or Valkey, or null if no URL is configured. Throws the same errors as `postgresUrlOf`. */
 export function redisUrlOf({ url: configured }: PlatformConfig['cache'], env: Environment): string | null {
   if (configured === null) return null;
   const url = resolved(configured, 'cache.url', env);

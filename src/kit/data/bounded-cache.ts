@@ -7,9 +7,9 @@ export interface BoundedCache<Value> {
 }
 
 /**
- * Cache with two generations of maps. A read moves an entry to the young map. When the young map is full, the old map
- * is dropped. Evicting the oldest key of a single map (`map.keys().next()`) instead would at least halve the throughput
- * of the proxy. Without `weigh`, each entry weighs 1.
+ * Cache with two generations of maps. A read moves an entry to the young map, and a full young map replaces the old
+ * map. Evicting the oldest key of a single map would at least halve the throughput of the proxy. Without `weigh`, each
+ * entry weighs 1.
  */
 export function createBoundedCache<Value>(
   capacity: number,

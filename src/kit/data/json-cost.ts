@@ -7,8 +7,8 @@ import { endOfString } from './json.ts';
  */
 const MAX_VALUES = 500_000;
 /**
- * Maximum distinct keys in one text, counted per object shape. Each new key creates a string and a hidden class and
- * costs ten times as much as a value. Half a million keys block the event loop for 0.8 s.
+ * Maximum distinct keys in one text, counted per object shape. A new key costs ten times as much as a value, because it
+ * creates a string and a hidden class.
  */
 const MAX_NEW_KEYS = 50_000;
 /** Well-formed text of up to this length is within all limits: each of the 512 permitted levels needs two brackets. */
@@ -25,8 +25,8 @@ const TOLERANCE = 1.2;
 const ORDINARY_CHARS = 300_000;
 
 /**
- * Returns the factor by which the limits grow for the result of a handler. It depends on the size of the input, because
- * a handler may return all of its input twice.
+ * Returns the factor by which the limits grow for the result of a handler. The factor depends on the size of the input,
+ * because a handler may return all of its input twice.
  */
 export function resultLimitFactor(inputChars: number): number {
   return Math.max(1, Math.ceil((2 * inputChars) / MAX_VALUES), Math.ceil(inputChars / ORDINARY_CHARS));
@@ -41,8 +41,8 @@ export function findCostProblem(text: string, maxDepth: number, factor = 1): str
 }
 
 /**
- * Like `findCostProblem`, for text that the runner itself produced. Values are counted only if the text is long
- * enough to contain too many.
+ * Checks text that the runner itself produced, like `findCostProblem`. Values are counted only if the text is long
+ * enough to exceed the limit of values.
  */
 export function findOwnCostProblem(text: string, maxDepth: number, factor = 1): string | undefined {
   const maxValues = MAX_VALUES * factor;

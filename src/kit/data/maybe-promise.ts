@@ -1,4 +1,4 @@
-/** A value or a promise. Frequently called code avoids `await` for plain values, because it costs a microtask. */
+/** A value or a promise. Frequently called code does not `await` plain values, because `await` costs a microtask. */
 export type MaybePromise<T> = T | Promise<T>;
 
 /** Calls `next` with the value: at once if it is available, otherwise when the promise resolves. */

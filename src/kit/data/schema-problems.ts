@@ -118,7 +118,10 @@ export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return current;
 }
 
-/** Describes the type of a value. It tells whole numbers from fractions if an integer or no type is expected. */
+/**
+ * Describes the type of a value. If an integer or no type is expected, the description distinguishes whole numbers from
+ * fractions.
+ */
 export function typeName(value: unknown, expected?: string): string {
   if (value === undefined) return 'absent';
   if (value === null) return 'null';

@@ -2,8 +2,8 @@
 const MAX_HELD_PER_FREE = 3;
 
 /**
- * Slots shared by tenants. A slot may be held for any length of time, so some must be kept free for new tenants. The
- * more slots a tenant holds, the more must be free before it gets another.
+ * Slots shared by tenants. A tenant may hold slots for any length of time, so some slots are kept free for new tenants.
+ * The more slots a tenant holds, the more must be free before the tenant gets another.
  */
 export interface FairShares {
   /** Returns true if `take` would succeed. */
@@ -11,8 +11,8 @@ export interface FairShares {
   /** Returns how many single slots the tenant could take one after another. */
   available(tenantId: string): number;
   /**
-   * Takes the slots and returns true. Takes none and returns false if the tenant has its share or too few slots are
-   * free.
+   * Takes the slots and returns true. Returns false and takes no slots if the tenant already holds its share or too few
+   * slots are free.
    */
   take(tenantId: string, slots?: number): boolean;
   release(tenantId: string, slots?: number): void;

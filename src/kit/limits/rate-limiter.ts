@@ -78,7 +78,7 @@ export function createWindows<W extends Window>(clock: Clock, windowMs: number):
   };
 }
 
-/** A group of consecutive calls, which stop counting when the latest call of the group expires. */
+/** A group of consecutive calls that is counted until its latest call expires. */
 interface Slice {
   since: number;
   last: number;

@@ -26,7 +26,7 @@ export interface CrashPolicy {
 
 /**
  * Exponential backoff with jitter. Five crashes within a minute are a crash loop. In a crash loop, the delay starts at
- * 30 s. It doubles, up to 5 min, with each crash of a process that was ready for less than 30 s.
+ * 30 s and doubles up to 5 min while each process is ready for less than 30 s.
  */
 export function createCrashPolicy({ clock, random }: { clock: Clock; random: Random }): CrashPolicy {
   let times: number[] = [];

@@ -1,6 +1,6 @@
 /**
- * Every use of Node internals, with its reason. `test/kit/process/node-internals.test.ts` checks each use against the
- * running Node, so that this test fails first if a Node version changes one of them.
+ * Contains every use of Node internals, with its reason. `test/kit/process/node-internals.test.ts` checks each use
+ * against the running Node version.
  */
 import type { ServerResponse } from 'node:http';
 import type { Server, Socket } from 'node:net';
@@ -32,8 +32,8 @@ export function stopReading(socket: Socket): void {
 }
 
 /**
- * Returns the prototype of native pipes if the socket is one, and undefined for other sockets. All clients of named
- * pipes use its `connect` method, so replacing that method subjects plugin code to its permissions.
+ * Returns the prototype of native pipes if the socket is a native pipe, and undefined for other sockets. All clients of
+ * named pipes use the prototype's `connect` method, which can be replaced to enforce the permissions of plugin code.
  */
 export function pipePrototype(socket: Socket): Record<string, unknown> | undefined {
   const handle = (socket as WithHandle)._handle;

@@ -11,9 +11,9 @@ import {
 } from 'node:crypto';
 
 /**
- * Proves that a host holds the private key of the public key that it registered. The gateway sends a nonce and an
- * ephemeral public key, and the host answers with an HMAC under the shared secret. Replays fail, because each
- * connection has its own nonce and key. @spec docs/security.md "Hosts"
+ * Proves that a host holds the private key of its registered public key. The gateway sends a nonce and an ephemeral
+ * public key, and the host answers with an HMAC under the shared secret. Each connection has its own nonce and key, so
+ * replays fail. @spec docs/security.md "Hosts"
  */
 
 const LABEL = 'svc host hello v1';

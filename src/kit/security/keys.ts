@@ -87,14 +87,14 @@ export function masterKeyId(masterKey: string): string {
   return createHash('sha256').update(key).digest('base64url').slice(0, 8);
 }
 
-/** Derives a key for one purpose. The secret cannot be recovered from it. */
+/** Derives a key for one purpose. The secret cannot be recovered from the derived key. */
 export function deriveKey(secret: string, purpose: string): string {
   return Buffer.from(hkdfSync('sha256', secret, 'svc', purpose, 32)).toString('base64url');
 }
 
 /**
- * Returns the key with which services authenticate to each other. It is derived from the internal secret, so neither
- * can be used in place of the other.
+ * Returns the key with which services authenticate to each other. The key is derived from the internal secret, so the
+ * key and the secret cannot be used in place of each other.
  */
 export function serviceKey(internalSecret: string): string {
   return deriveKey(internalSecret, 'service-identity');

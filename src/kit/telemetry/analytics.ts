@@ -36,8 +36,7 @@ export interface Analytics {
   track(type: string, event: TrackedEvent): void;
   /**
    * Writes up to 100 events a second (burst 1,000) per type and tenant. Events over the limit are merged every ten
-   * seconds, one per set of payload strings. In merged events `durationMs` is the mean, other numbers are sums, and
-   * `ctx.count` is the number of events.
+   * seconds: `durationMs` becomes the mean, other numbers are summed, and `ctx.count` is the number of events.
    */
   trackOften(type: string, event: FrequentEvent): void;
   flush(): void;
@@ -154,8 +153,8 @@ export class AnalyticsWriter implements Analytics {
 const round = (value: number): number => Math.round(value * 100) / 100;
 
 /**
- * Removes event lines from a block of log lines, for log files and terminals. Returns the same buffer if there are
- * none.
+ * Removes event lines from a block of log lines, for log files and terminals. Returns the same buffer if the block
+ * contains no event lines.
  */
 export function withoutEvents(lines: Buffer): Buffer {
   if (lines.indexOf(EVENT_LINE) === -1) return lines;

@@ -123,7 +123,7 @@ function spanOf({ span, endedAt }: QueuedSpan) {
   };
 }
 
-/** Returns nanoseconds since 1970 as text, because they exceed the safe integer range. */
+/** Returns nanoseconds since 1970 as text, because the number exceeds the safe integer range. */
 function nanos(ms: number): string {
   return String(BigInt(Math.round(ms * 1000)) * 1000n);
 }

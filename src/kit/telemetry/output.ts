@@ -26,7 +26,7 @@ export class BufferedOutput implements LineOutput {
   readonly #onDropped: (count: number) => void;
   #buffered: string[] = [];
   #bufferedBytes = 0;
-  /** Bytes of a block that the pipe has not accepted yet. They may begin in the middle of a line. */
+  /** Bytes of a block that the pipe has not accepted yet. The first byte may be in the middle of a line. */
   #pending: Buffer = EMPTY;
   #dropped = 0;
   #isClosed = false;

@@ -7,8 +7,8 @@ export const MAX_SHORT_WAIT_MS = hours(1);
 const MAX_DEADLINES = 10_000;
 
 /**
- * Ends short waits on time even if the wall clock is set back, although their deadline is stored as wall-clock time.
- * Applies only to waits that this process began. After a restart, the wall clock decides. @spec docs/decisions/0025
+ * Ends short waits on time even if the wall clock is set back. Applies only to waits that this process began. After a
+ * restart, the stored wall-clock deadline decides. @spec docs/decisions/0025
  */
 export interface Deadlines {
   /** Records and returns the wall-clock deadline of a wait that begins now. */
@@ -20,8 +20,8 @@ export interface Deadlines {
 
 export function createDeadlines(clock: Clock): Deadlines {
   /**
-   * Monotonic deadlines by wall-clock deadline. Waits with the same wall-clock deadline share the later monotonic
-   * one.
+   * Monotonic deadlines by wall-clock deadline. Waits with the same wall-clock deadline share the latest monotonic
+   * deadline.
    */
   const ends = createBoundedCache<number>(MAX_DEADLINES);
 

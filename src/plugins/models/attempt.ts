@@ -94,7 +94,10 @@ export class Attempt {
     }
   }
 
-  /** Records the error, unless the OpenAI library aborted the request. It then reports the cause itself. */
+  /**
+   * Records the error, unless the OpenAI library aborted the request. In that case, the library reports the cause
+   * itself.
+   */
   #failed(error: unknown, { signal }: RequestInit): unknown {
     if (!signal?.aborted) this.#failure = error;
     return error;

@@ -63,9 +63,7 @@ function hostContextOf({ host, hostContext, input }: RunnerRequest): Record<stri
   return host === 'webhook' ? { ...hostContext, payload: input } : hostContext;
 }
 
-/**
- * Creates `ctx.analytics`. An event that cannot be sent must not fail its handler. The platform logs rejected events.
- */
+/** Creates `ctx.analytics`. A failure to send an event must not fail the handler. The platform logs rejected events. */
 function analytics({ calls, executionId }: ContextParts): PluginContextV3['analytics'] {
   return {
     track(name, payload) {

@@ -70,8 +70,8 @@ export function installGuards(): void {
   // V8 does not verify cached bytecode, and the plugin could write the cache folder.
   const message = 'The compile cache is not available to plugins.';
   lock(builtin('node:module'), 'enableCompileCache', () => ({ status: COMPILE_CACHE_DISABLED, message }));
-  // The property is set to undefined and not to a function that throws, because packages test for it before they use
-  // it.
+  // The property is set to undefined and not to a function that throws, because packages check whether the property
+  // exists before they use it.
   lock(process, 'report', undefined);
   lock(process, 'abort', () => process.exit(ABORT_EXIT_CODE));
   syncBuiltinESMExports();

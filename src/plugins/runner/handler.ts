@@ -44,7 +44,7 @@ export function resolveInside(root: string, file: string, ref: string): string {
   const path = join(root, file);
   const leadsOut = () =>
     new RunnerFailure('INVALID_HANDLER', `"${ref}" is outside of the plugin's folder.`, { ref });
-  // The sandbox would reject such a path too, but with a less helpful message.
+  // The sandbox would reject an absolute path or a path outside the plugin too, but with a less helpful message.
   if (isAbsolute(file) || !isInside(root, path)) throw leadsOut();
   if (!isModuleFile(path)) {
     throw new RunnerFailure('INVALID_HANDLER', `"${ref}": there is no file ${file} in the plugin.`, {
@@ -128,7 +128,7 @@ export function loadFailure(error: unknown, root: string): { text: string; at: {
   return { text: `${at}: ${messageOf(error)}\n    | ${place.text}`, at: { at } };
 }
 
-/** Returns an export by name. CommonJS exports that Node cannot detect are properties of `default`. */
+/** Returns an export by name. Exports of CommonJS modules that Node cannot detect are properties of `default`. */
 export function findExport(module: Record<string, unknown>, name: string): unknown {
   if (name in module) return module[name];
   const fallback = module.default as Record<string, unknown> | null | undefined;

@@ -7,7 +7,7 @@ import { PIPE_CONNECT_METHODS, pipePrototype } from '../../kit/process/node-inte
 type Connect = (this: object, request: unknown, address: unknown, ...rest: unknown[]) => unknown;
 type Lock = (target: object, name: string, value: unknown) => void;
 
-/** Error numbers of libuv, which `node:net` converts to errors. */
+/** Negated error numbers, as libuv returns them. `node:net` converts these numbers to errors. */
 const REFUSED = -constants.errno.EACCES;
 const ABSENT = -constants.errno.ENOENT;
 /** The function is saved before plugin code can replace it. */

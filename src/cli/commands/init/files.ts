@@ -13,7 +13,7 @@ const SECRETS = [
   ['GATEWAY_INTERNAL_SECRET', 'authenticates POST /internal/dispatch'],
 ] as const;
 
-/** Returns a config file with the most common settings. Its schema documents all others. */
+/** Returns a config file with the most common settings. Its schema documents all other settings. */
 export function configText(folder: string): string {
   const config = {
     $schema: schemaPath(folder, 'svc.schema.json', join(folder, CONFIG_FILE)),

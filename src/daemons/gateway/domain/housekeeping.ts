@@ -21,8 +21,8 @@ export interface HousekeepingDeps {
 }
 
 /**
- * Deletes expired data regularly, in small writes. The returned function stops this and resolves when the last write is
- * done.
+ * Deletes expired data regularly, in small writes. The returned function stops the sweeps and resolves when the last
+ * write is done.
  */
 export function startHousekeeping({
   store,

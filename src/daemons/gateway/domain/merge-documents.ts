@@ -7,7 +7,7 @@ export interface DescribedService {
   document: OpenApiDocument;
   /** Returns whether the gateway routes a path. `path` uses OpenAPI notation: `/api/v1/jobs/{jobId}`. */
   isRouted(path: string): boolean;
-  /** `always`: all operations require a token. `as said`: the operations declare whether they require one. */
+  /** `always`: all operations require a token. `as said`: each operation declares whether it requires a token. */
   tokens: 'always' | 'as said';
 }
 
@@ -26,7 +26,8 @@ export function mergeOpenApi(
   const components: Components = {};
   const paths: OpenApiDocument['paths'] = {};
   /**
-   * Maps each path without parameter names to its first spelling. Paths that differ only in these names are the same.
+   * Maps each path without parameter names to its first spelling. Paths that differ only in parameter names are the
+   * same path.
    */
   const spellings = new Map<string, string>();
   const takenIds = new Set<string>();
@@ -55,7 +56,7 @@ export function mergeOpenApi(
   };
 }
 
-/** Adds the document's components to `all`. Renames those whose names stand for other components in `all`. */
+/** Adds the document's components to `all`. Components whose names stand for other components in `all` are renamed. */
 function withOwnNames({ name, document }: DescribedService, all: Components): OpenApiDocument {
   const renamed = new Map<string, string>();
   const own = (document.components ?? {}) as unknown as Components;

@@ -25,7 +25,7 @@ export class PluginRevision {
 
   constructor(deps: PluginRevisionDeps) {
     this.#deps = deps;
-    // The feed does not wait for the reload, because a reload may take seconds and revocations must not wait for it.
+    // The feed does not wait for the reload, because a reload may take seconds and would delay revocations.
     deps.feed.follow('plugins', () => {
       deps.reload().catch((error) => deps.logger.error('The plugins could not be reloaded', { error }));
     });

@@ -4,8 +4,9 @@ import type { PluginRouteLookup } from './plugin-route-lookup.ts';
 export type IsPublicRoute = (method: string, path: string) => boolean;
 
 /**
- * Finds plugin routes with `security: none`. The REST API checks this again. After a reload it may have another version
- * of the plugin than the gateway, and the stricter version applies. @spec docs/gateway.md "Routes without a token"
+ * Finds plugin routes with `security: none`. The REST service checks `security` again: after a reload, the two services
+ * may have different versions of the plugin, and the stricter version applies. @spec
+ * docs/gateway.md "Routes without a token"
  */
 export function createPublicRoutes(lookup: PluginRouteLookup): IsPublicRoute {
   return (method, path) => lookup.find(method, path)?.security?.includes('none') === true;

@@ -8,7 +8,7 @@ import { tokenText } from './identity/bearer.ts';
 
 /** The token, namespace and address that a request is counted for. */
 export interface Counted {
-  /** The token as sent. For calls of public routes without a token, a key derived from the client's address. */
+  /** The token as sent. For calls of public routes without a token, it is a key derived from the client's address. */
   token: string;
   namespaceId: string;
   ip: string;
@@ -41,8 +41,8 @@ interface Rule {
 }
 
 /**
- * Creates the limits per token, tenant and address, which are off by default. If a tenant has its own
- * `requestsPerMinute`, it replaces the common tenant limit. @spec Limits: gateway-wide limits
+ * Creates the limits per token, tenant and address, which are off by default. A tenant's own `requestsPerMinute`
+ * replaces the common tenant limit. @spec Limits: gateway-wide limits
  */
 export function createRequestLimits(
   { gateway, tenants }: Pick<PlatformConfig, 'gateway' | 'tenants'>,
@@ -70,7 +70,7 @@ export function createRequestLimits(
   return rules.length === 0 ? null : (request) => count(rules, request);
 }
 
-/** Of the limits checked so far, the one with the fewest remaining requests. */
+/** The limit with the fewest remaining requests among those checked so far. */
 type Tightest = { limit: number; remaining: number; resetMs: number } | undefined;
 
 function count(

@@ -1,13 +1,13 @@
 import type { PluginRouteLookup } from './plugin-route-lookup.ts';
 
-/** Added to a route's timeout, which starts only when a plugin process is available. */
+/** Time added to a route's timeout, which starts only when a plugin process is available. */
 const MARGIN_MS = 30_000;
 
 /** Returns the response timeout for a method and an undecoded path, in ms. */
 export type TimeoutFor = (method: string, path: string) => number;
 
 /**
- * Creates the timeout lookup: the gateway's timeout, or that of the plugin route if it is longer.
+ * Creates the lookup of timeouts. The timeout of a plugin route applies if it is longer than the gateway's timeout.
  * @spec Limits: Route timeout
  */
 export function createRouteTimeouts(

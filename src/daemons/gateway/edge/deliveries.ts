@@ -44,8 +44,8 @@ export class Deliveries {
   readonly #delivery: WebhookDelivery;
   readonly #clientSideOf: ClientSideOf;
   /**
-   * Runs at the end of the event loop turn, because a body that arrives in the same packet as the headers has been read
-   * by then.
+   * Called at the end of the event loop turn. By then, Node has read a body that arrived in the same packet as the
+   * headers.
    */
   readonly #receiveSoon = atTurnEnd((arrival: Arrival) => void this.#receive(arrival));
   readonly #answerSoon = atTurnEnd(([arrival, answer]: [Arrival, DeliveryAnswer]) =>

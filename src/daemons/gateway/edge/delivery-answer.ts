@@ -31,8 +31,8 @@ export function answerDelivery(
 }
 
 /**
- * Calls `written` when Node has written the response to the socket. A pipelined response has no socket, and is not
- * written, until the earlier responses of its connection have been sent.
+ * Calls `written` when Node has written the response to the socket. A pipelined response has no socket until the
+ * earlier responses of its connection have been sent.
  */
 function onceWritten(request: IncomingMessage, response: ServerResponse, written: () => void): void {
   const { socket } = request;

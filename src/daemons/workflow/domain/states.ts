@@ -14,8 +14,8 @@ export const PART_STATES = PartStatus.options;
 export type PartState = PartStatus;
 
 /**
- * Actors that may change a status. `caller` stands for the run's owner, who uses the API, `engine` for the daemon with
- * the run's fence token, and `recovery` for a daemon that starts after its predecessor crashed.
+ * Actors that may change a status. `caller` is the run's owner, who uses the API; `engine` is the daemon with the run's
+ * fence; `recovery` is a daemon that starts after its predecessor crashed.
  */
 export type Actor = 'caller' | 'engine' | 'recovery';
 

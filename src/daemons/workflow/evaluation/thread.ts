@@ -21,13 +21,13 @@ const MEMORY_MB = 256;
 export interface ThreadEvents {
   /** Called when a task has ended and another task may start. */
   onFree(): void;
-  /** Called when the thread has ended. `lost` lists the tasks that were queued behind the failed task. */
+  /** Called when the thread has ended. `lost` contains the tasks that were queued behind the failed task. */
   onGone(lost: Waiting[]): void;
 }
 
 /**
- * A thread that runs tasks one at a time. A task that exceeds its time or memory fails and ends the thread. The tasks
- * queued behind it are passed to `onGone`, so that another thread can run them.
+ * A thread that runs tasks one at a time. A task that exceeds its time or memory fails and ends the thread. Tasks
+ * queued behind the failed task are passed to `onGone`, so that another thread can run them.
  */
 export class EvaluationThread {
   readonly #events: ThreadEvents;

@@ -6,7 +6,10 @@ import { EvaluationThread, type Waiting } from './thread.ts';
 
 /** Maximum threads. The second thread serves other tasks while the first runs a long task. */
 const MAX_THREADS = 2;
-/** Maximum tasks sent to one thread. With more than one, the thread starts its next task without a round trip. */
+/**
+ * Maximum number of tasks sent to one thread. With more than one task, the thread starts its next task without a round
+ * trip.
+ */
 const MAX_SENT = 8;
 const IDLE_MS = minutes(1);
 
@@ -51,8 +54,8 @@ export class EvaluationThreads implements ConfinedThreads {
   }
 
   /**
-   * Returns an idle thread. If there is none, returns a new thread, or else the least busy thread that has room for a
-   * task.
+   * Returns an idle thread. If all threads are busy, returns a new thread, or else the least busy thread that has room
+   * for a task.
    */
   #threadWithRoom(): EvaluationThread | undefined {
     const [best] = [...this.#threads].sort((a, b) => a.load - b.load);

@@ -80,7 +80,7 @@ export class ContainerBackend implements ExecutionBackend {
     if (this.#closing.signal.aborted) throw unavailable('The platform is stopping.', 5);
     if (options.signal?.aborted) throw cancelled(request);
     const call = createCall(request, options);
-    // The call may be rejected before `#execute` awaits it, which must not count as an unhandled rejection.
+    // The call may be rejected before `#execute` awaits its promise. The empty handler prevents an unhandled rejection.
     call.promise.catch(() => {});
     const leave = await this.#slots.enter(call);
     // Until a process runs the call, cancelling it only rejects its promise.
@@ -155,7 +155,7 @@ export class ContainerBackend implements ExecutionBackend {
     signal.addEventListener('abort', onClose, { once: true });
     // If the backend was already closed, the abort event has passed and the listener will not be called.
     if (signal.aborted) onClose();
-    // After a rejected call, a runner that is not ready ends at once. A ready one aborts its handler first.
+    // After a rejected call, a runner that is not ready ends at once. A ready runner first aborts the handler.
     call.promise.catch(() => runner.isReady || runner.end({ kind: 'cancelled' }));
     try {
       return await call.promise;

@@ -135,8 +135,8 @@ function isEnforcing(): boolean {
 }
 
 /**
- * Returns the user of the container: the owner of the plugin's folder, or `nobody` if root is the owner. Root itself,
- * which has no capabilities in the container, is used only for folders that nobody else can read.
+ * Returns the user of the container: the owner of the plugin's folder, or `nobody` if root owns the folder. Root, which
+ * has no capabilities in the container, is used only for folders that no other user can read.
  */
 async function userFor(root: string): Promise<string> {
   const { uid, gid, mode } = await stat(root);

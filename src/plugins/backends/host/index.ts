@@ -5,7 +5,9 @@ import { seconds } from '../../../kit/time/duration.ts';
 import type { ExecutionBackend, RunOptions } from '../../execution.ts';
 import { packageIntegrityOf } from '../../integrity.ts';
 
-/** Runs an execution on a connected host that matches the target. Throws HOST_UNAVAILABLE if there is none. */
+/**
+ * Runs an execution on a connected host that matches the target. Throws HOST_UNAVAILABLE if no connected host matches.
+ */
 export type RunOnHost = (
   request: ExecutionRequest,
   plugin: HostPlugin,

@@ -1,8 +1,8 @@
 import { HOST_SOCKET, type PartFrame } from '../../../contracts/index.ts';
 
 /**
- * Limit for bytes buffered in the socket. With a higher limit, short frames would wait too long; with a lower one, the
- * socket may be idle.
+ * Limit for bytes buffered in the socket. With a higher limit, short frames would wait too long; with a lower limit,
+ * the socket may be idle.
  */
 const WINDOW_BYTES = 256 * 1024;
 

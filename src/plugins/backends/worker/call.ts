@@ -16,7 +16,10 @@ export interface Call {
   readonly onBegun: (() => void) | undefined;
   resolve(result: CommandResult): void;
   reject(error: PlatformError): void;
-  /** Sets the function that cancels the call. The queue sets one, and later the process that runs the call. */
+  /**
+   * Sets the function that cancels the call. The queue sets a function first, and the process that runs the call
+   * replaces it.
+   */
   cancelWith(run: () => void): void;
 }
 

@@ -13,7 +13,7 @@ export interface OpenStreamDeps {
   clock: Clock;
   /** Requests `bytes` more bytes from the process. */
   pull(bytes: number): void;
-  /** Time limit for the process to send the next chunk, and for the reader to take one, in ms. */
+  /** Time limit in ms for the process to send the next chunk, and for the reader to accept a chunk. */
   idleMs: number;
   /** Maximum bytes in flight. The default is 256 KiB. */
   windowBytes?: number;

@@ -18,7 +18,7 @@ const PAGE = 100;
 /** A token whose container may still run. */
 interface ActiveToken {
   refusedUntil: number;
-  /** Fence token of the gateway that issued the token. Entries written by earlier versions lack it. */
+  /** Fence of the gateway that issued the token. Entries written by earlier versions have no owner. */
   owner?: number;
 }
 
@@ -26,7 +26,7 @@ interface ActiveToken {
 export interface ContainerCredential {
   /** A JWT that identifies the execution. */
   token: string;
-  /** Value for `X-Internal-Secret`. It is accepted only together with the token. */
+  /** Value for `X-Internal-Secret`. The value is accepted only together with the token. */
   internalSecret: string;
   end(): Promise<void>;
 }
@@ -52,8 +52,8 @@ export interface ContainerCredentialsDeps {
 }
 
 /**
- * Issues credentials for containers. Each execution has its own internal secret, derived from that of the platform.
- * With the secret of the platform, a container could omit its token and dispatch for any namespace. @spec
+ * Issues credentials for containers. Each execution has its own internal secret, which is derived from the platform's
+ * secret. A container that had the platform's secret could omit its token and dispatch for any namespace. @spec
  * Authentication 6, 7; docs/decisions/0040
  */
 export function createContainerCredentials(deps: ContainerCredentialsDeps): ContainerCredentials {
@@ -62,7 +62,10 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
   const secretOf = (executionId: string): string =>
     createHmac('sha256', key).update(executionId).digest('base64url');
 
-  /** Deletes the cache entries last, so that the next gateway repeats the revocation after a crash in between. */
+  /**
+   * Revokes tokens and then deletes their cache entries. After a crash between the two, the next gateway repeats the
+   * revocation.
+   */
   async function revoke(tokens: readonly RevokedToken[]): Promise<void> {
     await revocations.revokeTokens(tokens);
     await Promise.all(tokens.map(({ id }) => cache.delete(PLATFORM_SCOPE, KEY_PREFIX + id)));
@@ -102,7 +105,7 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
       for (let after: string | undefined; ; ) {
         const range = { prefix: KEY_PREFIX, limit: PAGE, ...(after ? { after } : {}) };
         const page = await cache.scan(PLATFORM_SCOPE, range);
-        // Must follow the scan. Otherwise tokens of a gateway that starts during the scan would count as orphans.
+        // Read after the scan. Otherwise tokens of a gateway that starts during the scan would count as orphans.
         const unended = page.length === 0 ? [] : await members.unended('gateway');
         const orphans = page.flatMap(({ key, value }) => {
           const { refusedUntil, owner } = value as unknown as ActiveToken;

@@ -122,7 +122,7 @@ export class HostExecution {
 
   /** Extends the timeout when a long frame, which may be the result, begins to arrive. */
   expectLong(): void {
-    // The timeout is extended only once: otherwise an agent could delay it forever.
+    // The timeout is extended only once. Otherwise an agent could delay the timeout forever.
     if (this.#stream || this.#hasLongFrame) return;
     this.#hasLongFrame = true;
     this.#armTimer(this.request.timeoutMs + GRACE_MS + transferMs(HOST_SOCKET.agentFrameBytes));

@@ -38,8 +38,9 @@ export class OwnerCalls {
   }
 
   /**
-   * Returns a function that runs the execution on a matching host, or undefined if no other gateway has one. The
-   * execution is sent only once, because it may have had effects even if the connection to the gateway failed.
+   * Returns a function that runs the execution on a matching host, or undefined if no other gateway has a matching
+   * host. The execution is sent only once, because the handler may have run even if the connection to the gateway
+   * failed.
    */
   async find(
     request: ExecutionRequest,
@@ -70,7 +71,10 @@ export class OwnerCalls {
   }
 }
 
-/** Runs an execution on a host of this gateway if one can take it. Otherwise runs it on a host of another gateway. */
+/**
+ * Runs an execution on a host of this gateway if a host can take it. Otherwise runs the execution on a host of another
+ * gateway.
+ */
 export function runOnAnyGateway(sessions: HostSessions, owners: OwnerCalls | undefined): HostSessions['run'] {
   return async (request, plugin, target, options) => {
     const isHere = !owners || options.isOwnerCall || sessions.canRun(request, target);

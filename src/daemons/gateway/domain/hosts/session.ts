@@ -33,7 +33,7 @@ export interface HostSessionDeps {
   /** The principal of the upgrade request. */
   principal: Principal;
   store: HostStore;
-  /** Returns the fence token of this gateway, which owns the session. Throws if the gateway has lost its fence. */
+  /** Returns the fence of this gateway, which owns the session. Throws if the gateway has lost its lease. */
   owner(): number;
   services: PlatformServices;
   clock: Clock;
@@ -183,7 +183,7 @@ export class HostSession {
     this.#note(store.disconnect(this.hostId, this.sessionId, clock.now()));
   }
 
-  /** Closes the session if the host has meanwhile connected to another gateway. */
+  /** Closes the session if the host has connected to another gateway since. */
   async #keepAlive(seen: Promise<boolean>): Promise<void> {
     if (await seen) return;
     this.close(HOST_CLOSE.replaced, 'replaced by a newer connection of the host');

@@ -52,7 +52,7 @@ export class HostSessions {
     this.#greeting.add(session);
   }
 
-  /** Makes this the current session of its host. The previous session of the host is closed with code 4409. */
+  /** Makes this session the current one of its host. The previous session of the host is closed with code 4409. */
   adopt(session: HostSession): void {
     this.#greeting.delete(session);
     const former = this.#byHost.get(session.hostId);
@@ -86,7 +86,7 @@ export class HostSessions {
     return this.#search(request, target).best !== undefined;
   }
 
-  /** Closes sessions whose hosts have meanwhile connected to other gateways. `hostIds` is null for all hosts. */
+  /** Closes sessions whose hosts have connected to other gateways since. `hostIds` is null for all hosts. */
   async closeReplaced(hostIds: readonly string[] | null, store: Pick<HostStore, 'find'>): Promise<void> {
     const hosts = hostIds ?? [...this.#byHost.keys()];
     await Promise.all(hosts.map((hostId) => this.#closeIfReplaced(hostId, store)));

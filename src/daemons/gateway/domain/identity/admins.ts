@@ -7,13 +7,13 @@ export interface Admins {
   /** Throws FORBIDDEN unless the caller is an administrator. */
   require(caller: Caller): void;
   /**
-   * Returns the namespace that a call acts on: `asked`, or by default the caller's own. Throws FORBIDDEN if the caller
-   * is no administrator and `asked` is another namespace.
+   * Returns the namespace that a call acts on: `asked`, or by default the caller's own namespace. Throws FORBIDDEN if
+   * `asked` is another namespace and the caller is no administrator.
    */
   scope(caller: Caller, asked: string | undefined): string;
   /**
-   * Returns the namespace that a list is restricted to. Returns undefined, which means all namespaces, if an
-   * administrator asks for none.
+   * Returns the namespace that a list is restricted to. Returns undefined for all namespaces if an administrator names
+   * no namespace.
    */
   listScope(caller: Caller, asked: string | undefined): string | undefined;
 }

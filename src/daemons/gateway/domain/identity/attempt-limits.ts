@@ -32,7 +32,7 @@ export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits
     const giveBack = (): void => {
       for (const key of taken) failures.giveBack(key);
     };
-    // Counted before the attempt: otherwise a thousand concurrent attempts would all see a count of zero.
+    // Attempts are counted before they start. Otherwise a thousand concurrent attempts would all see a count of zero.
     for (const [key, limit] of keys) {
       const { allowed, resetMs } = await failures.take(key, limit);
       if (!allowed) {

@@ -17,16 +17,16 @@ export type AuthFault =
 const SCHEME = 'bearer ';
 
 /**
- * Returns the value of the Authorization header. Repeated headers are an error, because two servers could read
- * different ones: Node returns the first and hides the others.
+ * Returns the value of the Authorization header. A repeated header is an error, because two servers could read
+ * different values: Node returns the first value and hides the others.
  */
 export function authorizationOf(rawHeaders: readonly string[]): string | undefined | typeof REPEATED {
   return singleHeader(rawHeaders, 'authorization');
 }
 
 /**
- * Returns the token without its scheme. Limits per token cannot be evaded by spelling the scheme differently, as in
- * `bearer`.
+ * Returns the token without its scheme. Different spellings of the scheme, such as `bearer`, thus count for the same
+ * limit.
  */
 export function tokenText(authorization: string): string {
   return authorization.slice(SCHEME.length);
@@ -52,8 +52,8 @@ export function bearerToken(authorization: string): string | undefined {
 }
 
 /**
- * Returns whether the token starts or ends with a space or tab. Other whitespace is not checked: in Latin-1 header
- * text, the last byte of a UTF-8 letter may look like it.
+ * Returns whether the token starts or ends with a space or tab. Other whitespace is not checked, because in Latin-1
+ * header text the last byte of a UTF-8 letter may look like whitespace.
  */
 export function hasOuterBlank(token: string): boolean {
   return /^[ \t]|[ \t]$/.test(token);

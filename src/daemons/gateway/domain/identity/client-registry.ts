@@ -36,7 +36,7 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
   }
 
   return {
-    /** Creates a client without storing it. Its secret is not returned again later. */
+    /** Creates a client without storing it. The result is the only place that contains the client's secret. */
     async draft(identity: Pick<ClientRecord, 'hostId' | 'namespaceId' | 'name'>) {
       const clientSecret = `svcs_${random.secret(32)}`;
       const secretHash = await hashSecret(clientSecret);
@@ -51,9 +51,9 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
       return { client, clientSecret };
     },
     /**
-     * Stores the operator's client. On the only node it revokes the other operator clients, which are previous ones
-     * whose secrets may have leaked. With several nodes they may belong to another node. The secret is hashed only if
-     * it changed, because scrypt would add 30 ms to each start.
+     * Stores the operator's client. On the only node, other operator clients are revoked, because their secrets may
+     * have leaked. With several nodes they may belong to another node. The secret is hashed only if it changed, because
+     * scrypt would add 30 ms to each start.
      */
     async adopt(
       client: Credentials & { hostId: string; namespaceId: string; name: string },

@@ -5,13 +5,14 @@ const KEY_BYTES = 32;
 /** Current scheme: scrypt of the secret's SHA-256 digest. */
 const PREFIX = 'scrypt-sha256';
 /**
- * Outdated scheme: scrypt of the secret itself. scrypt uses it as an HMAC key and pads it with NUL bytes, so that
- * `secret` and `secret\0` have the same hash.
+ * Outdated scheme: scrypt of the secret itself. scrypt pads the secret with NUL bytes, so that `secret` and `secret\0`
+ * have the same hash.
  */
 const LEGACY_PREFIX = 'scrypt';
 
 /**
- * Returns `scrypt-sha256$N$r$p$<salt>$<key>`. The hash contains its cost parameters, so that they can be raised later.
+ * Returns `scrypt-sha256$N$r$p$<salt>$<key>`. The hash contains its cost parameters, so that later versions can raise
+ * the parameters.
  */
 export async function hashSecret(secret: string): Promise<string> {
   const salt = randomBytes(16);
@@ -20,7 +21,7 @@ export async function hashSecret(secret: string): Promise<string> {
   return [PREFIX, N, r, p, salt.toString('base64url'), key.toString('base64url')].join('$');
 }
 
-/** Hash for unknown clients. Verifying it takes as long as for a real one and never succeeds. */
+/** Hash for unknown clients. Verifying this hash takes as long as verifying a real hash, and never succeeds. */
 const DUMMY_HASH = [PREFIX, SECRET_COST.N, SECRET_COST.r, SECRET_COST.p, 'A'.repeat(22), 'A'.repeat(43)].join(
   '$',
 );

@@ -16,7 +16,7 @@ export interface ClientsDeps {
   admins: Admins;
   random: Random;
   logger: Logger;
-  /** The operator's current client. It comes from the environment or a file, so the API cannot revoke it. */
+  /** The operator's current client. The client comes from the environment or a file, so the API cannot revoke it. */
   operator: Pick<ClientRecord, 'clientId' | 'hostId'> | null;
   clock: Clock;
 }

@@ -18,9 +18,8 @@ export type TokenType = 'access' | 'container';
 const ALGORITHM = 'HS256';
 
 /**
- * Times are in epoch seconds; `sid` is the id of the login. Tokens that others sign with the secret may omit `typ` and
- * `jti`; their host id determines the type. Reserved host ids (`oauth:…`, `anonymous`) are rejected.
- * @spec JWT claims; Authentication 1
+ * Times are in epoch seconds; `sid` is the id of the login. Other programs that sign tokens with the same secret may
+ * omit `typ` and `jti`; the host id then determines the type. @spec JWT claims; Authentication 1
  */
 const Claims = z
   .object({

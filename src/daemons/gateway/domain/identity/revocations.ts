@@ -46,9 +46,8 @@ export interface RevocationsDeps {
 }
 
 /**
- * Keeps revocations in memory, so that authentication can check them synchronously. They are stored first, so that a
- * restart cannot lose a confirmed one.
- * @spec Gateway: DELETE /api/v1/hosts
+ * Keeps revocations in memory, so that authentication can check them synchronously. A revocation is stored before it is
+ * confirmed, so that a restart cannot lose it. @spec Gateway: DELETE /api/v1/hosts
  */
 export async function createRevocations({ store, feed, clock }: RevocationsDeps): Promise<Revocations> {
   const hosts = new Set<string>();

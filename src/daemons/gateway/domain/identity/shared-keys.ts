@@ -7,7 +7,7 @@ import { PLATFORM_SCOPE } from './static-tokens.ts';
 const MASTER_KEY_ENTRY = 'master-key';
 const FINGERPRINT_CHARS = 8;
 
-/** Returns fingerprints of the keys, by which nodes can tell whether their keys are the same. */
+/** Returns fingerprints of the keys, with which nodes compare their keys. */
 export function keyFingerprints({
   jwtSecret,
   previousJwtSecret,
@@ -39,8 +39,8 @@ export function differingKeys(own: KeyFingerprints, other: KeyFingerprints): str
 }
 
 /**
- * Refuses a node whose keys differ from those of the live nodes, or whose master key is not the one that encrypted the
- * store's secrets. Throws CONFLICT. @spec docs/decisions/0218
+ * Throws CONFLICT if the keys differ from those of the live nodes, or if the master key is not the key that encrypted
+ * the store's secrets. @spec docs/decisions/0218
  */
 export async function requireSharedKeys(
   own: KeyFingerprints,
@@ -56,7 +56,7 @@ export async function requireSharedKeys(
     throw refused(['SVC_MASTER_KEY'], `the one that encrypted the store's secrets (${stored.value})`);
 }
 
-/** Notes that a rotation makes this master key the one that encrypts the store's secrets. */
+/** Stores that, after a rotation, this master key encrypts the store's secrets. */
 export function noteMasterKey(cache: KeyValueStore, id: string): Promise<void> {
   return cache.set(PLATFORM_SCOPE, MASTER_KEY_ENTRY, id);
 }

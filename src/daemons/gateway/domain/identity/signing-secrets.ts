@@ -42,7 +42,7 @@ export function signingKeys(keys: KeyMaterial, profile: string, logger: Logger):
 interface Problem {
   reasonCode: 'JWT_SECRET_MISSING' | 'JWT_SECRET_GENERATED' | 'JWT_SECRET_WEAK';
   message: string;
-  /** Consequence of the problem, which development logs as a warning. */
+  /** Consequence of the insecure setting, which development logs as a warning. */
   risk: string;
 }
 

@@ -9,8 +9,8 @@ export const PLATFORM_SCOPE = 'platform';
 const PREFIX = 'host:token:';
 const PAGE = 500;
 /**
- * Cache scope of the list of revisions that have been in force, of which the last one is current. FEED_SCOPES contains
- * this scope.
+ * Cache scope of the list of revisions that were in force; the last revision is current. FEED_SCOPES contains this
+ * scope.
  */
 const REVISIONS_SCOPE = 'static-token-revisions';
 const REVISIONS_ENTRY = 'revisions';
@@ -41,9 +41,9 @@ export interface StaticTokensDeps {
 }
 
 /**
- * Stores the static tokens of the config as `host:token:<token>`, and deletes all others. A token that was removed from
- * the config is thereby revoked at the next start. A node changes nothing if its config is older than the one that is
- * in force on another live node. @spec Static token entry; Authentication 5; docs/decisions/0218
+ * Stores the static tokens of the config as `host:token:<token>`, and deletes all others, which revokes tokens that
+ * were removed from the config. A node changes nothing if another live node runs with a newer config. @spec Static
+ * token entry; Authentication 5; docs/decisions/0218
  */
 export async function syncStaticTokens(
   entries: Entries,

@@ -13,7 +13,10 @@ import type { Revocations } from './revocations.ts';
 
 const REFRESH_LIFE_MS = days(30);
 const ACCESS_LIFE_MS = seconds(LIMITS.accessTokenSeconds + LIMITS.jwtClockToleranceSeconds);
-/** Within this time, reuse of a refresh token is a client's retry after a lost response. Later reuse suggests theft. */
+/**
+ * Time within which reuse of a refresh token counts as a client's retry after a lost response. Later reuse suggests
+ * theft.
+ */
 const LOST_REPLY_MS = seconds(10);
 
 export interface TokenPair {
@@ -34,8 +37,8 @@ export interface TokenExchangeDeps {
 }
 
 /**
- * The sender of a request, logged if its credentials are rejected. There is no tenant, because a client id without
- * valid credentials is not trusted.
+ * The sender of a request, as logged when its credentials are rejected. The tenant is not logged, because a client id
+ * without valid credentials is not trusted.
  */
 export type Sender = Pick<Subject, 'ip' | 'requestId' | 'traceId'>;
 
@@ -100,7 +103,7 @@ export class TokenExchange {
         sender,
       );
     const revoked = await this.#deps.refreshTokens.revokeFamily(familyId);
-    // This also revokes access tokens that were just issued, because they contain the family's id.
+    // The revocation also covers access tokens that were just issued, because they contain the family's id.
     await this.#deps.revocations.revokeToken(familyId, this.#deps.clock.now() + ACCESS_LIFE_MS);
     throw this.#refused(
       'REFRESH_TOKEN_REUSED',

@@ -13,7 +13,10 @@ import { ALWAYS, type DefinitionIssue, type Template, WHEN_SUCCESSFUL } from './
 /** Id of the only job of a workflow in code. */
 export const CODE_JOB = 'main';
 
-/** Compiles a workflow in code from a plugin's manifest. Throws VALIDATION_ERROR as `compileDefinition` does. */
+/**
+ * Compiles a workflow in code from a plugin's manifest. Throws VALIDATION_ERROR in the same cases as
+ * `compileDefinition`.
+ */
 export function compileCode(
   written: object,
   pluginId: string,
@@ -66,8 +69,8 @@ export function pinnedCode(body: object, kindOf: KindOf): CompiledWorkflow | und
 }
 
 /**
- * Converts a step that code requested to a compiled step. Its values are literals, and the function handles its
- * failure.
+ * Converts a step that code requested to a compiled step. The step's values are literals, and the workflow function
+ * handles its failure.
  */
 function stepOf(
   found: FoundStep,
@@ -101,7 +104,7 @@ function stepOf(
 
 /**
  * Returns the behavior after an interruption. A `ctx.step` function has a stable idempotency key, so it is repeated
- * unless its options forbid this.
+ * unless its options forbid a repeat.
  */
 function afterInterruption(
   kind: StepKind,

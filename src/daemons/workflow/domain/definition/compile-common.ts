@@ -37,7 +37,7 @@ export function checkSchedules({ on }: Pick<Common, 'on'>, issues: DefinitionIss
     });
 }
 
-/** Compiles the fields that workflows in code and definitions share. Adds faults to `issues`. */
+/** Compiles the fields that workflows in code and workflows with listed steps share. Adds faults to `issues`. */
 export function compileCommon(
   definition: Common,
   issues: DefinitionIssue[],

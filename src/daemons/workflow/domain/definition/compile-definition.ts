@@ -7,7 +7,7 @@ import { invalidDefinition, schemaIssues } from './definition-faults.ts';
 import { mendShape } from './mend-shape.ts';
 import { compileTemplate, type DefinitionIssue, MAX_ISSUES, OPENING, type Path } from './templates.ts';
 
-/** Maximum expressions of a definition. Compiling one blocks the event loop for about 20 µs. */
+/** Maximum number of expressions in a definition. Compiling an expression blocks the event loop for about 20 µs. */
 const MAX_EXPRESSIONS = 10_000;
 
 /** Compiles a definition. Throws VALIDATION_ERROR with every fault and its path in `details.issues`. */
@@ -79,7 +79,7 @@ function issuesBeside(
   const issues: DefinitionIssue[] = [];
   compileParsed(mended.definition, kindOf, issues);
   checkSchedules(mended.definition, issues);
-  // Faults of references are skipped: the job or step that they name may have been removed by the repair.
+  // Faults of references are skipped: the repair may have removed the job or step to which a reference points.
   return issues.filter(
     ({ path, isReference }) => !isReference && !mended.changed.some((changed) => startsWith(path, changed)),
   );

@@ -7,8 +7,8 @@ import type { InputSchema } from './input-schema.ts';
 import type { Condition, Template } from './templates.ts';
 
 /**
- * Maximum steps of a run. All of them are in memory while the run is active, and each event that advances the run
- * visits all of them.
+ * Maximum number of steps in a run. All steps are in memory while the run is active, and each event that advances the
+ * run visits all of them.
  */
 export const MAX_STEPS = 10_000;
 
@@ -27,10 +27,7 @@ export interface CompiledStep {
   timeoutMs: number;
   continueOnError: boolean;
   idempotent: boolean | undefined;
-  /**
-   * Overrides whether an interruption repeats the step, which otherwise follows from `idempotent` and
-   * `idempotencyKey`.
-   */
+  /** Overrides whether an interruption repeats the step. By default, `idempotent` and `idempotencyKey` decide. */
   afterInterruption?: 'repeat' | 'ask';
   idempotencyKey: Template | null;
   /** Whether a workflow in code requested the step as part of its clean-up. */
@@ -50,7 +47,10 @@ export interface CompiledJob {
   steps: readonly CompiledStep[];
 }
 
-/** A workflow written as a function. Its only job has no listed steps: the function requests them while it runs. */
+/**
+ * A workflow written as a function. Its only job has no listed steps, because the function requests steps while it
+ * runs.
+ */
 export interface CompiledCode {
   pluginId: string;
   handler: HandlerRef;
@@ -70,7 +70,7 @@ export interface CompiledTrigger {
 
 export interface CompiledWorkflow {
   hash: string;
-  /** Definition as JSON. The hash covers this text, and runs are pinned to it. */
+  /** Definition as JSON. Runs are pinned to the hash of this text. */
   body: string;
   definition: WorkflowDefinition;
   /** The function of a workflow in code; null for a definition with listed steps. */

@@ -31,11 +31,11 @@ export interface DefinitionText {
   /** The parsed definition; undefined when the text is neither YAML nor JSON. */
   definition: unknown;
   faults: TextFault[];
-  /** Adds the position of a fault. If the key is missing, the position is that of the parent. */
+  /** Adds the position of a fault. For a missing key, the position is that of the parent. */
   locate(fault: { path: string | Path; message: string } & PlaceInValue): TextFault;
 }
 
-/** Maximum YAML aliases, because they may expand to far more than the size of the file. */
+/** Maximum number of YAML aliases, because aliases may expand to far more than the size of the file. */
 const MAX_ALIASES = 100;
 
 /** Parses a definition as YAML, which is a superset of JSON. Every syntax error has its line and column. */
@@ -107,8 +107,8 @@ function offsetOf(
 }
 
 /**
- * Returns the offset of the key that holds a map or list. The map or list itself begins after the key, but faults
- * should point to the key.
+ * Returns the offset of the key that holds a map or list. Faults point to the key, because the map or list itself
+ * begins after it.
  */
 function keyOffset(document: Document, parts: Array<string | number>): number | undefined {
   const parent = document.getIn(parts.slice(0, -1), true);
@@ -119,7 +119,8 @@ function keyOffset(document: Document, parts: Array<string | number>): number | 
 }
 
 /**
- * Converts a position in a scalar's value to an offset in the text. It is inexact for quoted escapes and folded lines.
+ * Converts a position in a scalar's value to an offset in the text. The offset is inexact for quoted escapes and folded
+ * lines.
  */
 function offsetInScalar(node: Scalar, text: string, line: number, column: number): number {
   const start = node.range![0];

@@ -177,7 +177,8 @@ export class Definitions {
         this.#faults.push({ ...(locate?.(issue) ?? { source, ...issue }), unresolved: true });
       }
     } catch (error) {
-      // Every error is caught: one faulty definition must not block the others or the start of the service.
+      // Every error is caught, because one faulty definition must not block other definitions or the start of the
+      // service.
       const issues =
         error instanceof PlatformError ? (error.details.issues as ReportedIssue[] | undefined) : undefined;
       for (const issue of issues ?? [{ path: '', message: messageOf(error) }])

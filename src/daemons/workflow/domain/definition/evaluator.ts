@@ -23,25 +23,27 @@ export type EvaluateWithin = <Value>(what: Evaluable<Value>, scope: Scope, budge
 
 export const evaluateWithin: EvaluateWithin = (what, scope, budget) => what.evaluate(scope, budget);
 
-/** Evaluates cheap expressions synchronously, and all others in a thread with limited time and memory. */
+/** Evaluates cheap expressions synchronously, and other expressions in a thread with limited time and memory. */
 export interface Evaluator {
   /**
-   * Evaluates within a budget of the caller. `unitsLeft` returns the units left in this event-loop turn, and `spend`
-   * uses units.
+   * Evaluates within a budget of the caller. `unitsLeft` returns the rest of the budget in this event-loop turn, and
+   * `spend` uses units.
    */
   within: EvaluateWithin;
   unitsLeft(): number;
   spend(units: number): void;
-  /** Returns the value, or undefined if it is not cheap to compute. Throws TemplateError. */
+  /** Returns the value, or undefined if evaluating it synchronously would be too expensive. Throws TemplateError. */
   now<Value>(what: Evaluable<Value>, scope: Scope): { value: Value } | undefined;
   /** Returns the value from a worker thread. Rejects with TemplateError. */
   later<Value>(what: Evaluable<Value>, scope: Scope, tenantId: string): Promise<Value>;
   /**
-   * Returns the value synchronously if it is cheap to compute, and otherwise a promise. Throws or rejects with
+   * Returns the value synchronously if evaluating it is cheap, and otherwise a promise. Throws or rejects with
    * TemplateError.
    */
   evaluate<Value>(what: Evaluable<Value>, scope: Scope, tenantId: string): MaybePromise<Value>;
-  /** Checks a value against its schema, in a worker thread if that may be expensive. Rejects with TemplateError. */
+  /**
+   * Checks a value against its schema. Uses a worker thread if the check may be expensive. Rejects with TemplateError.
+   */
   check(
     schema: InputSchema,
     value: JsonValue,
@@ -68,7 +70,7 @@ export function createEvaluator(threads: ConfinedThreads): Evaluator {
 
   /**
    * Runs work within the budget that is left for this turn of the event loop. Returns undefined when the work exceeds
-   * it.
+   * the budget.
    */
   function atOnce<Value>(work: (budget: Budget) => Value): { value: Value } | undefined {
     const given = Math.min(UNITS_PER_EVALUATION, leftInTurn);

@@ -34,7 +34,7 @@ export interface Scope {
 /** A fault in the text or the result of an expression. `offset` is the number of characters before the fault. */
 export class ExpressionError extends Error {
   readonly offset: number;
-  /** Whether the expression exceeded a limit. It may then succeed with other data. */
+  /** Whether the expression exceeded a limit. The same expression may succeed with other data. */
   readonly isLimit: boolean;
   constructor(message: string, offset: number, isLimit = false) {
     super(message);

@@ -35,7 +35,7 @@ export interface InputSchema {
 export function compileInputSchema(schema: object, count?: PartCount): InputSchema {
   const fault = schemaFault(schema, count);
   if (fault) throw new Error(fault);
-  // The global registry of the library is not used: it would keep each schema with an "id" forever.
+  // The global registry of the library is not used, because it would keep each schema with an "id" forever.
   const registry = z.registry<z.core.GlobalMeta>();
   const compiled = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0], { registry });
   return {
@@ -52,8 +52,8 @@ export function compileInputSchema(schema: object, count?: PartCount): InputSche
 }
 
 /**
- * Compiles the schema at a path of a definition. Adds an issue and returns null if it is unusable. `count` is shared by
- * all schemas of the definition.
+ * Compiles the schema at a path of a definition. Adds an issue and returns null if the schema is unusable. `count` is
+ * shared by all schemas of the definition.
  */
 export function schemaAt(
   path: Path,

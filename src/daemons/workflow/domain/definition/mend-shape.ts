@@ -22,7 +22,7 @@ const STAND_INS: Readonly<Record<string, unknown>> = {
   jobs: { unnamed: { steps: STEPS } },
 };
 
-/** Repairs a definition with faults in its shape. Returns undefined if that fails. */
+/** Repairs a definition with faults in its shape. Returns undefined if the repair fails. */
 export function mendShape(
   written: unknown,
   issues: readonly DefinitionIssue[],
@@ -39,13 +39,13 @@ export function mendShape(
   return undefined;
 }
 
-/** Removes the value at a path, or inserts a placeholder for a missing one. Returns the changed paths. */
+/** Removes the value at a path, or inserts a placeholder for a missing value. Returns the changed paths. */
 function mend(root: unknown, path: Path): Path[] {
   const key = path.at(-1);
   if (key === undefined) return [];
   const parent = valueAt(root, path.slice(0, -1));
   if (typeof parent !== 'object' || parent === null) return mend(root, path.slice(0, -1));
-  // A list item is not removed, because that would shift the following items.
+  // A list item is not removed, because removing it would shift the following items.
   if (Array.isArray(parent)) {
     if (path.at(-2) !== 'steps') return mend(root, path.slice(0, -1));
     parent[Number(key)] = STEP;

@@ -1,7 +1,7 @@
 import { isRecord } from '../../../../kit/data/is-record.ts';
 import { ownValue } from '../../../../kit/data/own-value.ts';
 
-/** Maximum nested schemas of a definition. Compiling one takes about 50 µs. */
+/** Maximum number of nested schemas in a definition. Compiling a schema takes about 50 µs. */
 const MAX_PARTS = 1000;
 const MAX_DEPTH = 100;
 
@@ -26,7 +26,7 @@ export interface PartCount {
 
 /**
  * Returns the reason why a JSON Schema cannot be compiled, or cannot be checked at a predictable cost. Returns
- * undefined if it can. Each nested schema is visited once.
+ * undefined for a usable schema. Each nested schema is visited once.
  */
 export function schemaFault(root: object, count: PartCount = { parts: 0 }): string | undefined {
   const what = count.parts === 0 ? 'it has' : 'with it the schemas of the definition have';
@@ -53,7 +53,7 @@ interface Walk {
 }
 
 /**
- * Visits nested schemas as the compiler does. If references spell the same target differently, the compiler compiles it
+ * Visits nested schemas as the compiler does. A target to which references refer with different spellings is compiled
  * once per spelling.
  */
 function collect(schema: unknown, depth: number, walk: Walk): void {
@@ -87,7 +87,10 @@ function inPlace(schema: Schema): unknown[] {
   return IN_PLACE_LISTS.flatMap((key) => (Array.isArray(schema[key]) ? schema[key] : []));
 }
 
-/** Throws if a schema refers to itself without descending into the value, because its check would never end. */
+/**
+ * Throws if a schema refers to itself without descending into the value, because checking such a schema would never
+ * end.
+ */
 function requireEnds(parts: ReadonlySet<Schema>, root: object): void {
   const states = new Map<Schema, 'open' | 'done'>();
   function visit(schema: Schema): void {

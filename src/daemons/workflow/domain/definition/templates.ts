@@ -17,7 +17,8 @@ export interface DefinitionIssue {
   message: string;
   offset?: number;
   /**
-   * Whether the fault is a reference to an unknown job, step or output. It may be only a consequence of another fault.
+   * Whether the fault is a reference to an unknown job, step or output. Such a fault may only be a consequence of
+   * another fault.
    */
   isReference?: true;
 }
@@ -64,7 +65,7 @@ export const inBraces = (cel: string): string => `\${{ ${cel} }}`;
 type Part = string | { expression: Expression; text: string; offset: number };
 type Node = (scope: Scope, budget: Budget) => JsonValue;
 
-/** Compiles a template. If this adds faults to `issues`, the result must not be used. */
+/** Compiles a template. If faults are added to `issues`, the result must not be used. */
 export function compileTemplate(value: JsonValue, path: Path, issues: DefinitionIssue[]): Template {
   const expressions: Array<{ expression: Expression; path: Path; offset: number }> = [];
   // All values share one path, which is copied only for expressions. Copies for each value of a deep list would take

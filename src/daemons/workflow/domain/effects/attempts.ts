@@ -14,7 +14,7 @@ import type { ChildRequest } from '../starts/child-runs.ts';
 import type { StepCall } from '../steps/step-kind.ts';
 import type { Inspections } from './inspections.ts';
 
-/** Time that a step has to settle after an abort. Afterwards its work is abandoned. */
+/** Time that a step has to settle after an abort. After this time, its work is abandoned. */
 const ABORT_GRACE_MS = seconds(10);
 
 const TIMED_OUT = new PlatformError('EXECUTION_TIMEOUT', 'The step did not end in time.');
@@ -29,7 +29,7 @@ export interface AttemptDeps {
   inspections: Inspections;
   startChild(request: ChildRequest): Promise<string>;
   dispatch(event: RunEvent): void;
-  /** Called when an attempt has ended, before the run receives the event of that end. */
+  /** Called when an attempt has ended, before the run receives the event of its end. */
   over(step: StepKey): void;
 }
 
@@ -39,8 +39,8 @@ interface InFlight {
 }
 
 /**
- * Performs attempts of steps, with their timeout and abort. The replay performs the steps of a workflow's own
- * function.
+ * Performs attempts of steps, with their timeout and abort. Steps whose function is part of the workflow are performed
+ * by the replay instead.
  */
 export class Attempts {
   readonly #deps: AttemptDeps;

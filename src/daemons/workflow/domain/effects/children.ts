@@ -38,8 +38,7 @@ export class Children {
   }
 
   /**
-   * Cancels a child run. The cancellation is durable before the step records it, so that a crash in between loses no
-   * cancellation.
+   * Cancels a child run. The cancellation is durable before the step records it, so that a crash loses no cancellation.
    */
   async cancel(runId: string, step: StepKey | null): Promise<void> {
     const isCancelled = await this.#deps.cancelChild(runId);

@@ -13,7 +13,10 @@ export interface EvaluationDeps {
   tenantId: string;
   evaluator: Evaluator;
   inspections: Inspections;
-  /** Whether the run was ready before this start of the service. Its expressions may then have crashed the service. */
+  /**
+   * Whether the run was ready before this start of the service. Evaluating its expressions may then have crashed the
+   * service.
+   */
   isFromBefore: boolean;
   dispatch(event: RunEvent): void;
 }

@@ -2,7 +2,7 @@ import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { minutes, seconds } from '../../../../kit/time/duration.ts';
 
-/** If no run has waited for a plugin for this long, the next wait counts as a new outage. */
+/** If no run has waited for a plugin for this time, the next wait counts as a new outage. */
 const NEW_OUTAGE_AFTER_MS = minutes(1);
 const MIN_PAUSE_MS = seconds(5);
 const MAX_PAUSE_MS = minutes(10);
@@ -46,8 +46,8 @@ export class PluginWaits {
   }
 
   /**
-   * Returns the backoff until a run retries the plugin without a reload, in ms. It grows with the duration of the
-   * outage.
+   * Returns the backoff until a run retries the plugin without a reload, in ms. The backoff grows with the duration of
+   * the outage.
    */
   pauseMs(pluginId: string): number {
     const away = this.#outageOf(pluginId);

@@ -21,11 +21,11 @@ export interface ReplayRunnerDeps {
   random: Random;
   inspections: Inspections;
   dispatch(event: RunEvent): void;
-  /** Called when the replay has ended, before the run receives the event of that end. */
+  /** Called when the replay has ended, before the run receives the event of its end. */
   over(): void;
 }
 
-/** Time after which a `watch` request is answered even if no step has changed. */
+/** Time limit of a `watch` request. After this time, the request is answered even if no step has changed. */
 const WATCH_MS = seconds(20);
 
 type Reply = StepAnswer | RecalledSteps | ReadySteps | { begun: true };

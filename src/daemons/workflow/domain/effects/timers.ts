@@ -1,7 +1,7 @@
 import type { Clock } from '../../../../kit/time/clock.ts';
 import type { RunEvent } from '../run/events.ts';
 
-/** Named timers of a run. Each dispatches its event once. */
+/** Named timers of a run. Each timer dispatches its event once. */
 export class Timers {
   readonly #clock: Clock;
   readonly #dispatch: (event: RunEvent) => void;

@@ -23,14 +23,12 @@ export interface ActiveRunDeps extends EffectDeps, RunWriterDeps {
   jobEnded(): void;
 }
 
-/**
- * Events whose writes may be delayed. A short attempt ends soon after it began, so one write covers its start and end.
- */
+/** Events whose writes may be delayed. A short attempt ends soon after its begin, so one write covers both. */
 const LAZY_EVENTS: ReadonlySet<RunEvent['type']> = new Set(['attempt.begun', 'replay.begun']);
 
 /**
- * A run in memory, advanced until it ends or has no work in flight. Each event changes the state at once. The writes
- * of several events are persisted together, and their effects start afterwards.
+ * A run in memory, advanced until the run ends or has no work in flight. Each event changes the state at once. The
+ * writes of several events are persisted together, and their effects start afterwards.
  */
 export class ActiveRun {
   readonly run: RunRecord;

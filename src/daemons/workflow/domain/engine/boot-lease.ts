@@ -1,7 +1,7 @@
 import type { EngineDeps } from './ports.ts';
 
 /**
- * Renews the lease of a boot. Calls `lost` when another boot has fenced this one. The returned function stops the
+ * Renews the lease of a boot. Calls `lost` when another boot has fenced this boot. The returned function stops the
  * renewal.
  */
 export function keepLease(

@@ -59,7 +59,7 @@ export class Cancelling {
 
   /**
    * Cancels a child, or a run superseded under its concurrency key. Returns false on failure, and then retries until
-   * it succeeds, because other runs wait for the end of this one.
+   * the cancellation succeeds, because other runs wait for the end of this run.
    */
   async cancelById(id: string): Promise<boolean> {
     const { store, clock, logger, host } = this.#deps;
@@ -78,12 +78,15 @@ export class Cancelling {
     }
   }
 
-  /** Cancels runs superseded under their concurrency key. The store records them first, so that a crash loses none. */
+  /**
+   * Cancels runs superseded under their concurrency key. The store has recorded the cancellations before, so that a
+   * crash loses none.
+   */
   async supersede(ids: readonly string[]): Promise<void> {
     for (const id of ids) await this.cancelById(id);
   }
 
-  /** Cancels a run once. Returns undefined if the run changed meanwhile. */
+  /** Makes one attempt to cancel a run. Returns undefined if the run changed concurrently. */
   async #tryCancel({ id, tenantId }: RunRecord): Promise<CancelResult | undefined> {
     const { store, clock, active, opening, host } = this.#deps;
     await opening.get(id);

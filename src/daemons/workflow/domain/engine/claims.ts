@@ -81,7 +81,7 @@ export class Claims {
     return this.#ready.refresh();
   }
 
-  /** Claims due runs, then ready runs. Returns the time at which to call it again. */
+  /** Claims due runs, then ready runs. Returns the time at which this function must be called again. */
   async look(now: number): Promise<number | null> {
     const next = await this.#due.look(now);
     this.#pump();
@@ -89,8 +89,8 @@ export class Claims {
   }
 
   /**
-   * Claims ready runs within their tenants' fair shares. Runs in memory are claimed at once, and others after they were
-   * read.
+   * Claims ready runs within their tenants' fair shares. Runs in memory are claimed at once; other runs are read from
+   * the store first.
    */
   #pump(): void {
     while (this.#host.isWorking) {
@@ -236,8 +236,8 @@ export class Claims {
   }
 
   /**
-   * Wakes a run by a timer after a short wait. The store uses the wall clock and would wake it too late after the clock
-   * was set back.
+   * Wakes a run by a timer after a short wait. The store uses the wall clock, and would wake the run too late after the
+   * clock was set back.
    */
   #wakeInTime({ id, wakeAt }: RunRecord, leftMs: number): void {
     const { clock } = this.#deps;

@@ -14,13 +14,13 @@ export interface DueRunsDeps {
 
 const MAX_READ = 500;
 
-/** Claims runs that are due. They take precedence over ready runs, within the fair share of their tenant. */
+/** Claims runs that are due. Due runs take precedence over ready runs, within the fair share of their tenant. */
 export class DueRuns {
   readonly #deps: DueRunsDeps;
   readonly #limit: number;
   /** Tenants that have reached their fair share; `all` when no slot was free. */
   #full: ReadonlySet<string> | 'all' = new Set();
-  /** Due runs whose tenant had no free slot. They are claimed before the store is read again. */
+  /** Due runs whose tenant had no free slot. These runs are claimed before the store is read again. */
   #left: RunRecord[] = [];
 
   constructor(deps: DueRunsDeps) {
@@ -29,7 +29,7 @@ export class DueRuns {
     this.#limit = Math.min(deps.slots.count, MAX_READ);
   }
 
-  /** Claims due runs. Returns the time at which to call it again. */
+  /** Claims due runs. Returns the time at which this function must be called again. */
   async look(now: number): Promise<number | null> {
     const { slots, queue, suspects } = this.#deps;
     const passed = new Set<string>();

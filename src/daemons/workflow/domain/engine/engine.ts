@@ -10,7 +10,7 @@ import type { CancelResult, Engine, EngineDeps, EngineHost, JobCounts } from './
 import { recover } from './recovery.ts';
 import { Ticker } from './ticker.ts';
 
-/** Maximum unread signals of a run. All of them are read on each claim. */
+/** Maximum number of unread signals of a run. All unread signals are read on each claim. */
 const MAX_UNREAD = 1000;
 const MAX_UNREAD_MB = 16;
 
@@ -21,8 +21,8 @@ export class WorkflowEngine implements Engine, EngineHost {
   readonly #deps: EngineDeps;
   readonly #ticker: Ticker;
   /**
-   * Ticker of the `onTick` callbacks. It is separate, because a callback may wait for a plugin's process, and due runs
-   * must not be delayed.
+   * Ticker of the `onTick` callbacks. The ticker is separate, because a callback may wait for a plugin's process and
+   * must not delay due runs.
    */
   readonly #plans: Ticker;
   readonly #claims: Claims;
@@ -80,7 +80,7 @@ export class WorkflowEngine implements Engine, EngineHost {
     });
     await recover(this.#deps);
     await store.queue.wakeForPlugins(clock.now());
-    // With a `wakeAt` before this start, these runs count as ready before it. Their evaluations are then marked durably
+    // With a `wakeAt` before this start, the runs count as ready before it. Their evaluations are then marked durably
     // as in flight, so that a crash during an evaluation counts against its run.
     await store.boots.resumeCleanUps({ aliveAt, now: clock.now(), wakeAt: this.#startedAt - 1 });
     await this.#claims.refresh();
@@ -190,8 +190,8 @@ export class WorkflowEngine implements Engine, EngineHost {
     const { active, opening } = this.#claims;
     this.#isWorking = false;
     this.#stopRenewing();
-    // The stop is recorded before the drain, because a supervisor may kill this process during the drain, which must
-    // not count as a crash.
+    // The stop is recorded before the drain. If a supervisor kills this process during the drain, the kill must not
+    // count as a crash.
     if (this.#fence > 0) await store.boots.stopping(this.#fence);
     await Promise.all([this.#ticker.stop(), this.#plans.stop()]);
     await Promise.all(opening.values());
@@ -199,7 +199,7 @@ export class WorkflowEngine implements Engine, EngineHost {
     for (const one of open) one.drain();
     if (open.length > 0) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      // This uses real time even under a test clock, because it waits for processes.
+      // The timer uses real time even under a test clock, because it waits for processes.
       const giveUp = setTimeout(resolve, drainMs);
       await Promise.race([Promise.all(open.map(({ left }) => left)), promise]);
       clearTimeout(giveUp);

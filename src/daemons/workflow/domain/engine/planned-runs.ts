@@ -9,7 +9,7 @@ export interface PlannedRunsDeps extends Pick<EngineDeps, 'store' | 'clock' | 'd
 }
 
 /**
- * Returns a function that queues a planned run at its time, with the same result as a start at that moment.
+ * Returns a function that queues a planned run at its time. The result is the same as that of a start at this time.
  * @spec docs/workflows.md "The definition": concurrency
  */
 export function createPlannedRuns({ store, clock, definitionOf, hooks, host }: PlannedRunsDeps) {
@@ -36,7 +36,7 @@ export function createPlannedRuns({ store, clock, definitionOf, hooks, host }: P
     hooks.changed(run.id);
     if (released.run.finishedAt === null) host.offer(released.run, false);
     else host.ended(released.run);
-    // This is not awaited: other runs are due, and a superseded run may take long to stop.
+    // The call is not awaited, because other runs are due and a superseded run may take long to stop.
     void host.supersede(released.supersedes);
   };
 }

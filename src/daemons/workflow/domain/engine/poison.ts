@@ -15,12 +15,15 @@ export function isPoison(run: Counted, poisonAfter: number): boolean {
   return weightOf(run) >= poisonAfter;
 }
 
-/** Returns whether the next crash fails the run. */
+/** Returns whether the next crash would fail the run. */
 export function isSuspect(run: Counted, poisonAfter: number): boolean {
   return weightOf(run) >= suspectLimit(poisonAfter).crashes;
 }
 
-/** The `isSuspect` condition for queries of the store. */
+/**
+ * Returns the number of crashes from which a run is a suspect, and the number of kills that count as a crash, for
+ * queries of the store.
+ */
 export function suspectLimit(poisonAfter: number): SuspectLimit {
   return { crashes: Math.max(1, poisonAfter - 1), killsPerCrash: KILLS_PER_CRASH };
 }

@@ -30,7 +30,7 @@ export interface EngineDeps {
   exclusive: boolean;
   /** Whether the previous process crashed and was not killed from outside. */
   hadFault: boolean;
-  /** Returns the number of OOM kills that the kernel counted; null if it is unavailable. */
+  /** Returns the number of OOM kills that the kernel counted; null if the number is unavailable. */
   oomKills(): number | null;
 }
 
@@ -40,8 +40,8 @@ export interface EngineLimits {
   /** Maximum steps in flight. */
   steps: number;
   /**
-   * Number of crashes during work of a run, without progress in between, after which the run fails. Ten kills count as
-   * one crash.
+   * Number of crashes after which a run fails, counted while its work was in flight and without progress in between.
+   * Ten kills count as one crash.
    */
   poisonAfter: number;
   leaseMs: number;
@@ -74,7 +74,7 @@ export interface EngineHost {
   /** Fence token of this boot. */
   readonly fence: number;
   readonly startedAt: number;
-  /** False before the start and after the stop. No run is claimed then. */
+  /** False before the start and after the stop. While it is false, no run is claimed. */
   readonly isWorking: boolean;
   ended(run: RunRecord, jobs?: JobCounts): void;
   /** Wakes a run that received news while it was leaving memory. */
@@ -100,7 +100,7 @@ export interface Engine extends RunScheduler {
    * Recovers interrupted runs. Claims begin one event-loop turn later, so that the caller can report readiness first.
    */
   start(): Promise<void>;
-  /** Cancels a run. Throws WORKFLOW_ALREADY_CANCELLED. A run that ended otherwise keeps its status. */
+  /** Cancels a run. Throws WORKFLOW_ALREADY_CANCELLED. A run that has already ended keeps its status. */
   cancel(run: RunRecord): Promise<CancelResult>;
   /**
    * Delivers an inbox entry. Throws CONFLICT if the run has ended, if the entry is a duplicate, or if its key was used
@@ -115,9 +115,12 @@ export interface Engine extends RunScheduler {
   pluginsChanged(): Promise<void>;
   /** Processes due runs, then calls the `onTick` callbacks. */
   tick(): Promise<void>;
-  /** Registers a callback that runs at least once a second. It returns the time at which to call it again. */
+  /**
+   * Registers a callback that runs at least once a second. The callback returns the time at which it must be called
+   * again.
+   */
   onTick(look: (now: number) => Promise<number | null>): void;
-  /** Waits up to `drainMs` for in-flight steps, then abandons those that remain. */
+  /** Waits up to `drainMs` for in-flight steps, then abandons the remaining steps. */
   stop(drainMs: number): Promise<void>;
   readonly activeRuns: number;
 }

@@ -34,7 +34,7 @@ export interface ReadyQueueDeps {
 
 /**
  * Queue of ready runs that are not suspects. The first runs of each tenant are in memory, and the others in the store.
- * Tenants are served round robin, and a tenant at its limit keeps its turn.
+ * Tenants are served round robin, and a tenant at its limit keeps its position.
  */
 export class ReadyQueue {
   readonly #deps: ReadyQueueDeps;
@@ -63,7 +63,7 @@ export class ReadyQueue {
     }
   }
 
-  /** Marks a run as changed in the store, so that it is read again when claimed. */
+  /** Marks a run as changed in the store, so that the run is read again when it is claimed. */
   stale(runId: string): void {
     for (const { runs } of this.#windows.values())
       for (const ready of runs) if (ready.run.id === runId) ready.fresh = false;

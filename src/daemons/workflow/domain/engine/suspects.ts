@@ -6,7 +6,7 @@ import { isSuspect, suspectLimit } from './poison.ts';
  * suspect is in memory at a time, so that a crash does not fail several. @spec docs/decisions/0176
  */
 export class Suspects {
-  /** Condition that makes a run a suspect, for queries of the store. */
+  /** Limits from which a run is a suspect, for queries of the store. */
   readonly limit: SuspectLimit;
   readonly #poisonAfter: number;
   readonly #requestTick: () => void;
@@ -35,7 +35,7 @@ export class Suspects {
     return true;
   }
 
-  /** Lets the next suspect begin once the current one has left memory or finished a step. */
+  /** Lets the next suspect begin. Called when the current suspect has left memory or finished a step. */
   left({ id }: Pick<RunRecord, 'id'>): void {
     if (id !== this.#claimedId) return;
     this.#claimedId = null;

@@ -11,7 +11,7 @@ export interface OwnFlight {
   attempt: number;
   timeoutMs: number;
   idempotencyKey: string;
-  /** Whether the reply that begins the step was sent to the function. */
+  /** Whether the reply with which the function begins the step was sent. */
   isBeginAnswered: boolean;
   /** Whether the abort of the step was sent to the function. */
   isAbortAnswered: boolean;
@@ -24,7 +24,7 @@ export interface ReplayState {
   openRequests: Map<number, number>;
   inFlight: Map<number, OwnFlight>;
   reachedSteps: Set<number>;
-  /** Steps for which the latest reply to this replay was to wait. */
+  /** Steps for which the function waits, according to the latest reply to this replay. */
   awaitedSteps: Set<number>;
   /** Number of the open `watch` request; null if there is none. */
   watcher: number | null;
@@ -70,7 +70,7 @@ export interface CodeState {
   /** Whether the function and its clean-up are stopped for good. */
   isStopped: boolean;
   knowsEnding: boolean;
-  /** Whether the function learned from a cancelled step that its run is ending; null until the job ends. */
+  /** Whether a cancelled step has told the function that its run is ending; null until the job ends. */
   learnedOfEnd: boolean | null;
 }
 

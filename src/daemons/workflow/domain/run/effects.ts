@@ -19,7 +19,7 @@ export interface Attempt {
   attempt: number;
   failures: number;
   idempotencyKey: string | null;
-  /** Whether the work needs a process without other calls, because a process was lost during this step. */
+  /** Whether the work needs a process of its own, because a process was lost during this step. */
   isAlone: boolean;
 }
 
@@ -40,7 +40,8 @@ export interface ReplayStart {
   /** Whether earlier replays recorded steps. */
   recalls: boolean;
   /**
-   * Whether the function begins only after its in-flight mark is durable, because it may have crashed an earlier boot.
+   * Whether the function begins only after its in-flight mark is durable, because the function may have crashed an
+   * earlier boot.
    */
   marksBegin: boolean;
   timeoutMs: number;
@@ -85,7 +86,7 @@ export type Effect =
   | { type: 'timer.set'; name: string; ms: number; event: RunEvent }
   | { type: 'timer.clear'; name: string }
   | { type: 'plugin.awaited'; pluginId: string; why: string }
-  /** Ends the tracking of the run's waits for plugins, because the run calls all its plugins again. */
+  /** Ends the tracking of the run's waits for plugins. The run then calls all its plugins again. */
   | { type: 'plugins.retried' }
   | { type: 'replay.start'; start: ReplayStart }
   | { type: 'replay.abort'; error: AbortError }

@@ -45,7 +45,7 @@ type StepEvent =
   | { type: 'children.unknown'; steps: StepKey[] }
   | { type: 'child.cancelled'; step: StepKey; isCancelled: boolean };
 
-/** Event of a replay. Calls of the function carry a request number, and an effect answers each of them. */
+/** Event of a replay. Calls of the function carry a request number, and an effect answers each call. */
 type ReplayEvent =
   | { type: 'replay.begun'; replay: number; request: number | null }
   | { type: 'replay.recalled'; replay: number; request: number; after: number }

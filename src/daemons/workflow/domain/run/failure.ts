@@ -4,7 +4,7 @@ import { TemplateError } from '../definition/templates.ts';
 import { Interrupted } from '../steps/interrupted.ts';
 import { StepFailure } from '../steps/retry-policy.ts';
 
-/** A plugin that was unavailable when an attempt called it. */
+/** A plugin that was unavailable when an attempt called the plugin. */
 export interface AwayPlugin {
   pluginId: string;
   /** Backoff until the next attempt without a reload, in ms. */

@@ -8,7 +8,7 @@ export interface StepPart {
   record: StepRecord;
   step: CompiledStep;
   job: JobPart;
-  /** Output as parsed from the record. `error` and `wait` are parsed in the same way. */
+  /** Output parsed from the record. `error` and `wait` are parsed in the same way. */
   output: JsonValue;
   error: RunError | null;
   wait: StepWait | null;

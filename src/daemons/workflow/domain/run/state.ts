@@ -34,7 +34,7 @@ export interface CleanUpTimer {
 
 export interface StepState {
   record: StepRecord;
-  /** Output as parsed from the record. `error` and `wait` are parsed in the same way. */
+  /** Output parsed from the record. `error` and `wait` are parsed in the same way. */
   output: JsonValue;
   error: RunError | null;
   wait: StepWait | null;
@@ -43,12 +43,12 @@ export interface StepState {
   isExpired: boolean;
   /** Number of processes lost during this step since the run was claimed. */
   losses: number;
-  /** Id of the child run, if the run was unfinished when it was last looked up. */
+  /** Id of the child run, if the child was unfinished when it was last looked up. */
   openChild: string | null;
   /** Whether the step's plugin was unavailable at the latest attempt, and no work has begun since. */
   wasUnavailable: boolean;
   /**
-   * Status that the step gets because its run or job ends. It is null before that. If it is set, a failure of the
+   * Status that the step gets because its run or job ends; null before the end. While it is set, a failure of the
    * in-flight work is ignored.
    */
   stopped: RunEnding | null;
@@ -96,7 +96,10 @@ export interface RunState {
   draining: boolean;
   /** Inbox entries that no step has consumed. */
   inbox: InboxRecord[];
-  /** Numbers of all inbox entries received so far. An entry that was loaded with the run may be announced again. */
+  /**
+   * Numbers of all inbox entries received so far. They are needed because an entry that was loaded with the run may be
+   * announced again.
+   */
   seenEntries: Set<number>;
   /** Ids of children that were reported as ended and have not been looked up since. */
   endedChildren: Set<string>;

@@ -45,7 +45,9 @@ export class Decisions {
     this.#deps = deps;
   }
 
-  /** Decides on one page of runs. Throws PAYLOAD_TOO_LARGE if the given output is larger than a step may return. */
+  /**
+   * Decides on one page of runs. Throws PAYLOAD_TOO_LARGE if the given output is larger than a step's output may be.
+   */
   async decide(
     tenantId: string,
     { cursor, limit, workflowId, stepId }: DecisionFilter,

@@ -31,7 +31,7 @@ export interface JobsDeps {
 
 type JobFilter = PageRequest & { status?: RunStatus | undefined; handler?: string | undefined };
 
-/** Background jobs. Each of them is a run of one step. @spec REST API: jobs */
+/** Background jobs. Each job is a run of one step. @spec REST API: jobs */
 export class Jobs {
   readonly #deps: JobsDeps;
 

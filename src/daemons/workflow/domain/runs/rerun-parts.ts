@@ -39,7 +39,7 @@ export function partsBefore(
 
 /**
  * Returns the steps of code before the start step that succeeded, or whose failure the code handled. The rerun keeps
- * their seed and start time.
+ * the seed and start time of these steps.
  */
 function beforeInCode(start: StepPart, run: RunRecord): Kept {
   const all = start.job.steps.map(({ record }) => ({ record, found: foundIn(record) }));
@@ -124,7 +124,10 @@ const isDone = ({ record: { status }, job }: JobPart): boolean =>
 
 const isWhole = (status: JobRecord['status']): boolean => status === 'succeeded' || status === 'skipped';
 
-/** Returns the steps before the start step. Throws VALIDATION_ERROR if one failed without `continueOnError`. */
+/**
+ * Returns the steps before the start step. Throws VALIDATION_ERROR if one of these steps failed without
+ * `continueOnError`.
+ */
 function stepsBefore({ job, step }: StepPart): StepRecord[] {
   const before = job.steps.slice(0, step.index);
   const broken = before.find((part) => !isWhole(part.record.status) && !part.step.continueOnError);
@@ -136,7 +139,7 @@ function stepsBefore({ job, step }: StepPart): StepRecord[] {
   return before.map(({ record }) => record);
 }
 
-/** Returns the steps before the first failed one, so that completed work is not repeated. */
+/** Returns the steps before the first failed step, so that completed work is not repeated. */
 function wholeSteps(steps: readonly StepPart[]): StepRecord[] {
   const first = steps.findIndex(
     ({ record, step }) =>

@@ -132,7 +132,8 @@ export class Runs {
   }
 
   /**
-   * Answers an approval. Throws NOT_FOUND if the step does not wait for one, and CONFLICT if it was already answered.
+   * Answers an approval. Throws NOT_FOUND if the step does not wait for an approval, and CONFLICT if the approval was
+   * already answered.
    */
   async approve(
     tenantId: string,
@@ -169,7 +170,7 @@ export class Runs {
       requireOutputSize('The signal with its defaults', { payload: checked, receivedAt: clock.now() });
     } catch (error) {
       if (!repeat || !(await store.wasDelivered(run.seq, repeat.key))) throw error;
-      // The schema may have changed since the first delivery. The store ignores a repeated key.
+      // The schema may have changed since the first delivery of this signal. The store ignores a repeated key.
       checked = payload;
     }
     await this.#deliver(run, 'signal', name, checked, repeat);
@@ -232,8 +233,8 @@ export class Runs {
   }
 
   /**
-   * Loads a run for display. A run whose definition is lost is shown without jobs, because that loss may be the reason
-   * for its failure.
+   * Loads a run for display. A run whose definition is lost is shown without jobs, because the lost definition may be
+   * the reason for its failure.
    */
   #loadToShow(tenantId: string, id: string) {
     return this.#loadWith(tenantId, id, async (hash): Promise<Outline> => {

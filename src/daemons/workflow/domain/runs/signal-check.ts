@@ -40,7 +40,7 @@ export function createSignalCheck(deps: {
 }
 
 /**
- * Throws PAYLOAD_TOO_LARGE for a value that is larger than a step may return, because the value would fail the run
+ * Throws PAYLOAD_TOO_LARGE for a value that is larger than a step's output may be, because the value would fail the run
  * later.
  */
 export function requireOutputSize(what: string, output: JsonValue): void {

@@ -38,7 +38,7 @@ export function childRuns(deps: {
         parent: {
           id: parent.id,
           // After a crash, the retry uses the same id and thus finds the child that was already started. After a failed
-          // attempt, the id differs, so that a new child starts.
+          // attempt, another id starts a new child.
           stepId: failures === 0 ? stepId : `${stepId}#${failures + 1}`,
           depth: parent.depth,
         },

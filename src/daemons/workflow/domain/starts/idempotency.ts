@@ -4,8 +4,8 @@ import type { JsonValue, KeyedRun, RunRecord } from '../../../../store/ports/ind
 import { canonicalJson } from '../definition/compile-common.ts';
 
 /**
- * A start request as sent. A repeat is compared with it, so that the repeat matches even if another version was
- * deployed meanwhile. `retry` and `timeoutMs` of a job are excluded, because they do not change the work.
+ * A start request as sent. A repeated start is compared with this request, so that a deployment between the two does
+ * not matter. `retry` and `timeoutMs` of a job are excluded, because they do not change the work.
  */
 export interface KeyedRequest {
   kind: RunRecord['kind'];
@@ -20,11 +20,11 @@ export interface KeyedRequest {
 
 export interface Idempotency {
   key: string;
-  /** The request. It is null if the key alone identifies the start, as for a planned time or a webhook delivery. */
+  /** The request; null if the key alone identifies the start, as for a planned time or a webhook delivery. */
   request: KeyedRequest | null;
 }
 
-/** Prefix of current digests. Digests without it come from older versions, which hashed the definition. */
+/** Prefix of current digests. Digests without this prefix come from older versions, which hashed the definition. */
 const FORM = '2:';
 const OF_KEY_ALONE = `${FORM}key`;
 
@@ -43,8 +43,8 @@ export function digestOf({ request }: Idempotency): string {
 }
 
 /**
- * Returns whether an older version stored the key for the same request. Its digest covers the hash of the definition
- * and the input with defaults. `hash` and `checked` are those of the current request.
+ * Returns whether an older version stored the key for the same request. Older digests cover the hash of the definition
+ * and the input with defaults; `hash` and `checked` are these two values of the current request.
  */
 export function isEarlierForm(
   { digest, run }: KeyedRun,

@@ -35,7 +35,7 @@ export interface StartRequest {
   parts?: StartOptions['parts'];
 }
 
-/** A run that is stored. The engine must still queue it if it is new. */
+/** A stored run. If the run is new, the engine must still queue it. */
 export interface Admitted {
   run: RunRecord;
   /** False if an earlier request has started the run. */

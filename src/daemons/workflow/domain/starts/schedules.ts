@@ -27,9 +27,7 @@ import type { RunStarter } from './run-starter.ts';
 
 /** Tenant of schedules that files and plugins declare. */
 const TENANT = 'default';
-/**
- * Maximum delay up to which `catchUp: none` still serves a planned time. The service may have been busy at that time.
- */
+/** Maximum delay up to which `catchUp: none` still serves a planned time, because the service may have been busy. */
 const ON_TIME_MS = minutes(1);
 /**
  * Minimum backward step of the wall clock after which all schedules are synced again. Smaller steps are ordinary clock
@@ -65,7 +63,7 @@ export interface SchedulesDeps {
   logger: Logger;
 }
 
-/** Cron schedules. Each is stored as a row with its next time, and croner handles time zones. */
+/** Cron schedules. Each schedule is stored as a row with its next time. croner handles time zones. */
 export class Schedules {
   readonly #deps: SchedulesDeps;
   #ofPlugins: PluginSchedules = { found: [], loaded: new Map() };
@@ -98,7 +96,7 @@ export class Schedules {
       if (node && !definitions.registered.has(schedule.workflowId)) continue;
       await this.#serveOne(schedule, now);
     }
-    // A schedule whose previous run blocks it stays due. The next tick tries again without a separate wake-up.
+    // A schedule whose previous run blocks it stays due, so the next tick tries again.
     return store.nextAt(now);
   }
 

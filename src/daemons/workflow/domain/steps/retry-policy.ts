@@ -60,8 +60,8 @@ const CLASS_OF_CODE: Partial<Record<PlatformCode, ErrorClass>> = {
 };
 
 /**
- * Converts a thrown value to a failure with an error class. The class is `code` for error codes without a known cause,
- * such as EXECUTION_ERROR and the codes of plugins.
+ * Converts a thrown value to a failure with an error class. The class is `code` if the cause of the error code is
+ * unknown, as for EXECUTION_ERROR and the codes of plugins.
  */
 export function toStepFailure(thrown: unknown): StepFailure {
   if (thrown instanceof StepFailure) return thrown;
@@ -87,8 +87,8 @@ export function classOfCode(code: string | undefined): ErrorClass {
 }
 
 /**
- * Retry policy of a step. If the step declares the policy, this is consent to repeat the step; an inherited policy is
- * not.
+ * Retry policy of a step. Only a policy declared on the step itself permits repeating a step that may have side
+ * effects.
  */
 export interface StepRetry {
   policy: RetryPolicy;
@@ -96,7 +96,10 @@ export interface StepRetry {
   isOwn: boolean;
 }
 
-/** Returns the policy that the step declares, which also covers errors of its handler, or else the inherited policy. */
+/**
+ * Returns the policy that the step declares, or else the inherited policy. Only a declared policy covers errors of the
+ * handler.
+ */
 export function retryOf(
   own: RetryPolicy | undefined,
   inherited: RetryPolicy | undefined,

@@ -30,7 +30,7 @@ export interface StepCall {
   timeoutMs: number;
   /** Aborts when the run is cancelled or the step times out. */
   signal: AbortSignal;
-  /** Whether the work needs a process without other calls, because a process was lost during this step. */
+  /** Whether the work needs a process of its own, because a process was lost during this step. */
   alone: boolean;
   /** Called by kinds with `reportsBegin` when the work begins. */
   begun(): void;
@@ -44,7 +44,7 @@ export interface StepCall {
 export const BEGUN_FLUSH_MS = 50;
 
 /**
- * Outcome of a step. With `byWallClock`, `until` is a date and follows clock changes; otherwise it is the end of a
+ * Outcome of a step. With `byWallClock`, `until` is a date and follows clock changes; otherwise `until` is the end of a
  * duration.
  */
 export type StepOutcome =
@@ -69,6 +69,9 @@ export interface StepKind {
   away?(uses: string): PluginAway | undefined;
   /** Returns whether the step may run again after an interruption in flight. */
   isIdempotent(uses: string, input: Record<string, JsonValue>): boolean;
-  /** Performs the step. Throws StepFailure or any other error. `instant` and `wait` kinds return synchronously. */
+  /**
+   * Performs the step. A thrown StepFailure carries an error class; other errors are converted to a StepFailure.
+   * `instant` and `wait` kinds return synchronously.
+   */
   run(call: StepCall): StepOutcome | Promise<StepOutcome>;
 }

@@ -30,7 +30,7 @@ export function startAttempt(turn: Turn, step: StepState): void {
   beginAttempt(turn, step);
 }
 
-/** Begins an attempt that has the slot it needs. Its input is evaluated in place if that is cheap. */
+/** Begins an attempt that has its slot. The input is evaluated in place if the evaluation is cheap. */
 export function beginAttempt(turn: Turn, step: StepState): void {
   const { record } = step;
   const { kind } = turn.step(step);
@@ -142,8 +142,8 @@ function performInPlace(turn: Turn, step: StepState, given: EvaluatedInput): voi
 }
 
 /**
- * Returns the call of a step that is performed in place. It needs no span and no signal, because it makes no calls
- * itself.
+ * Returns the call of a step that is performed in place. The call has no span and no signal, because the step makes no
+ * calls itself.
  */
 function callOf(turn: Turn, step: StepState, input: StepCall['input']): StepCall {
   const { uses, timeoutMs, id } = turn.step(step);

@@ -2,8 +2,8 @@ import { type RunState, type StepState, stepKeyOf } from '../run/state.ts';
 import type { Turn } from './turn.ts';
 
 /**
- * Looks up whether the child of a step has ended. If the child is unfinished, the next lookup follows only after its
- * end was reported, so that each of thousands of children costs one lookup.
+ * Looks up whether the child of a step has ended. After the lookup, an unfinished child is looked up again only when
+ * its end was reported, so that each of thousands of children costs one lookup.
  */
 export function lookUpChild(turn: Turn, step: StepState): void {
   const { state } = turn;
@@ -27,8 +27,8 @@ export function expireChild(turn: Turn, step: StepState): void {
 }
 
 /**
- * Records that the child of a step was cancelled durably. If the service crashes before this is written, the step is
- * due again.
+ * Records that the child of a step was cancelled durably. If the service crashes before the record is written, the step
+ * is due again.
  */
 export function noteChildCancelled(turn: Turn, step: StepState): void {
   if (step.record.status !== 'waiting' || !step.wait) return;
@@ -38,7 +38,7 @@ export function noteChildCancelled(turn: Turn, step: StepState): void {
   turn.touchStep(step);
 }
 
-/** Returns whether the child was unfinished when it was last looked up, and no end has been reported since. */
+/** Returns whether the child was unfinished at the latest lookup and its end has not been reported since. */
 function isOpen({ endedChildren }: RunState, { wait, openChild }: StepState): boolean {
   return openChild !== null && openChild === wait?.runId && !endedChildren.has(openChild);
 }

@@ -23,8 +23,8 @@ export function isLimitOver(turn: Turn, timer: CleanUpTimer, times: LimitTimes, 
 }
 
 /**
- * Returns the time at which the limit passes if nothing changes. Returns null if the limit has not started, is paused
- * or has passed.
+ * Returns the time at which the limit passes if nothing changes. Returns null if the timer has not started or is
+ * paused, or if the limit has passed.
  */
 export function limitEndsAt(
   turn: Turn,
@@ -62,7 +62,7 @@ export function holdOf(turn: Turn, steps: readonly StepState[]): Hold {
 
 /**
  * Returns whether the step waits for a decision, or for a child that is being cancelled. The duration of a child that
- * the clean-up itself started counts towards the limit.
+ * the clean-up started counts towards the limit.
  */
 const awaitsOthers = ({ wait, stopped }: StepState): boolean =>
   wait?.for === 'decision' || (wait?.for === 'child' && stopped !== null);
@@ -74,6 +74,6 @@ function isQueued(turn: Turn, step: StepState): boolean {
   return mayBeQueued && turn.step(step).kind.reportsBegin === true;
 }
 
-/** Returns whether the step waits for its plugin, or calls it again after such a wait. */
+/** Returns whether the step waits for its plugin, or calls the plugin again after such a wait. */
 const awaitsPlugin = ({ wait, wasUnavailable, record }: StepState): boolean =>
   wait?.for === 'plugin' || (wasUnavailable && record.status === 'running');

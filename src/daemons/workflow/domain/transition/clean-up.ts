@@ -22,7 +22,7 @@ export function isOverdue(turn: Turn): boolean {
   return ending !== null && isLimitOver(turn, cleanUp, run, runHold(turn));
 }
 
-/** Starts, pauses or resumes the clean-up timer of the run if it is ending, otherwise those of its ending jobs. */
+/** Starts, pauses or resumes the clean-up timer of an ending run, or else the timers of ending jobs. */
 export function countCleanUps(turn: Turn): void {
   const { state } = turn;
   if (state.ending) {
@@ -34,10 +34,7 @@ export function countCleanUps(turn: Turn): void {
       turn.touchJob(job);
 }
 
-/**
- * Returns the times at which clean-up limits pass: that of the run if it is ending, and otherwise those of its ending
- * jobs.
- */
+/** Returns the times at which clean-up limits pass: the limit of an ending run, or else the limits of ending jobs. */
 export function cleanUpEnds(turn: Turn): Array<number | null> {
   const { state } = turn;
   if (state.ending) return [limitEndsAt(turn, state.cleanUp, state.run, runHold(turn))];

@@ -35,7 +35,7 @@ export function advanceCode(turn: Turn, code: CodeState, job: JobState): void {
   if (job.record.status !== status) setJob(turn, job, status);
 }
 
-/** Cancels all steps outside the clean-up. From their errors, the function learns that its run is ending. */
+/** Cancels all steps outside the clean-up. The errors of these steps tell the function that its run is ending. */
 export function cleanUpCode(turn: Turn, code: CodeState, job: JobState): void {
   learn(code, job);
   if (!code.knowsEnding) {
@@ -107,8 +107,7 @@ function beginReplay(turn: Turn, code: CodeState, job: JobState): void {
   }
   code.slot = 'held';
   code.due = false;
-  // The replay uses the same set. If a step that is left in the set becomes ready after the replay has ended, another
-  // replay starts.
+  // The replay uses the same set. If a step in the set becomes ready after the replay has ended, another replay starts.
   code.awaitedSteps = new Set();
   code.replay = {
     id: ++code.replays,

@@ -14,10 +14,7 @@ const MAX_STEPS = 1000;
 const MAX_CHILDREN = 10_000;
 const MAX_INPUT_CHARS = 1024 * 1024;
 
-/**
- * The requested step, or the error of the request. `isFatal` means that the error fails the run even if the function
- * catches it.
- */
+/** The requested step, or the error of the request. A fatal error fails the run even if the function catches it. */
 export type EnteredStep = { step: StepState; isNew: boolean } | { error: RunError; isFatal: boolean };
 
 /**
@@ -104,7 +101,7 @@ export function canContinue(
 
 /**
  * Returns an error if the function returned without requesting all recorded steps, because its code has changed.
- * `missedId` is the id of a step that was recalled but not requested.
+ * `missedId` is the id of a recorded step that the function did not request.
  */
 export function missedError(
   run: RunRecord,
@@ -142,8 +139,8 @@ function isMissed(
 }
 
 /**
- * Returns the seed and the start time of a replay, which determine its random numbers and times. A rerun keeps those of
- * the run whose steps it took over.
+ * Returns the seed and the start time of a replay, which determine its random numbers and times. A rerun keeps the
+ * values of the run whose steps it took over.
  */
 export function originOf({ run, code }: RunState): { seed: string; startedAt: number } {
   for (const { origin } of code!.known.found.values()) if (origin !== undefined) return origin;

@@ -5,7 +5,7 @@ import { isFailure, type JobState } from '../run/state.ts';
 export interface CleanUpOutcome {
   isOverdue: boolean;
   limitMs: number;
-  /** Maximum time to wait for a plugin, in ms, if the clean-up exceeded it. Otherwise null. */
+  /** Maximum time to wait for a plugin, in ms, if the clean-up exceeded this time. Otherwise null. */
   pluginWaitMs: number | null;
 }
 
@@ -18,7 +18,9 @@ export interface EndedRun {
   timeoutMs: number | undefined;
 }
 
-/** Returns the error of a cancelled or timed-out run. It contains the timeout and any failure of the clean-up. */
+/**
+ * Returns the error of a cancelled or timed-out run. The error contains the timeout and any failure of the clean-up.
+ */
 export function endingError({ ending, timeoutMs, ...run }: EndedRun): RunError | null {
   const cleanUp = cleanUpError(run);
   if (ending === 'cancelled') return cleanUp;

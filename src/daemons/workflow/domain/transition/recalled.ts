@@ -18,9 +18,8 @@ export interface RecalledPage {
 }
 
 /**
- * Returns the steps from position `after` on that have ended or that wait outside the function. A replay reads them in
- * pages and not one by one.
- * @spec docs/decisions/0175
+ * Returns the recorded steps from position `after` on that have ended or wait outside the function. A replay reads
+ * recorded steps in pages, because thousands of single requests would be slow. @spec docs/decisions/0175
  */
 export function recalledPage(
   turn: Turn,

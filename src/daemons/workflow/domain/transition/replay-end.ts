@@ -62,8 +62,8 @@ function failSteps(turn: Turn, job: JobState, indexes: readonly number[], failur
 }
 
 /**
- * Returns the failure of the steps that were in flight when a replay ended without a result. After an abort, or if
- * several steps were in flight when the code failed, the cause is unknown, so these steps count as interrupted.
+ * Returns the failure of the steps that were in flight when a replay ended without a result. If the cause is unknown,
+ * the steps count as interrupted: after an abort, or if several steps were in flight.
  */
 function failureInFlight(failure: Failure, flights: number, isAborted: boolean): Failure {
   const isBlameless = isAborted || (failure.errorClass === 'code' && flights > 1);

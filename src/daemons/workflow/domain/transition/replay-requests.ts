@@ -15,7 +15,7 @@ import { abortReplay, CANCELLED } from './replay-abort.ts';
 import { plainFailure, settleAttempt } from './settle.ts';
 import type { Turn } from './turn.ts';
 
-/** Maximum time that the function may compute between steps. After that, it counts as hung. */
+/** Maximum time that the function may compute between steps. After this time, the function counts as hung. */
 const MAX_IDLE_MS = seconds(60);
 
 type RequestEvent = Extract<RunEvent, { replay: number; request: number | null }>;
@@ -185,7 +185,10 @@ function endWatch(turn: Turn, replay: ReplayState, ready: string[] = [], stop: s
   if (request !== null) turn.effect({ type: 'replay.reply', request, reply: { ready, stop } });
 }
 
-/** Sets a timer that ends a function without open requests or in-flight steps, because it only occupies a process. */
+/**
+ * Sets a timer that ends a function without open requests or in-flight steps, because an idle function occupies a
+ * process.
+ */
 function setIdleTimer(turn: Turn, replay: ReplayState): void {
   const isIdle = replay.hasBegun && replay.openRequests.size + replay.inFlight.size === 0;
   if (isIdle) {

@@ -9,7 +9,7 @@ export function isReplaying({ code, draining }: RunState): boolean {
 
 /**
  * Returns the reason for which the function has not begun, as a reason that pauses the clean-up timer. Returns null if
- * there is none.
+ * the function has begun.
  */
 export function replayHold({ replay, wasUnavailable, slot }: CodeState): Hold {
   if (replay?.hasBegun) return null;

@@ -68,8 +68,8 @@ function setTimer(turn: Turn): void {
 }
 
 /**
- * Returns the time to the first wake-up, in ms. Deadlines ignore clock changes, so the step with the earliest `wakeAt`
- * may not wake first.
+ * Returns the time to the first wake-up, in ms. The step with the earliest `wakeAt` may not wake first, because short
+ * waits end by the monotonic clock.
  */
 function wakesInMs(turn: Turn): number {
   return Math.min(...wakesOf(turn).map((at) => turn.leftMs(at)));

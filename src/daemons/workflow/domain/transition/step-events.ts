@@ -47,8 +47,8 @@ function endLook(step: StepState): void {
 }
 
 /**
- * Begins the attempt or replay that waited for the slot. If its request was withdrawn meanwhile, the slot is already
- * being released.
+ * Begins the attempt or replay that waited for the slot. If the request for the slot was withdrawn in between, the slot
+ * is already being released.
  */
 function takeSlot(turn: Turn, { owner }: Of<'slot.granted'>): boolean {
   const { state } = turn;
@@ -83,7 +83,7 @@ function evaluated(turn: Turn, { step: key, attempt, input, facts }: Of<'attempt
   return false;
 }
 
-/** Returns the step if the attempt with this number is in flight. */
+/** Returns the step if its attempt with this number is in flight. */
 function stepInFlight({ state }: Turn, { step: key, attempt }: { step: string; attempt: number }) {
   const { step } = stepAt(state, key);
   return step.flight === 'working' && step.record.attempts === attempt ? step : undefined;

@@ -70,7 +70,7 @@ export function stopStep(turn: Turn, step: StepState, how: RunEnding): void {
   }
 }
 
-/** Ends a step with its run or job, once it has no work in flight and its child has ended. */
+/** Ends a step with its run or job, once the step has no work in flight and its child has ended. */
 export function endStep(turn: Turn, step: StepState, how: RunEnding, isOverdue = false): void {
   const child = cancelChildOf(turn, step);
   stopStep(turn, step, how);

@@ -26,10 +26,7 @@ const MAX_SHORT_WAIT_MS = 3_600_000;
 
 export type Evaluated<Value> = { value: Value } | { failure: Failure };
 
-/**
- * A transition in progress. It holds the state, the time and the free slots at the event, and the writes and effects so
- * far.
- */
+/** A transition in progress: the state, the time and the free slots at the event, and the writes and effects so far. */
 export class Turn {
   readonly state: RunState;
   readonly program: Program;
@@ -110,7 +107,7 @@ export class Turn {
     this.#effects.push(effect);
   }
 
-  /** Takes one of the slots that the event offered. Returns false if all are taken. */
+  /** Takes one of the slots that the event offered. Returns false if all slots are taken. */
   takeSlot(owner: StepKey | 'replay'): boolean {
     if (this.#slots.length >= this.#freeSlots) return false;
     this.#slots.push(owner);
@@ -160,7 +157,7 @@ export class Turn {
 
   /**
    * Returns the value of an expression of the run, which is evaluated once. Returns undefined while a thread evaluates
-   * it: the event `evaluated` carries the value.
+   * the expression; the event `evaluated` then carries the value.
    */
   ask<Value>(
     id: string,
@@ -181,7 +178,7 @@ export class Turn {
   }
 
   /**
-   * Evaluates synchronously. Returns undefined if a thread is needed. A run that was ready before this start always
+   * Evaluates synchronously. Returns undefined if a thread must evaluate. A run that was ready before this start always
    * needs a thread, because its in-flight mark must be durable before the evaluation.
    */
   evaluate<Value>(what: Evaluable<Value>, scope: Scope): Evaluated<Value> | undefined {

@@ -2,7 +2,7 @@ import { WaitReason } from '../../../../contracts/index.ts';
 import type { JobState } from '../run/state.ts';
 
 /**
- * Returns the reason for which the run as a whole waits. If its steps wait for several reasons, the first in the order
+ * Returns the reason for which the run as a whole waits. If steps wait for several reasons, the first one in the order
  * of `WaitReason` counts.
  */
 export function waitReasonOf(jobs: readonly JobState[]): WaitReason | null {

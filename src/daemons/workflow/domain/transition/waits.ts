@@ -8,7 +8,7 @@ import { endAttempt, failStep, succeed } from './records.ts';
 import { builtInFacts, endStopped, failAttempt, plainFailure } from './settle.ts';
 import type { Turn } from './turn.ts';
 
-/** Ends the wait of a step for a time, signal, approval, decision, child or plugin, if that wait is over. */
+/** Ends the wait of a step for a time, signal, approval, decision, child or plugin, if the wait is over. */
 export function tryWake(turn: Turn, step: StepState): void {
   const { wait, record } = step;
   const isDue = record.wakeAt !== null && turn.isPast(record.wakeAt);

@@ -30,8 +30,8 @@ function timeoutOf({ program }: Turn, { record }: JobState): number | null {
 }
 
 /**
- * Returns the time at which a step wakes. Due `ctx.step` functions are left out, because the workflow's function has
- * been notified and begins each of them when it reaches it.
+ * Returns the time at which a step wakes. Due `ctx.step` functions are left out, because the workflow's function was
+ * notified and begins each of them itself.
  */
 function wakeOf(turn: Turn, step: StepState): number | null {
   const { status, wakeAt } = step.record;

@@ -189,8 +189,8 @@ export class PostgresWebhookInbox implements WebhookInbox {
   }
 
   /**
-   * Stores a delivery that was accepted elsewhere, unless it is already here. If another delivery has claimed its marker
-   * since, it is stored as a duplicate, which never runs.
+   * Stores a delivery that was accepted elsewhere, unless it is already here. If another delivery has claimed its
+   * marker since, it is stored as a duplicate, which never runs.
    */
   async adopt({ steps, marker, ...delivery }: DeliveryRecord): Promise<void> {
     const expiresAt = delivery.receivedAt + LIMITS.idempotencyWindowMs;

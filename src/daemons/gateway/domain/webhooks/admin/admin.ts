@@ -55,7 +55,7 @@ export class WebhookAdmin {
 
   /**
    * Throws PLUGIN_NOT_FOUND or WEBHOOK_NOT_FOUND; VALIDATION_ERROR for an invalid instance id or secret; CONFLICT if a
-   * generated secret would replace one that the provider generated.
+   * generated secret would replace a secret that the provider generated.
    */
   async provision(key: SecretKey, options: ProvisionOptions) {
     const target = this.#requireForAdmin(key);
@@ -107,7 +107,7 @@ export class WebhookAdmin {
     );
   }
 
-  /** Finds a webhook. Unlike `requireForAdmin`, it accepts a missing instance id, which means all instances. */
+  /** Finds a webhook. Unlike `requireForAdmin`, accepts a missing instance id, which stands for all instances. */
   #requireEndpoint(key: SecretKey): DeclaredWebhook {
     const declared = this.#deps.targets.find(key.pluginId, key.event);
     return declared && key.instanceId === '' ? declared : this.#requireForAdmin(key);

@@ -129,8 +129,8 @@ export class Replays {
   }
 
   /**
-   * Returns the ids of the deliveries that match the filter and already exist, oldest first. This excludes the new
-   * deliveries that bulk replays create.
+   * Returns the ids of the deliveries that match the filter and already exist, oldest first. Deliveries that bulk
+   * replays create are excluded.
    */
   async *#matching(namespaceId: string, filter: DeliveryFilter): AsyncGenerator<string> {
     const newest = await this.#deps.inbox.latest();
@@ -152,7 +152,7 @@ export class Replays {
   }
 
   /**
-   * Replays a delivery; returns undefined if this is not necessary. Of concurrent bulk replays in all processes, only
+   * Replays a delivery. Returns undefined if no replay is necessary. Of concurrent bulk replays in all processes, only
    * one replays a delivery.
    */
   async #replayOnce(webhookId: string, call: Call): Promise<Replayed | undefined> {
@@ -160,7 +160,7 @@ export class Replays {
     if (!(await this.#deps.cache.setIfAbsent(CLAIMS, webhookId, call.requestId, CLAIM_MS))) return undefined;
     let replayed: Replayed | undefined;
     try {
-      // Checked again: another bulk replay may have finished since the first check.
+      // The delivery is checked again, because another bulk replay may have finished since the first check.
       const record = await this.#findUnhandled(webhookId);
       replayed = record && (await this.#replayRecord(record, call));
       return replayed;

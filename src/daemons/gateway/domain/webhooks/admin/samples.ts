@@ -31,7 +31,7 @@ export interface WebhookSamplesDeps {
   random: Random;
 }
 
-/** Given headers that are left out, because the internal request does not need them or sets them itself. */
+/** Names of given headers that are not sent, because the internal request does not need them or sets its own values. */
 const NOT_SENT = new Set([
   'content-encoding',
   'content-length',
@@ -41,7 +41,10 @@ const NOT_SENT = new Set([
   HEADERS.namespace,
 ]);
 
-/** Sends deliveries to this gateway. They pass all steps, like those of a real sender. @spec docs/webhooks.md "Send" */
+/**
+ * Sends sample deliveries to this gateway. The samples pass all steps, like deliveries of a real sender. @spec
+ * docs/webhooks.md "Send"
+ */
 export class WebhookSamples {
   readonly #deps: WebhookSamplesDeps;
 

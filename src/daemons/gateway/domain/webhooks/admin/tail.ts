@@ -2,8 +2,8 @@ import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { DeliveryRecord, WebhookInbox } from '../../../../../store/ports/index.ts';
 
 /**
- * Cursor of a delivery stream: the position of the last delivery sent, and the positions of those sent before they
- * ended.
+ * Cursor of a delivery stream: the position of the last delivery sent, and the positions of deliveries that were sent
+ * before their end.
  */
 export interface TailCursor {
   position: number;
@@ -11,22 +11,24 @@ export interface TailCursor {
 }
 
 export interface TailEvent {
-  /** `delivery`: a new delivery. `ended`: a delivery that was sent earlier, before its end. */
+  /** `delivery`: a new delivery. `ended`: the end of a delivery that was sent earlier. */
   kind: 'delivery' | 'ended';
   record: DeliveryRecord;
   /** Cursor with which a client continues after this event. */
   cursor: TailCursor;
 }
 
-/** Maximum open deliveries in a cursor. The oldest are dropped, so that their end is not sent. */
+/**
+ * Maximum number of open deliveries in a cursor. The oldest positions are dropped, and the ends of these deliveries are
+ * not sent.
+ */
 const MAX_OPEN = 200;
 const PAGE = 100;
 const OPEN = new Set(['accepted', 'retrying', 'running']);
 
 /**
  * Returns the ends of the cursor's open deliveries, then newer deliveries in order. The cursor holds the whole state of
- * a stream, so that a client can resume at any time.
- * @spec docs/webhooks.md "Tail"
+ * a stream, so that a client can resume the stream at any time. @spec docs/webhooks.md "Tail"
  */
 export async function readTail(
   inbox: WebhookInbox,

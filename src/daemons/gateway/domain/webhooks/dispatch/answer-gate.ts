@@ -2,7 +2,10 @@ import type { QueuedDelivery } from './attempts.ts';
 
 /** Delays the handler of an async delivery until its 202 response is written. */
 export class AnswerGate {
-  /** Deliveries without a written response, by webhook id. Undefined until the delivery is next in the queue. */
+  /**
+   * Deliveries whose response is not written yet, by webhook id. The value is undefined until the delivery reaches the
+   * head of the queue.
+   */
   readonly #unanswered = new Map<string, QueuedDelivery | undefined>();
   readonly #released: QueuedDelivery[] = [];
 
@@ -10,7 +13,7 @@ export class AnswerGate {
     this.#unanswered.set(webhookId, undefined);
   }
 
-  /** Marks a delivery as answered. Returns true if it was already held; `next` then returns it. */
+  /** Marks a delivery as answered. Returns true if the delivery was held for its response; `next` then returns it. */
   answered(webhookId: string): boolean {
     const item = this.#unanswered.get(webhookId);
     this.#unanswered.delete(webhookId);
@@ -19,10 +22,7 @@ export class AnswerGate {
     return true;
   }
 
-  /**
-   * Deliveries whose response is not written yet, by webhook id. The value is undefined until the delivery reaches the
-   * head of the queue.
-   */
+  /** Holds the delivery if its response is not written yet. Returns true if the delivery is held. */
   keeps(item: QueuedDelivery): boolean {
     const { webhookId } = item.delivery;
     if (!this.#unanswered.has(webhookId)) return false;
@@ -30,7 +30,7 @@ export class AnswerGate {
     return true;
   }
 
-  /** Returns the first held delivery that was answered meanwhile. These start before queued deliveries. */
+  /** Returns the first held delivery that was answered since. Such deliveries start before queued deliveries. */
   next(): QueuedDelivery | undefined {
     return this.#released.shift();
   }

@@ -2,7 +2,7 @@ import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { Deadlines } from '../../../../../kit/time/deadlines.ts';
 import type { NewDelivery } from '../../../../../store/ports/index.ts';
 
-/** Maximum deliveries with a retry timer. Further ones wait until the store is scanned again. */
+/** Maximum number of deliveries with a retry timer. Further deliveries wait until the store is scanned again. */
 const MAX_TIMERS = 10_000;
 
 /** Starts the next attempts of failed deliveries by timers. */

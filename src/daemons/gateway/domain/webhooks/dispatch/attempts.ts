@@ -31,9 +31,12 @@ export interface QueuedDelivery {
 }
 
 export interface AttemptEnd {
-  /** Time of the next attempt in epoch ms; undefined if there is none. */
+  /** Time of the next attempt in epoch ms; undefined if there is no further attempt. */
   nextAttemptAt: number | undefined;
-  /** Whether the delivery could not be read from the store. It did not run, and remains unfinished. */
+  /**
+   * Whether the delivery could not be read from the store. Its handler did not run, and the delivery remains
+   * unfinished.
+   */
   isUnread: boolean;
 }
 
@@ -121,7 +124,8 @@ export class Attempts {
         durationMs: Math.max(0, this.#deps.clock.now() - delivery.receivedAt),
         nextAttemptAt,
       });
-      // Without this, a redelivery by the sender would run again although the replay succeeded.
+      // The marker is settled. Otherwise a redelivery by the sender would run the handler again although the replay
+      // succeeded.
       if (handled.succeeded && delivery.origin === 'replay' && marker)
         await this.#deps.inbox.settleMarker(marker, this.#deps.clock.now() + LIMITS.idempotencyWindowMs);
     } catch (error) {

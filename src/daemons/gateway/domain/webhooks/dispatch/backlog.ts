@@ -12,8 +12,8 @@ export interface DeliveryBacklogDeps {
   /** Adds a stored delivery to the queue in memory, unless it is already there. */
   hold(record: DeliveryRecord): void;
   /**
-   * Allows these deliveries to be held again. It is called when no page is being read that may still list them as
-   * unfinished.
+   * Allows these deliveries to be queued again. Called when no page of the store that may list them as unfinished is
+   * being read.
    */
   forget(webhookIds: readonly string[]): void;
 }
@@ -23,8 +23,8 @@ export class DeliveryBacklog {
   readonly #deps: DeliveryBacklogDeps;
   #isPending = false;
   /**
-   * Unfinished deliveries up to this position are in memory or on hold. Otherwise each refill would scan a paused
-   * webhook's deliveries again, which took two thirds of the CPU time with 60,000 of them.
+   * Unfinished deliveries up to this position are in memory or on hold. Without it, each refill would scan all
+   * deliveries of paused webhooks again.
    */
   #position = 0;
   #mustRescan = false;
@@ -56,7 +56,10 @@ export class DeliveryBacklog {
     this.#isPending = true;
   }
 
-  /** Loads deliveries until memory is full or none are left, then calls `onDone`. One refill runs at a time. */
+  /**
+   * Loads deliveries until memory is full or the store has no further ones, then calls `onDone`. One refill runs at a
+   * time.
+   */
   refill(onDone: () => void): void {
     this.#refill ??= this.#load().then(() => {
       this.#refill = undefined;
@@ -66,9 +69,7 @@ export class DeliveryBacklog {
     });
   }
 
-  /**
-   * Allows a finished delivery to be held again, as soon as no page is being read that may still list it as unfinished.
-   */
+  /** Allows a finished delivery to be queued again once no page that may list it as unfinished is being read. */
   finished(webhookId: string): void {
     if (this.#refill) this.#finishedMeanwhile.push(webhookId);
     else this.#deps.forget([webhookId]);

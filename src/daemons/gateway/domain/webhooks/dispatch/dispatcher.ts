@@ -26,7 +26,7 @@ export interface WebhookDispatcherDeps extends AttemptsDeps {
   others?: Pick<OtherGateways, 'attempt' | 'capacity'>;
 }
 
-/** Maximum async deliveries in memory, by count and body bytes. Further ones stay in the store. */
+/** Maximum number of async deliveries in memory. Further deliveries stay in the store. */
 const MAX_HELD = 1000;
 const MAX_HELD_BYTES = 32 * 1024 * 1024;
 const RESCAN_MS = seconds(30);
@@ -40,8 +40,8 @@ const BUSY_FROM = 16;
 
 export interface WebhookDispatcher {
   /**
-   * Queues an accepted delivery that is already stored. If it returns a promise, the response must wait for it, to
-   * preserve the order of deliveries.
+   * Queues an accepted delivery that is already stored. If a promise is returned, the response must wait for the
+   * promise, to preserve the order of deliveries.
    */
   enqueue(
     delivery: NewDelivery,
@@ -51,16 +51,18 @@ export interface WebhookDispatcher {
   ): void | Promise<void>;
   /**
    * Delays the handler of this delivery until `answered` is called. Must be called before the commit, because the
-   * dispatcher may load the delivery from the store right after it.
+   * dispatcher may load the delivery from the store right after the commit.
    */
   expectAnswer(webhookId: string): void;
   /** Must be called when the 202 is written or cannot be written any more. */
   answered(webhookId: string): void;
-  /** Number of async deliveries that wait in memory, and of those that run. */
+  /** Number of async deliveries that wait in memory, and of deliveries that run. */
   readonly load: { waiting: number; running: number };
   /** Changes the number of deliveries that are being received. */
   receiving(change: 1 | -1): void;
-  /** Runs stored deliveries that are not in memory: those of an earlier process, or those on hold until now. */
+  /**
+   * Runs stored deliveries that are not in memory: deliveries of an earlier process, and deliveries that were on hold.
+   */
   runBacklog(): void;
   /** Waits for running deliveries. Waiting ones stay in the store for the next start. */
   close(): Promise<void>;
@@ -80,7 +82,7 @@ export class InboxDispatcher implements PrimaryDispatcher {
   readonly #timers: AttemptTimers;
   readonly #gate = new AnswerGate();
   readonly #queue = new Queue<QueuedDelivery>({
-    // The body and its text. The parsed value needs about as much memory again.
+    // Bytes of the body and of its text. The parsed value needs about as much memory again.
     bytesOf: ({ delivery, payload }) => (delivery.body?.byteLength ?? 0) + (payload?.text.length ?? 0),
     limitOf: ({ delivery, target: { webhook } }) =>
       webhook.concurrency === undefined
@@ -91,8 +93,8 @@ export class InboxDispatcher implements PrimaryDispatcher {
   });
   readonly #running = new Map<string, Promise<void>>();
   /**
-   * Ids of deliveries that must not be queued again: those that wait or run, and those that have finished but may still
-   * be listed by a page that is being read.
+   * Ids of deliveries that must not be queued again: waiting and running ones, and finished ones that a page being read
+   * may still list.
    */
   readonly #known = new Set<string>();
   readonly #backlog: DeliveryBacklog;
@@ -184,7 +186,8 @@ export class InboxDispatcher implements PrimaryDispatcher {
   }
 
   /**
-   * Whether a new delivery must stay in the store for now, because memory is full or older deliveries are only there.
+   * Whether a new delivery must stay in the store for now, because memory is full or older deliveries are in the store
+   * only.
    */
   #mustWaitInStore({ orderKey }: NewDelivery): boolean {
     const { isPending, isRefilling } = this.#backlog;
@@ -199,7 +202,8 @@ export class InboxDispatcher implements PrimaryDispatcher {
     while (!this.#isClosed && mayStart() && this.#running.size < limit) {
       const item = this.#gate.next() ?? this.#queue.take();
       if (!item) break;
-      // Frees the slot, because writing a response can take long if an earlier one on the same connection is slow.
+      // Continues with the next delivery, because writing a response takes long if an earlier response on the same
+      // connection is slow.
       if (this.#gate.keeps(item)) continue;
       const target = this.#runnableTarget(item.delivery);
       if (target) this.#running.set(item.delivery.webhookId, this.#run(item, target));

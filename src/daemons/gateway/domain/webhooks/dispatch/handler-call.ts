@@ -40,8 +40,8 @@ export type CallHandler = (
   target: DeclaredWebhook,
   payload: JsonPayload,
   /**
-   * The sender's delivery id, if each redelivery has a record of its own. Workflows are then started once per delivery
-   * id.
+   * The sender's delivery id, set if each redelivery gets a record of its own. Workflows are then started once per
+   * delivery id.
    */
   deliveryId: string | null,
 ) => Promise<Handled>;
@@ -57,8 +57,8 @@ export function handlerTimeoutMs({ plugin, webhook }: DeclaredWebhook): number {
 /** Creates the function that calls handlers. It never throws. @spec Webhook delivery step 7; Webhook handler context */
 export function createHandlerCall(execute: Execute, logger: Logger): CallHandler {
   /**
-   * Logs a failure that the handler returned. An async delivery is answered before its handler runs, so its sender does
-   * not see it.
+   * Logs a failure that the handler returned. The sender of an async delivery does not see the failure, because the
+   * delivery was answered before.
    */
   function logReturnedFailure(delivery: NewDelivery, { exitCode, error }: CommandResult): void {
     const { webhookId, pluginId, event, mode } = delivery;
@@ -115,8 +115,8 @@ function logFieldsOf({ requestId, traceId, namespaceId, pluginId }: NewDelivery)
 }
 
 /**
- * Returns the parts of an error that the sender may see. The text of an exception is only recorded and logged, because
- * it may contain confidential data.
+ * Returns the parts of an error that the sender may see. The message of an exception is only recorded and logged,
+ * because it may contain confidential data.
  */
 function publicPart({ code, message, details }: PlatformError, webhookId: string) {
   if (code !== 'EXECUTION_ERROR') return { message, details: { ...details, webhookId } };

@@ -100,7 +100,7 @@ export class LeaderDispatcher implements PrimaryDispatcher {
     if (this.#isLeader && membership.isHeld && !this.#isClosed) dispatcher.pull();
   }
 
-  /** A leader stays the leader until it has ended, and its process then stops. */
+  /** Makes this node the leader if it is the oldest gateway. A leader stays the leader until its process ends. */
   async #checkLeader(): Promise<void> {
     const { members, membership, dispatcher, others, logger } = this.#deps;
     const fences = await members.unended('gateway');

@@ -11,7 +11,9 @@ export interface NeededServicesDeps {
   logger: Logger;
   /** Called when a service is available again, because deliveries on hold may run. */
   onBack: () => void;
-  /** Default: real time, also with a test clock, because it sets the interval of requests to other processes. */
+  /**
+   * Clock of the probes; real time by default, also with a test clock, because the probed processes run in real time.
+   */
   clock?: Clock;
 }
 
@@ -24,7 +26,9 @@ interface Probed {
   okUntil: number;
   isUnavailable: boolean;
   probing: Promise<void> | undefined;
-  /** Stops the timer for the next probe. It runs only while the service is unavailable and no probe is in flight. */
+  /**
+   * Stops the timer for the next probe. The timer runs only while the service is unavailable and no probe is in flight.
+   */
   stopTimer: () => void;
 }
 
@@ -41,16 +45,16 @@ export class NeededServices {
   }
 
   /**
-   * Whether a service that the plugin needs is known to be unavailable. Sends no request: unavailable services are
-   * probed by a timer.
+   * Whether a service that the plugin needs is known to be unavailable. Sends no request, because a timer probes
+   * unavailable services.
    */
   isUnavailable(target: DeclaredWebhook): boolean {
     return this.#neededBy(target).some((name) => this.#stateOf(name).isUnavailable);
   }
 
   /**
-   * Probes services whose state is unknown or outdated. Resolves when `isUnavailable` is up to date; undefined if it
-   * already is.
+   * Probes services whose state is unknown or outdated. Resolves when `isUnavailable` is up to date. Returns undefined
+   * if `isUnavailable` is up to date already.
    */
   confirm(target: DeclaredWebhook): undefined | Promise<unknown> {
     const needed = this.#neededBy(target).map((name) => ({ name, state: this.#stateOf(name) }));
@@ -67,8 +71,8 @@ export class NeededServices {
   }
 
   /**
-   * Returns the services that the plugin needs. Those without a known URL are left out, so that no delivery waits for
-   * them.
+   * Returns the services that the plugin needs. Services without a known URL are left out, so that no delivery waits
+   * for them.
    */
   #neededBy({ plugin }: DeclaredWebhook): NeededService[] {
     const { peers, use } = this.#deps;

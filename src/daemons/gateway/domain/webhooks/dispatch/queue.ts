@@ -45,7 +45,7 @@ export class Queue<Item> {
 
   /**
    * Reserves the item's position among the items with its order key. The item runs after `release`. Returns false if an
-   * earlier item is not done; the item then waits as if it had been pushed.
+   * earlier item is not done; the item then waits in the queue.
    */
   reserve(item: Item): boolean {
     if (this.#enterOrder(item)) return true;

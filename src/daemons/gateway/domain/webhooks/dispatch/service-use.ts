@@ -3,7 +3,7 @@ import type { Permissions, ServiceName } from '../../../../../contracts/index.ts
 /** Services whose absence makes a handler fail. */
 export type NeededService = Extract<ServiceName, 'state' | 'workflow'>;
 
-/** Maps properties of `ctx` to the services that they call. */
+/** Maps properties of `ctx` to the services that implement them. */
 const BEHIND: Readonly<Record<string, NeededService>> = {
   state: 'state',
   cache: 'state',
@@ -17,9 +17,8 @@ const BEHIND: Readonly<Record<string, NeededService>> = {
 const QUIET_RUNS = 50;
 
 /**
- * Tracks which services plugins use. Permissions alone do not show this, because `state` and `cache` are permitted by
- * default.
- * @spec docs/decisions/0004
+ * Tracks which services plugins use. Permissions do not show which services a plugin uses, because `state` and `cache`
+ * are permitted by default. @spec docs/decisions/0004
  */
 export class ServiceUse {
   /** Number of successful runs since the last call, by plugin and service. */
@@ -41,7 +40,7 @@ export class ServiceUse {
     this.#quietRuns.clear();
   }
 
-  /** Returns the services that the plugin may call, without those that it has not called for many runs. */
+  /** Returns the services that the plugin may call, except services that the plugin has not called for many runs. */
   neededBy(pluginId: string, { platform }: Permissions): NeededService[] {
     const needed: NeededService[] = [];
     if (!platform || platform.state || platform.cache || platform.storage || platform.vectorStore)

@@ -82,7 +82,7 @@ export function serveSiblings(
   /** Deliveries with an order key whose 202 the sibling has not written yet, by sibling. */
   const unanswered = new Map<Member, Set<string>>();
 
-  /** Admits one batch after another, because concurrent ones could change the order of deliveries. */
+  /** Admits one batch after another, because concurrent batches could change the order of deliveries. */
   function admit(ids: string[]): Promise<void> {
     admitting = admitting.then(() => dispatcher.admit(ids));
     return admitting;

@@ -15,17 +15,16 @@ export interface WebhookWorkflowsDeps {
 }
 
 /**
- * Time for which starts are retried, so that the workflow service can restart. It is shorter for sync deliveries, whose
- * sender waits and can retry.
+ * Time for which starts are retried, so that the workflow service can restart. The time is shorter for sync deliveries,
+ * whose sender waits and can retry.
  */
 const RETRY_WINDOW_MS = { sync: seconds(3), async: seconds(15) } as const;
 const PAUSE_MS = 250;
 const PASSING = new Set(['UPSTREAM_UNAVAILABLE', 'UPSTREAM_TIMEOUT', 'SERVICE_UNAVAILABLE', 'STORE_ERROR']);
 
 /**
- * Starts workflows after a successful handler. The delivery succeeds once their runs are on disk. After a crash in
- * between, the delivery runs again, but its runs are not started twice.
- * @spec docs/workflows.md "Started by a webhook"
+ * Starts workflows after a successful handler. The delivery succeeds once the runs are on disk. After a crash before
+ * that, the delivery runs again, but its runs are not started twice. @spec docs/workflows.md "Started by a webhook"
  */
 export function startingWorkflows(
   call: CallHandler,

@@ -14,7 +14,7 @@ export interface WebhookTriggers {
 }
 
 export interface WebhookTriggersDeps {
-  /** Fetches the list from the workflow service; undefined if there is no such service. */
+  /** Fetches the list from the workflow service; returns undefined if the platform runs no such service. */
   list: () => Promise<TriggeringWebhook[]> | undefined;
   cache: Pick<KeyValueStore, 'get' | 'set'>;
   clock: Clock;

@@ -34,12 +34,12 @@ export type Accepted =
     }
   | 'duplicate';
 
-/** Added to a marker's lease, for starting workflows and storing the outcome. */
+/** Time added to a marker's lease, for starting workflows and storing the outcome. */
 const LEASE_MARGIN_MS = minutes(1);
 
 /**
- * Step 7: stores the delivery and runs its handler. `markerKey` is derived from the delivery id; undefined without one.
- * @spec Webhook delivery step 7
+ * Step 7: stores the delivery and runs its handler. `markerKey` is derived from the delivery id, and undefined if the
+ * delivery has no id. @spec Webhook delivery step 7
  */
 export class Acceptance {
   readonly #deps: AcceptanceDeps;
@@ -79,7 +79,10 @@ export class Acceptance {
     }
   }
 
-  /** Runs the handler and answers with its result once this is on disk. Throws SERVICE_UNAVAILABLE if storing fails. */
+  /**
+   * Runs the handler and answers with its result once the result is on disk. Throws SERVICE_UNAVAILABLE if storing
+   * fails.
+   */
   async handle(
     context: DeliveryContext,
     target: DeclaredWebhook,

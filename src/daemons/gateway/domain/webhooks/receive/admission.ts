@@ -28,7 +28,8 @@ export interface Admitted {
 /** Maximum cached namespace names that were valid. */
 const REMEMBERED = 1000;
 /**
- * Maximum rate-limit keys of webhooks without a secret, one per webhook and address. All further ones share one key.
+ * Maximum number of rate-limit keys of webhooks without a secret, one per webhook and address. All further addresses
+ * share one key.
  */
 const MAX_UNPROVISIONED = 20_000;
 
@@ -88,7 +89,8 @@ export class Admission {
   }
 
   /**
-   * Step 2: determines the namespace and reads its secret, whose record says whether the URL may name the namespace.
+   * Step 2: determines the namespace and reads its webhook secret. The record of the secret says whether the URL may
+   * name the namespace.
    */
   #findNamespace(context: DeliveryContext): MaybePromise<VerificationKeys | undefined> {
     const { rawHeaders, namespaceInUrl } = context.incoming;
@@ -117,7 +119,7 @@ export class Admission {
 
   /**
    * Step 3: checks the rate limit. If the webhook has a secret, the permit is taken only after authentication, so that
-   * unauthenticated clients cannot use up the limit. Otherwise the limit applies per webhook and address.
+   * unauthenticated clients cannot use up the limit.
    */
   #limit(context: DeliveryContext, webhook: WebhookHandlerDecl): MaybePromise<void> {
     const { requestsPerMinute } = webhook.rateLimit;
@@ -144,8 +146,8 @@ export class Admission {
 }
 
 /**
- * Returns the rate-limit key of a webhook without a secret. It does not contain the namespace: otherwise clients could
- * evade the limit and fill the memory with invented names.
+ * Returns the rate-limit key of a webhook without a secret. The key does not contain the namespace, because clients
+ * could evade the limit with invented names.
  */
 function unprovisionedKey({ incoming, pluginId, event }: DeliveryContext): string {
   const shared = { namespaceId: '', pluginId, event, instanceId: '' };

@@ -10,8 +10,8 @@ const HEADER_PREFIX = 'header:';
 const MAX_PLAIN_ID_CHARS = 200;
 
 /**
- * Returns the sender's delivery id from a body field or a header; undefined unless it is a string or number. `5` and
- * `"5"` are different ids. Numbers that lose digits in parsing get a digest of the body.
+ * Returns the sender's delivery id from a body field or a header; undefined unless the value is a string or number. `5`
+ * and `"5"` are different ids. Numbers that lose digits in parsing get a digest of the body.
  */
 export function deliveryIdOf(
   source: string,

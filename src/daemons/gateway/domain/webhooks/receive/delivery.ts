@@ -125,7 +125,7 @@ export class WebhookDelivery {
 
   async #process(context: DeliveryContext): Promise<Answered> {
     const { rawHeaders } = context.incoming;
-    // Here and below, only promises are awaited, because `await` delays the request even if the value is no promise.
+    // From here on, only promises are awaited, because `await` delays the request even if the value is no promise.
     const admission = this.#admission.admit(context);
     const admitted = admission instanceof Promise ? await admission : admission;
     const { target } = admitted;

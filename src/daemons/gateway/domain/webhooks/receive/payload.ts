@@ -5,7 +5,7 @@ import { nestsDeeperThan } from '../../../../../kit/data/json.ts';
 /** A request body that is valid JSON. */
 export interface JsonPayload {
   value: unknown;
-  /** The text of the body, kept so that the value need not be serialized again. */
+  /** The text of the body, kept so that the value does not have to be serialized again. */
   text: string;
 }
 
@@ -17,7 +17,8 @@ export type ParsedBody =
 export function parseOnce(body: Buffer): () => ParsedBody {
   let parsed: ParsedBody | undefined;
   return () => {
-    // Invalid bytes would all be decoded to the same replacement character, and different ids could become equal.
+    // Text with invalid bytes is refused: all invalid bytes decode to the same replacement character, so different ids
+    // could become equal.
     parsed ??= isUtf8(body) ? parseBody(body) : { fault: 'it is not UTF-8' };
     return parsed;
   };

@@ -16,10 +16,10 @@ export interface RefusalSamplesDeps {
   observeUnrecorded: (pluginId: string, event: string, status: string) => void;
 }
 
-/** Maximum records per minute for one endpoint and address, and for all together. */
+/** Maximum number of records per minute for one endpoint and address, and for all endpoints together. */
 const RECORDS_PER_SENDER = 60;
 const RECORDS_IN_ALL = 1200;
-/** Maximum pairs of endpoint and address with their own limit. All further ones share one limit. */
+/** Maximum number of pairs of endpoint and address with their own limit. All further pairs share one limit. */
 const MAX_SENDERS = 10_000;
 const REPORT_EVERY_MS = minutes(1);
 /** Cache scope of the counts that operators see per endpoint. A count starts again after a day. */

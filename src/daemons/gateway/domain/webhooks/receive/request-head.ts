@@ -40,8 +40,8 @@ const AUTHENTICATION_HEADER =
   /^(?:set-cookie|cookie2?|x-svc-service-key|.*(?:authorization|secret|passw(?:or)?d|token|signature|hmac|(?:api|access|private)[-_]?key|credential).*)$/;
 
 /**
- * Returns headers for the record of an unauthenticated request, as JSON pairs of at most 2 KB. Values are truncated,
- * and masked unless known to be harmless.
+ * Returns headers for the record of an unauthenticated request, as JSON pairs of at most 2 KB. Values are truncated.
+ * Only values known to be harmless are not masked.
  */
 export function maskedHeaders(rawHeaders: readonly string[]): string {
   const pairs: Array<[string, string]> = [];
@@ -61,7 +61,7 @@ export function maskedHeaders(rawHeaders: readonly string[]): string {
 }
 
 /**
- * Returns all headers of an authentic delivery for its record, as JSON pairs. Those that authenticate the sender are
+ * Returns all headers of an authentic delivery for its record, as JSON pairs. Headers that authenticate the sender are
  * masked, including the declared `authHeader`. Handlers, replays and `listen` read this record.
  */
 export function authenticHeaders(

@@ -69,8 +69,8 @@ export class Authentication {
 
   /**
    * Allows a challenge or a known delivery id without authentication, and charges it to the budget of the address. If
-   * the budget is used up, only authentic requests are allowed; others throw RATE_LIMIT_EXCEEDED. With `tries`,
-   * requests within the budget are authenticated too, for the record.
+   * the budget is used up, only authentic requests are allowed. With `tries`, requests within the budget are
+   * authenticated too, for the record.
    */
   allowUnauthenticated(
     context: DeliveryContext,
@@ -106,7 +106,7 @@ export class Authentication {
       : run();
   }
 
-  /** Explains a failed authentication by common causes. The rate is limited, because this costs CPU time. */
+  /** Explains a failed authentication by common causes. The rate is limited, because an explanation costs CPU time. */
   #explain({ incoming, body }: DeliveryContext, { target, keys }: Admitted, refusal: Refusal) {
     const { auth } = target.webhook;
     if (auth.type === 'custom')

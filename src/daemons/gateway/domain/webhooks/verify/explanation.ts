@@ -39,9 +39,8 @@ const PLAIN: Record<Exclude<SignatureFault, 'mismatch' | 'timestamp_outside_tole
 };
 
 /**
- * Explains a signature mismatch: tests common mistakes and returns the first that matches. This computes a dozen HMACs,
- * so callers must limit the rate.
- * @spec docs/webhooks.md "Why was it refused?"
+ * Explains a signature mismatch: tests common mistakes and returns the first one that matches. Callers must limit the
+ * rate, because the tests compute a dozen HMACs. @spec docs/webhooks.md "Why was it refused?"
  */
 export function explainRefusal(refused: RefusedDelivery): Explanation {
   const { auth, fault, skewSeconds, keys } = refused;
@@ -205,7 +204,10 @@ function spacedJson(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** Returns all values in the signature headers that decode to 32 bytes in hex or base64, even if not strictly valid. */
+/**
+ * Returns all values in the signature headers that decode to 32 bytes in hex or base64, including values that are not
+ * strictly valid.
+ */
 function lenientDigests({ auth, rawHeaders }: RefusedDelivery): Buffer[] {
   const names =
     auth.type === 'hmac' ? [auth.header.toLowerCase()] : auth.type === 'provider' ? SIGNATURE_HEADERS : [];

@@ -30,7 +30,8 @@ export class FairSemaphore {
   }
 
   /**
-   * Runs the call. Rejects with the error of `full` if too many calls wait and the source cannot displace another one.
+   * Runs the call. Rejects with the error of `full` if too many calls wait and no call of another source can be
+   * displaced.
    */
   async run<T>(
     { key, source }: { key: string; source: string },

@@ -2,7 +2,7 @@ import type { WebhookAuthConfig } from '../../../../../contracts/index.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { Random } from '../../../../../kit/security/random.ts';
 
-/** 256 bits of randomness. */
+/** Length of a generated secret: 256 bits. */
 const SECRET_BYTES = 32;
 const STANDARD_PREFIX = 'whsec_';
 
@@ -24,7 +24,7 @@ export function checkGivenSecret(auth: WebhookAuthConfig, secret: string): void 
     refuse('must be "whsec_" followed by 24 to 64 bytes in base64, as the sender shows it');
 }
 
-/** Decodes a Standard Webhooks secret to its key; undefined if the text is no such secret. */
+/** Decodes a Standard Webhooks secret to its key; undefined if the text is not such a secret. */
 export function standardKey(secret: string): Buffer | undefined {
   const text = secret.startsWith(STANDARD_PREFIX) ? secret.slice(STANDARD_PREFIX.length) : secret;
   const key = Buffer.from(text, 'base64');

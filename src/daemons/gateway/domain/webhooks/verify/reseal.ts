@@ -16,13 +16,13 @@ export interface ResealOptions {
   store: SealedSecretStore;
   /** Encrypts with the new key, decrypts with all known ones. */
   seal: Seal;
-  /** Ids of the keys to replace; values of unknown keys are left as they are. */
+  /** Ids of the keys to replace. Values that other keys encrypted are left unchanged. */
   replaced: ReadonlySet<string>;
   /** Called after each committed batch with the number of values encrypted so far. */
   onProgress?: (values: number) => void;
 }
 
-/** Encrypts all values of `replaced` keys with the new key. Can be repeated after a crash. */
+/** Encrypts all values of `replaced` keys with the new key. The function can be repeated after a crash. */
 export async function resealSecrets(options: ResealOptions): Promise<number> {
   const { store, onProgress } = options;
   let values = 0;

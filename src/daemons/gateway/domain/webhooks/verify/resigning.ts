@@ -14,9 +14,9 @@ export type Resign = (record: DeliveryRecord) => Promise<Record<string, string> 
 const NOT_AUTHENTIC = new Set(['refused', 'challenge', 'duplicate']);
 
 /**
- * Creates new signatures for recorded deliveries: records mask signatures, and their timestamps expire. Secrets that
- * are sent as a header and plugin validators are not supported.
- * @spec docs/webhooks.md "Listen"
+ * Creates new signatures for recorded deliveries, because records mask signatures and signed timestamps expire.
+ * Webhooks whose secret is sent as a header, and webhooks with a plugin's validator, are not supported. @spec
+ * docs/webhooks.md "Listen"
  */
 export function createResigning(targets: WebhookTargets, secrets: WebhookSecrets, clock: Clock): Resign {
   return async (record) => {

@@ -153,7 +153,7 @@ function stripeScheme(toleranceSeconds: number): Scheme {
       if (sent.text === undefined) return { digests: [], message: [body], fault: sent.fault };
       const fields = sent.text.split(',').map((field) => field.trim());
       const timestamps = valuesOf(fields, 't=');
-      // With two timestamps, it is unclear which one was signed.
+      // With two timestamps, the signed timestamp is ambiguous.
       const timestamp = timestamps.length === 1 ? timestamps[0] : undefined;
       const message = [`${timestamp ?? ''}.`, body];
       const found = decodeAll(valuesOf(fields, 'v1='), 'hex');
@@ -233,15 +233,15 @@ function decodeAll(
   return digests;
 }
 
-/** Decodes a digest. Accepts only its canonical encoding. */
+/** Decodes a digest. Only the canonical encoding is accepted. */
 function decode(text: string, encoding: 'hex' | 'base64'): Buffer | undefined {
   const digest = Buffer.from(text, encoding);
   return digest.length === DIGEST_BYTES && digest.toString(encoding) === text ? digest : undefined;
 }
 
 /**
- * Returns the age of a timestamp that is within the tolerance. It must be whole epoch seconds without sign, spaces or
- * leading zeros.
+ * Returns the age of a timestamp, or a fault if the age exceeds the tolerance. The timestamp must be whole epoch
+ * seconds without sign, spaces or leading zeros.
  */
 function ageOf(
   text: string | undefined,

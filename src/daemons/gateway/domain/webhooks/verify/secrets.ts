@@ -62,7 +62,10 @@ export class WebhookSecrets {
     );
   }
 
-  /** Returns the keys to verify a delivery; undefined if there is no secret. Synchronous if cached. */
+  /**
+   * Returns the keys to verify a delivery; undefined if there is no secret. The result is synchronous if the keys are
+   * cached.
+   */
   find(key: SecretKey): MaybePromise<VerificationKeys | undefined> {
     const known = this.#found.get(endpointName(key));
     return known && this.#deps.clock.now() < known.untilMs ? known.keys : this.#read(key);

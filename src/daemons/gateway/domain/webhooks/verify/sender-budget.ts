@@ -31,7 +31,7 @@ export class SenderBudget {
 
   charge(delivery: DeliveryContext): void {
     const taken = this.#limiter.take(keyOf(delivery), LIMITS.webhookFailuresPerMinute);
-    // Errors are ignored: the primary process may be unavailable, and the response does not depend on the charge.
+    // Errors are ignored: the primary process may be unavailable, and the response does not depend on the result.
     if (taken instanceof Promise) taken.catch(() => {});
   }
 }

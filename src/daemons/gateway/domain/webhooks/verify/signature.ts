@@ -10,8 +10,8 @@ export type SignatureVerdict =
 const DUMMY_KEY: VerificationKey = verificationKey('unprovisioned');
 
 /**
- * Verifies a shared secret, or a signature of the raw body. A previous secret is always evaluated too, so the timing
- * reveals only whether there is one. @spec Webhook declaration: WebhookAuthConfig
+ * Verifies a shared secret, or a signature of the raw body. A previous secret is always evaluated too, so that the
+ * timing reveals only whether a previous secret exists. @spec Webhook declaration: WebhookAuthConfig
  */
 export function verifySharedSecret(
   auth: SharedSecretAuth,
@@ -40,7 +40,7 @@ function matches(
 ): boolean {
   const expected = scheme.expected(key, message);
   let found = false;
-  // Not `some`, which would stop at the first match and leak its position by timing.
+  // `some` would stop at the first match and leak its position by timing.
   for (const digest of claimed) found = timingSafeEqual(digest, expected) || found;
   return found;
 }

@@ -19,7 +19,7 @@ export interface VerificationKeys {
   /** The previous secret, within its grace period. */
   previous: VerificationKey | null;
   previousExpiresAt: number | null;
-  /** The previous secret, after its grace period. It is not accepted, and only used to explain refusals. */
+  /** The previous secret after its grace period. It is no longer accepted, and only explains refusals. */
   lapsed: VerificationKey | null;
   namespaceInUrl: boolean;
 }

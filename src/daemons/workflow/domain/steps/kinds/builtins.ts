@@ -5,7 +5,7 @@ import { type PluginAway, pluginAwayOf } from '../plugin-away.ts';
 import { StepFailure } from '../retry-policy.ts';
 import type { StepKind } from '../step-kind.ts';
 
-/** Longest timeout that a definition accepts. It is treated as no timeout. */
+/** Longest timeout that a definition accepts. The longest timeout means no timeout. */
 const NO_LIMIT_MS = days(366);
 const PURE = { takesSlot: false, defaultTimeoutMs: NO_LIMIT_MS, isIdempotent: () => true } as const;
 type Issue = { path: string[]; message: string };
@@ -47,7 +47,7 @@ export const approvalStep: StepKind = {
   }),
 };
 
-/** Waits for a named signal. A signal that was received earlier counts. */
+/** Waits for a named signal. A signal that arrived before the step counts too. */
 export const signalStep: StepKind = {
   ...PURE,
   name: 'signal',

@@ -121,7 +121,7 @@ function requestOf({ input, idempotencyKey }: StepCall): HttpRequest {
 }
 
 /**
- * Throws a validation error for an invalid header. Without this check, it would count as a network error and be
+ * Throws a validation error for an invalid header. Otherwise the invalid header would count as a network error and be
  * retried.
  */
 function requireHeader(name: string, value: string): void {
@@ -165,7 +165,7 @@ function failureOf(
   now: number,
 ): StepFailure {
   const { body: said = null } = output;
-  // Redaction matches key names, so it needs the parsed object and not its text.
+  // Redaction matches key names, so it needs the parsed object instead of its text.
   const body = typeof said === 'object' && said !== null ? JSON.stringify(redactJson(said)) : String(said);
   return new StepFailure(
     classOf(reply.status),
