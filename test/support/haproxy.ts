@@ -1,0 +1,66 @@
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { atEnd } from './at-end.ts';
+import { tempDir } from './daemon.ts';
+import { freePort } from './ports.ts';
+
+export const HAS_HAPROXY = spawnSync('haproxy', ['-v']).status === 0;
+
+/** Title of a skipped test, for machines without HAProxy. */
+export const HAPROXY_MISSING = 'HAProxy is not installed: apt install haproxy';
+
+/** Response header that names the server which answered: `gateway0`, `gateway1` and so on. */
+export const SERVED_BY = 'x-served-by';
+
+/** Without retries, each request that reaches a closed port fails. */
+const configFor = (port: number, gateways: readonly string[]): string => `
+defaults
+  mode http
+  retries 0
+  timeout connect 1s
+  timeout client 60s
+  timeout server 60s
+  timeout check 10s
+  timeout tunnel 300s
+frontend all
+  bind 127.0.0.1:${port}
+  default_backend gateways
+backend gateways
+  balance roundrobin
+  http-response set-header ${SERVED_BY} %s
+  option httpchk GET /ready
+  http-check expect status 200
+  default-server check inter 200ms fall 2 rise 2
+${gateways.map((url, n) => `  server gateway${n} ${new URL(url).host}`).join('\n')}
+`;
+
+/** Starts HAProxy, which sends requests round robin to gateways whose `/ready` answers 200. Resolves with its URL. */
+export async function startHaproxy(gateways: readonly string[]): Promise<string> {
+  const port = await freePort();
+  const file = join(await tempDir(), 'haproxy.cfg');
+  await writeFile(file, configFor(port, gateways));
+  execFileSync('haproxy', ['-c', '-q', '-f', file]);
+  const child: ChildProcess = spawn('haproxy', ['-db', '-f', file], { stdio: 'ignore' });
+  atEnd(async () => {
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  });
+  return `http://127.0.0.1:${port}`;
+}
+
+/** Resolves when HAProxy sends requests to that many gateways. */
+export async function untilServedBy(proxy: string, gateways: number): Promise<void> {
+  for (;;) {
+    const served = new Set<string | null>();
+    for (let n = 0; n < gateways; n++) {
+      const response = await fetch(`${proxy}/health`).catch(() => undefined);
+      if (response?.status === 200) served.add(response.headers.get(SERVED_BY));
+      await response?.arrayBuffer();
+    }
+    if (served.size === gateways) return;
+    await sleep(50);
+  }
+}
