@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
-import { chown, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, chown, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import pg from 'pg';
 import { atEnd } from './at-end.ts';
 import { freePort } from './ports.ts';
@@ -44,6 +45,19 @@ function serverUser(): { uid?: number; gid?: number } {
   return { uid: uid!, gid: gid! };
 }
 
+async function serverFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-postgres-'));
+  const { uid, gid } = serverUser();
+  if (uid !== undefined) await chown(folder, uid, gid!);
+  return folder;
+}
+
+/** Runs a program of PostgreSQL to its end. */
+async function runProgram(name: string, args: readonly string[], folder: string): Promise<void> {
+  const program = join(POSTGRES_PROGRAMS!, name);
+  await promisify(execFile)(program, [...args], { ...serverUser(), cwd: folder });
+}
+
 /** A PostgreSQL server in a temporary folder. */
 export class PostgresServer {
   readonly #folder: string;
@@ -59,28 +73,20 @@ export class PostgresServer {
     durable = false,
     settings = {},
   }: PostgresServerOptions = {}): Promise<PostgresServer> {
-    const folder = await mkdtemp(join(tmpdir(), 'svc-postgres-'));
-    const { uid, gid } = serverUser();
-    if (uid !== undefined) await chown(folder, uid, gid!);
+    const folder = await serverFolder();
     const data = join(folder, 'data');
-    const made = spawnSync(
-      join(POSTGRES_PROGRAMS!, 'initdb'),
-      [
-        '--pgdata',
-        data,
-        '--username',
-        USER,
-        '--auth',
-        'trust',
-        '--encoding',
-        'UTF8',
-        '--locale',
-        'C.UTF-8',
-        '--no-sync',
-      ],
-      { ...serverUser(), cwd: folder, encoding: 'utf8' },
-    );
-    if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
+    const options = [
+      '--username',
+      USER,
+      '--auth',
+      'trust',
+      '--encoding',
+      'UTF8',
+      '--locale',
+      'C.UTF-8',
+      '--no-sync',
+    ];
+    await runProgram('initdb', ['--pgdata', data, ...options], folder);
     const server = new PostgresServer(folder, await freePort());
     const all = {
       listen_addresses: '127.0.0.1',
@@ -99,6 +105,27 @@ export class PostgresServer {
     return server;
   }
 
+  /** Starts a standby on a copy of this server's data. */
+  async startStandby(): Promise<PostgresServer> {
+    const folder = await serverFolder();
+    const standby = new PostgresServer(folder, await freePort());
+    const data = join(folder, 'data');
+    const from = [
+      ...['--host', '127.0.0.1', '--port', String(this.#port), '--username', USER],
+      ...['--checkpoint', 'fast', '--no-sync', '--write-recovery-conf', '--wal-method', 'stream'],
+    ];
+    await runProgram('pg_basebackup', ['--pgdata', data, ...from], folder);
+    const own = `port = '${standby.#port}'\nunix_socket_directories = '${folder}'\n`;
+    await appendFile(join(data, 'postgresql.auto.conf'), own);
+    await standby.up();
+    return standby;
+  }
+
+  /** Makes the primary of a standby. Resolves when it accepts writes. */
+  async promote(): Promise<void> {
+    await this.run('select pg_promote(true, 60)');
+  }
+
   /** Starts the server, again after `stop`. */
   async up(): Promise<void> {
     const command = [join(POSTGRES_PROGRAMS!, 'postgres'), '-D', join(this.#folder, 'data')];
@@ -113,7 +140,7 @@ export class PostgresServer {
       child.once('exit', (code) => reject(new Error(`postgres ended with ${code}: ${log}`)));
       child.stderr!.on('data', (chunk) => {
         log = (log + chunk).slice(-20_000);
-        if (log.includes('ready to accept connections')) resolve();
+        if (/ready to accept (?:read-only )?connections/.test(log)) resolve();
       });
     });
   }
@@ -129,6 +156,17 @@ export class PostgresServer {
     await ended;
   }
 
+  /** Ends the postmaster with SIGKILL, as when the machine is lost. Its other processes then end by themselves. */
+  async kill(): Promise<void> {
+    const guard = this.#guard;
+    if (!guard || guard.exitCode !== null) return;
+    this.#guard = null;
+    const ended = new Promise((resolve) => guard.once('exit', resolve));
+    process.kill(await this.#pid(), 'SIGKILL');
+    guard.stdin!.end('stop');
+    await ended;
+  }
+
   async #pid(): Promise<number> {
     const lines = await readFile(join(this.#folder, 'data/postmaster.pid'), 'utf8');
     return Number(lines.split('\n', 1)[0]);
@@ -136,7 +174,11 @@ export class PostgresServer {
 
   async remove(): Promise<void> {
     await this.stop('immediate');
-    await rm(this.#folder, { recursive: true, force: true, maxRetries: 3 });
+    await rm(this.#folder, { recursive: true, force: true, maxRetries: 10 });
+  }
+
+  get address(): { host: string; port: number } {
+    return { host: '127.0.0.1', port: this.#port };
   }
 
   url(database = 'postgres'): string {

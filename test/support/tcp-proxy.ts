@@ -2,19 +2,25 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
+export interface TcpAddress {
+  host: string;
+  port: number;
+}
+
 /** A TCP proxy whose connections a test can cut. */
 export class TcpProxy {
-  readonly #target: { host: string; port: number };
+  /** Where new connections lead. */
+  target: TcpAddress;
   readonly #sockets = new Set<Socket>();
   readonly #server: Server;
   #isCut = false;
 
-  private constructor(target: { host: string; port: number }) {
-    this.#target = target;
+  private constructor(target: TcpAddress) {
+    this.target = target;
     this.#server = createServer((client) => this.#join(client));
   }
 
-  static async open(target: { host: string; port: number }): Promise<TcpProxy> {
+  static async open(target: TcpAddress): Promise<TcpProxy> {
     const proxy = new TcpProxy(target);
     proxy.#server.listen(0, '127.0.0.1');
     await once(proxy.#server, 'listening');
@@ -44,7 +50,7 @@ export class TcpProxy {
 
   #join(client: Socket): void {
     if (this.#isCut) return void client.destroy();
-    const target = connect(this.#target);
+    const target = connect(this.target);
     for (const [from, to] of [
       [client, target],
       [target, client],

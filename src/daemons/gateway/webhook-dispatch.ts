@@ -5,6 +5,7 @@ import type { Resources } from '../define-daemon.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { Attempts } from './domain/webhooks/dispatch/attempts.ts';
+import { DeliveryEnds } from './domain/webhooks/dispatch/delivery-ends.ts';
 import {
   InboxDispatcher,
   type WebhookDispatcher,
@@ -57,8 +58,10 @@ export function webhookDispatch(
     if (handled.succeeded && group.role !== 'sibling') use.noteRun(target.plugin.id);
     return handled;
   };
+  const { inbox } = store;
+  const ends = new DeliveryEnds({ inbox, logger });
   const deps = {
-    ...{ services, call, inbox: store.inbox, targets, pauses },
+    ...{ services, call, inbox, ends, targets, pauses },
     ...{ clock, random, logger, observe },
     // This is enough for the processes of several busy plugins. Further deliveries would only wait in memory.
     concurrency: config.execution.worker.maxProcesses * 4,
@@ -68,8 +71,10 @@ export function webhookDispatch(
     (made) => made.close(),
   );
   const requestedAttempts = createRequestedAttempts(resources, { membership, deps }, stack);
+  // Closed before the dispatcher, which waits for the ends of running attempts.
+  stack.defer(() => ends.close());
   backlog.subscribe(() => dispatcher.runBacklog());
-  return { call, dispatcher, forgetTriggers, requestedAttempts };
+  return { call, dispatcher, ends, forgetTriggers, requestedAttempts };
 }
 
 interface DispatcherParts {

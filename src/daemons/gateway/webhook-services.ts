@@ -39,7 +39,7 @@ export async function webhookServices(
   refuseUnauthenticatedWebhooks(plugins);
   followPlugins(plugins, state);
   const observe = deliveryCounter(metrics);
-  const { call, dispatcher, forgetTriggers, requestedAttempts } = webhookDispatch(
+  const { call, dispatcher, ends, forgetTriggers, requestedAttempts } = webhookDispatch(
     { resources, store, plugins, state, membership, observe },
     stack,
   );
@@ -52,7 +52,18 @@ export async function webhookServices(
     : undefined;
   membership.onEnded(() => markInterrupted({ inbox, logger }));
   const delivery = new WebhookDelivery({
-    ...{ createLimiter, targets, secrets, dispatcher, call, services, pauses, inbox, fence: membership },
+    ...{
+      createLimiter,
+      targets,
+      secrets,
+      dispatcher,
+      call,
+      services,
+      pauses,
+      inbox,
+      ends,
+      fence: membership,
+    },
     ...{ clock, logger, observe, samples: refusals },
     verifier: createWebhookVerifier(sideCalls.runValidator, clock, logger),
   });

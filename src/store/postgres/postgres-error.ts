@@ -33,7 +33,7 @@ const FAULTS: Array<[codes: RegExp, says: (server: string) => string]> = [
 
 /** Matches messages of lost connections, which `pg` reports without a code. */
 const LOST_CONNECTION =
-  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/;
+  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout/;
 
 /**
  * Translates failures that an operator can fix into STORE_ERROR with the server and the remedy. Returns other errors,

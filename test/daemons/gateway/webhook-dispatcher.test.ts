@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { ManifestV3 } from '../../../src/contracts/index.ts';
+import { DeliveryEnds } from '../../../src/daemons/gateway/domain/webhooks/dispatch/delivery-ends.ts';
 import { InboxDispatcher } from '../../../src/daemons/gateway/domain/webhooks/dispatch/dispatcher.ts';
 import type { Handled } from '../../../src/daemons/gateway/domain/webhooks/dispatch/handler-call.ts';
 import { payloadOf } from '../../../src/daemons/gateway/domain/webhooks/receive/payload.ts';
@@ -58,6 +59,7 @@ async function start({ concurrency = 8 } = {}) {
         runs.push({ name: requestId, version: plugin.version, end: (handled = OK) => resolve(handled) }),
       ),
     inbox,
+    ends: new DeliveryEnds({ inbox, logger }),
     targets,
     pauses: { isPaused: ({ event }) => paused.has(event) },
     clock,

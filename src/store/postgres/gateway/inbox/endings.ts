@@ -47,14 +47,18 @@ function inputOf(endings: readonly Ending[]): string {
   );
 }
 
-/** Rows are locked in the order of their ids, so that batches of several gateways cannot deadlock. */
+/**
+ * Rows are locked in the order of their ids, so that batches of several gateways cannot deadlock. An end that is already
+ * stored changes nothing, because an end is written again if its commit was not confirmed.
+ */
 const FINISH = `
   with input as materialized (
     select * from json_to_recordset($1::json) as i (webhook_id uuid, status text, http_status integer, steps text,
       outcome text, duration_ms double precision, next_attempt_at bigint, digest text, done_until bigint)
   ), before as (
-    select webhook_id, svc.record_bytes(headers, steps, outcome) as bytes from svc.delivery
-    where webhook_id in (select webhook_id from input) order by webhook_id for update
+    select d.webhook_id, svc.record_bytes(d.headers, d.steps, d.outcome) as bytes
+    from svc.delivery d join input i using (webhook_id)
+    where d.status <> i.status or right(d.steps, length(i.steps)) <> i.steps order by d.webhook_id for update of d
   ), ended as (
     update svc.delivery d set status = i.status, http_status = i.http_status,
       steps = trim(both ';' from d.steps || ';' || i.steps), outcome = i.outcome, duration_ms = i.duration_ms,

@@ -7,11 +7,13 @@ import type { NewDelivery, WebhookInbox } from '../../../../../store/ports/index
 import { type JsonPayload, payloadOf } from '../receive/payload.ts';
 import { attemptText } from '../receive/step-log.ts';
 import type { DeclaredWebhook } from '../receive/targets.ts';
+import type { DeliveryEnds } from './delivery-ends.ts';
 import type { CallHandler, Handled } from './handler-call.ts';
 
 export interface AttemptsDeps {
   call: CallHandler;
   inbox: WebhookInbox;
+  ends: Pick<DeliveryEnds, 'store'>;
   clock: Clock;
   random: Random;
   logger: Logger;
@@ -33,10 +35,7 @@ export interface QueuedDelivery {
 export interface AttemptEnd {
   /** Time of the next attempt in epoch ms; undefined if there is no further attempt. */
   nextAttemptAt: number | undefined;
-  /**
-   * Whether the delivery could not be read from the store. Its handler did not run, and the delivery remains
-   * unfinished.
-   */
+  /** Whether the store was away, so that the delivery could not be read or its end could not be stored. */
   isUnread: boolean;
 }
 
@@ -70,8 +69,9 @@ export class Attempts {
     const nextAttemptAt = again === null ? null : this.#deps.deadlines.note(this.#deps.clock.now() + again);
     this.#deps.observe(delivery.pluginId, delivery.event, end);
     if (end === 'dead') this.#reportDead(item);
-    await this.#finish(item, handled, end, { tookMs: performance.now() - began, startedAt, nextAttemptAt });
-    return { nextAttemptAt: nextAttemptAt ?? undefined, isUnread: false };
+    const times = { tookMs: performance.now() - began, startedAt, nextAttemptAt };
+    const isStored = await this.#finish(item, handled, end, times);
+    return { nextAttemptAt: nextAttemptAt ?? undefined, isUnread: !isStored };
   }
 
   async #readBack(webhookId: string): Promise<JsonPayload | 'gone' | 'unread'> {
@@ -107,16 +107,17 @@ export class Attempts {
     );
   }
 
+  /** Returns false if the end is not stored because this process stops. */
   async #finish(
     item: QueuedDelivery,
     handled: Handled,
     end: ReturnType<typeof outcomeOf>,
     { tookMs, startedAt, nextAttemptAt }: { tookMs: number; startedAt: number; nextAttemptAt: number | null },
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { delivery, marker } = item;
     const { webhookId } = delivery;
     try {
-      await this.#deps.inbox.finish(webhookId, {
+      const isStored = await this.#deps.ends.store(webhookId, {
         status: end,
         httpStatus: 202,
         steps: attemptText(end, { tookMs, startedAt, error: errorOf(handled) }),
@@ -126,14 +127,16 @@ export class Attempts {
       });
       // The marker is settled. Otherwise a redelivery by the sender would run the handler again although the replay
       // succeeded.
-      if (handled.succeeded && delivery.origin === 'replay' && marker)
+      if (isStored && handled.succeeded && delivery.origin === 'replay' && marker)
         await this.#deps.inbox.settleMarker(marker, this.#deps.clock.now() + LIMITS.idempotencyWindowMs);
+      return isStored;
     } catch (error) {
       // The record stays unfinished in the store, so the delivery runs again after the next start.
       this.#deps.logger.error('The end of an accepted delivery could not be written', {
         error,
         meta: { webhookId },
       });
+      return true;
     }
   }
 }

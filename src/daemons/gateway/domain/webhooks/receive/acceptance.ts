@@ -5,6 +5,7 @@ import type { Clock } from '../../../../../kit/time/clock.ts';
 import { minutes } from '../../../../../kit/time/duration.ts';
 import type { ClaimResult, MarkerClaim, WebhookInbox } from '../../../../../store/ports/index.ts';
 import type { Fence } from '../../../../membership/membership.ts';
+import type { DeliveryEnds } from '../dispatch/delivery-ends.ts';
 import type { WebhookDispatcher } from '../dispatch/dispatcher.ts';
 import { type CallHandler, handlerTimeoutMs } from '../dispatch/handler-call.ts';
 import { type DeliveryContext, deliveryOf } from './delivery-context.ts';
@@ -15,6 +16,7 @@ import type { DeclaredWebhook } from './targets.ts';
 
 export interface AcceptanceDeps {
   inbox: WebhookInbox;
+  ends: Pick<DeliveryEnds, 'storeLater'>;
   fence: Fence;
   dispatcher: WebhookDispatcher;
   call: CallHandler;
@@ -96,9 +98,13 @@ export class Acceptance {
       markerKey,
       this.#deps.clock.now() + 2 * handlerTimeoutMs(target) + LEASE_MARGIN_MS,
     );
-    const claim = await this.#claimOrWait(marker, () =>
-      this.#deps.inbox.begin(delivery, marker, this.#deps.fence.require()),
-    );
+    const claim = await this.#claimOrWait(marker, () => {
+      const owner = this.#deps.fence.require();
+      return this.#deps.inbox.begin(delivery, marker, owner).catch((error) => {
+        this.#release(context, markerKey);
+        throw error;
+      });
+    });
     if (claim === 'done') return 'duplicate';
     const release = this.#waits.hold(markerKey);
     try {
@@ -114,14 +120,32 @@ export class Acceptance {
         durationMs: this.#deps.clock.monotonic() - context.beganAt,
       } as const;
       const expiresAt = handled.succeeded ? this.#deps.clock.now() + LIMITS.idempotencyWindowMs : null;
-      await this.#deps.inbox
-        .finish(context.webhookId, end, markerKey === undefined ? undefined : { key: markerKey, expiresAt })
-        .catch(notStored('The handler ran, but its result could not be stored; send the delivery again.'));
+      const ended = markerKey === undefined ? undefined : { key: markerKey, expiresAt };
+      await this.#deps.inbox.finish(context.webhookId, end, ended).catch((error) => {
+        this.#deps.ends.storeLater(context.webhookId, end, ended);
+        return notStored('The handler ran, but its result could not be stored; send the delivery again.')(
+          error,
+        );
+      });
       this.#deps.observe(target.plugin.id, target.webhook.event, status);
       return { status: httpStatus, body, headers };
     } finally {
       release();
     }
+  }
+
+  /** Frees the id of a delivery that did not run. Its claim may be stored, although the store failed to confirm it. */
+  #release({ webhookId, beganAt, steps }: DeliveryContext, markerKey: string | undefined): void {
+    const durationMs = this.#deps.clock.monotonic() - beganAt;
+    const end = {
+      status: 'interrupted',
+      httpStatus: 503,
+      steps: steps.text,
+      outcome: null,
+      durationMs,
+    } as const;
+    const marker = markerKey === undefined ? undefined : { key: markerKey, expiresAt: null };
+    this.#deps.ends.storeLater(webhookId, end, marker);
   }
 
   /**

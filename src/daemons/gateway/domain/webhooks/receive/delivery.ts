@@ -9,6 +9,7 @@ import type { WebhookInbox } from '../../../../../store/ports/index.ts';
 import type { Fence } from '../../../../membership/membership.ts';
 import { REPEATED, singleHeader } from '../../raw-headers.ts';
 import type { WebhookPauses } from '../admin/pauses.ts';
+import type { DeliveryEnds } from '../dispatch/delivery-ends.ts';
 import type { WebhookDispatcher } from '../dispatch/dispatcher.ts';
 import type { CallHandler } from '../dispatch/handler-call.ts';
 import type { NeededServices } from '../dispatch/needed-services.ts';
@@ -56,6 +57,7 @@ export interface WebhookDeliveryDeps {
   services?: Pick<NeededServices, 'isUnavailable' | 'confirm'>;
   pauses: Pick<WebhookPauses, 'isPaused'>;
   inbox: WebhookInbox;
+  ends: Pick<DeliveryEnds, 'storeLater'>;
   /** Fence of this member, which owns the sync deliveries that it runs. */
   fence: Fence;
   createLimiter: CreateLimiter;

@@ -1,0 +1,86 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PostgresServer } from './postgres.ts';
+import { TcpProxy } from './tcp-proxy.ts';
+
+const STANDBYS = 'synchronous_standby_names';
+const POLL_MS = 20;
+
+/**
+ * A durable primary with one synchronous standby, behind one address. A failover ends the primary, promotes the standby
+ * and points the address to it; then a new standby is made.
+ */
+export class PostgresPair {
+  readonly #proxy: TcpProxy;
+  #primary: PostgresServer;
+  #standby: PostgresServer | undefined;
+
+  private constructor(primary: PostgresServer, proxy: TcpProxy) {
+    this.#primary = primary;
+    this.#proxy = proxy;
+  }
+
+  static async start(): Promise<PostgresPair> {
+    const primary = await PostgresServer.start({ durable: true });
+    const pair = new PostgresPair(primary, await TcpProxy.open(primary.address));
+    try {
+      await pair.addStandby();
+    } catch (error) {
+      await pair.remove();
+      throw error;
+    }
+    return pair;
+  }
+
+  /** The URL that always leads to the primary. */
+  get url(): string {
+    const url = new URL(this.#primary.url());
+    url.port = String(this.#proxy.port);
+    return url.href;
+  }
+
+  get primary(): PostgresServer {
+    return this.#primary;
+  }
+
+  /** Copies the primary to a standby. Resolves when commits wait for the standby. */
+  async addStandby(): Promise<void> {
+    this.#standby = await this.#primary.startStandby();
+    await this.#set('ANY 1 (*)');
+    const states = async () =>
+      (await this.#primary.run('select sync_state from pg_stat_replication')).rows.map(
+        (row) => row.sync_state,
+      );
+    while (!(await states()).includes('quorum')) await sleep(POLL_MS);
+  }
+
+  /** Ends the primary and promotes the standby. Returns the time from then until the new primary accepts writes, in ms. */
+  async failOver(end: 'kill' | 'stop'): Promise<{ promotedAfterMs: number }> {
+    const [former, next] = [this.#primary, this.#standby!];
+    const startedAt = performance.now();
+    await (end === 'kill' ? former.kill() : former.stop('immediate'));
+    this.#proxy.cut();
+    await next.promote();
+    this.#primary = next;
+    this.#standby = undefined;
+    // The promoted server has inherited the setting, and without a standby no commit would return.
+    await this.#set('');
+    this.#proxy.target = next.address;
+    this.#proxy.mend();
+    const promotedAfterMs = performance.now() - startedAt;
+    await former.remove();
+    return { promotedAfterMs };
+  }
+
+  async remove(): Promise<void> {
+    await this.#proxy.close();
+    await this.#standby?.remove();
+    await this.#primary.remove();
+  }
+
+  async #set(standbys: string): Promise<void> {
+    await this.#primary.run(`alter system set ${STANDBYS} = '${standbys}'`);
+    await this.#primary.run('select pg_reload_conf()');
+    const current = async () => (await this.#primary.run(`show ${STANDBYS}`)).rows[0][STANDBYS];
+    while ((await current()) !== standbys) await sleep(POLL_MS);
+  }
+}
