@@ -76,7 +76,8 @@ export class ClusterGateway {
       now: Date.now,
     });
     this.#process = service;
-    await service.listening;
+    // The supervisor keeps the port of a killed gateway. Here it closes, as if the machine were gone.
+    (await service.listening).listener?.close();
   }
 
   /** Ends the process with SIGKILL, also if it is stopped by SIGSTOP. */

@@ -13,6 +13,8 @@ export class PostgresPair {
   readonly #proxy: TcpProxy;
   #primary: PostgresServer;
   #standby: PostgresServer | undefined;
+  /** The primary before the latest failover. */
+  #former: PostgresServer | undefined;
 
   private constructor(primary: PostgresServer, proxy: TcpProxy) {
     this.#primary = primary;
@@ -44,6 +46,8 @@ export class PostgresPair {
 
   /** Copies the primary to a standby. Resolves when commits wait for the standby. */
   async addStandby(): Promise<void> {
+    await this.#former?.remove();
+    this.#former = undefined;
     this.#standby = await this.#primary.startStandby();
     await this.#set('ANY 1 (*)');
     const states = async () =>
@@ -53,28 +57,25 @@ export class PostgresPair {
     while (!(await states()).includes('quorum')) await sleep(POLL_MS);
   }
 
-  /** Ends the primary and promotes the standby. Returns the time from then until the new primary accepts writes, in ms. */
-  async failOver(end: 'kill' | 'stop'): Promise<{ promotedAfterMs: number }> {
-    const [former, next] = [this.#primary, this.#standby!];
-    const startedAt = performance.now();
-    await (end === 'kill' ? former.kill() : former.stop('immediate'));
+  /** Ends the primary and promotes the standby. Returns the time of the promotion on the monotonic clock. */
+  async failOver(end: 'kill' | 'stop'): Promise<number> {
+    this.#former = this.#primary;
+    const next = this.#standby!;
+    await (end === 'kill' ? this.#former.kill() : this.#former.stop('immediate'));
     this.#proxy.cut();
     await next.promote();
-    this.#primary = next;
-    this.#standby = undefined;
+    const promotedAt = performance.now();
+    [this.#primary, this.#standby] = [next, undefined];
     // The promoted server has inherited the setting, and without a standby no commit would return.
     await this.#set('');
     this.#proxy.target = next.address;
     this.#proxy.mend();
-    const promotedAfterMs = performance.now() - startedAt;
-    await former.remove();
-    return { promotedAfterMs };
+    return promotedAt;
   }
 
   async remove(): Promise<void> {
     await this.#proxy.close();
-    await this.#standby?.remove();
-    await this.#primary.remove();
+    for (const server of [this.#former, this.#standby, this.#primary]) await server?.remove();
   }
 
   async #set(standbys: string): Promise<void> {
