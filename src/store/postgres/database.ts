@@ -1,6 +1,7 @@
 import { CamelCasePlugin, Kysely, PostgresDialect, type Transaction } from 'kysely';
 import pg from 'pg';
 import type { Logger } from '../../kit/telemetry/logger.ts';
+import { ConnectionPool } from './connection-pool.ts';
 import { namedSql, type Sql } from './named-sql.ts';
 import { isRepeatable, postgresError } from './postgres-error.ts';
 import type { Tables } from './tables.ts';
@@ -21,6 +22,8 @@ const MAX_CONNECTIONS = 10;
 const CONNECT_TIMEOUT_MS = 5000;
 /** Time limit per statement, so that requests do not wait too long for a server that has become unreachable. */
 const QUERY_TIMEOUT_MS = 30_000;
+/** Time limit for waiting for a free connection while the server answers. */
+const MAX_WAIT_MS = 30_000;
 /** Time limit for idle transactions. A transaction that stays open keeps PostgreSQL from removing dead rows. */
 const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
 const MAX_ATTEMPTS = 5;
@@ -50,7 +53,9 @@ export class PostgresDatabase {
 
   constructor({ url, logger, applicationName, maxConnections = MAX_CONNECTIONS }: PostgresOptions) {
     this.server = serverOf(url);
-    this.pool = new pg.Pool({
+    this.pool = new ConnectionPool({
+      server: this.server,
+      maxWaitMs: MAX_WAIT_MS,
       connectionString: url,
       max: maxConnections,
       application_name: applicationName,

@@ -13,8 +13,7 @@ const FAULTS: Array<[codes: RegExp, says: (server: string) => string]> = [
   ],
   [
     /^53300$/,
-    (server) =>
-      `PostgreSQL at ${server} has no free connection. Raise max_connections, or lower store.maxConnections.`,
+    (server) => `PostgreSQL at ${server} has no free connection. Raise max_connections of the server.`,
   ],
   [
     /^(?:53100|58030)$/,
