@@ -19,6 +19,7 @@ export interface PostgresOptions {
 export const SCHEMA = 'svc';
 
 const MAX_CONNECTIONS = 10;
+const RESERVED_CONNECTIONS = 2;
 const CONNECT_TIMEOUT_MS = 5000;
 /** Time limit per statement, so that requests do not wait too long for a server that has become unreachable. */
 const QUERY_TIMEOUT_MS = 30_000;
@@ -50,8 +51,12 @@ export class PostgresDatabase {
   readonly server: string;
   readonly pool: pg.Pool;
   readonly #kysely: Kysely<Tables>;
+  readonly #options: PostgresOptions;
+  #reserved: PostgresDatabase | undefined;
 
-  constructor({ url, logger, applicationName, maxConnections = MAX_CONNECTIONS }: PostgresOptions) {
+  constructor(options: PostgresOptions) {
+    const { url, logger, applicationName, maxConnections = MAX_CONNECTIONS } = options;
+    this.#options = options;
     this.server = serverOf(url);
     this.pool = new ConnectionPool({
       server: this.server,
@@ -72,6 +77,15 @@ export class PostgresDatabase {
       dialect: new PostgresDialect({ pool: this.pool }),
       plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
     }).withSchema(SCHEMA);
+  }
+
+  /**
+   * Connections for leases, revocations and probes. Without them, a node that has many writes to do would lose its
+   * lease, because its renewal would wait behind them.
+   */
+  get reserved(): PostgresDatabase {
+    this.#reserved ??= new PostgresDatabase({ ...this.#options, maxConnections: RESERVED_CONNECTIONS });
+    return this.#reserved;
   }
 
   /** Runs one statement. A write is durable when the promise resolves. */
@@ -164,7 +178,7 @@ export class PostgresDatabase {
 
   /** Waits for running statements, then closes all connections. */
   async close(): Promise<void> {
-    await this.#kysely.destroy();
+    await Promise.all([this.#kysely.destroy(), this.#reserved?.close()]);
   }
 }
 

@@ -27,7 +27,7 @@ export function postgresGatewayStore(
   database: PostgresDatabase,
   { clock, logger, leaseClock, spill }: PostgresGatewayOptions,
 ): GatewayStore {
-  const feed = new PostgresFeed(database, leaseClock);
+  const feed = new PostgresFeed(database.reserved, leaseClock);
   const inbox = spill
     ? new SpillingInbox(database, { clock, logger, spill })
     : new PostgresWebhookInbox(database, { clock, logger });
@@ -40,9 +40,9 @@ export function postgresGatewayStore(
     hosts: postgresHosts(database, feed),
     mintedTokens: postgresMintedTokens(database),
     revocations: postgresRevocations(database, feed),
-    members: new PostgresMembers(database, leaseClock),
+    members: new PostgresMembers(database.reserved, leaseClock),
     feed,
-    probe: () => database.probeReads(),
+    probe: () => database.reserved.probeReads(),
     async close() {
       await inbox.close();
       await database.close();

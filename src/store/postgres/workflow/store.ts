@@ -16,9 +16,9 @@ export function postgresWorkflowStore(database: PostgresDatabase, leaseClock?: C
   return {
     runs: postgresRuns(database),
     queue: postgresRunQueue(database),
-    boots: new PostgresBoots(database),
+    boots: new PostgresBoots(database.reserved),
     schedules: postgresSchedules(database),
-    members: new PostgresMembers(database, leaseClock),
+    members: new PostgresMembers(database.reserved, leaseClock),
     definition: (hash) =>
       database.read(async (sql) => {
         const [definition] = await sql<DefinitionRecord>(
@@ -28,7 +28,7 @@ export function postgresWorkflowStore(database: PostgresDatabase, leaseClock?: C
         return definition;
       }),
     ...postgresWorkflowRetention(database),
-    probe: () => database.probeWrites(),
+    probe: () => database.reserved.probeWrites(),
     close: () => database.close(),
   };
 }
