@@ -43,6 +43,11 @@ export class ClusterGateway {
     return gateway;
   }
 
+  /** Whether one of its processes has become the scheduler of the deliveries. */
+  get hasScheduled(): boolean {
+    return this.logs.some(({ message }) => String(message).startsWith('This node schedules the accepted'));
+  }
+
   get pid(): number {
     return this.#process!.pid;
   }

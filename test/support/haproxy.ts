@@ -15,15 +15,24 @@ export const HAPROXY_MISSING = 'HAProxy is not installed: apt install haproxy';
 /** Response header that names the server which answered: `gateway0`, `gateway1` and so on. */
 export const SERVED_BY = 'x-served-by';
 
+export interface HaproxyOptions {
+  /** Whether HAProxy waits long for answers. If not, a gateway that answers nothing gets no requests after a second. */
+  isPatient?: boolean;
+}
+
 /** Without retries, each request that reaches a closed port fails. */
-const configFor = (port: number, gateways: readonly string[]): string => `
+const configFor = (
+  port: number,
+  gateways: readonly string[],
+  { isPatient = true }: HaproxyOptions,
+): string => `
 defaults
   mode http
   retries 0
   timeout connect 1s
   timeout client 60s
-  timeout server 60s
-  timeout check 10s
+  timeout server ${isPatient ? '60s' : '30s'}
+  timeout check ${isPatient ? '10s' : '1s'}
   timeout tunnel 300s
 frontend all
   bind 127.0.0.1:${port}
@@ -38,10 +47,13 @@ ${gateways.map((url, n) => `  server gateway${n} ${new URL(url).host}`).join('\n
 `;
 
 /** Starts HAProxy, which sends requests round robin to gateways whose `/ready` answers 200. Resolves with its URL. */
-export async function startHaproxy(gateways: readonly string[]): Promise<string> {
+export async function startHaproxy(
+  gateways: readonly string[],
+  options: HaproxyOptions = {},
+): Promise<string> {
   const port = await freePort();
   const file = join(await tempDir(), 'haproxy.cfg');
-  await writeFile(file, configFor(port, gateways));
+  await writeFile(file, configFor(port, gateways, options));
   execFileSync('haproxy', ['-c', '-q', '-f', file]);
   const child: ChildProcess = spawn('haproxy', ['-db', '-f', file], { stdio: 'ignore' });
   atEnd(async () => {
