@@ -29,8 +29,8 @@ export function postgresGatewayStore(
 ): GatewayStore {
   const feed = new PostgresFeed(database.reserved, leaseClock);
   const inbox = spill
-    ? new SpillingInbox(database, { clock, logger, spill })
-    : new PostgresWebhookInbox(database, { clock, logger });
+    ? new SpillingInbox(database, { clock, logger, leaseClock, spill })
+    : new PostgresWebhookInbox(database, { clock, logger, leaseClock });
   return {
     cache: postgresCache(database, clock, feed),
     secrets: postgresWebhookSecrets(database, clock, feed),

@@ -1,6 +1,7 @@
 import type { DeliveryEnd } from '../../../ports/index.ts';
 import { BatchWriter } from '../../batch-writer.ts';
 import type { PostgresDatabase } from '../../database.ts';
+import { type MarkerTime, markerNow } from './marker-time.ts';
 import { hexOf, storable } from './rows.ts';
 
 export interface Ending {
@@ -18,10 +19,10 @@ const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_RUNNING = 2;
 
 /** Returns a batch writer that stores the results of deliveries and updates their markers. */
-export function deliveryEndings(database: PostgresDatabase): BatchWriter<Ending, void> {
+export function deliveryEndings(database: PostgresDatabase, time: MarkerTime): BatchWriter<Ending, void> {
   return new BatchWriter({
     async write(endings) {
-      await database.sql(FINISH, [inputOf(endings)]);
+      await database.sql(FINISH, [inputOf(endings, time), time.now()]);
       return endings.map(() => undefined);
     },
     sizeOf: ({ end }) => end.steps.length + (end.outcome?.length ?? 0),
@@ -31,7 +32,7 @@ export function deliveryEndings(database: PostgresDatabase): BatchWriter<Ending,
   });
 }
 
-function inputOf(endings: readonly Ending[]): string {
+function inputOf(endings: readonly Ending[], { untilMs }: MarkerTime): string {
   return JSON.stringify(
     endings.map(({ webhookId, end, marker }) => ({
       webhook_id: webhookId,
@@ -42,7 +43,7 @@ function inputOf(endings: readonly Ending[]): string {
       duration_ms: end.durationMs,
       next_attempt_at: end.nextAttemptAt ?? null,
       digest: marker ? hexOf(marker.digest) : null,
-      done_until: marker?.expiresAt ?? null,
+      done_for: typeof marker?.expiresAt === 'number' ? untilMs(marker.expiresAt) : null,
     })),
   );
 }
@@ -54,7 +55,7 @@ function inputOf(endings: readonly Ending[]): string {
 const FINISH = `
   with input as materialized (
     select * from json_to_recordset($1::json) as i (webhook_id uuid, status text, http_status integer, steps text,
-      outcome text, duration_ms double precision, next_attempt_at bigint, digest text, done_until bigint)
+      outcome text, duration_ms double precision, next_attempt_at bigint, digest text, done_for bigint)
   ), before as (
     select d.webhook_id, svc.record_bytes(d.headers, d.steps, d.outcome) as bytes
     from svc.delivery d join input i using (webhook_id)
@@ -70,10 +71,10 @@ const FINISH = `
     select 0, 0, sum(grown) from ended having sum(grown) <> 0
   ), kept as (
     insert into svc.delivery_marker (digest, state, expires_at, webhook_id)
-    select decode(digest, 'hex'), 'done', done_until, webhook_id from input
-    where digest is not null and done_until is not null order by digest
+    select decode(digest, 'hex'), 'done', ${markerNow('$2')} + done_for, webhook_id from input
+    where digest is not null and done_for is not null order by digest
     on conflict (digest) do update set state = 'done', expires_at = excluded.expires_at
   )
   delete from svc.delivery_marker m using input i
-  where i.digest is not null and i.done_until is null
+  where i.digest is not null and i.done_for is null
     and m.digest = decode(i.digest, 'hex') and m.webhook_id = i.webhook_id`;

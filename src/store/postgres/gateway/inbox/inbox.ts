@@ -18,6 +18,7 @@ import { hasNoOwner } from '../../members.ts';
 import { deliveryEndings, type Ending } from './endings.ts';
 import { deliveryInserts, type Insert } from './inserts.ts';
 import { type ListOptions, listDeliveries } from './lists.ts';
+import { markerTime } from './marker-time.ts';
 import { digestOf, PostgresMarkers } from './markers.ts';
 import { PostgresDeliveryRetention } from './retention.ts';
 import { type RowState, SELECT_WHOLE } from './rows.ts';
@@ -29,18 +30,21 @@ const MAX_READ_BYTES = 16 * 1024 * 1024;
 /** Deliveries and their markers. A write is committed when its promise resolves. @spec Webhook delivery */
 export class PostgresWebhookInbox implements WebhookInbox {
   readonly #database: PostgresDatabase;
-  readonly #clock: Clock;
   readonly #inserts: BatchWriter<Insert, boolean>;
   readonly #endings: BatchWriter<Ending, void>;
   readonly #markers: PostgresMarkers;
   readonly #retention: PostgresDeliveryRetention;
   readonly #notes: WriteBuffer;
-  constructor(database: PostgresDatabase, { clock, logger }: { clock: Clock; logger: Logger }) {
+  /** `leaseClock` replaces the clock of the database in tests. */
+  constructor(
+    database: PostgresDatabase,
+    { clock, logger, leaseClock }: { clock: Clock; logger: Logger; leaseClock?: Clock | undefined },
+  ) {
+    const time = markerTime(clock, leaseClock);
     this.#database = database;
-    this.#clock = clock;
-    this.#inserts = deliveryInserts(database);
-    this.#endings = deliveryEndings(database);
-    this.#markers = new PostgresMarkers(database, this.#inserts);
+    this.#inserts = deliveryInserts(database, time);
+    this.#endings = deliveryEndings(database, time);
+    this.#markers = new PostgresMarkers(database, this.#inserts, time);
     this.#retention = new PostgresDeliveryRetention(database);
     this.#notes = new WriteBuffer({ clock, logger, write: (noted) => this.#writeNotes(noted) });
   }
@@ -54,8 +58,8 @@ export class PostgresWebhookInbox implements WebhookInbox {
     return undefined;
   }
 
-  seen(markerKey: string, now: number): Promise<MarkerState | undefined> {
-    return this.#markers.find(digestOf(markerKey), now);
+  seen(markerKey: string, _now: number): Promise<MarkerState | undefined> {
+    return this.#markers.find(digestOf(markerKey));
   }
 
   begin(delivery: NewDelivery, marker: MarkerClaim | undefined, owner?: number): Promise<ClaimResult> {
@@ -88,8 +92,8 @@ export class PostgresWebhookInbox implements WebhookInbox {
     return this.#markers.settle(marker, expiresAt);
   }
 
-  async isSettled(marker: Uint8Array, now: number): Promise<boolean> {
-    return (await this.#markers.find(marker, now)) === 'done';
+  async isSettled(marker: Uint8Array): Promise<boolean> {
+    return (await this.#markers.find(marker)) === 'done';
   }
 
   note(delivery: NewDelivery, end: DeliveryEnd): void {
@@ -164,16 +168,8 @@ export class PostgresWebhookInbox implements WebhookInbox {
     return rows[0]!.position;
   }
 
-  async prune({
-    receivedBefore,
-    now,
-    limit,
-  }: {
-    receivedBefore: number;
-    now: number;
-    limit: number;
-  }): Promise<number> {
-    return (await this.#retention.prune(receivedBefore, limit)) + (await this.#markers.prune(now, limit));
+  async prune({ receivedBefore, limit }: { receivedBefore: number; limit: number }): Promise<number> {
+    return (await this.#retention.prune(receivedBefore, limit)) + (await this.#markers.prune(limit));
   }
 
   shrink(options: { maxBytes: number; limit: number }): Promise<number> {
@@ -194,7 +190,7 @@ export class PostgresWebhookInbox implements WebhookInbox {
    */
   async adopt({ steps, marker, ...delivery }: DeliveryRecord): Promise<void> {
     const expiresAt = delivery.receivedAt + LIMITS.idempotencyWindowMs;
-    const claim = marker && { state: 'done' as const, expiresAt, now: this.#clock.now() };
+    const claim = marker && { state: 'done' as const, expiresAt };
     const row = { delivery, state: newState('accepted', steps), marker };
     if (await this.#inserts.add({ row, claim, replayed: null })) return;
     // A row with the same id has priority: its transaction committed although its answer was lost.
@@ -209,12 +205,7 @@ export class PostgresWebhookInbox implements WebhookInbox {
   ): Promise<ClaimResult> {
     if (claim) {
       const kind = state.status === 'running' ? 'pending' : 'done';
-      return this.#markers.claim(
-        { delivery, state, marker: digestOf(claim.key) },
-        claim,
-        kind,
-        this.#clock.now(),
-      );
+      return this.#markers.claim({ delivery, state, marker: digestOf(claim.key) }, claim, kind);
     }
     await this.#inserts.add({ row: { delivery, state, marker: null }, claim: null, replayed: null });
     return 'begun';

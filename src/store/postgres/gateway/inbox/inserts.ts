@@ -1,5 +1,6 @@
 import { BatchWriter } from '../../batch-writer.ts';
 import type { PostgresDatabase } from '../../database.ts';
+import { type MarkerTime, markerNow } from './marker-time.ts';
 import { bytesOf, INPUT_COLUMNS, type NewRow, rowInput } from './rows.ts';
 import { FIRST_POSITION, IS_UNHANDLED, POSITIONS_PER_TRANSACTION } from './schema.ts';
 
@@ -7,7 +8,6 @@ import { FIRST_POSITION, IS_UNHANDLED, POSITIONS_PER_TRANSACTION } from './schem
 export interface Claim {
   state: 'pending' | 'done';
   expiresAt: number;
-  now: number;
 }
 
 export interface Insert {
@@ -25,9 +25,9 @@ const MAX_RUNNING = 2;
  * Returns a batch writer for new deliveries. The result for a delivery is false if the row was not inserted, because
  * another delivery holds its marker.
  */
-export function deliveryInserts(database: PostgresDatabase): BatchWriter<Insert, boolean> {
+export function deliveryInserts(database: PostgresDatabase, time: MarkerTime): BatchWriter<Insert, boolean> {
   return new BatchWriter({
-    write: (inserts) => write(database, inserts),
+    write: (inserts) => write(database, inserts, time),
     sizeOf: ({ row }) => bytesOf(row),
     maxRunning: MAX_RUNNING,
     maxItems: Math.min(MAX_ITEMS, POSITIONS_PER_TRANSACTION),
@@ -35,16 +35,19 @@ export function deliveryInserts(database: PostgresDatabase): BatchWriter<Insert,
   });
 }
 
-async function write(database: PostgresDatabase, inserts: readonly Insert[]): Promise<boolean[]> {
+async function write(
+  database: PostgresDatabase,
+  inserts: readonly Insert[],
+  time: MarkerTime,
+): Promise<boolean[]> {
   const extras = inserts.map(({ claim, replayed }) => ({
     claim_state: claim?.state ?? null,
-    claim_expires_at: claim?.expiresAt ?? null,
-    claim_now: claim?.now ?? null,
+    claim_for: claim && time.untilMs(claim.expiresAt),
     replayed,
   }));
   const rows = inserts.map(({ row }) => row);
   const { json, bodies } = rowInput(rows, extras);
-  const result = await database.sql<{ n: number }>(INSERT, [json, bodies]);
+  const result = await database.sql<{ n: number }>(INSERT, [json, bodies, time.now()]);
   const inserted = new Set(result.rows.map(({ n }) => n));
   return inserts.map((_, n) => inserted.has(n));
 }
@@ -53,14 +56,14 @@ async function write(database: PostgresDatabase, inserts: readonly Insert[]): Pr
 const INSERT = `
   with input as materialized (
     select i.*, ${FIRST_POSITION} + n as position
-    from json_to_recordset($1::json) as i (${INPUT_COLUMNS}, claim_now bigint, replayed uuid)
+    from json_to_recordset($1::json) as i (${INPUT_COLUMNS}, replayed uuid)
   ), claimed as (
     insert into svc.delivery_marker as held (digest, state, expires_at, webhook_id)
-    select decode(marker, 'hex'), claim_state, claim_expires_at, webhook_id from input
+    select decode(marker, 'hex'), claim_state, ${markerNow('$3')} + claim_for, webhook_id from input
     where claim_state is not null order by marker
     on conflict (digest) do update
       set state = excluded.state, expires_at = excluded.expires_at, webhook_id = excluded.webhook_id
-      where held.expires_at <= (select claim_now from input where input.webhook_id = excluded.webhook_id)
+      where held.expires_at <= ${markerNow('$3')}
     returning webhook_id
   ), written as (
     insert into svc.delivery (position, webhook_id, namespace_id, plugin_id, event, instance_id, received_at, source,

@@ -3,6 +3,7 @@ import type { ClaimResult, MarkerClaim, MarkerState } from '../../../ports/index
 import type { BatchWriter } from '../../batch-writer.ts';
 import type { PostgresDatabase } from '../../database.ts';
 import type { Insert } from './inserts.ts';
+import { type MarkerTime, markerNow } from './marker-time.ts';
 import { hexOf, type NewRow } from './rows.ts';
 
 const DIGEST_BYTES = 16;
@@ -21,22 +22,24 @@ export function digestOf(key: string): Buffer {
 export class PostgresMarkers {
   readonly #database: PostgresDatabase;
   readonly #inserts: BatchWriter<Insert, boolean>;
+  readonly #time: MarkerTime;
   /**
    * Claims in flight of this process, by digest. A second claim of a digest waits for the first claim, because a batch
    * must not contain a digest twice.
    */
   readonly #inFlight = new Map<string, Promise<unknown>>();
 
-  constructor(database: PostgresDatabase, inserts: BatchWriter<Insert, boolean>) {
+  constructor(database: PostgresDatabase, inserts: BatchWriter<Insert, boolean>, time: MarkerTime) {
     this.#database = database;
+    this.#time = time;
     this.#inserts = inserts;
   }
 
-  /** Returns the state of an unexpired marker, or undefined if no such marker exists. */
-  async find(digest: Uint8Array, now: number): Promise<MarkerState | undefined> {
+  /** Returns the state of an unexpired marker. */
+  async find(digest: Uint8Array): Promise<MarkerState | undefined> {
     const { rows } = await this.#database.sql<{ state: MarkerState }>(
-      'select state from svc.delivery_marker where digest = $1 and expires_at > $2',
-      [digest, now],
+      `select state from svc.delivery_marker where digest = $1 and expires_at > ${markerNow('$2')}`,
+      [digest, this.#time.now()],
     );
     return rows[0]?.state;
   }
@@ -46,12 +49,11 @@ export class PostgresMarkers {
     row: NewRow & { marker: Uint8Array },
     { expiresAt }: MarkerClaim,
     state: MarkerState,
-    now: number,
   ): Promise<ClaimResult> {
     const name = hexOf(row.marker);
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
       while (this.#inFlight.has(name)) await this.#inFlight.get(name)!.catch(() => {});
-      const inserting = this.#inserts.add({ row, claim: { state, expiresAt, now }, replayed: null });
+      const inserting = this.#inserts.add({ row, claim: { state, expiresAt }, replayed: null });
       this.#inFlight.set(name, inserting);
       try {
         if (await inserting) return 'begun';
@@ -59,7 +61,7 @@ export class PostgresMarkers {
         // The finished claim is removed before any waiting caller continues, so that only one caller claims next.
         this.#inFlight.delete(name);
       }
-      const held = await this.find(row.marker, now);
+      const held = await this.find(row.marker);
       if (held) return held;
     }
     throw new Error(`A marker was claimed and released ${MAX_ATTEMPTS} times while it was read.`);
@@ -68,19 +70,19 @@ export class PostgresMarkers {
   /** Sets the marker of the digest to `done`, whether or not the marker exists. */
   async settle(digest: Uint8Array, expiresAt: number): Promise<void> {
     await this.#database.sql(
-      `insert into svc.delivery_marker (digest, state, expires_at) values ($1, 'done', $2)
+      `insert into svc.delivery_marker (digest, state, expires_at) values ($1, 'done', ${markerNow('$2')} + $3::bigint)
        on conflict (digest) do update set state = 'done', expires_at = excluded.expires_at`,
-      [digest, expiresAt],
+      [digest, this.#time.now(), this.#time.untilMs(expiresAt)],
     );
   }
 
   /** Deletes at most `limit` expired markers. Returns the number of deleted markers. */
-  async prune(now: number, limit: number): Promise<number> {
+  async prune(limit: number): Promise<number> {
     const { rowCount } = await this.#database.sql(
       `delete from svc.delivery_marker where digest in (
-         select digest from svc.delivery_marker where expires_at <= $1 order by expires_at limit $2
+         select digest from svc.delivery_marker where expires_at <= ${markerNow('$1')} order by expires_at limit $2
          for update skip locked)`,
-      [now, limit],
+      [this.#time.now(), limit],
     );
     return rowCount ?? 0;
   }

@@ -31,7 +31,7 @@ export interface NewRow {
 export const INPUT_COLUMNS = `n integer, webhook_id uuid, namespace_id text, plugin_id text, event text, instance_id text,
   received_at bigint, source text, request_id text, trace_id text, mode text, origin text, status text, http_status integer,
   duration_ms double precision, steps text, outcome text, marker text, order_key text, replay_of uuid, body_bytes integer,
-  headers text, owner bigint, body_at integer, body_size integer, claim_state text, claim_expires_at bigint`;
+  headers text, owner bigint, body_at integer, body_size integer, claim_state text, claim_for bigint`;
 
 /** Parameters of a statement that inserts rows: all columns as JSON, and the concatenated bodies. */
 export interface RowInput {

@@ -55,9 +55,14 @@ export class SpillingInbox extends PostgresWebhookInbox {
 
   constructor(
     database: PostgresDatabase,
-    { clock, logger, spill }: { clock: Clock; logger: Logger; spill: SpillOptions },
+    {
+      clock,
+      logger,
+      leaseClock,
+      spill,
+    }: { clock: Clock; logger: Logger; leaseClock?: Clock | undefined; spill: SpillOptions },
   ) {
-    super(database, { clock, logger });
+    super(database, { clock, logger, leaseClock });
     this.#database = database;
     this.#spill = spill;
     this.#logger = logger;
