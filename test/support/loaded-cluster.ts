@@ -14,6 +14,7 @@ export interface LoadedCluster {
   gateways: ClusterGateway[];
   proxy: string;
   load: LedgerLoad;
+  ledger: LedgerProject;
   /** Ends the load and waits until every accepted delivery has ended. Requires that each has run, as one delivery. */
   requireNothingLost(): Promise<void>;
 }
@@ -52,7 +53,7 @@ export async function startLoadedCluster({
   await untilServedBy(proxy, gateways.length);
   const load = new LedgerLoad(proxy, await ledgerSecrets(proxy), senders);
   const requireNothingLost = () => requireAllOnce({ databaseUrl, ledger, load });
-  return { gateways, proxy, load, requireNothingLost };
+  return { gateways, proxy, load, ledger, requireNothingLost };
 }
 
 async function requireAllOnce({
