@@ -2,6 +2,7 @@ import { HandlerRef } from '../../contracts/index.ts';
 import { createDeadlines } from '../../kit/time/deadlines.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
+import type { ProcessGroup } from '../group/process-group.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { Attempts } from './domain/webhooks/dispatch/attempts.ts';
@@ -66,15 +67,15 @@ export function webhookDispatch(
     // This is enough for the processes of several busy plugins. Further deliveries would only wait in memory.
     concurrency: config.execution.worker.maxProcesses * 4,
   };
+  const requested = requestedAttempts({ membership, deps }, stack);
   const dispatcher = stack.adopt(
-    createDispatcher(resources, { members: store.members, membership, deps }, stack),
+    createDispatcher(resources, { members: store.members, membership, deps, requested }, stack),
     (made) => made.close(),
   );
-  const requestedAttempts = createRequestedAttempts(resources, { membership, deps }, stack);
   // Closed before the dispatcher, which waits for the ends of running attempts.
   stack.defer(() => ends.close());
   backlog.subscribe(() => dispatcher.runBacklog());
-  return { call, dispatcher, ends, forgetTriggers, requestedAttempts };
+  return { call, dispatcher, ends, forgetTriggers, attemptsServer: attemptsServer(group, requested) };
 }
 
 interface DispatcherParts {
@@ -87,7 +88,12 @@ interface DispatcherParts {
  */
 function createDispatcher(
   { group, sharesStore, keys, logger }: Resources,
-  { members, membership, deps }: DispatcherParts & Pick<GatewayStore, 'members'>,
+  {
+    members,
+    membership,
+    deps,
+    requested,
+  }: DispatcherParts & { requested: RequestedAttempts } & Pick<GatewayStore, 'members'>,
   stack: AsyncDisposableStack,
 ): WebhookDispatcher {
   if (group.role === 'sibling') return createSiblingDispatcher(group);
@@ -99,32 +105,26 @@ function createDispatcher(
     const { inbox, clock, concurrency } = deps;
     const calls = stack.adopt(createGatewayCalls(keys.internalSecret), (opened) => opened.close());
     const others = new OtherGateways({
-      members,
-      fence: membership,
-      calls,
-      inbox,
-      concurrency,
-      clock,
-      logger,
+      ...{ members, fence: membership, own: requested, calls, inbox, concurrency, clock, logger },
     });
     const local = new InboxDispatcher({ ...deps, others, mayStart: () => membership.isHeld });
     return new LeaderDispatcher({ members, membership, logger, others, dispatcher: local });
   }
 }
 
-/** Returns the server for attempts that the scheduling gateway requests of this one. */
-function createRequestedAttempts(
-  { group }: Resources,
+/** Returns the attempts that this gateway runs for the gateway that schedules deliveries. */
+function requestedAttempts(
   { membership, deps }: DispatcherParts,
   stack: AsyncDisposableStack,
-): AttemptsServer {
-  if (group.role === 'sibling') return relayedAttempts(group);
+): RequestedAttempts {
   const { inbox, targets, services, clock } = deps;
   const attempts = new Attempts({ ...deps, deadlines: createDeadlines(clock) });
-  const requested = stack.adopt(
-    new RequestedAttempts({ attempts, inbox, targets, services, membership }),
-    (opened) => opened.close(),
-  );
+  const requested = new RequestedAttempts({ attempts, inbox, targets, services, membership });
+  return stack.adopt(requested, (opened) => opened.close());
+}
+
+function attemptsServer(group: ProcessGroup, requested: RequestedAttempts): AttemptsServer {
+  if (group.role === 'sibling') return relayedAttempts(group);
   if (group.role === 'primary') serveRelayedAttempts(group, requested);
   return requested;
 }

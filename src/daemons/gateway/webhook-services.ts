@@ -39,7 +39,7 @@ export async function webhookServices(
   refuseUnauthenticatedWebhooks(plugins);
   followPlugins(plugins, state);
   const observe = deliveryCounter(metrics);
-  const { call, dispatcher, ends, forgetTriggers, requestedAttempts } = webhookDispatch(
+  const { call, dispatcher, ends, forgetTriggers, attemptsServer } = webhookDispatch(
     { resources, store, plugins, state, membership, observe },
     stack,
   );
@@ -73,7 +73,7 @@ export async function webhookServices(
       publish: revision && (() => revision.publish()),
     }),
     dispatcher,
-    requestedAttempts,
+    attemptsServer,
     delivery,
     tailedInbox: inbox,
     resign: createResigning(targets, secrets, clock),

@@ -1,5 +1,8 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { QueuedDelivery } from '../../../src/daemons/gateway/domain/webhooks/dispatch/attempts.ts';
+import type {
+  AttemptEnd,
+  QueuedDelivery,
+} from '../../../src/daemons/gateway/domain/webhooks/dispatch/attempts.ts';
 import type { GatewayCalls } from '../../../src/daemons/gateway/domain/webhooks/dispatch/gateway-calls.ts';
 import { OtherGateways } from '../../../src/daemons/gateway/domain/webhooks/dispatch/other-gateways.ts';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
@@ -25,18 +28,20 @@ async function start({ concurrency = 8 } = {}) {
   const [own, b, c] = fences as [number, number, number, number];
   const attempt = vi.fn<GatewayCalls['attempt']>(async () => ({ nextAttemptAt: undefined, isUnread: false }));
   const announce = vi.fn<GatewayCalls['announce']>(async () => []);
+  const ownAttempts = new Map<string, Promise<AttemptEnd | undefined>>();
   const others = new OtherGateways({
     members: store.members,
     fence: { fence: own, require: () => own },
     calls: { attempt, announce, close: async () => {} },
     inbox: store.inbox,
+    own: { running: (webhookId) => ownAttempts.get(webhookId) },
     ...{ concurrency, clock, logger: silentLogger },
   });
   onTestFinished(async () => {
     others.close();
     await store.close();
   });
-  return { clock, store, others, attempt, announce, own, b, c };
+  return { clock, store, others, ownAttempts, attempt, announce, own, b, c };
 }
 
 async function join({ members }: GatewayStore, instance: string): Promise<number> {
@@ -161,3 +166,15 @@ test('a new leader waits for each gateway, and sends what still runs there to th
   // The next attempt is free to run here again.
   expect(await others.attempt(item, IDLE)).toBeUndefined();
 }, 15_000);
+
+test('what this gateway still runs for the former leader is awaited, not started again', async () => {
+  const { store, others, ownAttempts, attempt } = await start();
+  const item = await accepted(store);
+  await others.refresh();
+  const running = Promise.withResolvers<AttemptEnd | undefined>();
+  ownAttempts.set(item.delivery.webhookId, running.promise);
+  const end = others.attempt(item, BUSY);
+  running.resolve({ nextAttemptAt: 7000, isUnread: false });
+  expect(await end).toEqual({ nextAttemptAt: 7000, isUnread: false });
+  expect(attempt).not.toHaveBeenCalled();
+});

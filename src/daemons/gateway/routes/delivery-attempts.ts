@@ -7,20 +7,20 @@ import type { AttemptsServer } from '../domain/webhooks/dispatch/relayed-attempt
 import { isService } from './service-caller.ts';
 
 export interface DeliveryAttemptsServices {
-  requestedAttempts: AttemptsServer;
+  attemptsServer: AttemptsServer;
   internalSecret: string;
 }
 
 /** Runs attempts of deliveries for other gateways of the store. */
 export function deliveryAttemptsRoutes(
   http: Http,
-  { requestedAttempts, internalSecret }: DeliveryAttemptsServices,
+  { attemptsServer, internalSecret }: DeliveryAttemptsServices,
 ): void {
   // Registered in a scope of its own, so that the hook applies only to these routes.
   http.register((own, _options, done) => {
     own.addHook('onRequest', async (request) => requireGateway(request, internalSecret));
     mount(own, runDeliveryAttempt, { auth: 'open' }, async ({ body }) => {
-      const end = await requestedAttempts.run(body);
+      const end = await attemptsServer.run(body);
       return {
         isRefused: end === undefined,
         isUnread: end?.isUnread ?? false,
@@ -28,7 +28,7 @@ export function deliveryAttemptsRoutes(
       };
     });
     mount(own, announceScheduler, { auth: 'open' }, async ({ body }) => ({
-      running: await requestedAttempts.follow(body.scheduler),
+      running: await attemptsServer.follow(body.scheduler),
     }));
     done();
   });

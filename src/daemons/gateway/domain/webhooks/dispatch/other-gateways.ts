@@ -8,13 +8,15 @@ import { isFurtherProcess } from '../../../../membership/instance-id.ts';
 import type { Fence } from '../../../../membership/membership.ts';
 import type { AttemptEnd, QueuedDelivery } from './attempts.ts';
 import type { GatewayCalls } from './gateway-calls.ts';
-import { isUnfinished } from './requested-attempts.ts';
+import { isUnfinished, type RequestedAttempts } from './requested-attempts.ts';
 
 export interface OtherGatewaysDeps {
   members: Pick<MemberStore, 'live' | 'unended'>;
   fence: Pick<Fence, 'require'> & { readonly fence: number };
   calls: GatewayCalls;
   inbox: Pick<WebhookInbox, 'find'>;
+  /** Attempts that this gateway runs for an earlier scheduler. */
+  own: Pick<RequestedAttempts, 'running'>;
   /** Maximum concurrent attempts per gateway. */
   concurrency: number;
   clock: Clock;
@@ -29,6 +31,7 @@ interface Gateway {
   ended: AbortController;
 }
 
+const UNREAD: AttemptEnd = { nextAttemptAt: undefined, isUnread: true };
 /** Interval between two checks for the outcome of an attempt whose call failed, in real time. */
 const RECHECK_MS = seconds(1);
 /** Time for which a gateway gets no deliveries of a plugin that it refused to run. */
@@ -91,6 +94,8 @@ export class OtherGateways {
     { ownRunning, ownLimit }: { ownRunning: number; ownLimit: number },
   ): Promise<AttemptEnd | undefined> {
     const { webhookId } = item.delivery;
+    const running = this.#deps.own.running(webhookId);
+    if (running) return (await running) ?? UNREAD;
     const earlier = this.#startedEarlier.get(webhookId);
     this.#startedEarlier.delete(webhookId);
     const chosen = earlier ?? this.#leastBusy(item, ownRunning < ownLimit ? ownRunning : Infinity);
@@ -170,16 +175,15 @@ export class OtherGateways {
    * attempt, or the gateway has ended.
    */
   async #outcome(gateway: Gateway, webhookId: string, attempts: number): Promise<AttemptEnd> {
-    const unread = { nextAttemptAt: undefined, isUnread: true };
     while (!this.#isClosed) {
       // Asked before the record is read, because the attempt may end between the two.
       const stillRuns = !gateway.ended.signal.aborted && (await this.#stillRuns(gateway, webhookId));
       const stored = await this.#storedEnd(webhookId, attempts);
       if (stored) return stored;
-      if (!stillRuns) return unread;
+      if (!stillRuns) return UNREAD;
       await sleep(RECHECK_MS);
     }
-    return unread;
+    return UNREAD;
   }
 
   /** Returns true as well if the gateway does not answer, because it may still run the attempt. */

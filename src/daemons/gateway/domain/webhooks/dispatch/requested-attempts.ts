@@ -58,6 +58,11 @@ export class RequestedAttempts {
     return started;
   }
 
+  /** Returns the attempt that still runs for an earlier scheduler, if any. */
+  running(webhookId: string): Promise<AttemptEnd | undefined> | undefined {
+    return this.#running.get(webhookId);
+  }
+
   /** Refuses further requests, and waits for the attempts that still run. */
   async close(): Promise<void> {
     this.#isClosed = true;
