@@ -22,7 +22,7 @@ import { type AgentTokens, createAgentTokens } from './tokens.ts';
 
 const FIRST_RETRY_MS = 500;
 const MAX_RETRY_MS = seconds(30);
-/** Connections that last this long reset the backoff. */
+/** Minimum duration of a connection, in ms, after which the reconnect backoff is reset. */
 const STABLE_MS = seconds(10);
 const RENEW_RETRY_MS = seconds(15);
 
@@ -64,7 +64,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     logger,
   });
   const config = { ...PlatformConfig.parse({}).execution.worker, ...options.worker };
-  // `PlatformCalls.offer` adds the services that the gateway lists when it accepts the connection.
+  // `PlatformCalls.offer` adds the services that the gateway lists in its `welcome` frame.
   const services: PlatformServices = {};
   const backend = new WorkerBackend({
     ...{ config, services, logger, clock, dataDir: home },
@@ -83,7 +83,10 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
 
 /** Keeps a connection to the gateway open. Reconnects with backoff. */
 export class Agent {
-  /** Resolves after `stop`. Rejects if the gateway revoked this host or another agent connected with its identity. */
+  /**
+   * Resolves after `stop`. Rejects if the gateway revoked this host, or if another agent connected with the same
+   * identity.
+   */
   readonly finished: Promise<void>;
   readonly #options: AgentOptions;
   readonly #parts: AgentParts;
@@ -100,7 +103,7 @@ export class Agent {
     });
   }
 
-  /** Stops accepting executions and disconnects once the running ones have finished or `drainMs` has passed. */
+  /** Stops accepting executions. Disconnects once the running executions have finished or `drainMs` has passed. */
   stop(): void {
     this.#draining ??= this.#drain();
   }
@@ -115,7 +118,7 @@ export class Agent {
       if (signal.aborted) return;
       const refusal = finalRefusal(end, identity);
       if (refusal) throw refusal;
-      // The gateway may have rejected the token, so the next attempt requests a new one.
+      // The gateway may have rejected the token, so the next attempt requests a new token.
       if (end.status === 401 || end.code === HOST_CLOSE.unauthenticated) this.#parts.tokens.forget();
       failures = end.wasOpen && clock.monotonic() - startedAt >= STABLE_MS ? 0 : failures + 1;
       const waitMs = retryMs(failures, random);
@@ -193,7 +196,7 @@ function announce(local: readonly LoadedPlugin[]): Promise<HostPlugin[]> {
   );
 }
 
-/** Renews the token five minutes before it expires, without reconnecting. Retries on failure. */
+/** Renews the token five minutes before the expiry, without reconnecting. Retries if a renewal fails. */
 function keepRenewed(
   tokens: AgentTokens,
   connection: Connection,
@@ -221,7 +224,10 @@ function keepRenewed(
   };
 }
 
-/** Converts a failed token request to a connection end that is retried. Throws if the credentials were rejected. */
+/**
+ * Converts a failed token request to a `ConnectionEnd`, so that the agent retries. Throws if the gateway rejected the
+ * credentials.
+ */
 function failedToConnect(thrown: unknown): ConnectionEnd {
   if (thrown instanceof PlatformError && thrown.code === 'UNAUTHORIZED') throw refused(thrown);
   return { code: 1006, reason: messageOf(thrown), wasOpen: false };

@@ -24,7 +24,7 @@ import type { Link } from './link.ts';
 
 const HANDSHAKE_MS = seconds(10);
 const FLUSH_POLL_MS = 20;
-/** Log lines are dropped while more bytes than this wait to be sent to the gateway. Results are never dropped. */
+/** Maximum bytes that wait to be sent to the gateway before log lines are dropped. Results are never dropped. */
 const MAX_LOG_BACKLOG = 4 * 1024 * 1024;
 
 /** How a connection ended. `status` is the HTTP status of a refused upgrade; `code` is 1006 without a close frame. */
@@ -46,7 +46,7 @@ export interface ConnectionDeps {
   onWelcome(sessionId: string): void;
 }
 
-/** One connection to the gateway. It fails if the gateway sends nothing for several heartbeat intervals. */
+/** One connection to the gateway. The connection fails if the gateway sends nothing for several heartbeat intervals. */
 export class Connection {
   /** Resolves when the socket is closed; never rejects. */
   readonly ended: Promise<ConnectionEnd>;
@@ -84,7 +84,7 @@ export class Connection {
       HOST_SOCKET.agentFrameBytes,
     );
     this.#lastFrameAt = clock.monotonic();
-    // The gateway may accept the connection and then never send a `welcome` frame.
+    // A gateway may accept the connection but never send a `welcome` frame. A time limit detects such a gateway.
     this.#stopGreeting = clock.after(HANDSHAKE_MS + HOST_SOCKET.helloMs, () => {
       if (!this.#isOpen) this.#fail('no welcome from the gateway in time');
     });
@@ -114,7 +114,7 @@ export class Connection {
     });
   }
 
-  /** Sends a newer token over the same socket. */
+  /** Sends a renewed access token over the open connection. */
   renew(accessToken: string): void {
     void this.#send({ type: 'auth', accessToken });
   }
@@ -181,7 +181,8 @@ export class Connection {
       plugins: this.#deps.plugins,
       proof: answerChallenge(challenge, identity.keys, identity.hostId),
     };
-    // The outbox could split this frame, but the gateway accepts split frames only after it verified the proof.
+    // The `hello` frame bypasses the outbox, which may split large frames. The gateway accepts split frames only after
+    // it has verified the proof in `hello`.
     this.#socket.send(JSON.stringify(hello));
   }
 
@@ -199,7 +200,10 @@ export class Connection {
   }
 }
 
-/** Returns the parsed frame, or a description of the error. Newer gateways may send frame types unknown here. */
+/**
+ * Returns the parsed frame, or a description of the error. Newer gateways may send frame types that this agent does not
+ * know.
+ */
 function readFrame(text: string): GatewayFrame | string {
   try {
     const value = JSON.parse(text) as { type?: unknown };

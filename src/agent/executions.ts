@@ -24,7 +24,10 @@ export interface AgentExecutionsDeps {
   backend: Pick<ExecutionBackend, 'run'>;
   /** Whether a call of this plugin would have to wait for a free process. */
   isBusy(pluginId: string): boolean;
-  /** The object that the backend uses for platform calls. `PlatformCalls` adds the services that the gateway offers. */
+  /**
+   * Functions that the backend calls for platform calls of handlers. `PlatformCalls` adds the services that the gateway
+   * lists.
+   */
   services: PlatformServices;
   logger: Logger;
 }
@@ -148,13 +151,13 @@ export class AgentExecutions {
     if (code === 'INTERNAL_ERROR')
       this.#deps.logger.error(`Execution ${executionId} failed`, { error: thrown });
     const error = { code, message: message.slice(0, MAX_MESSAGE_CHARS) };
-    // Frames have a size limit. If the details exceed it, the error is sent without them.
+    // Frames have a size limit. An error whose details exceed the limit is sent without details.
     if (link.send({ type: 'error', executionId, error: { ...error, details } })) return;
     link.send({ type: 'error', executionId, error });
   }
 }
 
-/** Sends the chunks of a handler's stream, each once the gateway has granted credit for it. */
+/** Sends the chunks of a handler's stream. Each chunk waits until the gateway has granted credit for the chunk. */
 function streamTo(link: Link, executionId: string, credit: StreamCredit): StreamSink {
   return {
     start: (contentType) => void link.send({ type: 'stream', executionId, contentType }),
@@ -165,7 +168,10 @@ function streamTo(link: Link, executionId: string, credit: StreamCredit): Stream
   };
 }
 
-/** Logs the stack of a failed handler at the gateway. The error frame omits the stack, because callers receive it. */
+/**
+ * Logs the stack of a failed handler at the gateway. The error frame omits the stack, because callers receive the
+ * frame.
+ */
 function logStack(link: Link, executionId: string, handler: string, thrown: unknown): void {
   const { code, message, details, cause } = toPlatformError(thrown);
   if (code !== 'EXECUTION_ERROR' || !(cause instanceof Error) || !cause.stack) return;

@@ -41,7 +41,7 @@ export async function readIdentity(home: string): Promise<AgentIdentity | undefi
   }
 }
 
-/** Writes the file atomically. Only its owner can read it. */
+/** Writes `agent.json` atomically, with read access only for the owner of the file. */
 export async function writeIdentity(home: string, identity: AgentIdentity): Promise<string> {
   const file = join(home, FILE);
   await replacePrivateFile(file, `${JSON.stringify(identity, null, 2)}\n`);

@@ -9,7 +9,7 @@ const MAX_LOG_LEVEL_CHARS = 16;
 const MAX_LOG_CHARS = 8192;
 
 export interface PlatformCallsDeps {
-  /** The object that the backend uses for platform calls. `offer` replaces its services. */
+  /** Functions that the backend calls for platform calls of handlers. `offer` replaces all of these functions. */
   services: PlatformServices;
   running: ReadonlyMap<string, { link: Link }>;
   /** Connections by execution id. Cancelled executions stay listed, so that their last log lines reach the gateway. */
@@ -32,7 +32,10 @@ export class PlatformCalls {
     this.#deps = deps;
   }
 
-  /** Replaces the services of `ctx` by those that the gateway offers, given as method names by service. */
+  /**
+   * Replaces the services of `ctx` with the services that the gateway provides. `offered` lists the methods of each
+   * service.
+   */
   offer(offered: Record<string, string[]>): void {
     const { services } = this.#deps;
     for (const name of Object.keys(services)) delete services[name];

@@ -10,7 +10,7 @@ import { integrityOf, type LoadedPlugin, unpackFolder } from '../plugins/index.t
 const DOWNLOAD_TIMEOUT_MS = minutes(1);
 
 export interface PluginCacheDeps {
-  /** The folder `plugins` in the agent's home. Plugins may read no other folder there. */
+  /** The folder `plugins` in the agent's home. Plugins may not read any other folder of the agent's home. */
   folder: string;
   gateway: string;
   /** Plugins from local folders, which take precedence over the gateway. */
@@ -29,7 +29,10 @@ export class PluginCache {
     this.#deps = deps;
   }
 
-  /** Returns the folder of this plugin version if it is installed locally or cached. */
+  /**
+   * Returns the folder of this plugin version, or undefined if the version is not installed locally and no intact copy
+   * is cached.
+   */
   async find({ id, version, integrity }: HostPlugin): Promise<string | undefined> {
     const { local, folder, logger } = this.#deps;
     const installed = local.find((plugin) => plugin.id === id && plugin.version === version);

@@ -5,7 +5,7 @@ import type { Clock } from '../kit/time/clock.ts';
 import { minutes } from '../kit/time/duration.ts';
 import type { AgentIdentity } from './identity.ts';
 
-/** Time before its expiry at which a token is renewed. @spec Limits: agent token refresh lead */
+/** Time between the renewal of a token and the expiry of the token, in ms. @spec Limits: agent token refresh lead */
 const RENEW_LEAD_MS = minutes(5);
 
 export interface AgentToken {
@@ -15,9 +15,12 @@ export interface AgentToken {
 }
 
 export interface AgentTokens {
-  /** Returns the current token if it is valid, or else a new one. Throws UNAUTHORIZED after the host is revoked. */
+  /**
+   * Returns the current token, or a new token if the current token is about to expire. Throws UNAUTHORIZED after the
+   * host is revoked.
+   */
   current(): Promise<AgentToken>;
-  /** Requests a new token, even if the current one is valid. */
+  /** Requests a new token, even if the current token is valid. */
   renew(): Promise<AgentToken>;
   /** Returns the time in ms until the token should be renewed. */
   renewInMs(): number;

@@ -15,7 +15,10 @@ export async function allPages<Item>(
   }
 }
 
-/** Returns the query parameters of one page of a list, restricted to a namespace if one is given. */
+/**
+ * Returns the query parameters for one page of a list. If `namespaceId` is set, the list is restricted to this
+ * namespace.
+ */
 export function pageQueryOf<Namespace>(namespaceId: Namespace | undefined, cursor: string | undefined) {
   return {
     limit: 500,

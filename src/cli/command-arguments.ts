@@ -3,8 +3,8 @@ import type { Argument } from './command-description.ts';
 import type { AnyCommand } from './define-command.ts';
 
 /**
- * Derives the arguments of a command from its schema. Required keys are positional, in order; other keys are flags
- * unless `positionals` lists them.
+ * Derives the arguments of a command from its schema. Required keys become positional arguments in schema order. Other
+ * keys become flags unless `positionals` lists them.
  */
 export function argumentsOf({ args, positionals, short }: AnyCommand): Argument[] {
   return Object.entries(args.shape as Record<string, z.ZodType>).map(([key, schema]) => {
@@ -31,12 +31,14 @@ export function argumentsOf({ args, positionals, short }: AnyCommand): Argument[
   });
 }
 
-/** Converts `maxProcesses` to `max-processes`. */
+/** Converts camel case to kebab case: `maxProcesses` becomes `max-processes`. */
 export function kebab(key: string): string {
   return key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-/** Returns true if help shows the default. Help omits the defaults of switches (off) and lists (empty). */
+/**
+ * Returns true if help shows the default of an argument. Help omits the defaults of switches (off) and lists (empty).
+ */
 function hasDefault(value: unknown): boolean {
   return value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
 }

@@ -12,7 +12,7 @@ export interface Argument {
   list: boolean;
   required: boolean;
   description: string;
-  /** Placeholder of the value in help. It is absent for switches. */
+  /** Placeholder of the value in help. Absent for switches. */
   placeholder?: string;
   /** One-letter form of a flag, such as `n`. */
   short?: string;
@@ -31,7 +31,7 @@ export interface CommandDescription {
   group: Group;
   example: string;
   usage: string;
-  /** When `--json` prints one JSON document per line instead of a single envelope. */
+  /** Cases in which `--json` prints one JSON document per line instead of a single envelope. */
   streams: Streams | 'never';
   arguments: DescribedArgument[];
   flags: DescribedArgument[];

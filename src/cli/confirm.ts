@@ -54,7 +54,7 @@ export interface Choice<Value extends string> {
 
 /**
  * Prompts for one of several choices. Throws CancelledError on Ctrl-C. Without a terminal, throws InputNeededError,
- * which names the flag to use instead.
+ * which names the flag for the choice.
  */
 export async function choose<Value extends string>(
   context: CommandContext,

@@ -15,7 +15,7 @@ export interface CommandContext {
   /** Returns the configuration, which is loaded on first use. */
   platform(): LoadedConfig;
   folder(): DataFolder;
-  /** Calls the gateway with the identity from flags, environment or this machine's credentials. */
+  /** Client of the gateway. The client uses the token from flags or environment, or the credentials of this machine. */
   client: Client;
   /** Describes all commands. Commands use this function because importing the command table would create a cycle. */
   describeCommands(): Promise<CommandDescription[]>;

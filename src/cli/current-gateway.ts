@@ -5,7 +5,10 @@ import { isRecord } from '../kit/data/is-record.ts';
 import { userConfigFolder } from '../kit/files/user-folder.ts';
 import { writePrivateFile } from '../supervisor/data-folder.ts';
 
-/** Stores the gateway that `svc login` selected: one per project, and one for commands outside of projects. */
+/**
+ * Stores the gateways that `svc login` selected: one gateway per project, and one gateway for commands outside of
+ * projects.
+ */
 export interface CurrentGateway {
   find(): string | undefined;
   save(url: string): void;
@@ -13,10 +16,14 @@ export interface CurrentGateway {
   remove(url: string): void;
 }
 
-/** Key of the gateway for commands outside of projects. It differs from the path of every project. */
+/**
+ * Key of the gateway for commands outside of projects. Other keys are paths of projects, so no path equals this key.
+ */
 const USER_KEY = '*';
 
-/** `projectDir` is the folder of the config file, or null outside of a project. */
+/**
+ * Returns the store of selected gateways. `projectDir` is the folder of the config file, or null outside of a project.
+ */
 export function currentGateway(env: Environment, projectDir: string | null): CurrentGateway {
   const folder = join(userConfigFolder(env), 'svc');
   const file = join(folder, 'gateways.json');

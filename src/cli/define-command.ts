@@ -6,8 +6,8 @@ import type { RecordShape } from './json-records.ts';
 import type { Style } from './style.ts';
 
 /**
- * Definition of a command. Required keys of `args` are positional, in order. Other keys are flags (`instanceId` is
- * `--instance-id`) unless `positionals` lists them. Only streaming commands write output themselves.
+ * Definition of a command. Required keys of `args` are positional, in order. The remaining keys are flags (`instanceId`
+ * is `--instance-id`) unless `positionals` lists the key. Only streaming commands write output themselves.
  */
 export interface Command<Args extends z.ZodObject = z.ZodObject, Result = unknown> extends RecordShape {
   /** Full name of the command, such as `webhooks provision`. */
@@ -15,15 +15,21 @@ export interface Command<Args extends z.ZodObject = z.ZodObject, Result = unknow
   readonly summary: string;
   readonly args: Args;
   readonly positionals?: ReadonlyArray<keyof z.output<Args> & string>;
-  /** One-letter forms of flags. */
+  /** One-letter forms of flags, by argument key. */
   readonly short?: { readonly [key in keyof z.output<Args>]?: string };
   readonly example: string;
   /** True for internal commands, which help does not list. */
   readonly hidden?: boolean;
-  /** States when the command streams its output (with `--json`, one document per line). The default is never. */
+  /**
+   * States when the command streams its output. With `--json`, a stream has one document per line. By default, a
+   * command never streams.
+   */
   readonly streams?: Streams;
   run(args: z.output<Args>, context: CommandContext): Promise<CommandResult<Result>>;
-  /** Returns the command to run instead, for arguments known only at run time. If undefined, this command runs. */
+  /**
+   * Returns a command that is run in place of this command, for arguments known only at run time. If undefined, this
+   * command runs.
+   */
   expand?(argv: readonly string[], context: CommandContext): Promise<Expanded | undefined>;
   /** Formats the result for the terminal. Without this function, the CLI prints a generic view. */
   text?(result: Result, style: Style): string;
@@ -34,7 +40,7 @@ export interface Expanded {
   argv: readonly string[];
 }
 
-/** A command whose argument and result types are erased. Its schema still validates the arguments. */
+/** A command whose argument and result types are erased. The schema of the command still validates the arguments. */
 export type AnyCommand = Omit<Command, 'short' | 'positionals'> & {
   readonly positionals?: readonly string[];
   readonly short?: Readonly<Record<string, string | undefined>>;

@@ -11,7 +11,7 @@ export interface Explanation {
   meaning: string;
   /** How to solve the problem. Absent if the documentation states no remedy. */
   remedy?: string;
-  /** HTTP status. Only error codes have one. */
+  /** HTTP status of an error code. Absent for other kinds of codes. */
   status?: number;
   /** Exit code of a command that fails with this error. */
   exitCode?: number;
@@ -25,7 +25,7 @@ const ERRORS_PAGE = 'docs/errors.md';
 const WEBHOOKS_PAGE = 'docs/webhooks.md';
 const DIAGNOSTICS_PAGE = 'docs/observability.md';
 
-/** Reads all documented codes from the pages in `docs/`, which are their only source. */
+/** Reads all documented codes from the pages in `docs/`. The package contains no other list of explanations. */
 export function readExplanations(): Explanation[] {
   const errorsText = pageText(ERRORS_PAGE);
   return [

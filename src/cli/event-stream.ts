@@ -15,7 +15,7 @@ export interface FollowOptions {
   path: string;
   /** Query parameters. Undefined values are omitted. */
   query?: Record<string, unknown>;
-  /** Id of the last event that was already received. If undefined, the stream starts where the endpoint decides. */
+  /** Id of the last event that was already received. If undefined, the endpoint decides where the stream starts. */
   after?: string | undefined;
   signal?: AbortSignal;
   /** Handles one event; events arrive in order. Returning `stop` ends the stream. */

@@ -10,7 +10,7 @@ export const EXIT = {
   notAllowed: 4,
   unreachable: 5,
   timedOut: 6,
-  /** Exit code after Ctrl-C at a prompt. Elsewhere, the signal itself ends the process with this code. */
+  /** Exit code after Ctrl-C at a prompt. Outside of prompts, SIGINT ends the process with this code. */
   interrupted: 130,
 } as const;
 

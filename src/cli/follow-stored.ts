@@ -1,7 +1,7 @@
 import type { CommandContext } from './context.ts';
 import { followEvents } from './event-stream.ts';
 
-/** Maximum number of earlier records per request. */
+/** Maximum number of stored records per request. */
 const MAX_EARLIER = 1000;
 
 export interface StoredStream {
@@ -14,7 +14,8 @@ export interface StoredStream {
 }
 
 /**
- * Delivers the latest `count` stored records, then each new one, until the process ends. Throws like `followEvents`.
+ * Delivers the latest `count` stored records, then each new record, until the process ends. Throws if the first
+ * connection fails.
  */
 export async function followStored(
   context: CommandContext,

@@ -14,7 +14,7 @@ import { isProject, notRunning, startHint } from './not-running.ts';
 import { type SavedLogin, savedLogins } from './saved-logins.ts';
 import { isLoopback, selectedGateway } from './selected-gateway.ts';
 
-/** Cached tokens are renewed this long before they expire. */
+/** Time before the expiry at which a cached token is renewed, in ms. */
 const RENEW_EARLY_MS = minutes(1);
 
 interface CachedToken {
@@ -25,7 +25,10 @@ interface CachedToken {
   expiresAt: number;
 }
 
-/** Creates a client that logs in when needed, and logs in again once if the gateway rejects its cached token. */
+/**
+ * Creates a client that logs in when needed. If the gateway rejects a cached token, the client logs in again and
+ * retries once.
+ */
 export async function createGatewayClient(context: CommandContext): Promise<Client> {
   const { globals } = context;
   const url = await gatewayUrl(context);
@@ -49,7 +52,7 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
       try {
         return await client.call(endpoint, input, options);
       } catch (error) {
-        // Only server errors get a request id, because the user must look up their cause in the log.
+        // Only server errors get a request id, with which the user can find the cause of the error in the log.
         const isServerError =
           error instanceof PlatformError && (error.status === 500 || error.code === 'STORE_ERROR');
         if (requestId !== null && isServerError) error.details.requestId ??= requestId;
@@ -78,8 +81,8 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
 }
 
 /**
- * Opens a stream with the same login as `createGatewayClient`. Throws the error of the gateway, or
- * UPSTREAM_UNAVAILABLE.
+ * Opens a stream, authenticated in the same way as requests of `createGatewayClient`. Throws the error of the gateway,
+ * or UPSTREAM_UNAVAILABLE if the gateway does not answer.
  */
 export async function openGatewayStream(
   context: CommandContext,
@@ -122,7 +125,7 @@ async function gatewayUrl(context: CommandContext): Promise<string> {
   const { config } = platform();
   const running = runningUrl(folder(), 'gateway');
   if (running) return running;
-  // With port 0, each start chooses another port, so a stopped platform has no address.
+  // With port 0, the port differs after each start, so a stopped platform has no address.
   if (config.gateway.port === 0)
     throw notRunning(
       context,
@@ -141,7 +144,10 @@ function withStartHint(error: unknown, context: CommandContext): unknown {
     : error;
 }
 
-/** Exchanges the operator's credentials for an access token and caches it. Throws UNAUTHORIZED without credentials. */
+/**
+ * Exchanges the operator's credentials for an access token and caches the token. Throws UNAUTHORIZED without
+ * credentials.
+ */
 export async function operatorToken(context: CommandContext, url: string): Promise<string> {
   const operator = requireCredentials(context, url);
   const { clientId, clientSecret } = operator;
@@ -158,7 +164,8 @@ export async function operatorToken(context: CommandContext, url: string): Promi
 }
 
 /**
- * Returns the access token of a login and renews it before it expires. Throws UNAUTHORIZED if the login has expired.
+ * Returns the access token of a login. Renews an access token that is about to expire. Throws UNAUTHORIZED if the login
+ * has expired.
  */
 async function currentToken(context: CommandContext, url: string, login: SavedLogin): Promise<string> {
   if (login.expiresAt - RENEW_EARLY_MS > context.clock.now()) return login.accessToken;
@@ -180,7 +187,10 @@ function cachedToken(context: CommandContext, url: string): string | null {
   }
 }
 
-/** Returns the operator's credentials. Throws UNAUTHORIZED for a remote gateway, which must never receive them. */
+/**
+ * Returns the operator's credentials. Throws UNAUTHORIZED for a remote gateway, which must never receive these
+ * credentials.
+ */
 function requireCredentials(context: CommandContext, url: string): OperatorCredentials {
   if (!isOwn(context, url)) {
     throw new PlatformError('UNAUTHORIZED', `You are not logged in to ${url}.`, {

@@ -15,7 +15,7 @@ export interface GlobalFlags {
 
 export interface GlobalFlag {
   name: string;
-  /** Placeholder of the flag's value in help. It is absent for switches. */
+  /** Placeholder of the flag's value in help. Absent for switches. */
   value?: string;
   summary: string;
 }
@@ -44,7 +44,8 @@ export interface SplitArgs {
 }
 
 /**
- * Separates the words of a command from its arguments. `count` returns the maximum number of words for a first word.
+ * Separates the words of a command from its arguments. `count` returns the maximum number of command words for a given
+ * first word.
  */
 export function splitWords(argv: readonly string[], count: (first: string) => number): SplitArgs {
   const words: string[] = [];

@@ -1,13 +1,16 @@
 import { constants } from 'node:os';
 
 export interface Interruption {
-  /** Aborts at the first Ctrl-C or SIGTERM; a second one kills the process. */
+  /** Aborts at the first Ctrl-C or SIGTERM. A second signal kills the process. */
   signal: AbortSignal;
   /** Returns the exit code: 130 or 143 after an interruption, and 0 otherwise. */
   exitCode(): number;
 }
 
-/** Returns the interruption state for commands that run until interrupted and then clean up. */
+/**
+ * Returns the interruption state for a command that runs until the user interrupts it, so that the command can clean
+ * up.
+ */
 export function interruption(): Interruption {
   const controller = new AbortController();
   let received: NodeJS.Signals | undefined;

@@ -2,13 +2,16 @@ import { isRecord } from '../kit/data/is-record.ts';
 
 /** How `--json` completes the records of a command. */
 export interface RecordShape {
-  /** Name of the field that identifies a record, such as `webhookId`. `--json` prints its value as `id` too. */
+  /**
+   * Name of the field that identifies a record, such as `webhookId`. `--json` also prints the value of this field as
+   * `id`.
+   */
   readonly idField?: string;
   /** True if the result is an external document, which `--json` prints unchanged. */
   readonly verbatim?: true;
 }
 
-/** Fields with data of users, plugins or senders. `--json` prints their values unchanged. */
+/** Fields with data of users, plugins or senders. `--json` prints the values of these fields unchanged. */
 const USER_DATA_FIELDS = new Set([
   'body',
   'claims',

@@ -4,7 +4,7 @@ import { nodeHttp } from '../supervisor/node-http.ts';
 
 /**
  * Sends a request with `node:http`, because loading Node's fetch takes a quarter of a command's run time. Redirects are
- * not followed, because they could leak the token.
+ * not followed, because a redirect could leak the token.
  */
 export const lightFetch: Send = (target, { method, headers, body, signal }) =>
   new Promise((resolve, reject) => {

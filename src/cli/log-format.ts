@@ -3,7 +3,7 @@ import { escapeAllControls } from '../kit/security/escape-controls.ts';
 import { LOG_LEVELS, type LogLevel } from '../kit/telemetry/logger.ts';
 import type { Style } from './style.ts';
 
-/** Fields that the formatted line shows in another way, or that are of no use to readers. */
+/** Fields that the formatted line shows in a different form, or that are of no use to readers. */
 const OMITTED_FIELDS = new Set([
   'level',
   'time',
@@ -18,7 +18,7 @@ const OMITTED_FIELDS = new Set([
   'error',
 ]);
 
-/** Fields of an access log record that its message already contains. */
+/** Fields of an access log record that also appear in the message of the record. */
 const REQUEST_FIELDS = new Set(['method', 'route', 'status']);
 const NO_FIELDS = new Set<string>();
 
@@ -34,7 +34,7 @@ export async function loadRecordFormat(style: Style): Promise<(line: string) => 
     customColors: 'fatal:red',
     useOnlyCustomProps: false,
     messageKey: 'message',
-    // A template string instead of a function would remove the colours of the fields.
+    // A function is used because a template string would remove the colours of the fields.
     messageFormat: ({ message }) => String(message),
     translateTime: 'SYS:HH:MM:ss.l',
     hideObject: true,

@@ -6,7 +6,9 @@ import { escapeControls } from '../kit/security/escape-controls.ts';
 import { COMMANDS, findCommand, isNoun, nounOf, verbsOf } from './command-table/command-table.ts';
 import { splitWords } from './globals.ts';
 
-/** Entry point of `svc`. Help and version load few modules; commands load the others. */
+/**
+ * Entry point of `svc`. Help and version load few modules. Each command loads its other modules when the command runs.
+ */
 
 process.stdout.on('error', onOutputError);
 // A closed stderr must not end the command: `svc up -d 2>&1 | head -1` still starts the platform.
@@ -56,7 +58,9 @@ function printVersion(rest: string[]): number {
   return 0;
 }
 
-/** Exits once stdout is flushed. Without the explicit exit, open connections would delay the end by seconds. */
+/**
+ * Exits once stdout is flushed. Without the explicit exit, open connections would keep the process alive for seconds.
+ */
 async function end(code: number): Promise<never> {
   await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
   process.exit(code);

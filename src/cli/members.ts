@@ -15,7 +15,10 @@ export interface MemberView extends Omit<MemberOverview, 'leaseLeftMs'> {
   isExpired: boolean;
 }
 
-/** Returns the services of all nodes, or an empty list if there is only one node. Throws STORE_ERROR. */
+/**
+ * Returns the services of all nodes, or an empty list if the cluster has only one node. Throws STORE_ERROR if the store
+ * does not answer.
+ */
 export async function readMembers({ config, env }: LoadedConfig): Promise<MemberView[]> {
   const url = postgresUrlOf(config.store, env);
   if (url === null) return [];
@@ -47,7 +50,7 @@ export function membersText(members: readonly MemberView[], style: Style, width?
   return table(['node', 'service', 'version', 'lease age', 'feed lag', 'url'], rows, style, width);
 }
 
-/** Maximum length at which ids of nodes are shown. `--json` shows them in full. */
+/** Maximum length at which ids of nodes are shown. `--json` shows the full ids. */
 const MAX_NODE_CHARS = 24;
 const shortened = (id: string): string =>
   id.length > MAX_NODE_CHARS ? `${id.slice(0, MAX_NODE_CHARS - 1)}…` : id;

@@ -15,7 +15,7 @@ import type { Style } from './style.ts';
 import { pairs, table } from './table.ts';
 import { lineWidth, wrap } from './wrap.ts';
 
-/** Renders a result for stdout. Returns null if there is nothing to print, for example after a stream. */
+/** Renders a result for stdout. Returns null if nothing must be printed, for example after a stream. */
 export function renderResult(
   command: AnyCommand,
   outcome: CommandResult,
@@ -29,7 +29,7 @@ export function renderResult(
     return jsonText(failed ? declaredFailure(completed) : successEnvelope(completed));
   }
   if (outcome.result === undefined) return null;
-  // Without a formatter of its own, a failed command prints only its error.
+  // A failed command prints only its error, unless the command defines a `text` formatter.
   if (outcome.error && !command.text) return null;
   const result = escapeControlsIn(outcome.result);
   const text = command.text ? command.text(result, style) : renderValue(result, style);
@@ -42,7 +42,7 @@ export function renderHelp(help: string, json: boolean): string {
   return json ? jsonText({ ok: true, result: { help } }) : escapeControlsIn(help);
 }
 
-/** Renders the failure of a command that reported it in its result instead of throwing an error. */
+/** Renders the failure of a command that reported the failure in its result instead of throwing an error. */
 export function renderDeclaredFailure(outcome: CommandResult, style: Style, width: number): string {
   const { message, code = 'EXECUTION_ERROR' } = outcome.error ?? {};
   return escapeControls(
@@ -56,7 +56,7 @@ export function renderDeclaredFailure(outcome: CommandResult, style: Style, widt
 export interface ErrorView {
   style: Style;
   debug: boolean;
-  /** Width of the terminal. It is infinite for pipes, whose lines are not wrapped. */
+  /** Width of the terminal. The width is infinite for pipes, whose lines are not wrapped. */
   width: number;
 }
 
@@ -92,7 +92,9 @@ interface ErrorTexts {
   lastLines: string[];
 }
 
-/** Extracts the printable details. Their types are checked, because a remote gateway may send anything. */
+/**
+ * Extracts the printable details. Values of unexpected types are ignored, because a remote gateway may send anything.
+ */
 function textsIn({ hint, lastLines, at, requestId }: Record<string, unknown>): ErrorTexts {
   const isText = (value: unknown): value is string => typeof value === 'string';
   const line = (value: unknown) => (isText(value) ? escapeToSingleLines(value) : undefined);
@@ -107,8 +109,8 @@ function textsIn({ hint, lastLines, at, requestId }: Record<string, unknown>): E
 const MARGIN = 6;
 
 /**
- * Wraps text after a head such as `error`. Lines other than list items are indented by the width of the head, so that
- * untrusted text cannot imitate the `hint` and `error` lines of the CLI.
+ * Wraps text after a head such as `error`. All lines except list items are indented, so that untrusted text cannot
+ * imitate the `hint` and `error` lines of the CLI.
  */
 function indented(head: string, text: string, width: number): string {
   const margin = ' '.repeat(MARGIN);
@@ -119,7 +121,10 @@ function indented(head: string, text: string, width: number): string {
   return head + text.split('\n').map(fitting).join('\n');
 }
 
-/** Converts an unexpected error. Unlike in a service, its message is shown: the CLI runs on the user's own machine. */
+/**
+ * Converts an unexpected error. The message is shown, because the CLI runs on the user's machine. Services hide such
+ * messages from callers.
+ */
 function unexpected(thrown: unknown): PlatformError {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   return new PlatformError('INTERNAL_ERROR', message, {

@@ -94,13 +94,17 @@ function commandSection({ name, summary, example }: CommandEntry, command: AnyCo
   ].join('\n');
 }
 
-/** Returns true if the description only repeats the name, such as "plugin id" for `<plugin>`. The page omits it. */
+/**
+ * Returns true if the description only repeats the name, such as "plugin id" for `<plugin>`. The page omits these
+ * descriptions.
+ */
 function isPlain({ kind, required, description }: Argument): boolean {
   return kind === 'argument' && required && /^[a-z]+( [a-z]+)?$/.test(description);
 }
 
 /**
- * Returns true if the example needs quotes or standard input. The page shows only such examples; `--help` shows all.
+ * Returns true if the example needs quotes or standard input. The page shows only these examples. `--help` shows all
+ * examples.
  */
 function needsQuotes(example: string): boolean {
   return /['"]| < /.test(example);

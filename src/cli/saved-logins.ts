@@ -16,7 +16,7 @@ export interface SavedLogin {
 export interface SavedLogins {
   find(url: string): SavedLogin | undefined;
   save(url: string, login: SavedLogin): void;
-  /** Returns false if there was no login. */
+  /** Returns false if no login to this gateway was stored. */
   remove(url: string): boolean;
 }
 

@@ -16,7 +16,7 @@ interface StartFlags {
   at?: string | undefined;
 }
 
-/** Returns the fields that these flags set in the request body. Throws UsageError for invalid JSON. */
+/** Returns the request body fields set by the flags in `startFlags`. Throws UsageError for invalid JSON. */
 export async function startFields({ input, key, priority, at }: StartFlags, cwd: string) {
   return {
     input: await readInput(input, cwd),

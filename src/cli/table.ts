@@ -67,7 +67,7 @@ function fits(columns: number[], widths: number[], width: number): boolean {
 
 const isBlank = (cell: string | undefined): boolean => cell === undefined || cell === '' || cell === '-';
 
-/** Returns the width of the terminal. It is infinite for pipes, so that programs get each row on one line. */
+/** Returns the width of the terminal. The width is infinite for pipes, so that programs get each row on one line. */
 function terminalWidth(): number {
   return process.stdout.isTTY ? columnsOf(process.stdout) : Number.POSITIVE_INFINITY;
 }

@@ -11,7 +11,7 @@ import { lineWidth, wrapProse } from './wrap.ts';
 
 /** Prints everything except the result of a command: notes and warnings to stderr, streams to stdout. */
 export interface Ui {
-  /** Prints a note in plain text. `--quiet` suppresses it. */
+  /** Prints a note in plain text. `--quiet` suppresses notes. */
   note(text: string): void;
   warn(text: string): void;
   /** Prints a coloured note. `text` formats a copy of `data` without control characters and newlines. */
@@ -41,8 +41,8 @@ export interface UiOptions {
   stderr: OutputStream;
   quiet: boolean;
   /**
-   * True if lines are JSON documents. Control characters in them are then replaced by JSON escapes, which preserve the
-   * values.
+   * True if lines are JSON documents. In JSON documents, control characters are replaced by JSON escapes, which
+   * preserve the values.
    */
   json: boolean;
   out: Style;
@@ -56,7 +56,7 @@ export function createUi({ stdout, stderr, quiet, json, out, err, shape = {} }: 
   const note = (text: string): void => {
     if (!quiet) print(text);
   };
-  // Further lines are indented, so that none looks like a separate message.
+  // Continuation lines are indented, so that no line looks like a separate message.
   const warn = (text: string): void => print(`${err.yellow('!')} ${text.replaceAll('\n', '\n  ')}`);
   return {
     note: (text) => note(escapeControlsIn(text)),
@@ -78,7 +78,10 @@ export function createUi({ stdout, stderr, quiet, json, out, err, shape = {} }: 
   };
 }
 
-/** Decoding is slow and log lines are almost always plain ASCII, so only other lines are decoded and escaped. */
+/**
+ * Escapes control characters, except in plain ASCII text. Decoding is slow, and log lines are almost always plain
+ * ASCII.
+ */
 function escapedBytes(lines: Buffer): string | Buffer {
   return lines.every((byte) => byte < 0x7f) ? lines : escapeControlsInJson(lines.toString());
 }

@@ -11,7 +11,7 @@ export function helpWidth(stream: { columns?: number }): number {
   return Math.min(Math.max(columnsOf(stream), 40), 100);
 }
 
-/** Returns the width of a terminal. It is infinite for pipes, so that programs receive unwrapped lines. */
+/** Returns the width of a terminal. The width is infinite for pipes, so that programs receive unwrapped lines. */
 export function lineWidth(stream: { isTTY?: boolean; columns?: number }): number {
   return stream.isTTY ? helpWidth(stream) : Number.POSITIVE_INFINITY;
 }
@@ -31,7 +31,7 @@ export function wrap(text: string, width: number): string[] {
   return [...lines, indent + line];
 }
 
-/** Wraps all lines except indented ones, which contain commands or paths to copy. */
+/** Wraps all lines except indented lines, which contain commands or paths to copy. */
 export function wrapProse(text: string, width: number): string {
   return text
     .split('\n')

@@ -6,8 +6,8 @@ const HttpUrl = z.url({ protocol: /^https?$/ });
 const Ms = PositiveInt;
 
 /**
- * Reference to a secret in the environment or in the `.env` beside the config. The config never contains the secret
- * itself, so it can be printed safely.
+ * Reference to a secret in the environment or in the `.env` beside the config. The config can be printed safely,
+ * because the config never contains the secret.
  */
 export const SecretRef = z.string().regex(
   /^\$\{[A-Za-z_]\w*\}$/,

@@ -81,8 +81,8 @@ export const dailyEventStats = endpoint({
 });
 
 /**
- * Alias of `dailyEventStats` below `/stats`. It has no tags, because the API description should list the operation only
- * once.
+ * Alias of `dailyEventStats` below `/stats`. The alias has no tags, because the API description should list the
+ * operation only once.
  */
 export const dailyEventStatsAlias = endpoint({
   method: 'GET',

@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 
-/** Identity of an authenticated request. Upstream services trust it. @spec JWT claims */
+/**
+ * Identity of an authenticated request. Upstream services trust the identity that the gateway sends. @spec JWT claims
+ */
 export interface Caller {
   hostId: string;
   namespaceId: string;
@@ -27,7 +29,10 @@ export const exchangeToken = endpoint({
   errors: ['UNAUTHORIZED', 'RATE_LIMIT_EXCEEDED'],
 });
 
-/** Exchanges a refresh token for a new pair. @spec Authentication 3; docs/security.md "Refresh tokens" */
+/**
+ * Exchanges a refresh token for a new access token and a new refresh token. @spec Authentication 3;
+ * docs/security.md "Refresh tokens"
+ */
 export const refreshToken = endpoint({
   method: 'POST',
   path: '/auth/refresh',

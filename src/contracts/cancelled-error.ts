@@ -1,9 +1,9 @@
-/** Identifies the class across copies of the SDK bundled into plugins. */
+/** Identifies a `CancelledError` even if a plugin bundles a separate copy of the SDK. */
 const BRAND = Symbol.for('svc.CancelledError');
 
 /**
  * Tells a workflow function that its run is ending. The `await` of the current or next step rejects with this error.
- * Steps after that belong to the clean-up. @spec docs/workflows.md "Cancelling and clean-up"
+ * All later steps belong to the clean-up. @spec docs/workflows.md "Cancelling and clean-up"
  */
 export class CancelledError extends Error {
   readonly code = 'CANCELLED';

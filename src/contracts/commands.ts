@@ -18,7 +18,8 @@ export const CommandDetail = CommandItem.extend({
 export type CommandDetail = z.infer<typeof CommandDetail>;
 
 /**
- * Outcome of a plugin command. The HTTP call succeeds even if the command fails; `exitCode` tells whether it failed.
+ * Outcome of a plugin command. The HTTP call succeeds even if the command fails. `exitCode` is 0 only if the command
+ * succeeded.
  */
 export const CommandOutcome = z
   .object({
@@ -52,7 +53,7 @@ export const getCommand = endpoint({
   errors: ['PLUGIN_NOT_FOUND', 'NOT_FOUND'],
 });
 
-/** Executes a plugin command for `svc run`. Only operators may call it. @spec docs/plugins.md "Commands" */
+/** Executes a plugin command for `svc run`. Only operators may call this endpoint. @spec docs/plugins.md "Commands" */
 export const runCommand = endpoint({
   method: 'POST',
   path: '/api/v1/commands/:pluginId/:commandId',

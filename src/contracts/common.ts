@@ -55,16 +55,16 @@ const readyReply = {
 
 /** Reports whether load balancers should send requests to a service. @spec docs/operations.md "svc status" */
 export const ready = endpoint({ method: 'GET', path: '/ready', ...readyReply });
-/** Reports the same as `/ready`, under the path of the API. @spec docs/operations.md "svc status" */
+/** Reports the same result as `/ready`, under the path of the API. @spec docs/operations.md "svc status" */
 export const apiReady = endpoint({ method: 'GET', path: '/api/v1/ready', ...readyReply });
 
-/** A date and time with `Z` or an offset. The schema converts it to epoch milliseconds. */
+/** A date and time with `Z` or an offset. The schema converts the time to epoch milliseconds. */
 export const IsoTime = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
 
 /** The latest time that a JavaScript Date can represent. */
 const MAX_EPOCH_MS = 8.64e15;
 
-/** A time in a request body. The schema converts it to epoch milliseconds. */
+/** A time in a request body. The schema converts the time to epoch milliseconds. */
 export const Moment = z
   .union([z.number().int().min(0).max(MAX_EPOCH_MS), IsoTime], {
     error:
@@ -72,12 +72,15 @@ export const Moment = z
   })
   .describe('Epoch milliseconds, or an ISO 8601 date and time with Z or an offset');
 
-/** Rejects an empty number in a query, because coercion would convert it to 0. */
+/** Rejects an empty number in a query, because coercion would convert the empty text to 0. */
 export function notBlank<Schema extends z.ZodType>(schema: Schema) {
   return z.preprocess((value) => (value === '' ? Number.NaN : value), schema);
 }
 
-/** Query of a list without filters. It rejects unknown parameters, because ignoring a filter would return too much. */
+/**
+ * Query of a list without filters. Unknown parameters are rejected, because a list that ignores a filter would return
+ * too much.
+ */
 export const NoFilters = z.strictObject({}).prefault({});
 
 /** Returns the schema of a page of a list. `nextCursor` is null on the last page. */
@@ -100,6 +103,6 @@ export const HEADERS = {
   serviceKey: 'x-svc-service-key',
   /** Marks the response of a dispatch as a stream. The value is the execution id. */
   stream: 'x-svc-stream',
-  /** Marks a dispatch that comes from another gateway and must not be passed on again. */
+  /** Marks a dispatch that another gateway has forwarded. The receiving gateway must not forward the dispatch again. */
   ownerCall: 'x-svc-owner-call',
 } as const;

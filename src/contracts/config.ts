@@ -56,10 +56,13 @@ const StaticToken = z
     error: 'must not contain control characters, which headers cannot carry',
   });
 
-/** A static token with the identity that it authenticates. @spec Static token entry */
+/** A static token and the identity that the token authenticates. @spec Static token entry */
 export const StaticTokenEntry = z.strictObject({ hostId: ChosenHostId, namespaceId: NamespaceId });
 
-/** An external issuer of tokens that the gateway accepts, signed with RS256 or ES256. @spec docs/plugins.md "Routes" */
+/**
+ * An external issuer of tokens that the gateway accepts. The tokens must be signed with RS256 or ES256. @spec
+ * docs/plugins.md "Routes"
+ */
 export const OAuthIssuer = z.strictObject({
   issuer: HttpUrl,
   jwksUri: HttpUrl.refine(

@@ -4,10 +4,9 @@ import type { PlatformCode } from './errors.ts';
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
- * Description of an HTTP operation. Services mount it and clients call it. The API description includes it if it has
- * `tags` and is not `hidden`. `path` contains parameters as `:name`. `status` is the success status, by default 200.
- * `accepted` is the schema of a 202 body. `headers` are described but not validated. @spec Health, metrics,
- * specification (visibility)
+ * An HTTP operation that services mount and clients call. `status` defaults to 200. `accepted` is the schema of a 202
+ * body. `headers` are not validated. The API description lists operations with `tags`, unless `hidden` is set. @spec
+ * Health, metrics, specification (visibility)
  */
 export interface Endpoint<
   Params extends z.ZodType = z.ZodType,

@@ -1,4 +1,4 @@
-/** Classes of failures; the first four are transient. @spec Errors: workflow retries */
+/** Classes of failures. The first four classes are transient. @spec Errors: workflow retries */
 export const ERROR_CLASSES = [
   'network',
   'timeout',

@@ -2,7 +2,10 @@ import { z } from 'zod';
 import { HandlerRef } from './handler-ref.ts';
 import { Permissions, SchemaRef } from './plugin-manifest.ts';
 
-/** The kind of caller of a handler. A handler for another kind fails with HOST_MISMATCH. */
+/**
+ * The kind of caller of a handler. A call fails with HOST_MISMATCH if the handler does not support the kind of the
+ * caller.
+ */
 export const HostKind = z.enum(['rest', 'webhook', 'cli', 'workflow', 'job', 'validator', 'plugin']);
 export type HostKind = z.infer<typeof HostKind>;
 
@@ -33,7 +36,7 @@ export const WebhookHostContext = WebhookRequest.extend({
 });
 export type WebhookHostContext = z.infer<typeof WebhookHostContext>;
 
-/** Host context of a webhook's validator. It contains all headers as received. */
+/** Host context of a webhook's validator. The context contains all headers as received. */
 export const ValidatorHostContext = WebhookRequest.extend({
   host: z.literal('validator'),
   event: z.string(),
@@ -66,7 +69,6 @@ export const ExecutionRequest = z.object({
   tenantId: z.string(),
   requestId: z.string(),
   traceId: z.string(),
-  /** Span id of this execution. It precedes the span id of its parent. */
   spanId: z.string().optional(),
   parentSpanId: z.string().optional(),
   config: z.record(z.string(), z.unknown()),

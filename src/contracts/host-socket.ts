@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ExecutionRequest } from './execution.ts';
 
-/** Version of the frames below. The gateway rejects a `hello` frame with another version. */
+/** Version of the frame formats. The gateway rejects a `hello` frame with a different version. */
 export const HOST_PROTOCOL = 1;
 
 /** Limits of the WebSocket between agent and gateway. @spec docs/decisions/0023 */
@@ -10,7 +10,7 @@ export const HOST_SOCKET = {
   /** Time limit between the WebSocket upgrade and a valid hello frame. */
   helloMs: 5000,
   heartbeatMs: 15_000,
-  /** Number of heartbeat intervals without any frame after which the peer counts as gone. */
+  /** Number of heartbeat intervals without any frame after which a connection is considered dead. */
   maxMissedHeartbeats: 3,
   /** Maximum size of one WebSocket message in bytes. */
   messageBytes: 1024 * 1024,
@@ -20,13 +20,13 @@ export const HOST_SOCKET = {
   partChars: 64 * 1024,
   /** Maximum size of an agent's frame, over all its parts. Runners have the same limit. */
   agentFrameBytes: 8 * 1024 * 1024,
-  /** Maximum size of a gateway's frame. It equals the largest input that may wait for a worker. */
+  /** Maximum size of a gateway's frame. The limit equals the maximum size of an input that waits for a worker. */
   gatewayFrameBytes: 64 * 1024 * 1024,
   /** Size of the flow control window of one stream between agent and gateway. */
   streamWindowBytes: 1024 * 1024,
 } as const;
 
-/** Close codes. 1001, 1003, 1007 and 1009 are those of RFC 6455. */
+/** WebSocket close codes. RFC 6455 defines the codes 1001, 1003, 1007 and 1009. */
 export const HOST_CLOSE = {
   goingAway: 1001,
   binary: 1003,
@@ -66,7 +66,7 @@ export type HelloFrame = z.infer<typeof HelloFrame>;
  */
 export const PartFrame = z.object({
   type: z.literal('part'),
-  /** Number of the frame. Each side counts the frames that it sends. */
+  /** Sequence number of the frame, counted separately for each direction. */
   frame: z.number().int().nonnegative(),
   /** Index of the part within its frame, starting at 0. */
   index: z.number().int().nonnegative(),
@@ -87,7 +87,7 @@ const FrameFailure = z.object({
 export const AGENT_FRAMES = {
   hello: HelloFrame,
   heartbeat: z.object({ type: z.literal('heartbeat'), at: z.number() }),
-  /** Announces that the agent is stopping: it finishes running executions and accepts no new ones. */
+  /** Announces that the agent is stopping. The agent finishes running executions and accepts no new executions. */
   drain: z.object({ type: z.literal('drain') }),
   auth: z.object({ type: z.literal('auth'), accessToken: z.string().min(1).max(8192) }),
   /** Reports `preparing` while the plugin is downloaded, and `running` once the time limit of the handler starts. */
@@ -96,7 +96,7 @@ export const AGENT_FRAMES = {
     executionId: ExecutionId,
     state: z.enum(['preparing', 'running']),
   }),
-  /** Reports that the handler has started. The agent sends it only if `tellsBegun` was set. */
+  /** Reports that the handler has started. The agent sends this frame only if `tellsBegun` was set. */
   begun: z.object({ type: z.literal('begun'), executionId: ExecutionId }),
   log: z.object({
     type: z.literal('log'),
@@ -113,7 +113,10 @@ export const AGENT_FRAMES = {
     method: z.string().max(64),
     args: z.array(z.unknown()).max(16),
   }),
-  /** The handler has returned a stream. Chunks follow on demand, and then the `result` frame. */
+  /**
+   * Reports that the handler has returned a stream. Chunks follow on demand, and after the last chunk the `result`
+   * frame.
+   */
   stream: z.object({ type: z.literal('stream'), executionId: ExecutionId, contentType: ShortText }),
   chunk: z.object({ type: z.literal('chunk'), executionId: ExecutionId, data: z.base64() }),
   part: PartFrame,
@@ -125,12 +128,12 @@ export type AgentFrameType = keyof typeof AGENT_FRAMES;
 export type AgentFrame = { [Type in AgentFrameType]: z.infer<(typeof AGENT_FRAMES)[Type]> }[AgentFrameType];
 
 /**
- * An execution as sent to an agent. It names the plugin by id, version and digest, and omits the folder on the
- * gateway's machine.
+ * An execution as sent to an agent. The plugin is identified by id, version and digest. The folder on the gateway's
+ * machine is omitted.
  */
 export const HostExecution = ExecutionRequest.omit({ executionId: true, plugin: true }).extend({
   plugin: HostPlugin,
-  // Optional, because JSON omits undefined.
+  // The input is optional, because JSON omits undefined values.
   input: z.unknown().optional(),
 });
 export type HostExecution = z.infer<typeof HostExecution>;
@@ -142,7 +145,7 @@ const ReplyOutcome = z.union([
 
 /** Frames from the gateway, by `type`. */
 export const GATEWAY_FRAMES = {
-  /** The first frame of a connection. The agent must answer it with `hello` and a proof of the host's private key. */
+  /** The first frame of a connection. The agent must respond with `hello` and a proof of the host's private key. */
   challenge: z.object({
     type: z.literal('challenge'),
     sessionId: z.string(),
@@ -168,7 +171,7 @@ export const GATEWAY_FRAMES = {
     /** Set when the caller is queued and requests a `begun` frame. */
     tellsBegun: z.literal(true).optional(),
   }),
-  /** Grants credit for `bytes` more of a stream. The agent sends nothing without credit. */
+  /** Allows the agent to send `bytes` more bytes of a stream. Without this credit, the agent sends no chunks. */
   pull: z.object({ type: z.literal('pull'), executionId: ExecutionId, bytes: z.number().int().positive() }),
   part: PartFrame,
   /** Cancels the remaining parts of a frame that is no longer needed. */

@@ -3,7 +3,7 @@ import { z } from 'zod';
 /** Selects hosts of the namespace. A host must match all given fields. */
 export const HostTarget = z.strictObject({
   hostId: z.string().min(1).max(256).optional(),
-  /** Labels the host must have, with these values. */
+  /** Labels and values that the host must have. */
   labels: z.record(z.string().max(256), z.string().max(256)).optional(),
   capability: z.string().min(1).max(64).optional(),
 });

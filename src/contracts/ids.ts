@@ -21,7 +21,7 @@ export const EventName = z
 export type EventName = z.infer<typeof EventName>;
 
 /**
- * Id of an instance of a `multi` webhook. It may be any text except `.` and `..`, and is percent-encoded in the URL.
+ * Id of an instance of a `multi` webhook. Any text except `.` and `..` is valid. The id is percent-encoded in the URL.
  */
 export const InstanceId = z
   .string()
@@ -31,7 +31,7 @@ export const InstanceId = z
   .brand('InstanceId');
 export type InstanceId = z.infer<typeof InstanceId>;
 
-/** Id of a tenant. Tokens carry it as `namespaceId`, and requests as `X-Tenant-ID`. */
+/** Id of a tenant. Tokens contain the id as `namespaceId`. Requests contain the id as `X-Tenant-ID`. */
 export const NamespaceId = z
   .string()
   .max(128, 'must be at most 128 characters long')
@@ -64,7 +64,8 @@ export const ChosenHostId = HostId.refine(
 );
 
 /**
- * One line of display text. It excludes control characters and bidirectional overrides, which could spoof terminals.
+ * One line of display text. Control characters and bidirectional overrides are rejected, because such characters could
+ * spoof terminals.
  */
 export const DisplayName = z
   .string()

@@ -36,7 +36,10 @@ const JobHandler = z
   .max(512)
   .regex(/^.+\/[^/]+$/, 'must be "<plugin id>/<job id>"');
 
-/** `handler` is `<plugin id>/<job id>`. The `Idempotency-Key` header is equivalent to the field; both must agree. */
+/**
+ * `handler` is `<plugin id>/<job id>`. The `Idempotency-Key` header is equivalent to `idempotencyKey`. If the header
+ * and the field are set, their values must be equal.
+ */
 export const submitJob = endpoint({
   method: 'POST',
   path: '/api/v1/jobs',

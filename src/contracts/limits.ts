@@ -4,7 +4,7 @@ export const LIMITS = {
   webhookRequestsPerMinute: 60,
   webhookProvisionsPerMinute: 10,
   webhookListsPerMinute: 60,
-  /** Maximum difference between the clock and a signed timestamp, in either direction. */
+  /** Maximum difference between the gateway's clock and a signed timestamp, in either direction. */
   webhookToleranceSeconds: 300,
   /** Maximum number of invalid signatures per minute from one address, over all webhooks. */
   webhookFailuresPerMinute: 120,
@@ -33,7 +33,8 @@ export const LIMITS = {
   stateValueBytes: 256 * 1024,
 
   /**
-   * Maximum size of an object in `ctx.storage`. Encoded as base64, it still fits into a frame of the runner's channel.
+   * Maximum size of an object in `ctx.storage`. The base64 form of such an object still fits into a frame of the
+   * runner's channel.
    */
   storageObjectBytes: 5 * 1024 * 1024,
 

@@ -14,9 +14,11 @@ export const LockEntry = z.strictObject({
   source: z.string(),
   /** The exact version to which `source` was resolved: a tarball URL with its integrity, a commit or a path. */
   resolved: z.string(),
-  /** The folder name below `.svc/plugins` for an installed plugin, and an absolute path for others. */
+  /**
+   * The folder name below `.svc/plugins` for an installed plugin, or the absolute path of a linked or project plugin.
+   */
   folder: z.string().min(1),
-  /** Hash over all files. It is null for linked and project plugins, because their files may change. */
+  /** Hash over all files. Null for linked and project plugins, because the files of these plugins may change. */
   integrity: z.string().startsWith('sha512-').nullable(),
   installedAt: z.iso.datetime(),
   enabled: z.boolean(),
@@ -24,7 +26,7 @@ export const LockEntry = z.strictObject({
 });
 export type LockEntry = z.infer<typeof LockEntry>;
 
-/** `.svc/marketplace.lock.json`. Each change increments `revision`, and the services reload. */
+/** `.svc/marketplace.lock.json`. Each change increments `revision`, which causes the services to reload. */
 export const LockFile = z.strictObject({
   version: z.literal(1),
   revision: z.number().int().nonnegative(),

@@ -27,7 +27,7 @@ export const LogRecord = z
   .meta({ id: 'LogRecord' });
 export type LogRecord = z.infer<typeof LogRecord>;
 
-/** Returns the schema of a page of a list with offset pagination. Logs and analytics use it. */
+/** Returns the schema of a page of a list with offset pagination, as used by logs and analytics. */
 export function offsetPage<Item extends z.ZodType>(item: Item) {
   return z.object({
     items: z.array(item),
@@ -37,7 +37,10 @@ export function offsetPage<Item extends z.ZodType>(item: Item) {
   });
 }
 
-/** Filters by tenant. Callers see their own namespace. Administrators see all namespaces unless they specify one. */
+/**
+ * Filters by tenant. Callers see only the namespace of their token. Administrators see all namespaces unless the query
+ * specifies a namespace.
+ */
 export const tenantQuery = z
   .string()
   .max(128)

@@ -4,12 +4,14 @@ import { endpoint } from './endpoint.ts';
 import { PluginId } from './ids.ts';
 import { PluginOrigin } from './lock-file.ts';
 
-/** A problem that disables a plugin or a part of it. `path` is the location of the problem in the manifest. */
+/** A problem that disables a plugin or part of a plugin. `path` is the location of the problem in the manifest. */
 export const PluginFault = z
   .object({ code: z.string(), path: z.string(), message: z.string() })
   .meta({ id: 'PluginFault' });
 
-/** A known plugin, loaded or not. @spec docs/plugins.md "Installing" */
+/**
+ * A plugin that is installed, linked or part of the project, even if loading failed. @spec docs/plugins.md "Installing"
+ */
 export const PluginRecord = z
   .object({
     id: z.string(),
@@ -91,7 +93,7 @@ const RunManifest = z
   .default(false)
   .describe('Run a manifest written in code even without a bubblewrap sandbox');
 
-/** A difference between the plugin as the user accepted it and the planned version. */
+/** A difference between the accepted version of a plugin and the planned version. */
 export const PlanChange = z
   .object({
     change: z.enum(['added', 'removed', 'changed']),
@@ -107,7 +109,7 @@ export const PlanChange = z
   .meta({ id: 'PluginPlanChange' });
 export type PlanChange = z.infer<typeof PlanChange>;
 
-/** Preview of an installation or update. Users consent to it by its `manifestDigest`. */
+/** Preview of an installation or update. Users confirm the preview with its `manifestDigest`. */
 export const PluginPlan = z
   .object({
     id: z.string(),
@@ -158,7 +160,7 @@ export const uninstallPlugin = endpoint({
   errors: ['FORBIDDEN', 'PLUGIN_NOT_FOUND', 'CONFLICT'],
 });
 
-/** Fetches and checks a plugin as an installation or update would, without changing anything. */
+/** Fetches and checks a plugin in the same way as an installation or update, but changes nothing. */
 export const planPlugin = endpoint({
   method: 'POST',
   path: '/api/v1/marketplace/plans',
@@ -231,7 +233,10 @@ export const unlinkPlugin = endpoint({
   errors: ['FORBIDDEN', 'PLUGIN_NOT_FOUND', 'CONFLICT'],
 });
 
-/** Reloads plugins from linked folders, whose changes the lock file does not show. */
+/**
+ * Reloads the plugins in every service. Linked folders need a reload after each change, because the lock file does not
+ * show changes of their files.
+ */
 export const reloadPlugins = endpoint({
   method: 'POST',
   path: '/api/v1/marketplace/reload',
@@ -241,7 +246,10 @@ export const reloadPlugins = endpoint({
   errors: ['FORBIDDEN'],
 });
 
-/** Sent by the marketplace service to all others after each change; the gateway does not forward this path. */
+/**
+ * Sent by the marketplace service to all other services after each change. The gateway does not forward requests to
+ * this path.
+ */
 export const rereadPlugins = endpoint({
   method: 'POST',
   path: '/internal/plugins/reread',

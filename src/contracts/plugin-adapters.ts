@@ -10,15 +10,14 @@ export interface StoredObject {
 }
 
 /**
- * Objects by key, separate for each plugin and tenant. A key is a path without a leading slash, such as
- * `reports/2030/may.pdf`. It has at most 512 characters, no empty, `.` or `..` part, and no backslash. Writes are
- * atomic. Calls reject with PERMISSION_DENIED if the manifest does not permit storage, with VALIDATION_ERROR for an
- * invalid key, and with ADAPTER_NOT_CONFIGURED, PAYLOAD_TOO_LARGE or QUOTA_EXCEEDED.
+ * Objects by key, separate for each plugin and tenant. A key is a path such as `reports/2030/may.pdf`: at most 512
+ * characters, no leading slash, no backslash, and no empty, `.` or `..` part. Writes are atomic. Calls reject with
+ * PERMISSION_DENIED, VALIDATION_ERROR (invalid key), ADAPTER_NOT_CONFIGURED, PAYLOAD_TOO_LARGE or QUOTA_EXCEEDED.
  */
 export interface StorageAccess {
   /** Returns the content of an object, or undefined if the object does not exist. */
   read(key: string): Promise<Uint8Array | undefined>;
-  /** Writes an object; text is written as UTF-8. */
+  /** Writes an object. Text is written as UTF-8. */
   write(key: string, data: Uint8Array | ArrayBuffer | string): Promise<void>;
   /** Resolves to true if an object was deleted. */
   delete(key: string): Promise<boolean>;
@@ -40,7 +39,7 @@ export interface StorageAccess {
 export type LlmMessage =
   | { role: 'system' | 'user'; content: string }
   | { role: 'assistant'; content: string; toolCalls?: LlmToolCall[] }
-  /** Result of a tool call. `toolCallId` is the id of that call. */
+  /** Result of a tool call. `toolCallId` is the `id` of the tool call. */
   | { role: 'tool'; content: string; toolCallId: string };
 
 export interface LlmTool {
@@ -60,7 +59,7 @@ export interface LlmOptions {
   /** Name of a model in `adapters.llm.models`. The default is `default`. */
   tier?: string;
   temperature?: number;
-  /** Maximum number of generated tokens. It cannot exceed `adapters.llm.maxOutputTokens`. */
+  /** Maximum number of generated tokens, limited by `adapters.llm.maxOutputTokens`. */
   maxTokens?: number;
   stop?: string[];
   /** Requests a single JSON object as the reply. */
@@ -82,7 +81,7 @@ export interface LlmReply {
   model: string;
   tier: string;
   usage: LlmUsage;
-  /** Cost in US dollars, computed from `adapters.llm.prices`. It is null if no price is configured for the model. */
+  /** Cost in US dollars, computed from `adapters.llm.prices`. Null if no price is configured for the model. */
   cost: number | null;
 }
 
@@ -98,8 +97,8 @@ export interface LlmPiece {
 
 /**
  * The language model configured in `adapters.llm`. Transient failures are retried. Calls reject with PERMISSION_DENIED,
- * ADAPTER_NOT_CONFIGURED, VALIDATION_ERROR, UPSTREAM_TIMEOUT, PAYLOAD_TOO_LARGE or UPSTREAM_UNAVAILABLE, whose
- * `details.errorClass` is `network`, `rate_limit`, `server`, `auth` or `malformed`.
+ * ADAPTER_NOT_CONFIGURED, VALIDATION_ERROR, UPSTREAM_TIMEOUT, PAYLOAD_TOO_LARGE or UPSTREAM_UNAVAILABLE.
+ * `details.errorClass` of UPSTREAM_UNAVAILABLE is `network`, `rate_limit`, `server`, `auth` or `malformed`.
  */
 export interface LlmAccess {
   complete(prompt: string, options?: LlmOptions): Promise<LlmReply>;
@@ -121,7 +120,7 @@ export interface EmbeddingsReply {
 }
 
 export interface EmbeddingsAccess {
-  /** Embeds at most 256 texts. Rejects like `ctx.llm`. */
+  /** Embeds at most 256 texts. Rejects with the same errors as `ctx.llm`. */
   embed(texts: string | string[]): Promise<EmbeddingsReply>;
 }
 
@@ -142,14 +141,17 @@ export interface VectorMatch {
 }
 
 /**
- * Vectors per plugin and tenant, in collections (default `default`). The first vector of a collection sets its
- * dimensions, at most 4,096; others reject with VALIDATION_ERROR. Calls also reject with PERMISSION_DENIED,
- * ADAPTER_NOT_CONFIGURED and QUOTA_EXCEEDED.
+ * Vectors by collection (by default `default`), separate for each plugin and tenant. The first vector of a collection
+ * sets the dimensions, at most 4,096. Vectors of other dimensions reject with VALIDATION_ERROR. Calls also reject with
+ * PERMISSION_DENIED, ADAPTER_NOT_CONFIGURED and QUOTA_EXCEEDED.
  */
 export interface VectorStoreAccess {
-  /** Inserts or replaces items atomically; at most 500 items and 8 MiB as JSON. */
+  /** Inserts or replaces items atomically. A call accepts at most 500 items and 8 MiB of JSON. */
   upsert(items: VectorItem[], options?: { collection?: string }): Promise<{ written: number }>;
-  /** Returns the nearest vectors first: 10 by default, at most 1,000. `filter` lists required metadata values. */
+  /**
+   * Returns the vectors nearest to the query, nearest first: 10 by default, at most 1,000. `filter` lists required
+   * metadata values.
+   */
   search(
     vector: number[] | Float32Array,
     options?: { collection?: string; limit?: number; minScore?: number; filter?: VectorMetadata },

@@ -6,23 +6,24 @@ export type SchedulePlan = Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId
 type PlanKey = Pick<ScheduleRecord, 'id' | 'workflowId' | 'cron' | 'timezone'>;
 
 /**
- * Changes that bring the stored schedules in line with those of the loaded owners. They must be applied in this order.
+ * Changes that bring the stored schedules in line with the loaded workflows and plugins. The changes must be applied in
+ * the order of the fields.
  */
 export interface ScheduleChanges {
-  /** A schedule whose id changed keeps its state. */
+  /** Schedules whose id changed. A renamed schedule keeps its state. */
   renamed: Array<{ from: string; to: string }>;
-  /** Ids of schedules that their owner no longer has. */
+  /** Ids of schedules that their loaded workflow or plugin no longer declares. */
   removed: string[];
-  /** Ids of schedules whose owner is not loaded, or that were registered by a node that is down. */
+  /** Ids of schedules whose workflow or plugin is not loaded, or that only a node that is down has registered. */
   deactivated: string[];
 }
 
-/** Age at which a schedule of an absent owner is deleted. */
+/** Time after which a schedule is deleted if its workflow or plugin stays unloaded. */
 export const MAX_ABSENT_MS = days(30);
 
 /**
- * Compares stored schedules with those of the loaded owners. `elsewhere` contains the ids that other nodes have
- * registered. Its value is true if the node is live.
+ * Compares stored schedules with those of the loaded workflows and plugins. `elsewhere` contains the ids that other
+ * nodes have registered, with the value true if one of these nodes is live.
  */
 export function scheduleChanges(
   stored: readonly PlanKey[],
@@ -40,7 +41,8 @@ export function scheduleChanges(
     renamed.push({ from: left[index]!.id, to: schedule.id });
     left.splice(index, 1);
   }
-  // A node that is down may register the schedule again later. The schedule then keeps its pause.
+  // A schedule that another node has registered is only deactivated, not removed. A paused schedule is then still
+  // paused when the node registers it again.
   const isRemoved = (row: PlanKey): boolean => isLoaded(row, owners) && !elsewhere.has(row.id);
   return {
     renamed,
@@ -50,8 +52,8 @@ export function scheduleChanges(
 }
 
 /**
- * Returns true when two ids denote the same schedule. The end of an id is either a declared name or the position of the
- * schedule.
+ * Returns true if two schedules with different ids have the same owner, target workflow, cron expression and time zone.
+ * Equal schedules count as one schedule that was renamed.
  */
 function isSamePlan(a: PlanKey, b: PlanKey): boolean {
   const hasSameOwner = ownerOf(a.id) === ownerOf(b.id) && a.workflowId === b.workflowId;
@@ -59,8 +61,8 @@ function isSamePlan(a: PlanKey, b: PlanKey): boolean {
 }
 
 /**
- * Returns true when the owner of a schedule is loaded. The owner is the workflow if the schedule's id starts with the
- * workflow's id, otherwise a plugin.
+ * Returns true if the owner of a schedule is loaded. The owner is a workflow if the first part of `id` equals
+ * `workflowId`, and otherwise a plugin.
  */
 function isLoaded({ id, workflowId }: PlanKey, { workflows, plugins }: ScheduleOwners): boolean {
   const owner = ownerOf(id);

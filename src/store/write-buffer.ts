@@ -21,14 +21,17 @@ const FLUSH_COUNT = 200;
  */
 const MAX_DELIVERIES = 2000;
 const MAX_BYTES = 8 * 1024 * 1024;
-/** Approximate size of a record without its body, headers and steps. */
+/** Approximate size of a delivery record without body, headers and steps. */
 const RECORD_BYTES = 500;
 
-/** Buffers records of refused deliveries and writes them in batches, so that a flood of them costs few commits. */
+/**
+ * Buffers records of refused deliveries and writes the records in batches, so that a flood of deliveries needs few
+ * commits.
+ */
 export class WriteBuffer {
   readonly #deps: WriteBufferDeps;
   #deliveries: BufferedDelivery[] = [];
-  // Records count as held until they are on disk. A slow disk thus cannot make the memory grow.
+  // Records are counted here until they are on disk, so that a slow disk cannot make the buffer exceed its limits.
   #held = { count: 0, bytes: 0 };
   #dropped = 0;
   #isScheduled = false;
@@ -50,7 +53,7 @@ export class WriteBuffer {
     this.#schedule();
   }
 
-  /** Resolves when all earlier records are written or dropped. */
+  /** Resolves when all records added before this call are written or dropped. */
   flush(): Promise<void> {
     if (this.#deliveries.length > 0) {
       const batch = this.#deliveries;

@@ -5,13 +5,13 @@ import { nodeHttp } from './node-http.ts';
 const TIMEOUT_MS = 2000;
 
 /**
- * Returns the plugins that failed to load. The list is empty if the marketplace service does not answer, because this
- * query must not make the start fail.
+ * Returns the plugins that failed to load. Returns an empty list if the marketplace service does not answer, so that a
+ * start does not fail because of this query.
  */
 export async function brokenPlugins(url: string | null, internalSecret: string): Promise<BrokenPlugin[]> {
   if (url === null) return [];
   try {
-    // Loaded on demand, because `svc status` imports this file but never needs the key derivation.
+    // The module is loaded on demand, because `svc status` imports this file but does not need the key derivation.
     const { serviceKey } = await import('../kit/security/keys.ts');
     const headers = { [HEADERS.serviceKey]: serviceKey(internalSecret) };
     const { items } = listPlugins.reply.parse(await getJson(url + listPlugins.path, headers));

@@ -9,7 +9,7 @@ import { isRunning } from './process-identity.ts';
 import { readRunFile } from './run-file.ts';
 
 const POLL_MS = 20;
-/** The supervisor answers status requests immediately unless it hangs or is paused. */
+/** Time limit for status requests. The supervisor answers at once unless it hangs or is paused. */
 const STATUS_TIMEOUT_MS = 5000;
 
 /** Sends requests to a running supervisor over its control socket. */
@@ -21,7 +21,7 @@ export interface ControlClient {
   stop(): Promise<SupervisorStatus>;
 }
 
-/** Returns a client for the supervisor that runs on this data folder, or null if none is running. */
+/** Returns a client for the supervisor that runs on this data folder, or null if no supervisor is running. */
 export function findSupervisor(folder: DataFolder): ControlClient | null {
   const run = readRunFile(folder);
   if (!run || !isRunning(run.supervisor)) return null;
@@ -38,7 +38,10 @@ export function findSupervisor(folder: DataFolder): ControlClient | null {
   };
 }
 
-/** Request headers. With an IP address as host, Node skips a regular expression that takes 6 ms to compile. */
+/**
+ * Request headers. The host is an IP address, so that Node does not compile a regular expression for host names, which
+ * takes 6 ms.
+ */
 const HEADERS = { host: '127.0.0.1' };
 
 function call(socketPath: string, method: string, path: string, timeout?: number): Promise<SupervisorStatus> {

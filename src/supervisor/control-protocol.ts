@@ -6,7 +6,7 @@ export type { SandboxStatus } from '../plugins/index.ts';
 
 export type ServiceState = 'stopped' | 'starting' | 'ready' | 'restarting' | 'stopping' | 'failed';
 
-/** How the last process of a service ended. */
+/** Describes how the last process of a service ended. */
 export interface LastExit {
   /** Time of the exit, in epoch milliseconds. */
   at: number;
@@ -23,7 +23,7 @@ export interface ServiceStatus {
   port: number | null;
   url: string | null;
   uptimeMs: number | null;
-  /** Restarts after crashes since the supervisor started. */
+  /** Number of restarts after crashes since the supervisor started. */
   restarts: number;
   /** Time of the scheduled restart, in epoch milliseconds. Null if no restart is scheduled. */
   nextStartAt: number | null;

@@ -15,7 +15,7 @@ export interface ControlActions {
   status(): Promise<SupervisorStatus>;
   /** Resolves when all services have stopped. */
   stop(): Promise<void>;
-  /** Restarts one service, or all services if the name is null. Resolves when they are ready. */
+  /** Restarts one service, or all services if `name` is null. Resolves when the restarted services are ready. */
   restart(name: ServiceName | null): Promise<void>;
 }
 
@@ -25,8 +25,8 @@ export interface ControlServer {
 }
 
 /**
- * Serves control requests on a unix socket. The file modes of the folder (0700) and the socket (0600) admit only this
- * user.
+ * Serves control requests on a unix socket. The folder (mode 0700) and the socket (mode 0600) can only be accessed by
+ * the user of this process.
  */
 export async function startControlServer(
   folder: DataFolder,
@@ -53,8 +53,8 @@ export async function startControlServer(
 }
 
 /**
- * Returns a path in `run/`, or in a private temporary folder if that path is too long for a socket. Clients read the
- * path from the run file.
+ * Returns a path in `run/`, or in a private temporary folder if the path in `run/` is too long for a socket. Clients
+ * read the path from the run file.
  */
 function socketPath(folder: DataFolder): string {
   const preferred = join(folder.run, 'control.sock');

@@ -20,11 +20,11 @@ export interface DataFolder {
   credentials: string;
   run: string;
   logs: string;
-  /** The run file: ids of the running processes, and the path of the control socket. */
+  /** Path of the run file, which contains the ids of the running processes and the path of the control socket. */
   runFile: string;
   /** File that the supervisor locks while it runs. */
   ownerLock: string;
-  /** The V8 compile cache of the services, which saves a fifth of the CPU time of a start. */
+  /** Folder of the V8 compile cache of the services. The cache saves a fifth of the CPU time of a start. */
   compileCache: string;
   /** File that caches the operator's access token between commands. */
   tokenCache: string;
@@ -60,12 +60,15 @@ export function ensureDataFolder({ root, run, logs, compileCache }: DataFolder):
   }
 }
 
-/** Replaces a file atomically, like `writeWholeFile`. Only the owner can access the file. */
+/** Replaces a file atomically. Only the owner of the file can access it. */
 export function writePrivateFile(file: string, text: string): void {
   writeWholeFile(file, text, 0o600);
 }
 
-/** Replaces a file atomically. Readers see the old or the new text, even after a crash. Throws STORE_ERROR. */
+/**
+ * Replaces a file atomically: readers see either the old or the new text, even after a crash. Throws STORE_ERROR if
+ * writing fails.
+ */
 export function writeWholeFile(file: string, text: string, mode: number): void {
   const draft = draftPathOf(file);
   try {
@@ -87,7 +90,9 @@ export function writeWholeFile(file: string, text: string, mode: number): void {
   }
 }
 
-/** Makes a renamed file survive a power failure. Windows cannot open folders, so this step is skipped there. */
+/**
+ * Syncs a folder, so that a renamed file survives a power failure. Does nothing on Windows, which cannot open folders.
+ */
 function syncFolder(folder: string): void {
   if (process.platform === 'win32') return;
   const fd = openSync(folder, 'r');

@@ -4,7 +4,7 @@ import { nodeHttp } from './node-http.ts';
 
 const POLL_MS = 25;
 
-/** The REST service has no `/health`, unlike the other services. @spec Health, metrics, specification */
+/** Returns the path of the health endpoint, which differs for the REST service. @spec Health, metrics, specification */
 function healthPath(name: ServiceName): string {
   return name === 'rest' ? '/api/v1/health' : '/health';
 }

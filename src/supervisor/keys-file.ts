@@ -16,7 +16,7 @@ const KeysFile = z.object({
   jwtSecret: Secret,
   internalSecret: Secret,
   masterKey: Secret,
-  /** The former master key, present while a rotation of the master key is unfinished. */
+  /** Former master key. Only present until a rotation of the master key is complete. */
   previousMasterKey: Secret.optional(),
   /** Time of the last rotation, in epoch milliseconds. */
   masterKeySince: z.number().optional(),
@@ -32,14 +32,13 @@ const CredentialsFile = z.object({
 export interface Secrets {
   keys: KeyMaterial;
   operator: OperatorCredentials;
-  /** True if a file was created, which happens only on the first start in a data folder. */
+  /** True if a file was created. This happens only at the first start in a data folder. */
   created: boolean;
 }
 
 /**
- * Reads `keys.json` and `credentials.json`, or creates them on first start. Environment variables take precedence. The
- * caller must hold the owner lock. Throws STORE_ERROR for a damaged file, because a new key could not decrypt stored
- * secrets.
+ * Reads `keys.json` and `credentials.json`, and creates missing files on first start. Environment variables take
+ * precedence. The caller must hold the owner lock. Throws STORE_ERROR if a file is damaged.
  */
 export function loadSecrets(folder: DataFolder, env: Environment, random: Random): Secrets {
   const stored = readOrCreate<KeysFile>(folder.keys, KeysFile, () => ({
@@ -95,7 +94,10 @@ function requireMasterKey(key: string, variable: string | null, folder: DataFold
   );
 }
 
-/** Starts a rotation of the master key. From now on the new key encrypts, and the former key only decrypts. */
+/**
+ * Starts a rotation of the master key. After this call, the new key encrypts and decrypts, and the former key only
+ * decrypts.
+ */
 export function startKeyRotation(folder: DataFolder, keys: KeysFile, masterKey: string, now: number): void {
   const next = { ...keys, masterKey, previousMasterKey: keys.masterKey, masterKeySince: now };
   writePrivateFile(folder.keys, `${JSON.stringify(next, null, 2)}\n`);
@@ -107,8 +109,8 @@ export function endKeyRotation(folder: DataFolder, { previousMasterKey: _former,
 }
 
 /**
- * Reads the secrets again for a restart of services. Throws STORE_ERROR if `keys.json` is missing, because a new master
- * key could not decrypt stored secrets.
+ * Reads the secrets again before services restart. Throws STORE_ERROR if `keys.json` is missing, because a new master
+ * key could not decrypt the stored secrets.
  */
 export function reloadSecrets(folder: DataFolder, env: Environment, random: Random): Secrets {
   if (readKeys(folder)) return loadSecrets(folder, env, random);
@@ -130,7 +132,10 @@ export function readCredentials(folder: DataFolder, env: Environment): OperatorC
   return environmentOperator(env) ?? readJson(folder.credentials, CredentialsFile);
 }
 
-/** Returns the operator's client that all nodes share. Throws VALIDATION_ERROR if only one of its variables is set. */
+/**
+ * Returns the operator's client from the environment, or null if neither variable is set. Throws VALIDATION_ERROR if
+ * only one of the two variables is set.
+ */
 function environmentOperator(env: Environment): OperatorCredentials | null {
   const { SVC_OPERATOR_CLIENT_ID: clientId, SVC_OPERATOR_CLIENT_SECRET: clientSecret } = env;
   if (clientId && clientSecret) return { clientId, clientSecret, ...OPERATOR };

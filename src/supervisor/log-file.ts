@@ -6,7 +6,8 @@ const MAX_BYTES = 10 * 1024 * 1024;
 const MAX_FILES = 3;
 
 /**
- * A log file that is rotated at 10 MiB: `<file>` becomes `<file>.1`, which becomes `<file>.2`. Older logs are deleted.
+ * Log file that is rotated at 10 MiB: `<file>` becomes `<file>.1`, and `<file>.1` becomes `<file>.2`. Older files are
+ * deleted.
  */
 export interface LogFile {
   write(lines: string | Buffer): void;
@@ -47,7 +48,7 @@ export function openLogFile(
       try {
         renameSync(from, `${file}.${n + 1}`);
       } catch {
-        // This rotated file does not exist yet.
+        // The file to rename does not exist yet.
       }
     }
   }

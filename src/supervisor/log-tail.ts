@@ -3,11 +3,14 @@ import { EVENT_LINE } from '../kit/telemetry/analytics.ts';
 const MAX_LINES = 20;
 const MAX_BYTES = 64 * 1024;
 
-/** Keeps the last lines of a log. The lines stay unparsed, because only a crash needs their content. */
+/** Keeps the last lines of a log. The lines are parsed only after a crash. */
 export interface LogTail {
   push(lines: Buffer): void;
   lines(): string[];
-  /** Returns the message of the last fatal record, or else of the last error record. */
+  /**
+   * Returns the message of the last fatal record. If there is no fatal record, returns the message of the last error
+   * record.
+   */
   lastErrorMessage(): string | undefined;
   clear(): void;
 }

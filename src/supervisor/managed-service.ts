@@ -25,7 +25,7 @@ interface Running {
   readyAt: number | null;
 }
 
-/** The address in use, and the listening socket that is kept for the next process. */
+/** Address in use, and the listening socket that is kept open for the next process. */
 interface Bound extends Listening {
   readonly configured: string;
 }
@@ -41,7 +41,7 @@ export class ManagedService {
   #bound: Bound | null = null;
   #restarts = 0;
   #lastExit: LastExit | null = null;
-  /** True if a process has crashed without being killed, and no later process is ready. */
+  /** True if a process has crashed by itself (not killed from outside) and no process has become ready since. */
   #hadFault = false;
   #wasKilled = false;
   #nextStartAt: number | null = null;
@@ -53,7 +53,9 @@ export class ManagedService {
     this.#crashes = createCrashPolicy(options);
   }
 
-  /** Resolves when the service is ready. A failed start is not retried, so that the caller can report its cause. */
+  /**
+   * Resolves when the service is ready. A failed first start is not retried, so that the caller can report the cause.
+   */
   async start(): Promise<void> {
     this.#crashes.reset();
     try {
@@ -67,14 +69,14 @@ export class ManagedService {
 
   /**
    * Drains the process, and kills it after a deadline. With `willRestart`, new connections wait for the next process.
-   * Otherwise, new connections are refused once load balancers had time to notice.
+   * Otherwise, new connections are refused after a delay for load balancers.
    */
   async stop(willRestart = false): Promise<void> {
     this.#cancelRestart();
     this.#nextStartAt = null;
     if (!willRestart) this.#releasePort();
     if (!this.#running) {
-      // A service that had failed before the stop is still shown as failed.
+      // A failed service keeps the state `failed`, so that the status still shows the failure.
       if (this.#state !== 'failed') this.#state = 'stopped';
       return;
     }
@@ -160,7 +162,7 @@ export class ManagedService {
   #spawn(): Running {
     const { start, env } = this.#options.describe();
     const bound = this.#bound;
-    // A restarted service keeps its port, even if the system chose the port because 0 is configured.
+    // A restarted service keeps its port, even if port 0 is configured and the system chose the port.
     const listen = start.listen.port === 0 && bound ? { ...start.listen, port: bound.port } : start.listen;
     if (!this.#options.keepsPort() || bound?.configured !== addressOf(listen)) this.#releasePort();
     const child = this.#options.spawn({
@@ -202,7 +204,7 @@ export class ManagedService {
       await Promise.race([waitHealthy(this.name, listening.url, deadline.signal), failed]);
     } finally {
       cancelDeadline();
-      // A process that hangs while it starts counts as crashed.
+      // A process that is not ready before the deadline counts as crashed.
       this.#hadFault ||= deadline.signal.aborted;
     }
   }
@@ -271,7 +273,10 @@ export class ManagedService {
     });
   }
 
-  /** This is a method, because TypeScript would assume that the state cannot change while `#launch` waits. */
+  /**
+   * Returns whether the service is stopping or stopped. This is a method because TypeScript would assume that `#state`
+   * cannot change while `#launch` waits.
+   */
   #isStopping(): boolean {
     return this.#state === 'stopping' || this.#state === 'stopped';
   }

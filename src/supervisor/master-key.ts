@@ -6,7 +6,7 @@ import { readKeys } from './keys-file.ts';
 export interface CurrentMasterKey {
   id: string;
   from: 'environment' | 'keys.json';
-  /** Ids of the former master keys, which only decrypt. */
+  /** Ids of former master keys. These keys only decrypt. */
   previous: string[];
   /**
    * Time at which a rotation created the key, in epoch milliseconds. Null for the first key, and for a key from the

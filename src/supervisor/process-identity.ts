@@ -22,7 +22,7 @@ export function killProcess(identity: ProcessIdentity): void {
   try {
     process.kill(identity.pid, 'SIGKILL');
   } catch (error) {
-    // ESRCH means that the process has exited in the meantime.
+    // The error code ESRCH means that the process has already exited.
     if (codeOf(error) !== 'ESRCH') throw error;
   }
 }
@@ -34,7 +34,7 @@ function startTimeOf(pid: number): string | null {
       // State Z is a zombie: the process has exited, but its parent has not collected the exit code yet.
       return state === 'Z' ? null : (fields[18] ?? null);
     }
-    // Loaded on demand, because Linux needs no child process for the start time.
+    // The module is loaded on demand, because reading the start time on Linux needs no child process.
     const { execFileSync } = process.getBuiltinModule('node:child_process');
     // A fixed locale and time zone make the dates of two calls comparable.
     const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' };

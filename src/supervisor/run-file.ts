@@ -4,8 +4,8 @@ import { type DataFolder, writePrivateFile } from './data-folder.ts';
 import { isRunning, type ProcessIdentity } from './process-identity.ts';
 
 /**
- * Content of `run/supervisor.json`. Commands read the control socket from it, and the next supervisor reads which
- * services a killed supervisor left running.
+ * Content of `run/supervisor.json`. Commands read the socket path from this file. After a supervisor was killed, the
+ * next supervisor reads which services are still running.
  */
 export interface RunFile {
   supervisor: ProcessIdentity;
@@ -17,7 +17,7 @@ export function writeRunFile(folder: DataFolder, content: RunFile): void {
   writePrivateFile(folder.runFile, `${JSON.stringify(content)}\n`);
 }
 
-/** Returns the run file, or null if the file is missing or not valid JSON. */
+/** Returns the content of the run file, or null if the file is missing or is not valid JSON. */
 export function readRunFile(folder: DataFolder): RunFile | null {
   try {
     return JSON.parse(readFileSync(folder.runFile, 'utf8')) as RunFile;

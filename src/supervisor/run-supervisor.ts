@@ -25,25 +25,29 @@ export interface RunOptions {
   random: Random;
   logLevel?: LogLevel;
   onEvent: (event: SupervisorEvent) => void;
-  /** Receives the lines that are written to the log files, for display on a terminal. */
+  /** Receives the lines that are also written to the log files, so that a terminal can show them. */
   onLines?: (source: LogSource, lines: Buffer) => void;
 }
 
 export interface RunningSupervisor {
   firstStart: boolean;
-  /** Resolves when all services are ready. If one fails to start, stops all services and rejects with the cause. */
+  /**
+   * Resolves when all services are ready. If a service fails to start, stops all services and rejects with the cause.
+   */
   ready: Promise<void>;
-  /** Resolves when everything has stopped and the data folder is unlocked. */
+  /** Resolves when all services have stopped and the data folder is unlocked. */
   ended: Promise<void>;
   status(): Promise<SupervisorStatus>;
-  /** Returns the plugins that failed to load. The result is complete only after `ready`. */
+  /** Returns the plugins that failed to load. The result is only complete after `ready` has resolved. */
   brokenPlugins(): Promise<BrokenPlugin[]>;
   /** Drains and stops the services in reverse order. Further calls have no effect. */
   stop(): void;
   kill(): void;
 }
 
-/** A supervisor that is stopping still holds the lock for a moment, so a start waits this long for the lock. */
+/**
+ * Maximum time that a start waits for the owner lock. A supervisor that is stopping still holds the lock for a moment.
+ */
 const LOCK_WAIT_MS = 1000;
 
 /** Locks the data folder and runs the platform in it. Throws CONFLICT if another supervisor holds the lock. */
@@ -94,7 +98,7 @@ class Platform implements ControlActions {
   readonly #supervisor: Supervisor;
   readonly #startedAt: number;
   readonly #ended = Promise.withResolvers<void>();
-  /** Path of the control socket. It is undefined until the socket is open. */
+  /** Path of the control socket. Undefined until the socket is open. */
   #socket: string | undefined;
   #stopping: Promise<void> | undefined;
 
@@ -110,7 +114,7 @@ class Platform implements ControlActions {
     });
   }
 
-  /** Starts the services. Requires the open control socket, because the run file contains its path. */
+  /** Starts the services. The control socket must be open, because the run file contains its path. */
   begin(socket: string): RunningSupervisor {
     this.#socket = socket;
     this.#writeRunFile();
@@ -161,7 +165,8 @@ class Platform implements ControlActions {
       throw error;
     }
     this.#options.logs.startTelemetry();
-    // Not awaited, because detecting the sandbox starts a process, which would delay the start of the services.
+    // The result is not awaited, because the detection of the sandbox starts a process and would delay the start of the
+    // services.
     void this.#supervisor.sandbox();
   }
 
@@ -175,8 +180,8 @@ class Platform implements ControlActions {
   }
 
   /**
-   * Writes the run file. On failure, logs an error, because a full disk must not stop the platform. The file is then
-   * outdated until the next write.
+   * Writes the run file. A failure is only logged, because a full disk must not stop the platform. The file is then
+   * outdated until the next successful write.
    */
   #tryWriteRunFile(): void {
     try {

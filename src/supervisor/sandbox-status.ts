@@ -3,16 +3,16 @@ import { type SandboxPreference, type SandboxStatus, sandboxStatus } from '../pl
 export interface SandboxOfService {
   /** The sandbox that the process of the service reported. Null if the process has started no plugin. */
   used: SandboxStatus | null;
-  /** Sandbox setting of the running process. It is null if the service is not running. */
+  /** Sandbox setting of the running process. Null if the service is not running. */
   preference: SandboxPreference | null;
 }
 
-/** Sandbox modes from the weakest to the strongest. A broken sandbox comes first, because operators must notice it. */
+/** Sandbox modes from the weakest to the strongest. An unavailable sandbox comes first, so that operators notice it. */
 const BY_STRENGTH: SandboxStatus['mode'][] = ['unavailable', 'permission', 'bwrap'];
 
 /**
- * Returns the weakest sandbox of the running services. For a service that has started no plugin, the sandbox that its
- * setting selects on this machine is used.
+ * Returns the weakest sandbox of the running services. If a service has started no plugin, the sandbox that the
+ * service's setting selects on this machine is used.
  */
 export async function weakestSandbox(services: readonly SandboxOfService[]): Promise<SandboxStatus | null> {
   const running = services.flatMap(({ used, preference }) => (preference ? [{ used, preference }] : []));

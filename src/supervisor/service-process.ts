@@ -19,7 +19,7 @@ export interface ExitInfo {
   reportedFailure: boolean;
 }
 
-/** Signals that are sent from outside. Any other signal indicates a fault of the process itself. */
+/** Signals that other processes send. Any other signal means a fault of the process itself. */
 const EXTERNAL_SIGNALS = new Set<NodeJS.Signals | null>([
   null,
   'SIGKILL',
@@ -30,8 +30,8 @@ const EXTERNAL_SIGNALS = new Set<NodeJS.Signals | null>([
 ]);
 
 /**
- * Returns true if the process crashed by itself. Kills from outside do not count, including those by the out-of-memory
- * killer.
+ * Returns true if the process crashed by itself. A kill from outside, for example by the out-of-memory killer, is not a
+ * crash.
  */
 export function isFault({ code, signal, reportedFailure }: ExitInfo): boolean {
   return !EXTERNAL_SIGNALS.has(signal) || (code !== null && code !== 0 && !reportedFailure);
@@ -40,7 +40,7 @@ export function isFault({ code, signal, reportedFailure }: ExitInfo): boolean {
 export interface Listening {
   url: string;
   port: number;
-  /** The listening socket, kept open for the next process. It is undefined if several processes share the port. */
+  /** Listening socket that is kept open for the next process. Undefined if several processes share the port. */
   listener: Listener | undefined;
 }
 
@@ -51,11 +51,9 @@ export interface ServiceProcess {
   readonly exited: Promise<ExitInfo>;
   sandbox(): SandboxStatus | null;
   sendPeers(urls: PeerUrls): void;
-  /**
-   * Makes `/ready` answer 503, so that load balancers send no new requests. The service continues to serve requests.
-   */
+  /** Makes `/ready` return 503, so that load balancers stop sending requests. The service still serves requests. */
   becomeUnready(): void;
-  /** Sends the process a request to drain and exit. */
+  /** Sends a message that makes the process drain and exit. */
   stop(): void;
   kill(): void;
 }
@@ -66,13 +64,14 @@ export interface SpawnOptions {
   /** The listening socket of the previous process, which the new process reuses. */
   listener?: Listener | undefined;
   env: Environment;
-  /** Receives whole log lines. Output on stderr is converted to log records. */
+  /** Receives complete log lines. Output on stderr is converted to log records first. */
   onLines: (lines: Buffer) => void;
   now: () => number;
 }
 
 /**
- * Secrets that services receive over the IPC channel. Other processes of the same user can read environment variables.
+ * Secrets that services receive over the IPC channel, because other processes of the same user could read environment
+ * variables.
  */
 const SECRET_VARIABLES = [...PLATFORM_SECRETS, 'SVC_TOKEN'];
 
@@ -90,7 +89,7 @@ export function spawnService(options: SpawnOptions): ServiceProcess {
   let reportedFailure = false;
   let sandbox: SandboxStatus | null = null;
   const exited = new Promise<ExitInfo>((resolve) => {
-    // `close` is emitted after the last output, so the log already contains the reason of a crash.
+    // Unlike `exit`, `close` is emitted after the last output, so the log already contains the reason for a crash.
     child.once('close', (code, signal) => resolve({ code, signal, reportedFailure }));
     child.once(
       'error',
@@ -110,8 +109,8 @@ export function spawnService(options: SpawnOptions): ServiceProcess {
   child.stderr?.once('end', stderrLines.end);
 
   const send = (message: ToDaemon, handle?: Listener): void => {
-    // An exiting child has already disconnected, and `exited` reports its end. The cast satisfies Node's type of
-    // handles.
+    // A child that exits is already disconnected, and its end resolves `exited`. The cast is needed because Node's
+    // types do not accept a `Listener` here.
     if (child.connected) child.send(message, handle as Socket | undefined, () => {});
   };
   send({ type: 'start', start }, listener);
@@ -128,8 +127,8 @@ export function spawnService(options: SpawnOptions): ServiceProcess {
 }
 
 /**
- * glibc thresholds in bytes. Hashing a client secret briefly allocates 16 MiB in up to four threads. By default, glibc
- * adapts its thresholds to such blocks and keeps one block per thread.
+ * glibc malloc thresholds in bytes. Hashing a client secret allocates 16 MiB in up to four threads. By default, glibc
+ * raises its thresholds to this size and keeps the memory per thread.
  */
 const MALLOC_THRESHOLD = String(8 * 1024 * 1024);
 

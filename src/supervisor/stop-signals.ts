@@ -1,6 +1,9 @@
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** On Ctrl-C, this process receives two signals: one from the terminal and one from the launcher. Both count as one. */
+/**
+ * After Ctrl-C, this process receives one signal from the terminal and one from the launcher. Two signals within this
+ * time count as one.
+ */
 const DUPLICATE_WINDOW_MS = 250;
 
 export interface StopHandlers {
@@ -9,7 +12,8 @@ export interface StopHandlers {
 }
 
 /**
- * Calls `first` for the first stop signal, and `again` for later ones. Returns a function that removes the listeners.
+ * Calls `first` for the first stop signal, and `again` for each later signal. Returns a function that removes the
+ * listeners.
  */
 export function onStopSignals({ first, again }: StopHandlers): () => void {
   let firstAt: number | undefined;

@@ -16,7 +16,7 @@ export interface SupervisorLogsOptions {
   onLines?: ((source: LogSource, lines: Buffer) => void) | undefined;
 }
 
-/** Stores the output of all services in `telemetry.db`. Log records are written to the log files too. */
+/** Stores the output of all services in `telemetry.db`. Also writes log records to the log files. */
 export class SupervisorLogs {
   readonly logger: Logger;
   readonly #options: SupervisorLogsOptions;
@@ -35,7 +35,7 @@ export class SupervisorLogs {
     this.logger = createLogger({ serviceId: 'supervisor', output, clock });
   }
 
-  /** Starts the thread that stores telemetry. Lines that were written before are stored too. */
+  /** Starts the thread that stores telemetry. Lines that were written before this call are also stored. */
   startTelemetry(): void {
     this.#telemetry.start();
   }

@@ -17,7 +17,7 @@ export interface SupervisorOptions {
   /** Loads the config at startup and before each requested restart, so that changes take effect. */
   loadConfig: () => LoadedConfig;
   secrets: Secrets;
-  /** Reads the secrets again before each requested restart. The environment includes the `.env` file. */
+  /** Reads the secrets again before each requested restart. `env` includes the variables of the `.env` file. */
   reloadSecrets: (env: Environment) => Secrets;
   clock: Clock;
   random: Random;
@@ -28,7 +28,7 @@ export interface SupervisorOptions {
   onProcesses: () => void;
 }
 
-/** Starts the five services together, drains them in reverse order and restarts crashed ones. */
+/** Starts all services at the same time, drains them in reverse order, and restarts crashed services. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #services: readonly ManagedService[];
@@ -36,7 +36,7 @@ export class Supervisor {
   #loaded: LoadedConfig;
   #secrets: Secrets;
   #stopping: Promise<void> | undefined;
-  /** Restarts run one after the other, so that no service is started twice. */
+  /** Result of the last restart. Restarts run one after another, so that no service is started twice. */
   #lastRestart: Promise<unknown> = Promise.resolve();
 
   constructor(options: SupervisorOptions) {
@@ -46,7 +46,7 @@ export class Supervisor {
     this.#services = SERVICE_NAMES.map((name) => this.#manage(name));
   }
 
-  /** Starts all services. If one fails, stops all of them and throws the first failure. */
+  /** Starts all services. If a service fails to start, stops all services and throws the first failure. */
   start(): Promise<void> {
     return startAll(this.#services);
   }
@@ -61,7 +61,7 @@ export class Supervisor {
   }
 
   /**
-   * Restarts one service, or all services if `name` is null. An invalid config is rejected before a service is stopped.
+   * Restarts one service, or all services if `name` is null. Rejects an invalid config before any service is stopped.
    */
   restart(name: ServiceName | null): Promise<void> {
     const restarted = this.#lastRestart.then(() => this.#restart(name));
@@ -143,7 +143,7 @@ export class Supervisor {
   }
 }
 
-/** Drains in reverse order of SERVICE_NAMES, so the gateway is drained first. */
+/** Stops services in reverse order of SERVICE_NAMES, so that the gateway is drained first. */
 async function drain(services: readonly ManagedService[], willRestart = false): Promise<void> {
   for (const service of services.toReversed()) await service.stop(willRestart);
 }

@@ -1,8 +1,8 @@
 /** Tenant and user of a call. */
 export interface CallerOptions {
-  /** Id of the namespace. It is `default` if omitted. */
+  /** Id of the namespace. The default is `default`. */
   tenantId?: string;
-  /** Host id of the caller. It is `tester` if omitted. Null makes an unauthenticated call. */
+  /** Host id of the caller. The default is `tester`. With null, the call is unauthenticated. */
   user?: string | null;
 }
 
@@ -10,9 +10,9 @@ export interface CommandOptions extends CallerOptions {
   host?: 'cli' | 'workflow';
 }
 
-/** Decision on an approval, and the user who takes it. */
+/** Decision on an approval, and the user who decides. */
 export interface Decision extends CallerOptions {
-  /** Whether the step is approved. It is true if omitted. */
+  /** Whether the step is approved. The default is true. */
   approved?: boolean;
   comment?: string;
 }
@@ -23,16 +23,19 @@ export interface RouteOptions extends CallerOptions {
   headers?: Record<string, string>;
 }
 
-/** Computes the headers that a validator of the plugin checks, from the webhook's secret and the body. */
+/**
+ * Returns the headers that authenticate a delivery for a validator of the plugin. The input is the webhook's secret and
+ * the body.
+ */
 export type SignDelivery = (signed: { secret: string; rawBody: string }) => Record<string, string>;
 
 export interface DeliveryOptions {
-  /** Id of the namespace. It is `default` if omitted. */
+  /** Id of the tenant. The default is `default`. */
   namespaceId?: string;
   instanceId?: string;
   /**
-   * Additional headers, such as `x-github-event`. If a validator of the plugin authenticates the webhook, a function
-   * must sign the body.
+   * Additional headers, such as `x-github-event`. If a validator of the plugin authenticates the webhook, a function is
+   * required to sign the body.
    */
   headers?: Record<string, string> | SignDelivery;
 }
@@ -52,12 +55,12 @@ export interface ValidatorRequest {
 export interface RouteAnswer<Body = unknown> {
   status: number;
   headers: Headers;
-  /** The parsed body if it is JSON, otherwise its text. */
+  /** Body of the response: the parsed value for JSON, otherwise the text. */
   body: Body;
 }
 
 export interface WebhookOptions {
-  /** Id of the tenant. It is `default` if omitted. */
+  /** Id of the namespace. The default is `default`. */
   namespaceId?: string;
   instanceId?: string;
   webhookId?: string;

@@ -11,8 +11,8 @@ import type { DeliveryAnswer, DeliveryOptions } from './call-types.ts';
 import type { TestServices } from './services.ts';
 
 /**
- * Sends deliveries to a real gateway, as an external sender would. The webhook is provisioned first, and the deliveries
- * are signed.
+ * Sends deliveries to a real gateway, as an external sender would. Provisions the webhook before the first delivery and
+ * signs each delivery.
  */
 export function createDeliveries(services: TestServices) {
   const client = createClient({ url: () => services.urlOf('gateway'), peer: 'gateway' });

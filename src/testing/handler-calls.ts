@@ -17,7 +17,7 @@ const SENDER_ADDRESS = '192.0.2.1';
 
 type Declared = Pick<PluginCall, 'handler' | 'schemas' | 'timeoutMs' | 'permissions'>;
 
-/** Runs handlers of the plugin under test, with the same execution code as in production. */
+/** Runs handlers of the plugin under test. The execution code is the same as in production. */
 export class HandlerCalls {
   readonly #plugin: LoadedPlugin;
   readonly #services: TestServices;
@@ -90,7 +90,7 @@ export class HandlerCalls {
     return result?.valid === true;
   }
 
-  /** Returns the declaration of a webhook. Throws WEBHOOK_NOT_FOUND. */
+  /** Returns the declaration of a webhook. Throws WEBHOOK_NOT_FOUND if the manifest does not declare the webhook. */
   requireWebhook(event: string): WebhookHandlerDecl {
     return this.#registry.requireWebhook(this.#plugin.id, event).webhook;
   }
@@ -130,7 +130,10 @@ export class HandlerCalls {
   }
 }
 
-/** Returns the validator of a webhook. Throws INVALID_HANDLER if the gateway itself authenticates the webhook. */
+/**
+ * Returns the validator of a webhook. Throws INVALID_HANDLER if the gateway authenticates the webhook itself, without a
+ * validator.
+ */
 function validatorOf({ event, auth }: WebhookHandlerDecl): string {
   if (auth.type === 'custom') return auth.validator;
   throw new PlatformError(

@@ -26,11 +26,11 @@ import type {
 } from './result-types.ts';
 
 export interface TestHostOptions<Plugin extends PluginTypes = UntypedPlugin> {
-  /** Folder of the plugin. The default is the working directory. */
+  /** Folder of the plugin under test. The default is the working directory. */
   plugin?: string;
-  /** The plugin as a typed module. Only its type is used, to infer the types of results. */
+  /** Manifest and modules of the plugin. Only the type of this value is used, to infer the types of results. */
   types?: Plugin;
-  /** Folders of other plugins, for `ctx.invoke` and dependencies. */
+  /** Folders of other plugins that the plugin under test calls with `ctx.invoke` or depends on. */
   plugins?: string[];
   config?: Record<string, unknown>;
   /**
@@ -39,8 +39,8 @@ export interface TestHostOptions<Plugin extends PluginTypes = UntypedPlugin> {
    */
   adapters?: Record<string, unknown>;
   /**
-   * Replaces the network for `ctx.fetch`. Hosts that the manifest does not allow are still refused. If the function
-   * returns undefined, the call uses the network.
+   * Replaces the network for `ctx.fetch`. Requests to hosts that the manifest does not allow still fail. If the
+   * function returns undefined, the request uses the network.
    */
   fetch?: StubFetch;
   /** Initial time of the clock in epoch ms. The default is the start of 2030. */
@@ -48,14 +48,14 @@ export interface TestHostOptions<Plugin extends PluginTypes = UntypedPlugin> {
 }
 
 /**
- * Test host of a plugin. Results have the types that `Plugin` declares, unless a type argument overrides them, as in
- * `command<Total>('total')`.
+ * Test host of a plugin. Results have the types that `Plugin` declares. A type argument overrides the type of a result,
+ * as in `command<Total>('total')`.
  */
 export interface TestHost<Plugin extends PluginTypes = UntypedPlugin> extends AsyncDisposable {
   readonly manifest: ManifestV3;
   /** All log lines of the plugin and of the services so far. */
   readonly logs: readonly TestLog[];
-  /** Runs a command as `svc run` does, or as a workflow step does. Errors of the platform reject the promise. */
+  /** Runs a command in the same way as `svc run` or a workflow step. Rejects with errors of the platform. */
   command<Id extends CommandId<Plugin>>(
     id: Id,
     input?: unknown,
@@ -73,8 +73,8 @@ export interface TestHost<Plugin extends PluginTypes = UntypedPlugin> extends As
   ): Promise<CommandResult<JobResultOf<Plugin, Id>>>;
   job<Result = unknown>(id: string, input?: unknown, options?: CallerOptions): Promise<CommandResult<Result>>;
   /**
-   * Calls a route of the plugin over HTTP. `path` is relative to the base path. The type of `body` is that of a
-   * successful result.
+   * Calls a route of the plugin over HTTP. `path` is relative to the plugin's base path. `body` has the type of a
+   * successful response.
    */
   route<Method extends RouteMethod<Plugin>, Path extends string>(
     method: Method,
@@ -94,24 +94,26 @@ export interface TestHost<Plugin extends PluginTypes = UntypedPlugin> extends As
     options?: WebhookOptions,
   ): Promise<CommandResult<Result>>;
   /**
-   * Sends a signed event through a real gateway and resolves with the response that the sender gets. Authentication,
-   * duplicates and limits are included.
+   * Sends a signed event through a real gateway, including authentication, deduplication and limits. Resolves with the
+   * response that the sender receives.
    */
   deliver(event: string, payload: unknown, options?: DeliveryOptions): Promise<DeliveryAnswer>;
-  /** Calls a validator of the plugin. Resolves with true if it accepts the delivery. */
+  /** Calls a validator of the plugin. Resolves with true if the validator accepts the delivery. */
   validator(event: string, request: ValidatorRequest): Promise<boolean>;
-  /** Starts a registered workflow. The run continues in the background, and its timers use the clock of the test. */
+  /** Starts a registered workflow. The run continues in the background. Timers of the run use the test's clock. */
   workflow(id: string, input?: unknown, options?: CallerOptions): Promise<PluginRun>;
-  /** Sends a signal for `ctx.waitForSignal` or a `signal` step. The step may start to wait later. */
+  /**
+   * Sends a signal for `ctx.waitForSignal` or a `signal` step. The signal may be sent before the step starts to wait.
+   */
   signal(id: string, name: string, payload?: unknown, options?: CallerOptions): Promise<void>;
   /** Approves a step, or rejects it with `approved: false`. `step` is the id of the step, such as `main.ship`. */
   approve(id: string, step: string, decision?: Decision): Promise<void>;
   /**
-   * Resolves when a run has ended, or when it and its children wait for events or for a later time. A job resolves when
-   * it has ended.
+   * Resolves when a run has ended, or when the run and its child runs wait for events or for a later time. For a job,
+   * resolves when the job has ended.
    */
   settled(id: string, options?: CallerOptions): Promise<PluginRun | PluginJob>;
-  /** Moves the clock of the platform forward, so that TTLs and timeouts expire. */
+  /** Moves the test's clock forward, so that TTLs and timeouts expire. */
   advance(ms: number): void;
   close(): Promise<void>;
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { PlatformError } from '../kit/errors/errors.ts';
 import { packageRoot } from '../kit/files/paths.ts';
 
-/** Throws SANDBOX_ERROR for unsupported versions of Node, in which the SQLite binding would crash the process. */
+/** Throws SANDBOX_ERROR for unsupported versions of Node, because the SQLite binding would crash the process. */
 export function requireSupportedNode(actual: string = process.versions.node): void {
   const { engines } = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8'));
   const required = String(engines.node).replace(/^\D+/, '');

@@ -17,7 +17,7 @@ export async function pluginFolder(path: string): Promise<PluginFolder> {
   return { folder, id: await idOf(folder) };
 }
 
-/** Returns the plugin if it was loaded. Otherwise throws the first fault of the broken plugins. */
+/** Returns the plugin if it was loaded. Otherwise, throws the first problem of the plugins that failed to load. */
 export function requireLoaded({ folder, id }: PluginFolder, registry: PluginRegistry): LoadedPlugin {
   const plugin = registry.plugins.find(({ root }) => root === folder);
   const found = plugin ?? (id === undefined ? undefined : registry.find(id));
@@ -31,8 +31,8 @@ export function requireLoaded({ folder, id }: PluginFolder, registry: PluginRegi
 }
 
 /**
- * Resolves links, because the registry resolves them too. A missing folder is returned unchanged, so that loading it
- * reports the error.
+ * Resolves symbolic links, because the plugin registry also resolves them. Returns a missing folder unchanged, so that
+ * loading the plugin reports the error.
  */
 async function realFolder(path: string): Promise<string> {
   const folder = resolve(path);
@@ -46,7 +46,7 @@ async function idOf(folder: string): Promise<string | undefined> {
       const found = file === 'package.json' ? name : id;
       if (typeof found === 'string') return found;
     } catch {
-      // A missing or invalid file is skipped.
+      // The file is missing or invalid, so the next file is tried.
     }
   }
   return undefined;

@@ -24,7 +24,7 @@ export interface PluginTypes {
   modules: Readonly<Record<string, object>>;
 }
 
-/** A plugin without types. Its tests state the types of results themselves. */
+/** Plugin without types. Tests of an untyped plugin declare the types of results themselves. */
 export interface UntypedPlugin {
   manifest: { commands: []; jobs: []; webhooks: []; rest: { routes: [] } };
   modules: Record<never, object>;
@@ -85,7 +85,9 @@ type FittingRoute<Route extends RouteHandler, Path extends string> = Route exten
 
 type Trimmed<Path extends string> = Path extends `/${infer Rest}` ? Rest : Path;
 
-/** Compares a declared path with a requested one, segment by segment. The segment `:name` matches any text. */
+/**
+ * Compares a declared path with a requested path, segment by segment. The declared segment `:name` matches any text.
+ */
 type Fits<Declared extends string, Path extends string> = Declared extends `${infer First}/${infer Rest}`
   ? Path extends `${infer Segment}/${infer Tail}`
     ? FitsSegment<First, Segment> extends true
@@ -119,7 +121,7 @@ type ModuleAt<Modules, File extends string> = File extends keyof Modules
       : unknown;
 type Export<Module, Name> = Name extends keyof Module ? Module[Name] : unknown;
 
-/** Result type of a handler, which is a function or a definition with a schema or an `execute` function. */
+/** Result type of a handler. A handler is a function, or a definition with a schema or an `execute` function. */
 type HandlerResult<Handler> = Handler extends (...args: never[]) => infer Returned
   ? AsReceived<ReturnedResult<Awaited<Returned>>>
   : Handler extends { readonly kind: string; readonly '~result'?: infer Result }

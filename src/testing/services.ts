@@ -24,13 +24,13 @@ export interface TestServicesOptions {
   adapters: Record<string, unknown>;
   clock: ManualClock;
   write(line: TestLog): void;
-  /** Replaces the network for `ctx.fetch`. */
+  /** Function that replaces the network for `ctx.fetch`, or undefined to use the network. */
   fetch: StubFetch | undefined;
 }
 
 /**
  * Starts the state and REST services in this process, on free ports and with a temporary folder. The workflow service
- * and the gateway start when they are needed.
+ * and the gateway start on demand.
  */
 export async function startTestServices(options: TestServicesOptions): Promise<TestServices> {
   const daemons = new TestDaemons(options, await mkdtemp(join(tmpdir(), 'svc-plugin-test-')));
@@ -62,7 +62,7 @@ export class TestServices {
     this.token = daemons.token;
   }
 
-  /** Throws UPSTREAM_UNAVAILABLE for a service that was not started. */
+  /** Returns the URL of a service. Throws UPSTREAM_UNAVAILABLE if the service was not started. */
   urlOf(service: ServiceName): string {
     return this.#daemons.peers.urlOf(service);
   }
@@ -88,7 +88,7 @@ export class TestServices {
     return this.#gatewayStart;
   }
 
-  /** Makes the workflow service process its timers after the clock was moved. */
+  /** Makes the workflow service process its due timers after the test's clock was moved. */
   async tick(): Promise<void> {
     await this.#engine?.tick();
   }
@@ -99,7 +99,7 @@ export class TestServices {
   }
 }
 
-/** Runs services in this process, with a common config, common keys and a temporary folder. */
+/** Runs services in this process. All services share a config, keys and a temporary folder. */
 class TestDaemons {
   readonly random: Random = systemRandom();
   readonly peers: Peers = createPeers();

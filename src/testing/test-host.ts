@@ -13,8 +13,8 @@ import { startTestServices } from './services.ts';
 import { workflowCalls } from './workflow-calls.ts';
 
 /**
- * Starts the services for a plugin under test. Throws the plugin's fault, such as INVALID_MANIFEST, if it cannot be
- * loaded.
+ * Starts the services for a plugin under test. If the plugin cannot be loaded, throws the problem, such as
+ * INVALID_MANIFEST.
  */
 export async function createTestHost<Plugin extends PluginTypes = UntypedPlugin>(
   options: TestHostOptions<Plugin> = {},

@@ -20,13 +20,13 @@ import type { TestHost } from './host-types.ts';
 import type { TestServices } from './services.ts';
 
 /**
- * Poll interval for the run's status, in real time. Between waits on the test's clock, the engine works in real time
- * too.
+ * Poll interval for the status of a run, in real time. The test's clock only controls waits; all other work of the
+ * engine takes real time.
  */
 const POLL_MS = 10;
 const TIMEOUT_MS = 15_000;
 
-/** Statuses in which a run may wait. A `cancelling` run waits while its clean-up waits. */
+/** Statuses in which a run may wait. A `cancelling` run can wait during its clean-up. */
 const WAITING = new Set<RunStatus>(['waiting', 'cancelling']);
 const ENDED = new Set<RunStatus>(['succeeded', 'failed', 'timed_out', 'cancelled']);
 
@@ -97,7 +97,7 @@ class RunReader {
     };
   }
 
-  /** Reads a job or run. Jobs are also runs, but the job endpoint returns more fields. */
+  /** Reads a job or a run. A job is also a run, but the job endpoint returns more fields than the run endpoint. */
   async find(id: string, caller: CallerOptions | undefined) {
     try {
       return await this.#client.call(getJob, { params: { jobId: id as JobId } }, this.as(caller));

@@ -7,7 +7,7 @@ import { SETUP_COMMANDS } from './generated/setup.ts';
 import { WEBHOOKS_COMMANDS } from './generated/webhooks.ts';
 import { WORKFLOWS_COMMANDS } from './generated/workflows.ts';
 
-/** All commands. Help lists the groups in this order. */
+/** All commands by group. Help lists the groups in the order of this array. */
 export const COMMANDS: readonly CommandEntry[] = [
   ...PLATFORM_COMMANDS,
   ...SETUP_COMMANDS,
@@ -18,7 +18,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   ...HELP_COMMANDS,
 ];
 
-/** Finds a command by its words; the noun may be singular or plural. */
+/** Finds a command by its words, such as `webhooks list`. The noun may be singular or plural. */
 export function findCommand(words: readonly string[]): CommandEntry | undefined {
   const name = [nounOf(words[0] ?? ''), ...words.slice(1)].join(' ');
   return COMMANDS.find((entry) => entry.name === name);

@@ -10,7 +10,7 @@ interface CommandTree {
   globalFlags: ReturnType<typeof describeGlobals>;
 }
 
-/** Lists all commands, for users and for programs that call them. */
+/** Defines `svc commands`, which lists all commands, for users and for programs that call svc. */
 export const commands = defineCommand({
   name: 'commands',
   summary: 'List all commands with examples; --json describes each argument',

@@ -8,7 +8,10 @@ export interface DownResult {
   pid: number | null;
 }
 
-/** Resolves when every process has exited and the data folder is unlocked. @spec docs/operations.md "svc down" */
+/**
+ * Defines `svc down`, which waits until every process has exited and the data folder is unlocked. @spec
+ * docs/operations.md "svc down"
+ */
 export const down = defineCommand({
   name: 'down',
   summary: 'Drain and stop the platform',

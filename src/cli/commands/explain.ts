@@ -79,7 +79,7 @@ function explained(
   ].join('\n');
 }
 
-/** Lists codes by kind, in the order of the documentation. */
+/** Formats a list of codes, grouped by kind in the order of the documentation. */
 function listed(items: readonly Explanation[], style: Style): string {
   const width = lineWidth(process.stdout);
   return [...Map.groupBy(items, ({ kind }) => kind)]

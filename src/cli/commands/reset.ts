@@ -31,7 +31,7 @@ export const reset = defineCommand({
         'The PostgreSQL database is kept. Its secrets cannot be decrypted without the keys in this folder.',
       );
     if (!(await confirmByTyping(context, question, basename(root)))) throw new CancelledError();
-    // The folder is renamed first, so that an interrupted reset leaves no half-deleted data folder.
+    // The folder is renamed before the deletion, so that an interrupted reset leaves no half-deleted data folder.
     const removed = `${root}.removing-${process.pid}`;
     await whileStopped(folder, 'reset', () => renameSync(root, removed)).catch((error: unknown) => {
       throw storeError(root, error);

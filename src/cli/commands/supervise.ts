@@ -39,7 +39,7 @@ export const supervise = defineCommand({
           loadConfig({ cwd, env, configFile: globals.config, profile: globals.profile, ports }),
         onEvent: (event) => report({ type: 'event', event }),
       });
-      // Stops the platform if `svc up -d` dies before it could report the start to the user.
+      // Stops the platform if `svc up -d` dies before reporting the start to the user.
       process.once('disconnect', supervisor.stop);
       await supervisor.ready;
       process.removeListener('disconnect', supervisor.stop);
@@ -54,7 +54,7 @@ export const supervise = defineCommand({
   },
 });
 
-/** Sends a message to `svc up -d`. Does nothing if that command has already exited. */
+/** Sends a message to `svc up -d`. Does nothing if `svc up -d` has already exited. */
 function report(message: SupervisorReport): Promise<void> {
   return new Promise((resolve) => {
     if (process.connected) process.send?.(message, undefined, undefined, () => resolve());

@@ -18,7 +18,7 @@ const FILE_ARGUMENTS = new Set([
   'source',
 ]);
 
-/** Returns candidates for the argument that is being typed. `rest` contains the arguments before it. */
+/** Returns candidates for the argument that is being typed. `rest` contains the preceding arguments. */
 export async function argumentCandidates(
   command: AnyCommand,
   rest: readonly string[],

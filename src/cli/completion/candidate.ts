@@ -5,7 +5,7 @@ export interface Candidate {
   description?: string;
 }
 
-/** This value makes the shell complete file names. */
+/** Candidate that makes the shell complete file names. */
 export const FILES: Candidate = { value: ':files' };
 
 export function globalFlags(): Candidate[] {

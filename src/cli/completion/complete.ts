@@ -17,7 +17,7 @@ export async function complete(argv: readonly string[]): Promise<number> {
   return 0;
 }
 
-/** Returns the positional values in `rest`, leaving out flags and their values. */
+/** Returns the lines to print for the last word. Omits values with characters that a shell interprets. */
 export async function completionLines(words: readonly string[]): Promise<string[]> {
   const typed = words.at(-1) ?? '';
   const candidates = await candidatesFor(words.slice(0, -1), typed);

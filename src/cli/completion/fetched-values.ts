@@ -20,7 +20,7 @@ interface CachedValues {
   values: Candidate[];
 }
 
-/** Fetches values from the gateway and caches them briefly. Throws if the gateway does not answer. */
+/** Fetches values from the gateway and caches the values briefly. Throws if the gateway does not answer. */
 export async function fetchedValues(
   source: string,
   given: readonly string[],

@@ -32,7 +32,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   'webhooks replay id': 'deliveries',
 };
 
-/** Values of arguments that are known without a request to the gateway. */
+/** Values of arguments that are available without a request to the gateway. */
 const FIXED: Readonly<Record<string, () => Candidate[] | Promise<Candidate[]>>> = {
   'restart service': () => SERVICE_NAMES.map((value) => ({ value })),
   'logs service': () => [...SERVICE_NAMES, 'supervisor'].map((value) => ({ value })),

@@ -90,7 +90,9 @@ type FetchValues = (
   ...given: string[]
 ) => Promise<ReadonlyArray<readonly [value: string, description: string | null | undefined]>>;
 
-/** `fetchValues` has two fixed parameters, then one for each preceding argument on which the values depend. */
+/**
+ * `fetchValues` has two fixed parameters. Each further parameter is a preceding argument on which the values depend.
+ */
 function list(fetchValues: FetchValues): List {
   return {
     needs: (given) => given.slice(0, Math.max(0, fetchValues.length - 2)),

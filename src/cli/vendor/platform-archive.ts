@@ -28,7 +28,8 @@ const ENTRY_PREFIX = 'package/';
 /** Modification time of all entries, in epoch seconds. A fixed time makes archives reproducible. */
 const MODIFIED_AT = 499_162_500;
 /**
- * Platforms whose prebuilt binaries are included, in addition to the platform of this machine. Each adds one megabyte.
+ * Platforms whose prebuilt binaries are included, in addition to the platform of this machine. Each platform adds one
+ * megabyte.
  */
 const COMMON_PLATFORMS = ['linux-x64', 'linux-arm64', 'darwin-arm64'];
 const CACHE_NAME = 'svc-platform.tgz';
@@ -84,7 +85,10 @@ async function sources(): Promise<TarSource[]> {
   ];
 }
 
-/** better-sqlite3 needs node-addon-api only to compile, and its package contains prebuilt binaries. */
+/**
+ * Returns false for node-addon-api, which better-sqlite3 needs only to compile. The package of better-sqlite3 contains
+ * prebuilt binaries.
+ */
 function isNeededAtRuntime(path: string): boolean {
   return !path.endsWith('node-addon-api');
 }

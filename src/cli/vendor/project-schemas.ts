@@ -10,7 +10,8 @@ export type ProjectSchema = (typeof PROJECT_SCHEMAS)[number];
 export const CONFIG_SCHEMA: ProjectSchema = 'svc.schema.json';
 
 /**
- * Returns the path of a schema copy, relative to the project. The copy is committed, so editors find it in every clone.
+ * Returns the path of a schema copy, relative to the project. The copy is committed, so that editors find the copy in
+ * every clone.
  */
 export function schemaCopy(name: ProjectSchema): string {
   return `vendor/${name}`;
@@ -48,7 +49,7 @@ export function declaredSchema(configFile: string): string | undefined {
   return found === undefined ? undefined : JSON.parse(found);
 }
 
-/** Sets `$schema` to the project's copy and leaves all other text unchanged. Throws STORE_ERROR. */
+/** Sets `$schema` to the project's copy and leaves all other text unchanged. Throws STORE_ERROR if writing fails. */
 export function declareSchema(configFile: string, projectDir: string): void {
   const text = readFileSync(configFile, 'utf8');
   const path = JSON.stringify(schemaPath(projectDir, CONFIG_SCHEMA, configFile));

@@ -23,7 +23,9 @@ export function vendorFolderOf(plugin: string): string {
   }
 }
 
-/** Returns the dependency entry for `package.json`. It refers to the archive, so `npm install` needs no registry. */
+/**
+ * Returns the dependency entry for `package.json`. The entry refers to the archive, so `npm install` needs no registry.
+ */
 export function vendoredDependency(plugin: string, vendor: string): Record<string, string> {
   return { [PACKAGE]: `file:${relative(plugin, join(vendor, ARCHIVE)).split(sep).join('/')}` };
 }
@@ -46,13 +48,16 @@ export async function vendorPlatform(vendor: string, { replace = false } = {}): 
 }
 
 export interface VendoredState {
-  /** Dependency on svc-platform in `package.json`, such as `file:../vendor/…`. Null if there is none. */
+  /**
+   * Dependency on svc-platform in `package.json`, such as `file:../vendor/…`. Null if `package.json` has no such
+   * dependency.
+   */
   spec: string | null;
-  /** Reason why `npm install` and the tests of the plugin fail. Null if they work. */
+  /** Reason why `npm install` and the tests of the plugin fail. Null if no problem was found. */
   fault: string | null;
 }
 
-/** Checks that the plugin's archive exists, is intact and matches this version. */
+/** Checks that the plugin's archive exists, is intact and matches this version of svc. */
 export async function vendoredState(plugin: string): Promise<VendoredState> {
   const manifest = await readPackageJson(plugin);
   const listed = isRecord(manifest?.devDependencies) ? manifest.devDependencies[PACKAGE] : undefined;
@@ -64,7 +69,7 @@ export async function vendoredState(plugin: string): Promise<VendoredState> {
 
 async function archiveFault(plugin: string, path: string): Promise<string | null> {
   if (!existsSync(path)) return `${path} is missing`;
-  // npm links a folder instead of unpacking an archive.
+  // If the dependency is a folder, npm links the folder, so there is no archive to check.
   if (!statSync(path).isFile()) return null;
   const named = new RegExp(`${PACKAGE}-(.+)\\.tgz$`).exec(path)?.[1];
   if (named !== undefined && named !== version)
@@ -96,15 +101,15 @@ async function sha512Of(path: string): Promise<string> {
 }
 
 /**
- * Points `package.json` to the platform archive and removes the old archive from `package-lock.json`. Other entries and
- * the indentation of both files are kept.
+ * Changes `package.json` to refer to the platform archive. Removes the old archive from `package-lock.json`. All
+ * further content and the indentation of the two files are kept.
  */
 export async function pointAtArchive(plugin: string, vendor: string): Promise<void> {
   await editJson(join(plugin, 'package.json'), (value) => {
     const before = isRecord(value.devDependencies) ? value.devDependencies : {};
     value.devDependencies = { ...before, ...vendoredDependency(plugin, vendor) };
   });
-  // npm would compare the new archive with the digest of the old archive and reject it.
+  // The lock file contains the digest of the old archive, so npm would reject the new archive.
   await editJson(join(plugin, 'package-lock.json'), (value) => {
     const packages = isRecord(value.packages) ? value.packages : {};
     for (const path of Object.keys(packages))

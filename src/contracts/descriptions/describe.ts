@@ -1,6 +1,6 @@
 /**
- * Descriptions by dotted path. `*` matches every key of a map or item of a list. They are applied only when a schema is
- * printed, because calling `.describe()` for each key would slow down the start of every process.
+ * Descriptions of schema keys by dotted path. `*` matches every key of a map or item of a list. Descriptions are added
+ * only when a schema is printed, because `.describe()` calls would slow down every start.
  */
 export type Descriptions = Readonly<Record<string, string>>;
 

@@ -54,7 +54,7 @@ function boundsOf({ minimum, exclusiveMinimum, maximum }: Node): string {
 }
 
 /**
- * Returns the default and, unless the default shows it, the type. Objects and strings without a default show nothing.
+ * Returns the default and, unless the default shows the type, also the type. Objects and strings show only a default.
  */
 function shownValue(node: Node): string {
   const [types, preset] = [typesOf(node).filter((type) => type !== 'null'), defaultOf(node)];
@@ -75,7 +75,7 @@ function rowOf(path: string, node: Node): Row {
 function rowsOf(schema: object, stop: (path: string) => boolean): Row[] {
   const rows = new Map<string, Row>();
   walkSchema(schema as SchemaNode, (path, node) => {
-    // If several variants of an object have the key, the first one is shown.
+    // If several variants of an object have the key, the first variant is shown.
     if (!stop(path) && !rows.has(path)) rows.set(path, rowOf(path, node as Node));
   });
   return [...rows.values()];
@@ -116,7 +116,7 @@ function list(rows: readonly Row[]): string {
     .join('\n');
 }
 
-/** Replaces keys described by an earlier section with one line that refers to it. */
+/** Replaces keys that an earlier section describes with one line that refers to the earlier section. */
 function references(rows: readonly Row[], described: ReadonlyMap<string, string>): string[] {
   const repeated = rows.filter((row) => described.has(identity(row)));
   const parent = (path: string): string => path.slice(0, path.lastIndexOf('.'));
@@ -143,7 +143,7 @@ function sections(rows: Row[]): string {
     .join('\n\n');
 }
 
-/** Whether a key only groups other keys. Its description would only repeat its name. */
+/** Returns true if a key only groups other keys, so that its description would only repeat the name. */
 function isGroup({ path, value, meaning }: Row, rows: readonly Row[]): boolean {
   return (
     (value === '' || value === 'object list') &&
@@ -164,7 +164,7 @@ function serviceKeys(rows: readonly Row[]): string[] {
     .filter((key) => others.every((service) => paths.has(`${service}.${key}`)));
 }
 
-/** Merges a common key into one row. Defaults are listed by service if they differ. */
+/** Merges a common key into one row. Defaults that differ are listed by service. */
 function serviceRow(rows: readonly Row[], key: string): Row {
   const ofEach = SERVICE_NAMES.map((service) => rows.find(({ path }) => path === `${service}.${key}`)!);
   const [{ value, meaning }] = ofEach as [Row];
@@ -180,7 +180,9 @@ const GENERATED = 'Generated from the schema by `npm run generate`.';
 const NOTATION =
   'In a key, `*` stands for any name or item. Brackets show the default, or the type unless it is string or object, and\nbounds.';
 
-/** Renders `docs/configuration.md`. Profiles repeat the base, so their keys are omitted. */
+/**
+ * Renders `docs/configuration.md`. Profiles have the same keys as the base config, so the keys of profiles are omitted.
+ */
 export function configurationPage(schema: object): string {
   const rows = rowsOf(schema, (path) => path.startsWith('profiles.') || path === '$schema');
   const shared = serviceKeys(rows);
@@ -203,7 +205,7 @@ ${sections(rows.filter(({ path }) => !sharedPaths.has(path)))}
 `;
 }
 
-/** Renders `docs/manifest.md`. Workflows are documented on their own page. */
+/** Renders `docs/manifest.md`. Workflow keys are omitted, because workflows are documented on a separate page. */
 export function manifestPage(schema: object): string {
   const stop = (path: string) =>
     path === '$schema' ||

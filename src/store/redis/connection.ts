@@ -3,7 +3,7 @@ import { PlatformError } from '../../kit/errors/errors.ts';
 import type { Logger } from '../../kit/telemetry/logger.ts';
 import type { RedisScript } from './script.ts';
 
-/** Time limits, so that no request waits long for a server that is cut off. */
+/** Short time limits keep requests from waiting long for a Redis server that is unreachable. */
 const CONNECT_TIMEOUT_MS = 1000;
 const COMMAND_TIMEOUT_MS = 1000;
 const MAX_RECONNECT_DELAY_MS = 500;
@@ -11,8 +11,8 @@ const MAX_RECONNECT_DELAY_MS = 500;
 export type RedisArgument = string | number | Buffer;
 
 /**
- * Connection of one process to Redis or Valkey. It reconnects by itself. While the server is away, commands reject
- * with SERVICE_UNAVAILABLE at once.
+ * Connection of one process to Redis or Valkey. The connection reconnects by itself. While the server is unreachable,
+ * commands reject with SERVICE_UNAVAILABLE at once.
  */
 export class RedisConnection {
   /** Host, port and database without credentials, for use in messages. */
@@ -43,7 +43,7 @@ export class RedisConnection {
   }
 
   /**
-   * Resolves once the server has answered, or after the first attempt has failed. Later attempts follow in the
+   * Resolves when the server has answered or the first connection attempt has failed. Further attempts continue in the
    * background.
    */
   static async open(url: string, logger: Logger): Promise<RedisConnection> {
@@ -52,13 +52,13 @@ export class RedisConnection {
     return connection;
   }
 
-  /** Runs a script. Scripts are atomic. */
+  /** Runs a Lua script. The server runs each script atomically. */
   run(script: RedisScript, keys: readonly string[], values: readonly RedisArgument[]): Promise<unknown> {
     return this.#send(async (redis) => {
       try {
         return await redis.evalsha(script.sha, keys.length, ...keys, ...values);
       } catch (error) {
-        // After a restart, the server no longer has the script.
+        // After a restart, the server no longer has the cached script, so the full text is sent.
         if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
         return await redis.eval(script.text, keys.length, ...keys, ...values);
       }

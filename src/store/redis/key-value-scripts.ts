@@ -1,9 +1,8 @@
 import { redisScript } from './script.ts';
 
 /**
- * Functions that the scripts share. KEYS are the values of the scope by key, the sorted keys of the scope, the expiry
- * times of all scopes, and the bytes by scope. A value consists of its expiry time in ms (or nothing), '|', and JSON.
- * ARGV are the scope and the time.
+ * Functions that the scripts share. KEYS: hash of values, sorted set of keys, expiry times of all scopes, bytes per
+ * scope. ARGV: scope, time. A value is stored as its expiry time in ms (or nothing), '|', and JSON.
  */
 const COMMON = `
 local scope, now = ARGV[1], tonumber(ARGV[2])
@@ -63,8 +62,8 @@ end
 local key, value, expiry = ARGV[3], ARGV[4], ARGV[5]`;
 
 /**
- * Writes an entry. Further ARGV: key, value, expiry time, quota of bytes and of keys (both may be empty), and '1' to
- * keep an entry that has not expired.
+ * Writes an entry. Further ARGV: key, value, expiry time, limit in bytes, limit in keys, and '1' if an unexpired entry
+ * must not be overwritten. An empty limit means no limit.
  */
 export const PUT = redisScript(`${COMMON}
 if ARGV[8] == '1' then
@@ -76,7 +75,7 @@ if full then return full end
 put(key, value, expiry)
 return { 'written' }`);
 
-/** Adds to a counter. Further ARGV: those of PUT, with the number to add as the value. */
+/** Adds a number to a counter. Further ARGV: the same as for PUT, with the number to add as the value. */
 export const INCREMENT = redisScript(`${COMMON}
 local full = refused(key, value, ARGV[6], ARGV[7])
 if full then return full end
@@ -92,7 +91,7 @@ local kept = expiresAt and string.format('%.0f', expiresAt) or ''
 put(key, sum, kept)
 return { 'written', sum, kept }`);
 
-/** Deletes an entry. Further ARGV: key. Returns 1 if the entry had not expired. */
+/** Deletes an entry. Further ARGV: key. Returns 1 if an unexpired entry was deleted. */
 export const DELETE = redisScript(`${COMMON}
 local found, _, isExpired = find(key)
 remove(scope, key)

@@ -12,13 +12,13 @@ import { DELETE, INCREMENT, PUT, SCAN, SWEEP } from './key-value-scripts.ts';
 import type { RedisScript } from './script.ts';
 
 /**
- * A byte that is greater than all bytes of UTF-8. A prefix followed by it is greater than all keys with this prefix.
+ * Byte that sorts after every byte of UTF-8 text. A prefix followed by this byte sorts after all keys with the prefix.
  */
 const AFTER_ALL = Buffer.from([0xff]);
 
 /**
- * Key-value store in Redis or Valkey, for the cache of plugins. Writes are as durable as the server is configured to
- * be.
+ * Key-value store in Redis or Valkey for the plugins' caches. The persistence settings of the server decide whether
+ * writes survive a restart.
  */
 export class RedisKeyValue implements KeyValueStore {
   readonly #redis: RedisConnection;

@@ -8,7 +8,10 @@ import {
 import type { RedisConnection } from './connection.ts';
 import { redisScript } from './script.ts';
 
-/** Takes permits. Each key has one hash with the number of calls by slice. Times are those of the server's clock. */
+/**
+ * Takes permits of a rate limit. The hash of a key contains the number of calls per time slice. Time is the Redis
+ * server's clock.
+ */
 const TAKE = redisScript(`
 local limit, sliceMs, want = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local time = redis.call('TIME')
@@ -37,7 +40,7 @@ end
 local freesIn = ((oldest or slice) + ${RATE_SLICES + 1}) * sliceMs - now
 return { granted, math.max(limit - total - granted, 0), freesIn }`);
 
-/** Rate counters in Redis. */
+/** Rate-limit counters in Redis, which all processes that use this server share. */
 export class RedisRateCounters implements RateCounters {
   readonly #redis: RedisConnection;
 

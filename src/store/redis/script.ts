@@ -5,7 +5,7 @@ export interface RedisScript {
   sha: string;
 }
 
-/** Returns a Lua script with the digest by which the server caches it. */
+/** Returns the Lua script with its SHA-1 digest. The server caches scripts by this digest. */
 export function redisScript(text: string): RedisScript {
   return { text, sha: createHash('sha1').update(text).digest('hex') };
 }

@@ -7,7 +7,7 @@ interface Answered {
 }
 
 /**
- * Returns true when the object does not exist. A missing bucket also gives status 404, but is an error of the config.
+ * Returns true if the object does not exist. A missing bucket also has status 404, but means that the config is wrong.
  */
 export function isAbsent(thrown: unknown): boolean {
   const { name } = (thrown ?? {}) as Answered;
@@ -24,8 +24,8 @@ const BY_NAME: Record<string, string> = {
 };
 
 /**
- * Translates errors of S3 and of the network. Messages never quote the request, because its headers contain
- * credentials.
+ * Translates errors of S3 and of the network to platform errors. Messages never quote the request, because its headers
+ * contain credentials.
  */
 export function s3Error(thrown: unknown, { bucket, endpoint }: S3StorageConfig): PlatformError {
   if (thrown instanceof PlatformError) return thrown;

@@ -50,13 +50,13 @@ export async function s3Objects(config: S3StorageConfig, env: Environment): Prom
     async write(scope, key, data) {
       const Key = folderOf(scope) + key;
       const put = new sdk.PutObjectCommand({ Bucket, Key, Body: data, ContentLength: data.byteLength });
-      // Status 404 means a missing bucket here, because a write does not need an existing object.
+      // Objects are created by a write, so status 404 can only mean that the bucket is missing.
       await client.send(put).catch((error: unknown) => {
         throw s3Error(error, config);
       });
     },
     async delete(scope, key) {
-      // The delete request of S3 does not report whether the object existed.
+      // S3's delete request does not report whether the object existed, so this check is needed for the return value.
       if (!(await stat(scope, key))) return false;
       const Key = folderOf(scope) + key;
       await unlessAbsent(() => client.send(new sdk.DeleteObjectCommand({ Bucket, Key })));
@@ -99,7 +99,8 @@ function clientOptions(config: S3StorageConfig, env: Environment): S3ClientConfi
     forcePathStyle: pathStyle,
     maxAttempts: 3,
     requestHandler: { requestTimeout: timeoutMs, connectionTimeout: CONNECT_TIMEOUT_MS },
-    // Many S3-compatible services do not support the newer checksums of the SDK. The signature covers the body anyway.
+    // Many S3-compatible services do not support the SDK's newer checksums. The request signature already protects the
+    // body.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     ...(endpoint ? { endpoint } : {}),

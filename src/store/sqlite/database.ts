@@ -14,7 +14,7 @@ export interface DatabaseOptions {
   file: string;
   migrations: Migrations;
   logger?: Logger;
-  /** Opens the file read-only. It must exist and have the current schema. */
+  /** Opens the file read-only. The file must exist and have the current schema. */
   readonly?: boolean;
   /** Total time that a call waits for the lock of another process before it rejects, 10 s by default. */
   busyTimeoutMs?: number;
@@ -23,7 +23,7 @@ export interface DatabaseOptions {
   /** Omits the fsync of each commit. A power cut may then lose the last commits, but the file stays consistent. */
   losable?: boolean;
   /**
-   * Syncs commits on another thread instead of the event loop. Promises still settle only once the commit is on disk.
+   * Runs the fsync of commits on another thread instead of the event loop. Promises still settle only after the fsync.
    */
   syncBeside?: boolean;
   /** Path of a SQLite extension to load. */
@@ -34,10 +34,14 @@ export interface DatabaseOptions {
 export interface Database {
   readonly file: string;
   prepare: Sqlite.Database['prepare'];
-  /** Runs a query, which does not see queued writes. Resolves once all data that the query may have read is on disk. */
+  /**
+   * Runs a query. Resolves once all data that the query may have read is on disk. Queued writes are not visible to the
+   * query.
+   */
   read<T>(query: () => T): Promise<T>;
   /**
-   * Runs `work` in a shared transaction and settles once it is on disk. GroupCommit lists the constraints on `work`.
+   * Runs `work` in a transaction shared with other writes. Settles once the transaction is on disk. `work` must be
+   * synchronous, must only use the database, and may run twice.
    */
   write<T>(work: () => T): Promise<T>;
   pragma(source: string): unknown;

@@ -4,11 +4,14 @@ import { isBusy } from './store-error.ts';
 
 export interface GroupCommit {
   /**
-   * Runs `work` in the transaction of this event-loop turn and settles once it is on disk. If `work` throws, only this
-   * write is undone. `work` must be synchronous, must use only the database, and may run twice.
+   * Runs `work` in the next shared transaction. Settles once the transaction is on disk. If `work` throws, only its own
+   * changes are undone. `work` must be synchronous, must only use the database, and may run twice.
    */
   write<T>(work: () => T): Promise<T>;
-  /** Resolves once all commits so far are on disk. Queries await it, because they may have read unsynced data. */
+  /**
+   * Resolves once all earlier commits are on disk. Queries wait for this promise because they may have read unsynced
+   * data.
+   */
   synced(): Promise<void>;
   idle(): Promise<void>;
 }
@@ -20,12 +23,12 @@ interface Write extends Work {
 
 type Outcome = { value: unknown } | { error: unknown };
 
-/** Maximum writes per transaction, which keeps the event loop blocked for at most some ten milliseconds. */
+/** Maximum number of writes per transaction. This many writes block the event loop for about ten milliseconds. */
 const MAX_BATCH = 512;
 
 /**
- * Groups writes so that they share one fsync. A batch first runs without savepoints. If a write fails, the batch runs
- * again with a savepoint per write. A given `sync` replaces SQLite's own sync and must not reject.
+ * Groups writes into transactions that share one fsync. If a write fails, the batch runs again with a savepoint per
+ * write. `sync` replaces SQLite's own sync and must not reject.
  */
 export function createGroupCommit(
   sqlite: Sqlite.Database,
@@ -51,7 +54,8 @@ export function createGroupCommit(
   }
 
   /**
-   * Sets `syncing` in the turn of the commit. A later query could otherwise read the batch and not wait for its sync.
+   * Sets `syncing` in the same event-loop turn as the commit. Otherwise, a query could read the batch without waiting
+   * for its sync.
    */
   function commitAndSync(batch: Write[]): Promise<Outcome[]> {
     if (!sync) return commit(batch);
@@ -97,7 +101,7 @@ interface Work {
   work: () => unknown;
 }
 
-/** Returns two ways of running many writes in one transaction. */
+/** Returns two functions that run many writes in one transaction. */
 export function transactions(sqlite: Sqlite.Database) {
   const begin = sqlite.prepare('begin immediate');
   const commit = sqlite.prepare('commit');
@@ -137,8 +141,8 @@ export function transactions(sqlite: Sqlite.Database) {
     /** Commits all writes or none. Throws the error of the first failing write. */
     runBatch: (batch: readonly Work[]) => transaction(() => batch.map(({ work }) => ({ value: work() }))),
     /**
-     * Runs each write in its own savepoint, so that failing writes do not affect others. Throws only when the whole
-     * transaction fails.
+     * Runs each write in a separate savepoint, so that a failing write does not affect other writes. Throws only if the
+     * whole transaction fails.
      */
     runSeparately: (batch: readonly Work[]) => transaction(() => batch.map(guarded)),
   };

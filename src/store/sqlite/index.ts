@@ -31,7 +31,7 @@ export { threadedVectorStore } from './state/vectors-thread.ts';
 export { sqliteWorkflowStore, WORKFLOW_FILE } from './workflow/store.ts';
 
 export interface SqliteStoreOptions {
-  /** The data folder, which is created with mode 0700 if it is missing. */
+  /** Path of the data folder. A missing folder is created with mode 0700. */
   dataDir: string;
   clock: Clock;
   logger: Logger;
@@ -40,24 +40,29 @@ export interface SqliteStoreOptions {
    * file.
    */
   shared?: boolean;
-  /** Whether to recover the journal of an earlier process, true by default. Only one of several processes may do it. */
+  /**
+   * Whether to recover the journal that an earlier process left, true by default. Only one of several processes may
+   * recover the journal.
+   */
   recovers?: boolean;
   /** Whether one process or several use the file, `one` by default. */
   members?: SqliteInboxDeps['members'];
-  /** Size limits of the journal. They apply only if the file is not shared. */
+  /** Size limits of the journal. The limits apply only if the file is not shared. */
   segments?: SqliteInboxDeps['segments'];
 }
 
-/** Name of the folder in the data folder that contains the objects' bytes. It belongs to the owner of `state.db`. */
+/**
+ * Name of the folder for object contents within the data folder. Only the process that owns `state.db` uses the folder.
+ */
 export const OBJECTS_FOLDER = 'storage';
 
 /**
- * Page size of `svc.db`. An 8 KB page holds three deliveries of 2 KB, but a 4 KB page only one. The measured cost per
- * delivery is 16.6 µs instead of 25.3 µs.
+ * Page size of `svc.db`. An 8 KB page fits three deliveries of 2 KB, while a 4 KB page fits one. Measured cost per
+ * delivery: 16.6 µs instead of 25.3 µs.
  */
 export const DELIVERY_PAGE_BYTES = 8192;
 
-/** Opens `svc.db`, which several processes may have open. Throws STORE_ERROR as openDatabase does. */
+/** Opens `svc.db`. Several processes may open the file at once. Throws STORE_ERROR if the file cannot be used. */
 export async function sqliteGatewayStore({
   dataDir,
   clock,
@@ -100,7 +105,7 @@ export async function sqliteGatewayStore({
   };
 }
 
-/** Returns a listener that adds changes of the entries in FEED_SCOPES to the feed. */
+/** Returns a change listener. For scopes in FEED_SCOPES, the listener adds the changed key to the change feed. */
 function announceScopes(addToFeed: AddToFeed): (scope: string, key: string) => void {
   const topics = new Map<string, FeedTopic>(Object.entries(FEED_SCOPES));
   return (scope, key) => {
@@ -109,7 +114,7 @@ function announceScopes(addToFeed: AddToFeed): (scope: string, key: string) => v
   };
 }
 
-/** Opens `state.db`. Throws STORE_ERROR as openDatabase does. */
+/** Opens `state.db`. Throws STORE_ERROR if the file cannot be used. */
 export async function sqliteStateStore({ dataDir, clock, logger }: SqliteStoreOptions): Promise<StateStore> {
   const db = await openDatabase({ file: join(dataDir, 'state.db'), migrations: STATE_MIGRATIONS, logger });
   let objects: ObjectStore | undefined;

@@ -1,11 +1,11 @@
 import { prefixEnd } from '../prefix-end.ts';
 
-/** Exclusive upper bound of a text column. SQLite sorts blobs, even empty ones, after all texts. */
+/** Exclusive upper bound for a range of texts. SQLite sorts every blob, even an empty one, after all texts. */
 export const AFTER_ALL_TEXT = Buffer.alloc(0);
 
 /**
- * Returns the first key of a scan: `prefix`, or the next key after `after`. Keys contain no U+0000, so appending it
- * gives the next possible key.
+ * Returns the first key of a scan: `prefix`, or the smallest possible key after `after`. Keys contain no U+0000, so the
+ * smallest next key is `after` followed by U+0000.
  */
 export function firstKey(prefix: string, after: string | undefined): string {
   if (after === undefined) return prefix;
@@ -14,8 +14,8 @@ export function firstKey(prefix: string, after: string | undefined): string {
 }
 
 /**
- * Returns the exclusive end of the range of keys that start with `prefix`. A range uses the primary key; LIKE would
- * scan the table.
+ * Returns the exclusive end of the range of keys that start with `prefix`. A range query uses the primary key, while
+ * LIKE would scan the whole table.
  */
 export function endOfPrefix(prefix: string): string | Buffer {
   return prefixEnd(prefix) ?? AFTER_ALL_TEXT;

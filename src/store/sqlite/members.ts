@@ -3,7 +3,9 @@ import type { Clock } from '../../kit/time/clock.ts';
 import type { KeyFingerprints, MemberRecord, MemberStore, NewMember } from '../ports/index.ts';
 import type { Database } from './database.ts';
 
-/** Uses `autoincrement` so that no fence is used twice, because rows refer to fences of ended members. */
+/**
+ * Table of members. `autoincrement` never reuses a fence, because rows may still refer to the fences of ended members.
+ */
 export const MEMBERS = `
   create table member (
     fence integer primary key autoincrement,
@@ -23,7 +25,7 @@ export const UNENDED_FENCES = 'select fence from member where ended_at is null';
 
 type Row = Omit<MemberRecord, 'keys'> & { keys: string | null };
 
-/** Member store with one row per member. Each shared database has its own. `clock` is the store's clock. */
+/** Member store in a database that several processes share. Each member has one row. */
 export function sqliteMembers(db: Database, clock: Clock): MemberStore {
   const sql = statements(db);
   return {

@@ -2,8 +2,8 @@ import type Sqlite from 'better-sqlite3';
 import { PlatformError } from '../../kit/errors/errors.ts';
 
 /**
- * SQL statements by schema version: the entry at index n migrates from version n to n + 1. Never edit released entries,
- * because they are not applied again.
+ * SQL statements in order of schema version. The entry at index n migrates from version n to n + 1. Never edit a
+ * released entry, because a migrated database does not run the entry again.
  */
 export type Migrations = readonly string[];
 
@@ -32,8 +32,8 @@ export function checkedVersion(sqlite: Sqlite.Database, migrations: Migrations):
 }
 
 /**
- * Applies pending migrations, each in its own transaction, and returns their number. Several processes may run it at
- * once.
+ * Applies pending migrations, each in its own transaction. Returns the number of applied migrations. Several processes
+ * may call this function at once.
  */
 export function migrate(sqlite: Sqlite.Database, migrations: Migrations): number {
   for (let applied = 0; ; applied++) {
@@ -43,8 +43,8 @@ export function migrate(sqlite: Sqlite.Database, migrations: Migrations): number
       const version = checkedVersion(sqlite, migrations);
       const sql = migrations[version];
       if (sql !== undefined) sqlite.exec(sql);
-      // The version is written even if no migration is pending, so that a read-only file fails here. The write is
-      // rolled back in that case.
+      // Writing the version makes a read-only file fail here even if no migration is pending. In that case, the write
+      // is rolled back.
       sqlite.pragma(`user_version = ${version + 1}`);
       sqlite.exec(sql === undefined ? 'rollback' : 'commit');
       if (sql === undefined) return applied;

@@ -6,11 +6,14 @@ import { createPrivateFile } from './private-file.ts';
 import { isBusy, storeError } from './store-error.ts';
 
 export interface OwnerLockOptions {
-  /** Path of the owned data file or folder. The lock is a file beside it, named `<file>.lock`. */
+  /** Path of the owned data file or folder. The lock is a separate file named `<file>.lock`. */
   file: string;
   /** Maximum time to wait for an owner that is shutting down. With 0, the lock is tried only once. */
   waitMs: number;
-  /** Name of this process, such as `gateway`, for the error message that a second owner gets. */
+  /**
+   * Name of this process, such as `gateway`. Other processes that fail to get the lock show this name in their error
+   * message.
+   */
   label: string;
 }
 
@@ -70,7 +73,7 @@ function tryLock(lockFile: string): Sqlite.Database | undefined {
   }
 }
 
-/** Returns the lock's owner, or undefined until the owner has written its file. */
+/** Returns the process that owns the lock. Returns undefined if the owner file is missing or its process has ended. */
 function readOwner(ownerFile: string): Owner | undefined {
   try {
     const owner = JSON.parse(readFileSync(ownerFile, 'utf8')) as Owner;
@@ -80,7 +83,7 @@ function readOwner(ownerFile: string): Owner | undefined {
   }
 }
 
-/** Returns whether the process exists. The owner file of a killed process still exists, but its lock does not. */
+/** Returns whether the process exists. A killed process leaves its owner file behind, although its lock is released. */
 function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);

@@ -7,8 +7,8 @@ export function createPrivateFile(file: string): void {
   // An existing folder keeps its mode, because it may be shared or belong to another user.
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   try {
-    // An existing file must not be opened: closing the descriptor would drop the locks that SQLite holds on it in this
-    // process.
+    // An existing file must not be opened: closing the descriptor would drop the locks that SQLite holds on the file in
+    // this process.
     closeSync(openSync(file, 'wx', 0o600));
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
@@ -20,7 +20,8 @@ function tighten(file: string): void {
   try {
     chmodSync(file, 0o600);
   } catch (error) {
-    // The file belongs to another user, or the disk is read-only. SQLite reports later whether the file is usable.
+    // The mode cannot be changed on a read-only disk or for a file of another user. SQLite reports later whether the
+    // file is usable.
     if (codeOf(error) !== 'EPERM' && codeOf(error) !== 'EROFS') throw error;
   }
 }

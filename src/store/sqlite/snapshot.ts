@@ -18,14 +18,14 @@ export interface Snapshot {
   close(): void;
 }
 
-/** Opens a snapshot of a file that other processes may be writing. Throws STORE_ERROR. */
+/** Opens a snapshot of a file to which other processes may write. Throws STORE_ERROR if the file cannot be used. */
 export function openSnapshot(file: string, migrations: Migrations): Snapshot {
   const sqlite = openForReading(file);
   try {
     const schema = checkedVersion(sqlite, migrations);
     sqlite.exec('begin');
-    // The first read of a transaction fixes the snapshot. Without it, the backup would restart at each commit of
-    // another process.
+    // SQLite fixes the snapshot at the first read of the transaction. Without this read, the backup restarts at each
+    // commit of another process.
     sqlite.prepare('select count(*) from sqlite_schema').get();
     return {
       schema,
@@ -52,7 +52,10 @@ export interface Inspection {
   faults: string[];
 }
 
-/** Checks the structure of the whole file, which other processes may be writing. Throws STORE_ERROR. */
+/**
+ * Checks the structure of the whole file. Other processes may write to the file at the same time. Throws STORE_ERROR if
+ * the file cannot be read.
+ */
 export function inspectDatabase(file: string, migrations: Migrations): Inspection {
   const sqlite = openForReading(file);
   try {
@@ -67,7 +70,10 @@ export function inspectDatabase(file: string, migrations: Migrations): Inspectio
   }
 }
 
-/** Counts the encrypted values of a `svc.db` by the id of their master key. Throws STORE_ERROR. */
+/**
+ * Counts the encrypted values in a `svc.db` file by the id of their master key. Throws STORE_ERROR if the file cannot
+ * be read.
+ */
 export function countSealedByKey(file: string): Map<string, number> {
   const sqlite = openForReading(file);
   try {

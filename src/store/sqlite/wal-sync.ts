@@ -9,8 +9,8 @@ export interface WalSync {
 }
 
 /**
- * Opens the write-ahead log of a database with `synchronous=NORMAL`, whose commits SQLite does not sync itself. With
- * `FULL`, syncs blocked the event loop for 40 % of the time.
+ * Opens the write-ahead log of a database with `synchronous=NORMAL`, for which SQLite does not sync commits. With
+ * `synchronous=FULL`, syncs blocked the event loop 40 % of the time.
  */
 export function openWalSync(file: string): WalSync {
   const name = `${file}-wal`;
@@ -24,8 +24,8 @@ export function openWalSync(file: string): WalSync {
     sync: () =>
       new Promise((resolve) => {
         fdatasync(fd, (error) => {
-          // After a failed fsync, the kernel may have dropped the data, so a retry proves nothing. The process crashes
-          // and restarts from the state on disk.
+          // After a failed fsync, the kernel may have discarded the data, so a retry could succeed although the data is
+          // lost. The process crashes and restarts with the state on disk.
           if (error) throw storeError(name, error);
           resolve();
         });

@@ -16,7 +16,7 @@ export type WorkerReply = { id: number } & (
 );
 
 export interface WorkerCalls {
-  /** Rejects with the error of the method, or with STORE_ERROR when the thread has ended. */
+  /** Rejects with the error of the called method, or with STORE_ERROR if the thread has ended. */
   call(method: string, args: unknown[]): Promise<never>;
   close(): Promise<void>;
 }
@@ -35,8 +35,8 @@ interface Waiting {
 }
 
 /**
- * Calls methods of a store on a worker thread, so that slow queries do not block the event loop. The thread starts with
- * the first call and ends when it is idle, to save memory.
+ * Calls methods of a store on a worker thread, so that slow queries do not block the event loop. The thread starts at
+ * the first call and ends after `idleMs` without calls to save memory.
  */
 export function createWorkerCalls({ start, clock, idleMs, name }: WorkerCallsOptions): WorkerCalls {
   let worker: Worker | undefined;

@@ -12,7 +12,7 @@ export const homeFlag = z
     'folder of the registration and downloaded plugins; default: SVC_AGENT_HOME or ~/.config/svc/agent',
   );
 
-/** Reads the registration of this machine as a host. Throws CONFIG_NOT_FOUND if there is none. */
+/** Reads the registration of this machine as a host. Throws CONFIG_NOT_FOUND if the machine is not registered. */
 export async function registeredAgent(
   home: string | undefined,
   { cwd, env }: { cwd: string; env: Environment },

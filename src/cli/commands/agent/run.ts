@@ -52,7 +52,7 @@ export const run = defineCommand({
       ...(globals.debug ? { level: 'debug' } : {}),
     });
     process.title = `svc agent ${identity.name}`;
-    // Keeps the process alive between two connection attempts, because the timers of `systemClock` do not.
+    // Keeps the process alive between two connection attempts. The timers of `systemClock` do not keep a process alive.
     const alive = setInterval(() => {}, minutes(1));
     try {
       const agent = await startAgent({

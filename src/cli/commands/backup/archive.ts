@@ -8,7 +8,9 @@ import { type TarSource, tarOf } from '../../../kit/files/tar/write.ts';
 import { storeError } from '../../../store/sqlite/store-error.ts';
 import { type BackupManifest, DATA_PREFIX, MANIFEST_NAME } from './manifest.ts';
 
-/** Writes the archive atomically. Only the owner of the file can read it. Throws STORE_ERROR. */
+/**
+ * Writes the archive atomically. Only the owner of the file can read the archive. Throws STORE_ERROR if writing fails.
+ */
 export async function writeArchive(target: string, manifest: BackupManifest, stage: string): Promise<void> {
   const draft = draftPathOf(target);
   try {

@@ -19,7 +19,7 @@ import { makeStage } from './stage-folder.ts';
 interface BackedUp {
   file: string;
   bytes: number;
-  /** Time of the backup, in epoch milliseconds. All data acknowledged before this time is in the backup. */
+  /** Time of the backup, in epoch milliseconds. The backup contains all data that was acknowledged before this time. */
   createdAt: number;
   files: number;
   databases: string[];

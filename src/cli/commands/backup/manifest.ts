@@ -23,12 +23,12 @@ export type BackupFile = z.infer<typeof BackupFile>;
 export const BackupManifest = z.object({
   /** Format version of the archive. Archives of newer formats are rejected. */
   format: z.number().int(),
-  /** Time of the backup, in epoch milliseconds. All data acknowledged before this time is in the backup. */
+  /** Time of the backup, in epoch milliseconds. The backup contains all data that was acknowledged before this time. */
   createdAt: z.number(),
   version: z.string(),
   /** Number of applied migrations of each database. */
   schemas: z.record(z.string(), z.number().int()),
-  /** Id of the master key that encrypted the secrets. It is null if there was no master key. */
+  /** Id of the master key that encrypted the secrets. Null if no master key existed. */
   masterKeyId: z.string().nullable(),
   files: z.array(BackupFile),
 });

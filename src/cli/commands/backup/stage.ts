@@ -29,7 +29,7 @@ import { type BackupFile, KEY_FILES } from './manifest.ts';
 
 export interface StageOptions {
   dataDir: string;
-  /** Empty folder on the file system of the data folder, as hard links require. */
+  /** Empty target folder. Hard links require that this folder is on the file system of the data folder. */
   stage: string;
   withKeys: boolean;
   withTelemetry: boolean;
@@ -51,22 +51,22 @@ interface DatabaseSnapshot {
 }
 
 /**
- * Limit for repeated snapshots. A rotation of the master key changes `keys.json` twice: when it starts and when it
- * ends.
+ * Maximum number of snapshots per backup. A rotation of the master key changes `keys.json` twice: when the rotation
+ * starts and when it ends.
  */
 const MAX_KEY_CHANGES = 5;
 
 /** Subfolders of the data folder that a restored platform does not need. */
 const TRANSIENT_FOLDERS = ['run', 'logs'];
 /**
- * Temporary files at the top of the data folder and in its journal. In other folders, such names may belong to plugins
- * (`yarn.lock`).
+ * Temporary files at the top of the data folder and in the journal folder. In other folders, such names may belong to
+ * plugins (`yarn.lock`).
  */
 const TRANSIENT_FILES = /(?:\.lock|\.owner|\.new|\.spare|-wal|-shm|-journal)$/;
 
 /**
- * Creates a consistent copy of the data folder. A file is written before its database row and deleted after it. Links
- * made before and after the snapshot of the databases thus include every referenced file.
+ * Creates a consistent copy of the data folder. Files are linked before and after the database snapshot, because a file
+ * is written before its database row and deleted after the row.
  */
 export async function stageData(options: StageOptions): Promise<Staged> {
   const skipped = new Set<string>();
@@ -83,8 +83,8 @@ export async function stageData(options: StageOptions): Promise<Staged> {
 }
 
 /**
- * Takes the snapshot and links the files. Repeats both if `svc keys rotate` has changed the master key meanwhile,
- * because the linked `keys.json` might not decrypt the snapshot. Throws CONFLICT if this never succeeds.
+ * Takes the snapshot and links the files. Repeats the two steps if the master key changed, because the linked
+ * `keys.json` might not decrypt the snapshot. Throws CONFLICT after MAX_KEY_CHANGES attempts.
  */
 function snapshotWithKeys(
   options: StageOptions,
@@ -129,8 +129,8 @@ function closeAll(snapshots: readonly DatabaseSnapshot[]): void {
 }
 
 /**
- * Copies deliveries that are acknowledged but not yet in a database. Runs before the snapshot of the databases, so that
- * no delivery is missing in both. Copies the oldest file first, so that no gap can arise.
+ * Copies acknowledged deliveries that are not yet in a database, oldest file first. Runs before the database snapshot,
+ * because deliveries move from these files to the database.
  */
 function copyJournal({ dataDir, stage }: StageOptions): void {
   const target = join(stage, JOURNAL_FOLDER);
@@ -151,7 +151,8 @@ function linkFiles({ dataDir, stage, withKeys }: StageOptions, skipped: Set<stri
 }
 
 /**
- * Yields the files of a folder before its subfolders, so that the list of plugins is copied before the plugins in it.
+ * Yields the files of a folder before the files of its subfolders. The list of plugins is thus copied before the
+ * plugins.
  */
 function* walk(root: string, below = ''): Generator<{ name: string; entry: Dirent }> {
   const entries = readdirSync(join(root, below), { withFileTypes: true });

@@ -8,8 +8,8 @@ export interface CompletionScript {
 }
 
 /**
- * Each script calls `svc complete` with the words up to the cursor, and with the program path as typed. The output has
- * one candidate per line (value, tab, description); `:files` stands for file names.
+ * Completion scripts. Each script calls `svc complete` with the words up to the cursor. Each output line is a
+ * candidate: value, tab, description. The value `:files` stands for file names.
  */
 export const SCRIPTS: Readonly<Record<Shell, CompletionScript>> = {
   bash: {
@@ -80,8 +80,8 @@ complete -c svc -f -k -a '(__svc_complete)'
   },
   powershell: {
     install: '# To make it permanent: svc completion powershell >> $PROFILE',
-    // PowerShell treats `@` and `,` in unquoted arguments as syntax, so such values are quoted. Versions before 7.3
-    // drop an empty last argument.
+    // PowerShell treats `@` and `,` in unquoted arguments as syntax, so values with these characters are quoted.
+    // Versions before 7.3 drop an empty last argument.
     script: `# Completion of svc for PowerShell 7.3 and newer: svc completion powershell | Out-String | Invoke-Expression
 Register-ArgumentCompleter -Native -CommandName svc -ScriptBlock {
     param($wordToComplete, $commandAst, $cursorPosition)

@@ -21,7 +21,7 @@ export function maskConfig(config: PlatformConfig): PlatformConfig {
       },
     },
     pluginConfig: redact(pluginConfig) as PlatformConfig['pluginConfig'],
-    // Adapters refer to secrets by environment variable, but their URLs may contain a password.
+    // Adapters refer to secrets by environment variable, but the URLs of adapters may contain a password.
     adapters: maskUrls(adapters) as PlatformConfig['adapters'],
   };
 }
@@ -40,7 +40,7 @@ function maskUrls(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, maskUrls(inner)]));
 }
 
-/** Masks the credentials and the query of a URL, because both may contain secrets. */
+/** Masks the credentials and the query of a URL, because credentials and queries may contain secrets. */
 function maskUrl<Url extends string | null>(url: Url): Url {
   if (url === null) return url;
   const masked = url

@@ -10,7 +10,8 @@ interface Validated {
 }
 
 /**
- * Checks all profiles and throws one error with all problems and their paths. @spec docs/operations.md "Configuration"
+ * Checks all profiles. Throws one error that lists every problem with its path. @spec
+ * docs/operations.md "Configuration"
  */
 export const validate = defineCommand({
   name: 'config validate',

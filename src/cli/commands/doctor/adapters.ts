@@ -1,7 +1,7 @@
 import { unsetSecrets } from '../../../kit/config/secret-ref.ts';
 import { type CheckTarget, type Fact, failure, fine } from './check.ts';
 
-/** Reports environment variables that the config uses for secrets of adapters but that are not set. */
+/** Reports unset environment variables that the config uses for secrets of adapters. */
 export function checkAdapters({ loaded: { config }, env }: CheckTarget): Fact[] {
   const unset = Object.entries(config.adapters).flatMap(([name, adapter]) =>
     unsetSecrets(adapter, env, `adapters.${name}`),

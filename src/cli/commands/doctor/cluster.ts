@@ -8,7 +8,10 @@ export async function checkCluster(target: CheckTarget): Promise<Fact[]> {
   return [...checkSettings(target), ...(await checkMembers(target))];
 }
 
-/** Reports the nodes. If the store does not answer, other checks report it. */
+/**
+ * Reports the nodes of the cluster. Reports no nodes if the store does not answer, because other checks report the
+ * store.
+ */
 async function checkMembers({ loaded }: CheckTarget): Promise<Fact[]> {
   const members = await readMembers(loaded).catch(() => []);
   const versions = new Set(members.map(({ version }) => version));

@@ -31,7 +31,7 @@ export interface Diagnosis {
 /** Width of the columns before the message: mark, name of the check and spaces. */
 const MARGIN = 14;
 
-/** Checks in the order in which problems should be fixed. All of them require a valid configuration. */
+/** Checks in the order in which problems should be fixed. All checks require a valid configuration. */
 const CHECKS: ReadonlyArray<[name: string, check: Check]> = [
   ['disk', checkDisk],
   ['clock', checkClock],
@@ -77,7 +77,7 @@ export const doctor = defineCommand({
   text: diagnosisText,
 });
 
-/** Runs all checks. A check that throws is reported as failed and does not stop the others. */
+/** Runs all checks. If a check throws, reports the check as failed and continues with the next check. */
 export async function diagnose(context: CommandContext, fix: boolean): Promise<Diagnosis> {
   const checks = await findingsOf('node', () => checkNode(), fix);
   const target = await inspectTarget(context).catch((error: unknown) => configFaults(error));
@@ -109,7 +109,7 @@ async function inspectTarget(context: CommandContext): Promise<CheckTarget> {
   return { context, loaded, env: loaded.env, folder, running, now: context.clock.now() };
 }
 
-/** Returns one failure per problem of the configuration. Rethrows errors of any other kind. */
+/** Returns one failure per problem of the configuration. Rethrows errors that do not concern the configuration. */
 function configFaults(error: unknown): Fact[] {
   if (!(error instanceof PlatformError)) throw error;
   const { problems, hint } = error.details as {
@@ -153,7 +153,7 @@ function diagnosisText({ checks, failed, warned, fixed }: Diagnosis, style: Styl
     if (isFixed || status === 'ok') return style.green('✓');
     return status === 'warn' ? style.yellow('!') : style.red('✗');
   };
-  // A terminal would break long lines within words and below the marks. Pipes get each finding on one line.
+  // Lines are wrapped here for terminals, which would break the lines within words. Pipes get each finding on one line.
   const width = process.stdout.isTTY ? helpWidth(process.stdout) - MARGIN : Number.POSITIVE_INFINITY;
   const column = (head: string, text: string): string[] =>
     wrap(text, width).map((line, index) => `${index === 0 ? head : ' '.repeat(MARGIN)}${line}`);

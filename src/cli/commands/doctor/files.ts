@@ -6,7 +6,7 @@ import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts'
 const CHECKED_SUBFOLDERS = ['run', 'logs'];
 const GROUP_AND_OTHERS = 0o077;
 
-/** Checks that only their owner can access the data folder and the `.env` file. */
+/** Checks that the data folder and the `.env` file are accessible only to their owner. */
 export function checkModes({ folder, loaded }: CheckTarget): Fact[] {
   const { root } = folder;
   const secrets = join(loaded.projectDir, '.env');

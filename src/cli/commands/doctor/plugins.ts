@@ -4,8 +4,7 @@ import { loadProjectPlugins } from '../plugins/project-plugins.ts';
 import { type CheckTarget, type Fact, failure, fine } from './check.ts';
 
 /**
- * Reports broken plugins of the running platform. If the platform is stopped, loads the plugins of the project to find
- * them.
+ * Reports broken plugins. Queries the running platform, or loads the plugins of the project if the platform is stopped.
  */
 export async function checkPlugins(target: CheckTarget): Promise<Fact[]> {
   const { running, context } = target;

@@ -10,7 +10,7 @@ const MIN_SECRET_BYTES = 32;
 const MIN_TOKEN_CHARS = 20;
 const MASTER_KEY_BYTES = 32;
 const NEW_SECRET = 'Generate one with openssl rand -base64 48.';
-/** Matches secrets as found in examples, which attackers try first. */
+/** Matches secrets that are common in examples. Attackers try these secrets first. */
 const COMMON_SECRET =
   /^(?:\$\{|change-?me|secret|password|test|dev(?:elopment)?|token|default|svc)\b|insecure|example|(.)\1{7}/i;
 
@@ -76,7 +76,7 @@ function staticTokens({ loaded }: CheckTarget): Fact[] {
   );
 }
 
-/** Reports services that accept anonymous calls from other machines without passing the gateway. */
+/** Reports services that accept anonymous calls from other machines. These calls bypass the gateway. */
 function unauthenticatedServices({ loaded }: CheckTarget): Fact[] {
   const { config } = loaded;
   if (config.auth.mode === 'required') return [];
@@ -90,8 +90,8 @@ function unauthenticatedServices({ loaded }: CheckTarget): Fact[] {
 }
 
 /**
- * Reports webhook secrets that are not encrypted with the current master key: a warning if the key is known, a failure
- * otherwise.
+ * Reports webhook secrets that are encrypted with a different master key: a warning for a previous key, a failure for
+ * an unknown key.
  */
 function secretsOfOtherKeys({ folder, env }: CheckTarget): Fact[] {
   const file = join(folder.root, 'svc.db');

@@ -3,7 +3,7 @@ import { type CheckTarget, type Fact, failure, fine } from './check.ts';
 
 const CONNECT_TIMEOUT_MS = 3000;
 
-/** Checks that external upstreams of the gateway are reachable. Any HTTP status is sufficient. */
+/** Checks that external upstreams of the gateway are reachable. Any HTTP status shows that an upstream is reachable. */
 export async function checkUpstreams({ loaded: { config } }: CheckTarget): Promise<Fact[]> {
   const named = Object.entries(config.gateway.upstreams).flatMap(([name, { url }]) =>
     url ? [{ name, url }] : [],

@@ -20,7 +20,7 @@ export async function checkVendor(target: CheckTarget): Promise<Fact[]> {
   return facts.length > 0 ? facts : [fine('complete, so plugin tests and editors work in every clone')];
 }
 
-/** Reports a faulty archive only as a warning, because it breaks the tests of a plugin but not the platform. */
+/** Reports a faulty archive only as a warning. A faulty archive breaks the tests of plugins but not the platform. */
 async function archiveFacts({ loaded: { projectDir, config }, context }: CheckTarget): Promise<Fact[]> {
   const { folders } = await findFolders(projectDir, config.plugins);
   const states = await Promise.all(

@@ -4,7 +4,7 @@ import { packageRoot } from '../../../kit/files/paths.ts';
 import { writePlugin } from '../plugins/create.ts';
 import { workflowText } from '../workflows/template.ts';
 
-/** Examples that `svc init` offers. The first one is the default. */
+/** Examples that `svc init` can create. The first example is the default. */
 export const EXAMPLES = [
   {
     value: 'github',
@@ -18,13 +18,16 @@ export const EXAMPLES = [
 ] as const;
 export type ExampleName = (typeof EXAMPLES)[number]['value'];
 
-/** Returns the id of the example's plugin, which is also the name of its folder. Null if the example has no plugin. */
+/**
+ * Returns the id of the example's plugin, which is also the name of its folder. Returns null if the example has no
+ * plugin.
+ */
 export function pluginOf(example: ExampleName): string | null {
   if (example === 'none') return null;
   return example === 'github' ? 'github' : `my-${example}`;
 }
 
-/** Returns the workflow file of an example, or null if it has none. */
+/** Returns the workflow file of an example, or null if the example has no workflow. */
 export function workflowOf(example: ExampleName, folder: string): { path: string; text: string } | null {
   if (example !== 'workflow') return null;
   const path = 'workflows/hello.yaml';

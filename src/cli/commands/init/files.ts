@@ -7,7 +7,9 @@ import { schemaPath } from '../../vendor/project-schemas.ts';
 const SECRET_BYTES = 32;
 const IGNORED_PATHS = ['.svc*/', '.env', 'node_modules/'];
 
-/** Secrets that a new `.env` contains. The master key is in `.svc/keys.json` instead, so that backups include it. */
+/**
+ * Secrets that a new `.env` contains. The master key is stored in `.svc/keys.json`, so that backups include the key.
+ */
 const SECRETS = [
   ['GATEWAY_JWT_SECRET', 'signs access tokens; changing it invalidates all tokens'],
   ['GATEWAY_INTERNAL_SECRET', 'authenticates POST /internal/dispatch'],

@@ -13,7 +13,7 @@ const NAMES = EXAMPLES.map(({ value }) => value) as [ExampleName, ...ExampleName
 
 interface Initialized {
   folder: string;
-  /** Id of the example plugin. Null if none was created. */
+  /** Id of the example plugin. Null if no plugin was created. */
   plugin: string | null;
   files: ProjectFile[];
   next: string[];

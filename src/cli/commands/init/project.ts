@@ -29,8 +29,8 @@ interface Draft extends ProjectFile {
 }
 
 /**
- * Writes the files of a project, and removes them on failure. The config is written last, because it marks a folder as
- * a project. Existing secrets are never replaced. Throws CONFLICT for an existing project.
+ * Writes the files of a project. On failure, removes the written files. Writes the config last, because the config
+ * marks a folder as a project. Keeps existing secrets. Throws CONFLICT for an existing project.
  */
 export async function createProject(
   options: ProjectOptions,

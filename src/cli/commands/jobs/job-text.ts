@@ -24,7 +24,7 @@ export function jobPairs(job: Job, style: Style): string {
   );
 }
 
-/** Describes why a job waits. A job is stored as a run with the single step `job.run`, on which decisions are made. */
+/** Describes why a job waits. A job is stored as a run with the single step `job.run`, to which decisions refer. */
 function waitRows({ id, waitingFor }: Job): Array<[string, string]> {
   if (!waitingFor) return [];
   const command = waitingFor.for === 'decision' ? ` svc workflows decide ${id} job.run retry` : '';

@@ -11,7 +11,7 @@ import type { DataFolder } from '../../../supervisor/data-folder.ts';
 
 export interface OpenSecrets {
   store: SealedSecretStore;
-  /** Stores the id of the key that encrypts from now on. Nodes with another key are then refused when they start. */
+  /** Stores the id of the new master key. A node that uses a different master key is refused when the node starts. */
   noteKey(id: string): Promise<void>;
 }
 
@@ -33,7 +33,7 @@ async function openFile(
   operation: string,
   stack: AsyncDisposableStack,
 ): Promise<OpenSecrets> {
-  // A gateway that runs without a supervisor holds only this lock.
+  // A gateway that runs without a supervisor locks only `svc.db`, not the data folder.
   const lock = { file: join(root, 'svc.db'), waitMs: 0, label: operation };
   stack.adopt(await acquireOwnerLock(lock), (held) => held.release());
   const store = stack.adopt(await sqliteSealedSecrets(root, silentLogger), (opened) => opened.close());

@@ -74,7 +74,10 @@ export const rotate = defineCommand({
 
 const countedValues = (values: number): string => (values === 1 ? '1 value' : `${values} values`);
 
-/** Throws CONFLICT if the environment sets the only known key. Only the operator can change it there. */
+/**
+ * Throws CONFLICT if the only known key comes from the environment, because only the operator can change the
+ * environment.
+ */
 function requireNewKey({ from, id, previous }: CurrentMasterKey): void {
   if (from === 'keys.json' || previous.length > 0) return;
   throw new PlatformError('CONFLICT', `SVC_MASTER_KEY gives the master key (${id}); svc cannot change it.`, {

@@ -13,13 +13,16 @@ interface KeyStatus {
   /** Fingerprint of the current master key. */
   keyId: string;
   source: 'environment' | 'keys.json';
-  /** Time of the last rotation, in epoch milliseconds. Null if there was none, or if the environment sets the key. */
+  /**
+   * Time of the last rotation, in epoch milliseconds. Null if the key was never rotated, or if the environment sets the
+   * key.
+   */
   since: number | null;
   /** Number of values encrypted with the current key. */
   current: number;
   /** Number of values by former or unknown key. `readable` is true if the key is known. */
   old: Array<{ keyId: string; values: number; readable: boolean }>;
-  /** Fingerprints of the former keys that are still known. */
+  /** Fingerprints of the former keys that can still decrypt secrets. */
   previousKeyIds: string[];
 }
 

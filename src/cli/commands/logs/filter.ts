@@ -26,7 +26,7 @@ export function toQuery({ services, since, ...fields }: LogChoice): LogQuery {
   };
 }
 
-/** Returns a function that tests lines of the log files. Stored records are selected by the query instead. */
+/** Returns a function that tests lines of the log files. For stored records, the query applies the conditions. */
 export function toFilter(choice: LogChoice): (line: string) => boolean {
   const { services: _, since, level, search, runId, ...ids } = choice;
   const exactFields = Object.entries({ ...ids }).filter(([, value]) => value !== undefined);

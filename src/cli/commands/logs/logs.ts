@@ -17,7 +17,7 @@ import { latestStored } from './latest-stored.ts';
 
 const SOURCES = [...SERVICE_NAMES, 'supervisor'];
 const MAX_SEARCHED_LINES = 50_000;
-/** Error codes of a query for stored records after which the local log files are read instead. */
+/** Error codes of a query for stored records. After these errors, the local log files are read instead. */
 const FALLBACK_CODES = ['UPSTREAM_UNAVAILABLE', 'UPSTREAM_TIMEOUT', 'SERVICE_UNAVAILABLE', 'STORE_ERROR'];
 
 /** Prints log lines in order of time. `--json` prints the unchanged records. @spec docs/observability.md "Logs" */
@@ -104,7 +104,9 @@ async function showStored(
   if (records.length === 0) context.ui.note('No matching log lines.');
 }
 
-/** Returns true if the local log files can be read instead, because the local platform does not answer. */
+/**
+ * Returns true if the query failed because the local platform does not answer, so that the local log files can be read.
+ */
 function canFallBack(error: unknown, context: CommandContext): boolean {
   const { globals } = context;
   if (selectedGateway(context)) return false;

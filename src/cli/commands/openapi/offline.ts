@@ -8,12 +8,12 @@ import { startByName } from '../../../daemons/start-by-name.ts';
 import { systemRandom } from '../../../kit/security/random.ts';
 import { systemClock } from '../../../kit/time/clock.ts';
 
-/** Services whose descriptions the gateway merges into one. */
+/** Services whose OpenAPI descriptions the gateway merges into a single description. */
 const MERGED: readonly ServiceName[] = ['rest', 'workflow', 'gateway'];
 
 /**
- * Starts a service in this process with a temporary data folder, and reads its description, which thus always matches
- * this version. Without `service`, starts the services whose descriptions the gateway merges.
+ * Starts a service in this process with a temporary data folder, and reads its OpenAPI description. Without `service`,
+ * starts all services whose descriptions the gateway merges.
  */
 export async function describeOffline<Document>(
   service: ServiceName | undefined,

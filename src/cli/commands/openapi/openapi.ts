@@ -44,7 +44,7 @@ function addressOf(service: ServiceName, context: CommandContext): string | null
   return runningUrl(context.folder(), service);
 }
 
-/** Fetches a description. Descriptions are public, so no token is needed. */
+/** Fetches an OpenAPI description. OpenAPI descriptions are public, so no token is needed. */
 async function fetchDocument(url: string, path: string): Promise<OpenApiDocument> {
   const client = createClient({ url, peer: 'service', send: lightFetch });
   return client.call({ method: 'GET', path, reply: z.custom<OpenApiDocument>() });

@@ -46,8 +46,8 @@ export const create = defineCommand({
 });
 
 /**
- * Writes the files of a plugin. On failure, removes them, because an incomplete plugin would break the project, and
- * throws STORE_ERROR.
+ * Writes the files of a plugin. On failure, removes the written files, because an incomplete plugin would break the
+ * project. Throws STORE_ERROR if writing fails.
  */
 async function writeOrRemove(folder: string, template: TemplateName, id: string): Promise<string[]> {
   let created: string | undefined;

@@ -34,7 +34,7 @@ export const dev = defineCommand({
     const folder = resolve(context.cwd, given);
     const known = await knownAt(folder, context);
     const { id } = known ?? (await context.client.call(linkPlugin, { body: { folder } }));
-    // A known plugin is reloaded, because the services may have loaded an older state of the folder.
+    // A plugin that is already loaded is reloaded, because the services may have loaded an older state of the folder.
     let manifest = known
       ? await reload(folder, context)
       : (await checkFolder(folder, context)).plugin?.manifest;
@@ -50,7 +50,9 @@ export const dev = defineCommand({
   },
 });
 
-/** Returns the plugin that is already loaded from this folder, because it is linked or part of the project. */
+/**
+ * Returns the plugin that is already loaded from this folder, either as a linked plugin or as a part of the project.
+ */
 async function knownAt(folder: string, { client }: CommandContext): Promise<PluginRecord | undefined> {
   const { items } = await client.call(listPlugins);
   return items.find(({ root, origin }) => root === folder && origin !== 'installed');
@@ -84,7 +86,7 @@ async function reload(folder: string, context: CommandContext): Promise<Manifest
     const { plugin, faults } = await checkFolder(folder, context);
     if (!plugin || faults.length > 0) return refused(faults);
     const { revision } = await context.client.call(reloadPlugins);
-    // A valid plugin may still conflict with another plugin.
+    // The services may reject a valid plugin that conflicts with another plugin.
     const record = await knownAt(folder, context);
     if (record?.status === 'broken') return refused(record.faults);
     context.ui.line(
@@ -101,8 +103,8 @@ async function reload(folder: string, context: CommandContext): Promise<Manifest
 }
 
 /**
- * Calls `changed` after each burst of changes, one call at a time, until `signal` aborts. Polls the path, so that a
- * folder that is removed and created again (as by `git checkout`) remains watched.
+ * Calls `changed` after each burst of changes until `signal` aborts. Calls never overlap. Polling the path also detects
+ * a folder that was removed and created again, for example by `git checkout`.
  */
 async function watchFolder(
   folder: string,
@@ -115,7 +117,7 @@ async function watchFolder(
     changed,
     logger: silentLogger,
   });
-  // This timer keeps the process alive, because the timers of the watcher do not.
+  // Keeps the process alive. The timers of the watcher do not keep a process alive.
   const alive = setInterval(() => {}, KEEP_ALIVE_MS);
   await new Promise<void>((stop) => signal.addEventListener('abort', () => stop(), { once: true }));
   clearInterval(alive);

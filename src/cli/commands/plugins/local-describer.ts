@@ -12,7 +12,7 @@ import {
 } from '../../../plugins/index.ts';
 import type { CommandContext } from '../../context.ts';
 
-/** Returns the paths that a manifest must not grant to its plugin. Outside of a project there is no data to protect. */
+/** Returns the paths that a manifest must not grant to its plugin. Outside of a project, no data needs protection. */
 export function guardedBy({ platform }: CommandContext, root: string): ValidateOptions['guarded'] {
   const loaded = platform();
   if (loaded.configFile === null) return undefined;
@@ -35,7 +35,7 @@ export async function withDescriber<Result>(
     logger: silentLogger,
     clock: systemClock,
     secrets: configFile === null ? [] : projectSecrets(loaded),
-    // Outside of a project there is no data folder, and its default path may be inside the plugin folder.
+    // Outside of a project, the default data folder does not exist, and its path may be inside the plugin folder.
     dataDir: configFile === null ? join(tmpdir(), 'svc-without-data') : dataDir,
   });
   try {

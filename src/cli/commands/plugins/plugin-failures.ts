@@ -20,11 +20,11 @@ export async function followFailures(
     query: { follow: '1', limit: 0, pluginId, level: 'warn' },
     signal,
     take({ data }) {
-      // The first event carries only the cursor. It shows that the stream is established.
+      // The first event carries only the cursor. Its arrival shows that the stream is established.
       listening.resolve();
       if (data === '') return;
       const record = JSON.parse(data) as LogRecord;
-      // Services log the same failure in records of their own, which are skipped.
+      // Services also log the failures of plugins. Only records of plugins are used, to show each failure only once.
       if (record.logsSource === 'plugin') take(record);
     },
     onLost: (why) => ui.note(`Lost the log stream of ${pluginId}: ${why}. Reconnecting.`),

@@ -36,7 +36,10 @@ export class PluginReferences {
     );
   }
 
-  /** Returns problems of workflows and schedules, and unknown names in them and in `permissions.invoke`. */
+  /**
+   * Returns problems of workflows and schedules. Also returns unknown names in workflows, schedules and
+   * `permissions.invoke`.
+   */
   async nameFaults(manifest: ManifestV3): Promise<Fault[]> {
     const referenced = new Set(invoked(manifest).map(({ ref }) => pluginOf(ref)));
     manifestFaults(manifest, (id) => {
@@ -87,7 +90,10 @@ export class PluginReferences {
     return this.#isComplete() ? faults : faults.filter(({ code }) => code !== 'MISSING_DEPENDENCY');
   }
 
-  /** Returns true if all plugins are known. A fresh clone lacks the installed plugins, which are in the data folder. */
+  /**
+   * Returns true if all plugins of the project are known. A fresh clone has no data folder and thus lacks installed
+   * plugins.
+   */
   #isComplete(): boolean {
     return this.#project !== undefined && existsSync(this.#context.folder().root);
   }
@@ -139,8 +145,8 @@ function invoked({ permissions, commands, rest }: ManifestV3): Array<{ path: str
 }
 
 /**
- * Returns references to unknown commands and jobs of known plugins. A missing plugin is no problem, because it may be
- * optional.
+ * Returns references to unknown commands and jobs of known plugins. References to missing plugins are allowed, because
+ * the plugins may be optional.
  */
 function invokeFaults(manifest: ManifestV3, find: FindPlugin): Fault[] {
   return invoked(manifest).flatMap(({ path, ref }) => {

@@ -73,7 +73,7 @@ export function pluginText(plugin: PluginDetail, style: Style): string {
   );
 }
 
-/** Lists permissions beyond the plugin's own folder. The permission to start programs implies all others. */
+/** Lists permissions beyond the plugin's own folder. The permission to start programs implies all other permissions. */
 function permissionsText(permissions: PluginDetail['permissions']): string {
   const known = Permissions.safeParse(permissions);
   if (!known.success) return JSON.stringify(permissions);

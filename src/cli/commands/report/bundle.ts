@@ -6,7 +6,9 @@ import { draftPathOf } from '../../../kit/files/draft-path.ts';
 import { tarOf } from '../../../kit/files/tar/write.ts';
 import { storeError } from '../../../store/sqlite/store-error.ts';
 
-/** Writes a compressed archive of text files. `texts` maps file names to contents. Throws STORE_ERROR. */
+/**
+ * Writes a compressed archive of text files. `texts` maps file names to contents. Throws STORE_ERROR if writing fails.
+ */
 export async function writeBundle(file: string, texts: Record<string, string>, now: number): Promise<void> {
   const draft = draftPathOf(file);
   const sources = Object.entries(texts).map(([name, text]) => ({

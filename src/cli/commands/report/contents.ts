@@ -11,12 +11,12 @@ import { maskConfig } from '../config/mask-config.ts';
 import { diagnose } from '../doctor/doctor.ts';
 import { keepLocalSecrets } from './local-secrets.ts';
 
-/** Environment variables whose values the report includes. Of all others, the report lists only the names. */
+/** Environment variables whose values the report includes. For all other variables, the report lists only the names. */
 const SAFE_VARIABLES =
   /^(?:SVC_(?:HOME|CONFIG|PROFILE|GATEWAY_URL|[A-Z]+_(?:PORT|HOST))|GATEWAY_PUBLIC_URL|NODE_ENV|NODE_OPTIONS|TZ|LANG)$/;
 const PLATFORM_VARIABLES = /^(?:SVC_|GATEWAY_|NODE_|OTEL_|TZ$|LANG$)/;
 
-/** Returns the files of a report by name. A file that cannot be produced contains the error instead. */
+/** Returns the files of a report by name. If a file cannot be produced, its content is the error message. */
 export async function contentsOf(context: CommandContext, lines: number): Promise<Record<string, string>> {
   keepLocalSecrets(context);
   const parts: Array<[name: string, make: () => unknown | Promise<unknown>]> = [
@@ -68,7 +68,10 @@ function configuration({ platform }: CommandContext) {
   return { profile, configFile, projectDir, dataDir, config: maskConfig(config) };
 }
 
-/** Returns the last lines of a log. Records are redacted when they are written, and again here as a precaution. */
+/**
+ * Returns the last lines of a log. Records are redacted when they are written. Redacting the records again is a
+ * precaution.
+ */
 async function logOf({ folder }: CommandContext, source: string, lines: number): Promise<string> {
   try {
     const { records } = lastRecords([join(folder().logs, `${source}.log`)], lines);

@@ -19,7 +19,7 @@ export function keepLocalSecrets({ env, globals, platform, folder }: CommandCont
     const { keys, credentials, tokenCache } = folder();
     for (const file of [keys, credentials, tokenCache]) values.push(...textsIn(readJson(file)));
   } catch {
-    // The report does not contain an invalid config, so its secrets need no masking.
+    // An invalid config is not part of the report, so secrets in the config need no masking.
   }
   for (const [name, value] of Object.entries(variables))
     if (value && SECRET_VARIABLE.test(name)) values.push(value);

@@ -26,8 +26,8 @@ export function requireStopped(folder: DataFolder, operation: string): void {
 }
 
 /**
- * Runs `work` under the owner lock, so that no platform starts on this folder meanwhile. Throws CONFLICT if one is
- * running.
+ * Runs `work` under the owner lock, which prevents a platform from starting on this folder. Throws CONFLICT if a
+ * platform is running.
  */
 export async function whileStopped<T>(
   folder: DataFolder,
@@ -45,8 +45,8 @@ export async function whileStopped<T>(
 }
 
 /**
- * Moves the data folder to `aside`, and then `next` to its place. If `aside` exists, `aside-2` and so on are used
- * instead. If the second move fails, the first is undone. Returns the new path, or null if there was no data folder.
+ * Moves the data folder to `aside` (or to `aside-2` and so on), then moves `next` to the old path. Undoes the first
+ * move if the second move fails. Returns the new path of the old data, or null if no data existed.
  */
 export async function swapIn(folder: DataFolder, next: string, aside: string): Promise<string | null> {
   const { root } = folder;
@@ -72,8 +72,8 @@ export async function swapIn(folder: DataFolder, next: string, aside: string): P
 }
 
 /**
- * Returns a path that does not exist yet. The time in the name has whole seconds, and two restores can run within the
- * same second.
+ * Returns `path`, with a number appended if the path already exists. Two restores within one second would otherwise use
+ * equal paths.
  */
 function unusedPath(path: string): string {
   for (let n = 1; ; n++) {

@@ -16,14 +16,14 @@ import { keepKeys, requireIntact, requireKnownSchemas } from './verify.ts';
 
 interface Restored {
   dataDir: string;
-  /** Path to which the replaced data was moved. It is null if there was no data. */
+  /** Path to which the replaced data was moved. Null if no data existed. */
   former: string | null;
   /** Time of the backup, in epoch milliseconds. */
   createdAt: number;
   /** Version of svc that created the backup. */
   version: string;
   files: number;
-  /** True if the known master keys can decrypt all secrets in the backup. */
+  /** True if the available master keys can decrypt all secrets in the backup. */
   secretsOpen: boolean;
 }
 
@@ -91,7 +91,7 @@ function requireRoom({ files }: BackupManifest, parent: string): void {
   );
 }
 
-/** Returns true if the known master keys can decrypt all secrets in the backup, and warns if they cannot. */
+/** Returns true if the available master keys can decrypt all secrets in the backup. Otherwise, prints a warning. */
 function opensSecrets(
   { masterKeyId }: BackupManifest,
   next: string,

@@ -8,17 +8,17 @@ import { type BackupFile, BackupManifest, DATA_PREFIX, FORMAT, MANIFEST_NAME } f
 
 const MAX_MANIFEST_BYTES = 64 * 1024 * 1024;
 
-/** An archive whose manifest has been read. Callers must unpack or close it. */
+/** An archive whose manifest has been read. Callers must unpack or close the archive. */
 export interface OpenArchive {
   manifest: BackupManifest;
-  /** Unpacks all files into an empty folder. Throws if they differ from the manifest. */
+  /** Unpacks all files into an empty folder. Throws if the files differ from the manifest. */
   unpackTo(folder: string): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * Opens a backup and reads its manifest. Throws VALIDATION_ERROR for a damaged archive, a newer format, or a file that
- * is not a backup.
+ * Opens a backup and reads the manifest. Throws VALIDATION_ERROR if the file is not a backup, is damaged or has a newer
+ * format.
  */
 export async function openArchive(file: string): Promise<OpenArchive> {
   const entries = readTarGz(file);
@@ -33,7 +33,7 @@ export async function openArchive(file: string): Promise<OpenArchive> {
   });
 }
 
-/** Runs `work`. If it fails, closes the archive and converts the error to a PlatformError. */
+/** Runs `work`. If `work` fails, closes the archive and converts the error to a PlatformError. */
 async function guarded<T>(file: string, close: () => Promise<void>, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -68,7 +68,9 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Unpacks the archive, which must contain each file of the manifest exactly once, and no other file. */
+/**
+ * Unpacks the archive. Throws unless the archive contains each file of the manifest exactly once and no further file.
+ */
 async function unpackAll(
   { files }: BackupManifest,
   entries: AsyncGenerator<TarEntry, undefined>,
@@ -102,7 +104,7 @@ async function unpackFile(
   const path = join(folder, name);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const hash = createHash('sha256');
-  // `wx` refuses to write to an existing path, such as a link, or a file whose name differs only in case.
+  // With `wx`, opening fails for an existing path, such as a link or a file whose name differs only in case.
   const target = await open(path, 'wx', mode & 0o755);
   try {
     for await (const chunk of content) {

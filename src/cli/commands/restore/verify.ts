@@ -6,7 +6,7 @@ import { DATA_FILES } from '../../../store/sqlite/data-files.ts';
 import { inspectDatabase } from '../../../store/sqlite/snapshot.ts';
 import { type BackupManifest, KEY_FILES } from '../backup/manifest.ts';
 
-/** Throws STORE_ERROR if a newer version of svc created the backup. Call it before unpacking. */
+/** Throws STORE_ERROR if a newer version of svc created the backup. Must be called before the archive is unpacked. */
 export function requireKnownSchemas({ schemas, version: madeBy }: BackupManifest): void {
   for (const [name, schema] of Object.entries(schemas)) {
     const known = DATA_FILES.find((file) => file.name === name)?.migrations.length;
@@ -22,7 +22,7 @@ export function requireKnownSchemas({ schemas, version: madeBy }: BackupManifest
 }
 
 /**
- * Throws STORE_ERROR if a database is corrupt. The file digests do not show this if the database was corrupt before the
+ * Throws STORE_ERROR if a database is corrupt. File digests cannot detect a database that was corrupt before the
  * backup.
  */
 export function requireIntact(folder: string): void {

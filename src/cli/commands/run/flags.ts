@@ -21,7 +21,7 @@ const PLACEHOLDERS: Record<Kind, string> = {
 export interface Flags {
   args: z.ZodObject;
   kinds: Readonly<Record<string, Kind>>;
-  /** Descriptions of the required properties that have a flag, by name. */
+  /** Descriptions of the required properties that have a flag, by property name. */
   required: ReadonlyMap<string, string>;
   /** Required flags with placeholders, for the example in help. */
   example: string;

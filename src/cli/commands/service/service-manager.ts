@@ -44,7 +44,7 @@ export function serviceManagerOf(user: boolean, env: Environment): ServiceManage
   };
 }
 
-/** Writes the unit file. Throws STORE_ERROR, with a hint if permission is denied. */
+/** Writes the unit file. Throws STORE_ERROR if writing fails, with a hint if permission is denied. */
 export function writeServiceFile({ file }: Pick<ServiceManager, 'file'>, text: string): void {
   attempt(file, () => {
     mkdirSync(dirname(file), { recursive: true });

@@ -16,11 +16,14 @@ interface ServiceState {
   enabled: string | null;
   /** State as the service manager reports it, such as `active`, `failed` or `inactive`. */
   state: string | null;
-  /** Id of the main process. It is null if the service is not running. */
+  /** Id of the main process. Null if the service is not running. */
   pid: number | null;
 }
 
-/** Defines `svc service status`, which shows the unit. `svc status` shows the platform, however it was started. */
+/**
+ * Defines `svc service status`, which shows the state of the systemd or launchd unit. `svc status` shows the platform
+ * instead.
+ */
 export const status = defineCommand({
   name: 'service status',
   summary: 'Show whether the unit is installed, enabled and running',

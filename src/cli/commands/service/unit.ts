@@ -13,15 +13,15 @@ export interface UnitOptions {
   profile: string;
   /** True when SVC_HOME sets the data folder. */
   ownHome: boolean;
-  /** True for a user unit instead of a system unit. */
+  /** True for a user unit, false for a system unit. */
   user: boolean;
   /** Time limit for the whole platform to stop, in ms. */
   stopMs: number;
 }
 
 /**
- * Returns the time limit for stopping the platform, in ms. Services stop one after another; each drains and is killed
- * after a deadline.
+ * Returns the time limit for stopping the platform, in ms. Services stop one after another. Each service drains and is
+ * killed after a deadline.
  */
 export function stopMsOf(config: PlatformConfig): number {
   return SERVICE_NAMES.reduce(
@@ -118,7 +118,7 @@ export function quote(word: string): string {
   return /[\s"'\\;]/.test(word) ? `"${escaped}"` : escaped;
 }
 
-/** Escapes a path in any other setting of a systemd unit, where only `%` is special. */
+/** Escapes a path in a setting that is not a command line. In such settings of a systemd unit, only `%` is special. */
 const specifier = (text: string): string => text.replace(/%/g, '%%');
 
 const escapeXml = (text: string): string =>

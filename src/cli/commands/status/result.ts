@@ -2,7 +2,7 @@ import type { BrokenPlugin, SupervisorStatus } from '../../../supervisor/control
 import type { MemberView } from '../../members.ts';
 import type { GatewayStatus, ServiceDegradation } from './services.ts';
 
-/** The parts of a status that are available for local and remote gateways. */
+/** Status values that are available for local and remote gateways. */
 export interface Counted {
   /** Number of hosts that are not revoked. Null if the gateway did not answer. */
   hosts: { registered: number; online: number } | null;
@@ -18,11 +18,11 @@ export interface StatusResult extends Omit<SupervisorStatus, 'pid' | 'uptimeMs'>
   hint: string | null;
   pid: number | null;
   uptimeMs: number | null;
-  /** Services of all nodes. Absent if there is only one node, or if the store does not answer. */
+  /** Services of all nodes. Absent if the cluster has only one node, or if the store does not answer. */
   members?: MemberView[];
 }
 
-/** Status of a remote gateway, which does not include its processes. */
+/** Status of a remote gateway. The processes of a remote platform are not included. */
 export interface RemoteStatus extends GatewayStatus, Counted {
   running: true;
 }

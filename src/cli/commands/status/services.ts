@@ -27,8 +27,8 @@ export async function queryServices(children: RunFile['children']): Promise<Answ
 }
 
 /**
- * Returns the degradations of all services. Services that are down are left out, because the table of services already
- * shows their state.
+ * Returns the degradations of all services. Stopped services are omitted, because the table of services already shows
+ * the state of each service.
  */
 export function degradedServices(answers: Answers, services: readonly ServiceStatus[]): ServiceDegradation[] {
   return services.flatMap(({ name, state, url }) => {

@@ -63,8 +63,8 @@ export const status = defineCommand({
 type AnyStatus = StatusResult | RemoteStatus | EnvironmentLines;
 
 /**
- * Returns the selected gateway, unless it is the local one. While a platform runs here, a login alone selects no remote
- * gateway.
+ * Returns the URL of the selected gateway if that gateway is remote. While a platform runs on this machine, only
+ * `--url` or SVC_GATEWAY_URL can select a remote gateway.
  */
 function remoteGateway(context: CommandContext): string | undefined {
   const own = runningUrl(context.folder(), 'gateway');
@@ -72,7 +72,7 @@ function remoteGateway(context: CommandContext): string | undefined {
   return named !== undefined && own !== null && isSameGateway(context, named, own) ? undefined : named;
 }
 
-/** Returns the status of the local platform. If it is not running, every service has the state `stopped`. */
+/** Returns the status of the local platform. If the platform is not running, every service has the state `stopped`. */
 async function currentStatus({ folder, platform }: CommandContext): Promise<StatusResult> {
   const supervisor = findSupervisor(folder());
   if (supervisor) {
@@ -126,7 +126,10 @@ async function localCounts(context: CommandContext): Promise<Counts> {
   return countsOf(await createGatewayClient(here));
 }
 
-/** Returns the counts. A count is null if its request fails, so that the other parts of the status are still shown. */
+/**
+ * Returns the counts of hosts and plugins. A count is null if the request for the count fails, so that the status can
+ * still be shown.
+ */
 async function countsOf(client: Client): Promise<Counts> {
   const [hosts, plugins] = await Promise.allSettled([countHosts(client), countPlugins(client)]);
   return {

@@ -13,13 +13,13 @@ import { defineCommand, ok } from '../../define-command.ts';
 import { requireStopped, whileStopped } from '../restore/replace-data.ts';
 
 const OPERATION = 'copy';
-/** Files whose locks are checked. A service that runs without a supervisor holds only the lock of its database. */
+/** Files whose locks are checked. A service that runs without a supervisor locks only its database. */
 const OWNED_FILES = ['svc.db', 'workflow.db', 'state.db'];
-/** Files that have no PostgreSQL driver. Services keep using them in the data folder. */
+/** Databases that PostgreSQL cannot replace. Services keep using these files in the data folder. */
 const KEPT_FILES = ['vectors.db', 'telemetry.db'];
 
 interface Copied extends StoreCopied {
-  /** The data folder, which is unchanged. */
+  /** Path of the copied data folder. The copy leaves this folder unchanged. */
   dataDir: string;
   rows: number;
   durationMs: number;

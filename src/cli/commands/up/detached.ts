@@ -16,7 +16,7 @@ import type { Ports } from './ports.ts';
 import type { UpResult } from './up-result.ts';
 
 const POLL_MS = 25;
-/** File for what Node prints when the supervisor crashes. Log records of the supervisor are in `supervisor.log`. */
+/** File for the output of Node when the supervisor crashes. Log records of the supervisor are in `supervisor.log`. */
 const CRASH_OUTPUT_FILE = 'supervisor.err';
 const OTHER_START_DEADLINE_MS = seconds(60);
 /** Time limit for failed or stopped services to become ready. A supervisor that is stopping exits within this time. */
@@ -29,7 +29,7 @@ export async function startDetached(ports: Ports, context: CommandContext): Prom
   try {
     return await startSupervisor(ports, context);
   } catch (error) {
-    // A concurrent `svc up` was faster, so its platform is used.
+    // If a concurrent `svc up` has started the platform, this command uses that platform.
     const lost = error instanceof PlatformError && error.details.alreadyRunning === true;
     const other = lost ? await awaitRunning(ports, context) : null;
     if (other) return other;
@@ -37,7 +37,7 @@ export async function startDetached(ports: Ports, context: CommandContext): Prom
   }
 }
 
-/** Waits for a supervisor that has locked the data folder but not yet written its run file. */
+/** Waits for a supervisor that has locked the data folder but has not yet written the run file. */
 async function awaitRunning(ports: Ports, context: CommandContext): Promise<UpResult | null> {
   for (let waited = 0; waited < OTHER_START_DEADLINE_MS; waited += POLL_MS) {
     const running = await findRunning(ports, context);
@@ -48,8 +48,8 @@ async function awaitRunning(ports: Ports, context: CommandContext): Promise<UpRe
 }
 
 /**
- * Returns the platform that runs on the data folder, or null if none is running. Throws CONFLICT if it uses other ports
- * than requested.
+ * Returns the platform that runs on the data folder, or null if no platform is running. Throws CONFLICT if the platform
+ * uses other ports than requested.
  */
 async function findRunning(ports: Ports, context: CommandContext): Promise<UpResult | null> {
   const supervisor = findSupervisor(context.folder());
@@ -76,8 +76,8 @@ async function findRunning(ports: Ports, context: CommandContext): Promise<UpRes
 }
 
 /**
- * Resolves with the status when all services are ready. Throws if they are not ready in time, for example after a
- * failed restart.
+ * Resolves with the status when all services are ready. Throws if some services are not ready in time, for example
+ * after a failed restart.
  */
 async function untilSettled(supervisor: ControlClient): Promise<SupervisorStatus> {
   for (let waited = 0; ; waited += POLL_MS) {
@@ -100,7 +100,7 @@ async function untilSettled(supervisor: ControlClient): Promise<SupervisorStatus
 async function startSupervisor(ports: Ports, context: CommandContext): Promise<UpResult> {
   const { ui } = context;
   const child = spawnSupervisor(ports, context);
-  // Once the supervisor has reported its start or failure, its exit is no longer relevant.
+  // The exit of the supervisor matters only until the supervisor has reported its start or failure.
   const started = await untilReported(child, context).finally(() => child.removeAllListeners('exit'));
   child.disconnect();
   child.unref();
@@ -109,7 +109,10 @@ async function startSupervisor(ports: Ports, context: CommandContext): Promise<U
   return { ...status, firstStart, alreadyRunning: false, brokenPlugins };
 }
 
-/** Resolves when the supervisor reports a start. Rejects when it reports a failure or exits without a report. */
+/**
+ * Resolves when the supervisor reports a start. Rejects when the supervisor reports a failure or exits without a
+ * report.
+ */
 function untilReported(child: ChildProcess, { ui, folder }: CommandContext): Promise<Started> {
   return new Promise((resolve, reject) => {
     child.on('message', (report: SupervisorReport) => {
@@ -135,13 +138,13 @@ function untilReported(child: ChildProcess, { ui, folder }: CommandContext): Pro
   });
 }
 
-/** Returns what Node printed when the supervisor crashed. */
+/** Returns the output of Node from a crash of the supervisor. */
 function crashOutput({ logs }: DataFolder): string[] {
   const text = readFileSync(join(logs, CRASH_OUTPUT_FILE), 'utf8');
   return text.split('\n').filter(Boolean).slice(0, 10);
 }
 
-/** Spawns the supervisor in a new session, so that the terminal sends no signals to it. */
+/** Spawns the supervisor in a new session, so that the supervisor receives no signals from the terminal. */
 function spawnSupervisor(ports: Ports, { folder, globals, cwd, env }: CommandContext): ChildProcess {
   const data = folder();
   ensureDataFolder(data);

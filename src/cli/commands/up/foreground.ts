@@ -18,7 +18,7 @@ export async function runForeground(ports: Ports, context: CommandContext): Prom
   const format = ui.interactive && !globals.json ? await loadRecordFormat(ui.out) : null;
   let supervisor: RunningSupervisor | undefined;
   let signalled: NodeJS.Signals | undefined;
-  // Installed before the services start, because Ctrl-C would otherwise end only this process.
+  // The signal handlers are installed before the services start, because Ctrl-C would otherwise end only this process.
   const off = onStopSignals({
     first(signal) {
       signalled = signal;

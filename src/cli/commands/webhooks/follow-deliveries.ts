@@ -25,7 +25,7 @@ export interface FollowDeliveries {
   sign?: boolean;
   /** Called for each delivery, in order. The next delivery waits until the returned promise settles. */
   take(delivery: StreamedDelivery): void | Promise<void>;
-  /** Called with the outcome of a delivery that had not ended when `take` was called. */
+  /** Called with the final state of a delivery that was still in progress when `take` was called. */
   ended?(delivery: StreamedDelivery): void;
 }
 

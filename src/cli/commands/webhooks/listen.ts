@@ -6,9 +6,9 @@ import { deliveryLine } from './delivery-text.ts';
 import { followDeliveries, type StreamedDelivery } from './follow-deliveries.ts';
 import { parseHeader } from './header-args.ts';
 
-/** Time limit of a forwarded request. It is long because the program may be under a debugger. */
+/** Time limit of a forwarded request. The limit is long because the program may be under a debugger. */
 const FORWARD_TIMEOUT_MS = 60_000;
-/** Statuses of deliveries that are not forwarded, because they are not authentic or not new. */
+/** Statuses of deliveries that are not forwarded: the delivery is not authentic, is a challenge, or is a duplicate. */
 const NOT_FORWARDED = new Set(['refused', 'challenge', 'duplicate']);
 const MASKED = '[masked]';
 /** Headers that belong to the connection of the sender and must not be forwarded. */
@@ -73,8 +73,8 @@ export const listen = defineCommand({
 type Forwarded = { status: number; error?: undefined } | { status?: undefined; error: string };
 
 /**
- * Forwards the original request with a fresh signature from the gateway, because stored signatures are masked. The
- * local program can verify it with the secret of the webhook.
+ * Forwards the original request. Stored signatures are masked, so the gateway adds a fresh signature, which the local
+ * program can verify with the secret of the webhook.
  */
 async function forwardTo(
   url: string,

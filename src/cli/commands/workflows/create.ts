@@ -54,7 +54,10 @@ export const create = defineCommand({
   text: ({ id, file }: CreatedWorkflow, style) => `${style.green('created')} ${id} in ${file}`,
 });
 
-/** Writes the workflow file, and its schema if missing. Throws STORE_ERROR. */
+/**
+ * Writes the workflow file. Also writes the JSON schema of workflows if the project lacks the schema. Throws
+ * STORE_ERROR if writing fails.
+ */
 async function writeWorkflow(id: string, projectDir: string, file: string): Promise<void> {
   try {
     if (schemaState(projectDir, 'workflow.schema.json') === 'missing')

@@ -49,7 +49,7 @@ export const decide = defineCommand({
   },
 });
 
-/** Decides all waiting steps, page by page. The service applies each page immediately. */
+/** Decides all waiting steps, with one request per page. Decisions of earlier pages remain if a later request fails. */
 async function decideAll(
   client: Pick<CommandContext['client'], 'call'>,
   body: CallInput<typeof decideSteps>['body'],

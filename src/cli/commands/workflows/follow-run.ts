@@ -35,13 +35,13 @@ async function follow<Item>(
 const pathOf = (path: string, runId: string): string => path.replace(':runId', encodeURIComponent(runId));
 
 export interface FollowedRun {
-  /** The final state of the run, or its state when following was interrupted. */
+  /** The final state of the run, or the last known state if the user interrupted the command. */
   run: WorkflowRun;
   /** 0 or 1 for the result of the run, or 130 or 143 after an interruption. */
   exitCode: number;
 }
 
-/** Prints each step of a run when it starts and ends. An interruption ends only the output, not the run. */
+/** Prints each step of a run when the step starts and ends. An interruption ends only the output, not the run. */
 export async function followRun(context: CommandContext, runId: string): Promise<FollowedRun> {
   const { ui, globals, client } = context;
   const { signal, exitCode } = interruption();

@@ -5,7 +5,9 @@ import { pageShort } from '../../list-page.ts';
 import { runsTable } from './views.ts';
 
 type RunsPage = ReplyOf<typeof listRuns>;
-/** Runs that wait for a decision are listed first, regardless of their age, up to this number. */
+/**
+ * Maximum number of runs that are listed first because they wait for a decision. The age of these runs does not matter.
+ */
 const MAX_DECISIONS_SHOWN = 100;
 const MAY_WAIT = new Set(['waiting', 'cancelling']);
 

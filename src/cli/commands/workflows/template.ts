@@ -2,7 +2,7 @@ import { schemaPath } from '../../vendor/project-schemas.ts';
 import { text } from '../plugins/templates/template.ts';
 
 /**
- * Returns the text of a new workflow in YAML. Its first line refers to the schema, which enables completion in editors.
+ * Returns the text of a new workflow in YAML. The first line refers to the schema, which enables completion in editors.
  */
 export function workflowText(id: string, projectDir: string, file: string): string {
   return text(`

@@ -75,7 +75,7 @@ export function stepsTable(steps: readonly RunStep[], style: Style): string {
   return table(['step', 'uses', 'status', 'attempts', 'queued', 'duration', ''], rows, style);
 }
 
-/** Formats the attempts of steps that were retried or failed. Returns null if there are none. */
+/** Formats the attempts of steps that were retried or failed. Returns null if no step was retried or failed. */
 export function attemptsTable(steps: readonly RunStep[], style: Style): string | null {
   const rows = steps
     .filter(({ history }) => history.length > 1 || history.some(({ error }) => error !== null))

@@ -15,7 +15,7 @@ export const SELECT_RUN = `select ${RUN_COLUMNS} from svc.run`;
 
 export const FINAL: ReadonlySet<string> = new Set(['succeeded', 'failed', 'timed_out', 'cancelled']);
 
-/** Inserts a run and returns it with its number. */
+/** Inserts a run. Returns the run with its generated sequence number (`seq`). */
 export async function insertRun(sql: Sql, run: Omit<RunRecord, 'seq'>): Promise<RunRecord> {
   const [row] = await sql<{ seq: number }>(
     `insert into svc.run (id, kind, tenant_id, workflow_id, definition_hash, status, ready, reason, rank, priority, run_at,
@@ -43,13 +43,13 @@ export async function putProgress(sql: Sql, seq: number, run: RunProgress): Prom
   );
 }
 
-/** The columns that decide who may change a run. */
+/** Columns that decide which process may change a run. */
 export interface Holder {
   status: string;
   fence: number | null;
 }
 
-/** Locks the run until the transaction ends, and returns its owner. */
+/** Locks the run's row until the transaction ends. Returns the run's status and its owner's fence. */
 export async function lockRun(sql: Sql, seq: number): Promise<Holder | undefined> {
   const [holder] = await sql<Holder>('select status, fence from svc.run where seq = :seq for update', {
     seq,
@@ -57,7 +57,7 @@ export async function lockRun(sql: Sql, seq: number): Promise<Holder | undefined
   return holder;
 }
 
-/** Returns the run's concurrency key, which never changes. */
+/** Returns the run's concurrency key. The key never changes, so reading it needs no lock. */
 export async function keyOf(sql: Sql, seq: number): Promise<string | null> {
   const [row] = await sql<{ key: string | null }>(
     'select concurrency_key as key from svc.run where seq = :seq',
@@ -66,7 +66,7 @@ export async function keyOf(sql: Sql, seq: number): Promise<string | null> {
   return row?.key ?? null;
 }
 
-/** Makes a parked run due. A run that a boot owns is unaffected. */
+/** Sets the wake time of a waiting run that has no owner. Other runs are unchanged. */
 export async function wakeRun(sql: Sql, id: string, at: number): Promise<void> {
   await sql(`update svc.run set wake_at = :at where id = :id and ${PARKED}`, { id, at });
 }

@@ -7,10 +7,13 @@ import { putAttempt, putJob, putStep } from './job-and-step-rows.ts';
 import { insertRun, SELECT_RUN } from './run-rows.ts';
 import { LIVE } from './schema.ts';
 
-/** Precision of a definition's `used_at`. Updating it at each start would double the number of writes. */
+/**
+ * Minimum time between two updates of a definition's `used_at`. An update at each start would double the number of
+ * writes.
+ */
 const DEFINITION_USE_MS = 3600_000;
 
-/** Progress of a run that has not started. */
+/** Initial column values of a run that has not started. */
 const NEW_PROGRESS = {
   status: 'queued',
   fence: null,
@@ -27,7 +30,7 @@ const NEW_PROGRESS = {
   finishedAt: null,
 } as const;
 
-/** Returns the run that was started with an idempotency key. */
+/** Returns the run that was started with the given idempotency key, if the key has not expired. */
 export async function findKeyed(
   sql: Sql,
   tenantId: string,
@@ -52,7 +55,7 @@ export async function startRun(sql: Sql, run: NewRun, options: StartOptions): Pr
   const early = (await knownRun(sql, run, options)) ?? (await exceeded(sql, run, options));
   if (early) return early;
   const isScheduled = run.runAt !== null && run.runAt > run.createdAt;
-  // A scheduled run acquires its key when it is released.
+  // A run with a later start time acquires its concurrency key only when that time is reached.
   const key = isScheduled ? null : run.concurrencyKey;
   const { hasRoom, rejected, supersedes } = await acquireKey(
     sql,
@@ -80,8 +83,8 @@ export async function startRun(sql: Sql, run: NewRun, options: StartOptions): Pr
 }
 
 /**
- * Lets only one start at a time check and change the same rows. All starts lock in this order, and skip the locks that
- * they do not need.
+ * Serializes starts that check and change the same rows. All starts take these locks in the same order to avoid
+ * deadlocks.
  */
 async function lockStart(sql: Sql, run: NewRun, { idempotency, limits }: StartOptions): Promise<void> {
   if (idempotency) await lockName(sql, `idempotency ${run.tenantId} ${idempotency.key}`);
@@ -126,7 +129,7 @@ async function exceeded(
   return undefined;
 }
 
-/** Counts the unfinished runs that callers started. Stops counting at `limit`. */
+/** Counts the unfinished runs of the tenant, except child runs. Stops counting at `limit`. */
 async function liveRuns(sql: Sql, tenantId: string, limit: number): Promise<number> {
   const [row] = await sql<{ runs: number }>(
     `select count(*) as runs from (
@@ -172,7 +175,7 @@ async function countStart(
          expires_at = excluded.expires_at`,
       { ...idempotency, tenantId, runId: id },
     );
-  // This statement is the last one, because other starts of the tenant wait for the row.
+  // This statement runs last because it locks the tenant's row, for which other starts of the tenant wait.
   await sql(
     `insert into svc.run_usage (tenant_id, day, runs) values (:tenantId, :day, 1)
      on conflict (tenant_id, day) do update set runs = svc.run_usage.runs + 1`,

@@ -9,7 +9,7 @@ import { PARKED } from './schema.ts';
 const NOT_APPLIED: WriteResult = { applied: false, promoted: [] };
 const UNFINISHED = `status in ('pending', 'waiting', 'interrupted', 'running')`;
 
-/** Applies the changes of a run's owner. */
+/** Writes the changes that a run's owner made. Changes nothing if the run's fence or status differs from `expect`. */
 export async function writeRun(sql: Sql, write: RunWrite): Promise<WriteResult> {
   const { seq, expect, run, at, inboxSeen, wakeParent } = write;
   const isFinal = run !== null && FINAL.has(run.status);
@@ -19,7 +19,7 @@ export async function writeRun(sql: Sql, write: RunWrite): Promise<WriteResult> 
   if (!isExpected(holder, expect) || !(await isClaimAllowed(sql, write))) return NOT_APPLIED;
   await writeParts(sql, write);
   if (run) await putProgress(sql, seq, run);
-  // Input that arrived before the run was parked did not wake it.
+  // Input that arrived while the run still had an owner did not set its wake time, so the wake time is set here.
   const isParked = run?.fence === null && !isFinal;
   if (isParked && (await hasNews(sql, seq, inboxSeen)))
     await sql(`update svc.run set wake_at = :at where seq = :seq and ${PARKED}`, { seq, at });
@@ -32,8 +32,8 @@ function isExpected(holder: Holder | undefined, { fence, status }: RunWrite['exp
 }
 
 /**
- * Returns whether the boot that claims the run is alive. The row of the boot stays locked, so that the boot cannot be
- * declared dead meanwhile.
+ * Returns whether the process that claims the run is alive. Its row in `svc.boot` stays locked until the transaction
+ * ends, so that no other process can declare it dead.
  */
 async function isClaimAllowed(sql: Sql, { expect, run }: RunWrite): Promise<boolean> {
   const claimer = expect.fence === null ? (run?.fence ?? null) : null;
@@ -57,9 +57,7 @@ async function writeParts(
     await sql('update svc.run_inbox set taken_by = :by where run_seq = :seq and n = :n', { seq, n, by });
 }
 
-/**
- * Returns whether the inbox has an entry that the owner has not read, or a child run that a step waits for has ended.
- */
+/** Returns whether the run has unread inbox entries, or a waiting step whose child run has finished. */
 async function hasNews(sql: Sql, seq: number, inboxSeen: number): Promise<boolean> {
   const rows = await sql(
     `select where exists (
@@ -72,7 +70,7 @@ async function hasNews(sql: Sql, seq: number, inboxSeen: number): Promise<boolea
   return rows.length > 0;
 }
 
-/** Cancels an idle run with its jobs and steps. */
+/** Cancels a run that has no owner, together with its jobs and steps. */
 export async function cancelIdle(
   sql: Sql,
   seq: number,
@@ -102,7 +100,9 @@ export async function cancelIdle(
   return { cancelled: true, promoted: await promoteKey(sql, key) };
 }
 
-/** Starts the clean-up of an idle run that is to be cancelled. */
+/**
+ * Starts the clean-up phase of a cancelled run that has started but has no owner. Returns whether the run was changed.
+ */
 export async function beginCleanUp(sql: Sql, seq: number, at: number): Promise<boolean> {
   const begun = await sql(
     `update svc.run set status = 'cancelling', ending = 'cancelled', ending_at = null, ending_held_at = null, ready = false,
@@ -122,7 +122,7 @@ export async function deliver(
   entry: Omit<InboxRecord, 'n' | 'takenBy'>,
   { once, most, mostBytes, repeat }: Parameters<RunStore['deliver']>[2],
 ): ReturnType<RunStore['deliver']> {
-  // Entries are numbered while the run is locked.
+  // The lock on the run's row makes sure that two inbox entries never get the same number.
   const holder = await lockRun(sql, seq);
   const before = repeat && (await deliveredDigest(sql, seq, repeat.key));
   if (before !== undefined) return { outcome: before === repeat?.digest ? 'repeated' : 'different' };

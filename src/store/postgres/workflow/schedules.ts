@@ -10,8 +10,8 @@ const SELECT = `select id, tenant_id as "tenantId", workflow_id as "workflowId",
   from svc.schedule`;
 
 /**
- * A changed or returning schedule is planned again. An unchanged schedule keeps its next time, even if that time is
- * past. A stored time that is later than the new one was planned before the clock was set back, so it is replaced.
+ * Recomputes the next time of new, changed or reactivated schedules. An unchanged schedule keeps its next time unless
+ * the clock was set back, which shows as a stored time later than the computed time.
  */
 const PUT = `insert into svc.schedule as s (id, tenant_id, workflow_id, cron, timezone, overlap, catch_up, input, paused,
     next_at)
@@ -95,7 +95,7 @@ export function postgresSchedules(database: PostgresDatabase): ScheduleStore {
   };
 }
 
-/** Returns the schedules that other nodes have registered. The value is true if one of these nodes is live. */
+/** Returns the schedule ids that other nodes have registered. The map value is true if one of these nodes is live. */
 async function registeredElsewhere(sql: Sql, { instance }: ScheduleNode): Promise<Map<string, boolean>> {
   const rows = await sql<{ id: string; isLive: boolean }>(
     `select schedule_id as id, bool_or(fence in (${UNENDED_FENCES})) as "isLive" from svc.schedule_node

@@ -1,17 +1,21 @@
-/** SQL condition for unfinished runs. The planner uses a partial index only if a query contains the same condition. */
+/**
+ * SQL condition for unfinished runs. PostgreSQL uses a partial index only if the query repeats the condition of the
+ * index.
+ */
 export const LIVE = `status in ('queued', 'running', 'waiting', 'interrupted', 'cancelling')`;
 
 /** SQL condition for runs and clean-ups that wait for a plugin or an operator. */
 export const STUCK = `status in ('waiting', 'cancelling') and reason in ('plugin', 'decision')`;
 
-/** SQL condition for unfinished runs that had work in flight when the service died. */
+/** SQL condition for unfinished runs that were executing when their process crashed or was killed. */
 export const BLAMED = `crashes + kills > 0 and ${LIVE}`;
 
 /** SQL condition for waiting runs without an owner. */
 export const PARKED = `status in ('waiting', 'cancelling') and fence is null`;
 
 /**
- * Tables of workflows. Queries for work use partial indexes, so that finished runs cost nothing. Times are in epoch ms.
+ * Tables of workflows. Queries for unfinished work use partial indexes, so their cost does not depend on finished runs.
+ * Times are in epoch ms.
  */
 export const WORKFLOW = `
   create table svc.boot (

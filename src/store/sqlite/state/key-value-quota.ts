@@ -40,8 +40,8 @@ export type RequireQuota = (row: QuotaRow, quota: EntryQuota, now: number) => vo
 const MAX_EXPIRED_ROWS = 1000;
 
 /**
- * Returns the quota check for writes. It must run inside the transaction of the write. A write that does not grow the
- * scope always passes.
+ * Returns the quota check for writes, which must run inside the transaction of the write. The check always accepts a
+ * write that does not increase the size of the scope.
  */
 export function entryQuotas(db: Database): RequireQuota {
   const sql = {

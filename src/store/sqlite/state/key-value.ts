@@ -21,9 +21,9 @@ interface RowWrite extends Row {
 }
 
 export interface KeyValueOptions {
-  /** Checks quotas. Without it, quotas have no effect. */
+  /** Quota check for each write. If undefined, quotas are not enforced. */
   requireQuota?: RequireQuota;
-  /** Called in the transaction of each change except the expiry of entries. */
+  /** Called in the transaction of each change, but not when entries expire. */
   onChange?: (scope: string, key: string) => void;
 }
 

@@ -3,20 +3,29 @@ import { join } from 'node:path';
 import type { Random } from '../../../kit/security/random.ts';
 
 export interface ObjectFiles {
-  /** Writes a new file and returns its generated name once the file is synced. Throws system errors. */
+  /**
+   * Writes a new file under a generated name. Resolves with the name once the file is synced. Rejects with system
+   * errors.
+   */
   write(data: Uint8Array): Promise<string>;
-  /** Must be called when writing the file's row has succeeded or failed. Until then, `sweep` keeps the file. */
+  /**
+   * Must be called after the row of a written file has been inserted or the insert has failed. Before this call,
+   * `sweep` never removes the file.
+   */
   settled(file: string): void;
   read(file: string): Promise<Uint8Array>;
   remove(file: string): Promise<void>;
-  /** Removes files without a row, which a crash has left. `isKnown` returns whether a file has a row. */
+  /**
+   * Removes files that have no row, such as files written just before a crash. `isKnown` returns whether a file has a
+   * row.
+   */
   sweep(isKnown: (file: string) => Promise<boolean>): Promise<void>;
 }
 
 /** Stores files with generated names, distributed over 256 folders so that no folder grows too large to list. */
 export function objectFiles(folder: string, random: Random): ObjectFiles {
   const unsettled = new Set<string>();
-  // UUIDs start with a timestamp, and only their end is evenly distributed.
+  // The first characters of a UUID are a timestamp. Only its last characters are evenly distributed.
   const folderOf = (file: string): string => join(folder, file.slice(-2));
   const pathOf = (file: string): string => join(folderOf(file), file);
 
@@ -48,8 +57,8 @@ export function objectFiles(folder: string, random: Random): ObjectFiles {
     async sweep(isKnown) {
       for (const part of await namesIn(folder)) {
         for (const file of await namesIn(join(folder, part))) {
-          // The order of the checks matters: the row of a file that settles between them is visible to the second
-          // check.
+          // The checks must run in this order. If `settled` is called between the two checks, `isKnown` already finds
+          // the row of the file.
           if (unsettled.has(file) || (await isKnown(file))) continue;
           await rm(join(folder, part, file), { force: true });
         }
@@ -58,7 +67,7 @@ export function objectFiles(folder: string, random: Random): ObjectFiles {
   };
 }
 
-/** Syncs a folder, because the directory entry of a new file must survive a power cut, like its content. */
+/** Syncs a folder. Without this sync, a power failure could lose the directory entry of a new file. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {

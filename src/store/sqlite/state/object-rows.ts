@@ -16,9 +16,9 @@ export interface ObjectRows {
   usage(scope: string): number;
   hasFile(file: string): boolean;
   scan(scope: string, prefix: string, after: string | undefined, limit: number): StoredObject[];
-  /** Inserts or replaces a row and returns the name of the object's previous file. Must run inside a write. */
+  /** Inserts or replaces a row and returns the name of the object's previous file. Must run inside `db.write`. */
   put(row: Row): string | undefined;
-  /** Deletes a row and returns the name of its file. Must run inside a write. */
+  /** Deletes a row and returns the name of its file. Must run inside `db.write`. */
   remove(scope: string, key: string): string | undefined;
 }
 

@@ -17,7 +17,10 @@ export interface FileObjectsOptions {
   logger?: Logger;
 }
 
-/** Maximum attempts of a read. A concurrent write may replace the row and remove the old file between the two reads. */
+/**
+ * Maximum attempts to read an object. Between reading the row and the file, a concurrent write may replace the row and
+ * remove the file.
+ */
 const READ_TRIES = 5;
 
 /**
@@ -65,7 +68,8 @@ export function fileObjects({
       requireStorableKey(key);
       const at = scopeName(scope);
       const bytes = data.byteLength;
-      // This check avoids writing a file that exceeds the quota. The check inside the transaction is the binding one.
+      // This early check avoids writing a file that exceeds the quota. Only the check inside the transaction is
+      // reliable.
       await db.read(() => requireQuota(at, key, bytes));
       const file = await files.write(data).catch((error: unknown) => {
         throw fileError(error, key);

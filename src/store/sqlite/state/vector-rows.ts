@@ -8,7 +8,7 @@ export interface Collection {
   dimensions: number;
 }
 
-/** Rows of `vectors.db`. Methods that change rows must run inside a write. */
+/** Rows of `vectors.db`. Methods that change rows must run inside `db.write`. */
 export interface VectorRows {
   find(scope: string, name: string): Collection | undefined;
   /** Returns the collection. A missing collection is created with the given dimensions. */
@@ -25,7 +25,7 @@ export interface VectorRows {
 
 export function vectorRows(db: Database): VectorRows {
   const sql = statements(db);
-  // Statements on vector tables are prepared for each call, because such a table may have just been created.
+  // Statements on vector tables cannot be prepared at the start, because these tables are created at runtime.
   const on = ({ dimensions }: Collection, text: (table: string) => string) =>
     db.prepare<unknown[]>(text(vectorTable(dimensions).name));
 
@@ -132,8 +132,8 @@ function scoreOf(distance: number): number {
 }
 
 /**
- * Returns one SQL condition per filter value. It also compares the type, because SQLite treats the JSON values true and
- * 1 as equal.
+ * Returns one SQL condition per filter value. Each condition also compares the JSON type, because SQLite treats the
+ * JSON values true and 1 as equal.
  */
 function filterOf(filter: VectorMetadata): { conditions: string; values: unknown[] } {
   const values: unknown[] = [];

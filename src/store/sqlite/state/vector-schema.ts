@@ -1,8 +1,8 @@
 import type { Migrations } from '../migrate.ts';
 
 /**
- * Collections and their items. The vectors themselves are in sqlite-vec tables, one per number of dimensions
- * (`vector_384`). These are partitioned by collection, so that a search reads only one collection.
+ * Tables of collections and items. Vectors are in separate sqlite-vec tables, one per number of dimensions
+ * (`vector_384`). These tables are partitioned by collection, so that a search reads one collection.
  */
 const VECTORS = `
   create table collection (

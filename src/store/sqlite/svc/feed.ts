@@ -3,8 +3,8 @@ import type { FeedChange, FeedCursor, FeedStore, FeedTopic } from '../../ports/i
 import type { Database } from '../database.ts';
 
 /**
- * Table of the change feed. `sequence` is a safe cursor, because SQLite commits one transaction at a time: a row never
- * becomes visible after a row with a higher sequence. `feed_pruned` contains the highest deleted sequence.
+ * Change feed. SQLite commits one transaction at a time, so rows become visible in order of `sequence`, which is
+ * therefore a safe cursor. `feed_pruned` contains the highest deleted sequence number.
  */
 export const FEED = `
   create table feed (
@@ -20,7 +20,7 @@ export const FEED = `
     sequence integer not null
   ) strict;`;
 
-/** Adds a change to the feed. Must be called in the transaction of the change. */
+/** Adds a change to the change feed. Must be called in the same transaction as the change. */
 export type AddToFeed = (topic: FeedTopic, key: string) => void;
 
 export function feedWriter(db: Database, clock: Clock): AddToFeed {
@@ -30,7 +30,7 @@ export function feedWriter(db: Database, clock: Clock): AddToFeed {
   return (topic, key) => void add.run({ topic, key, now: clock.now() });
 }
 
-/** Reads the feed, whose cursors are sequence numbers in decimal. `clock` is the store's clock. */
+/** Reads the change feed. A cursor is a decimal sequence number. `clock` is the store's clock. */
 export function sqliteFeed(db: Database, clock: Clock): FeedStore {
   const sql = statements(db);
   const latest = (): Promise<FeedCursor> => db.read(() => cursorOf(sql.latest.get()!));
@@ -87,8 +87,7 @@ function statements(db: Database) {
       where kind = 'gateway' and ended_at is null and (lease_until is null or lease_until > :now)
         and coalesce(feed_reader.sequence, -1) < :sequence order by fence`)
       .pluck(),
-    // Old rows are deleted up to the first recent one. If the clock was set back, deleting by time alone could leave
-    // gaps between rows.
+    // Selects rows before the first recent row. If the clock was set back, a selection by time alone could leave gaps.
     old: db.prepare<[{ before: number }], { last: number | null; count: number }>(`
       select max(sequence) as last, count(*) as count from feed
       where sequence < coalesce((select min(sequence) from feed where added_at >= :before), 9e15)`),

@@ -19,16 +19,16 @@ import { type SegmentOptions, Segments } from './journal/segments.ts';
 import { WriteLoad } from './journal/write-load.ts';
 import { JournalWriter } from './journal/writer.ts';
 
-/** Write path of the webhook inbox. Writes are durable once they settle. All methods throw STORE_ERROR. */
+/** Write path of the webhook inbox. A write is on disk when its promise resolves. All methods throw STORE_ERROR. */
 export interface InboxLog {
   /**
-   * Appends a write to the journal, in the order of the calls. Resolves with its sequence number once it is on disk. It
-   * is in the database once `applied` reaches that number.
+   * Appends a write to the journal, in the order of the calls. Resolves with its sequence number once the write is on
+   * disk. The write is in the database when `applied` reaches this number.
    */
   append(unit: Unit): Promise<number>;
   /**
-   * Commits a write to the database directly, possibly before earlier appended ones. Resolves with the result of its
-   * first step.
+   * Commits a write directly to the database, possibly before writes that were appended earlier. Resolves with the
+   * result of the write's first step.
    */
   commit: Committer['write'];
   /** Reads stored markers on the committer thread. */
@@ -40,17 +40,18 @@ export interface InboxLog {
   readonly applied: number;
   /** Sequence number of the last acknowledged write. */
   readonly added: number;
-  /** Bytes that are acknowledged but not in the database yet. */
+  /** Total size of the acknowledged writes that are not in the database yet. */
   readonly waitingBytes: number;
   /** The error that prevents acknowledged writes from reaching the database, if there is one. */
   readonly failure: unknown;
   close(): Promise<void>;
 }
 
-/** Time limit for applying the journal at shutdown. The next start applies the rest. */
+/** Time limit for applying the journal at shutdown. The next start applies the remaining frames. */
 const SHUTDOWN_APPLY_MS = 1500;
 /**
- * Journal limits: 256 MB in total, which hold some 90,000 deliveries of 2 KB. After a burst, 128 MB are kept for reuse.
+ * Journal limits. The maximum of 256 MB holds about 90,000 deliveries of 2 KB. After a burst, 128 MB of files are kept
+ * for reuse.
  */
 const SEGMENTS: SegmentOptions = { segmentBytes: 16 * 1024 * 1024, maxSegments: 16, spareSegments: 7 };
 
@@ -58,14 +59,14 @@ export interface InboxLogOptions {
   logger: Logger;
   /** Whether other processes also write to the database, true by default. */
   shared?: boolean;
-  /** Whether to recover the journal of an earlier process, true by default. */
+  /** Whether to recover the journal that an earlier process left, true by default. */
   recovers?: boolean;
   segments?: SegmentOptions;
 }
 
 /**
- * Opens the log and applies the journal of an earlier process. If the journal cannot be applied, throws STORE_ERROR or
- * SQLite's error and keeps the journal's files.
+ * Opens the log and applies the journal that an earlier process left. If applying fails, throws STORE_ERROR or an
+ * SQLite error and keeps the journal files.
  */
 export async function openInboxLog(
   db: Database,
@@ -96,7 +97,7 @@ function placeOf({ prepare }: Database): { applied: number; id: Buffer | null } 
   ).get()!;
 }
 
-/** Returns the id that links the database to its journal. */
+/** Returns the database id, which each journal file contains to identify its database. */
 function idOf(db: Database): Buffer {
   const { id } = placeOf(db);
   if (id === null)
@@ -104,7 +105,10 @@ function idOf(db: Database): Buffer {
   return id;
 }
 
-/** Log of a process that writes alone. Its writes go to a journal first, which costs a fraction of inserting rows. */
+/**
+ * Log for a single process. Writes first go to a journal, because appending to the journal is much cheaper than
+ * inserting rows.
+ */
 function journalledLog(thread: CommitterThread, db: Database, segments: Segments, logger: Logger): InboxLog {
   const { file } = db;
   const { folder } = segments;
@@ -145,7 +149,7 @@ function journalledLog(thread: CommitterThread, db: Database, segments: Segments
         thread.stopWaiting();
       }, SHUTDOWN_APPLY_MS);
       await writer.close();
-      // The next start applies what cannot be applied now.
+      // The next start applies the frames that cannot be applied now.
       await checkpointer.all().catch(() => thread.stopWaiting());
       checkpointer.close();
       await committer.close();
@@ -159,8 +163,8 @@ function journalledLog(thread: CommitterThread, db: Database, segments: Segments
 }
 
 /**
- * Log of processes that share a database. It uses no journal, because each process must see the claims of the others at
- * once.
+ * Log for several processes that share a database. The log has no journal, because each process must immediately see
+ * the claims of other processes.
  */
 function sharedLog(thread: CommitterThread, file: string): InboxLog {
   const committer = createCommitter(thread, file);

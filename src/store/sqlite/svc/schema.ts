@@ -4,7 +4,10 @@ import { KEY_VALUE } from '../state/schema.ts';
 import { DELIVERY_LISTS } from './deliveries/list-schema.ts';
 import { FEED } from './feed.ts';
 
-/** Bodies above this size are stored in their own table. Released migrations use the value, so it must not change. */
+/**
+ * Body size above which a body is stored in a separate table. Released migrations use this value, so it must not
+ * change.
+ */
 export const INLINE_BODY_BYTES = 4096;
 
 const WEBHOOK_SECRET = `
@@ -21,7 +24,7 @@ const WEBHOOK_SECRET = `
     primary key (namespace_id, plugin_id, event, instance_id)
   ) strict, without rowid;`;
 
-/** Columns about the request of a delivery, which two released migrations share. Never edit them. */
+/** Columns for the request of a delivery. Two released migrations share this text, so it must never change. */
 const REQUEST_COLUMNS = `namespace_id text not null,
     plugin_id text not null,
     event text not null,
@@ -32,7 +35,7 @@ const REQUEST_COLUMNS = `namespace_id text not null,
     trace_id text not null,
     mode text not null`;
 
-/** First tables of deliveries and their markers. WEBHOOK_JOURNAL replaces both. */
+/** First version of the tables for deliveries and their markers. The migration WEBHOOK_JOURNAL replaces both tables. */
 const WEBHOOK_INBOX = `
   create table delivery (
     id integer primary key,
@@ -81,7 +84,10 @@ const CLIENTS = `
   create index refresh_token_client on refresh_token (client_id);
   create index refresh_token_expiry on refresh_token (expires_at);`;
 
-/** Uses `autoincrement` so that no sequence number is used twice, because readers keep the highest one as a cursor. */
+/**
+ * `autoincrement` never reuses a sequence number. This matters because readers use the highest number that they have
+ * seen as a cursor.
+ */
 const HOSTS = `
   create table host (
     host_id text primary key,
@@ -121,8 +127,8 @@ const HOSTS = `
   create index revocation_expiry on revocation (expires_at) where expires_at is not null;`;
 
 /**
- * Appends rows of deliveries and markers in order of their ids. Keeping markers sorted by their random digests took
- * half of the time per delivery.
+ * Makes the tables of deliveries and markers append-only, with rows in order of their ids. Sorting markers by their
+ * random digests took half of the time per delivery.
  */
 const WEBHOOK_JOURNAL = `
   alter table delivery rename to former_delivery;
@@ -181,7 +187,7 @@ const WEBHOOK_JOURNAL = `
 
 /**
  * Moves headers and small bodies into the row of the delivery, because inserting a second row took a third of the time.
- * Large bodies stay in their own table, so that updates of the row stay cheap.
+ * Large bodies stay in a separate table, so that updates of the row stay cheap.
  */
 const WEBHOOK_ROWS = `
   alter table delivery add column headers text not null default '[]';
@@ -194,18 +200,18 @@ const WEBHOOK_ROWS = `
 
 const SECRET_USE = 'alter table webhook_secret add column previous_used_at integer;';
 
-/** Sequence of the last journal frame that was applied to this file. */
+/** Stores the sequence number of the last journal frame that was applied to this database. */
 const WEBHOOK_JOURNAL_PLACE = `
   create table delivery_journal (applied integer not null) strict;
   insert into delivery_journal (applied) values (0);`;
 
 /**
- * Id that links a journal to its database. It is null until `journal/recover.ts` has applied the journal of a version
- * without ids.
+ * Id that links a journal to its database. The id is null until `journal/recover.ts` has applied the journal of a
+ * version that had no ids.
  */
 const WEBHOOK_JOURNAL_ID = 'alter table delivery_journal add column id blob;';
 
-/** Adds the owners of running sync deliveries and of host sessions, as fences of members. */
+/** Adds owner columns for running sync deliveries and for host sessions. An owner is the fence of a member. */
 const OWNERS = `${MEMBERS}
   alter table delivery add column owner integer;
   alter table host add column owner integer;`;

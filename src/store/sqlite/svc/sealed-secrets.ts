@@ -11,7 +11,7 @@ export const COUNT_BY_KEY = `
         union all select previous from webhook_secret where previous is not null)
   group by id`;
 
-/** Opens the encrypted values of `svc.db`. Throws STORE_ERROR as openDatabase does. */
+/** Opens `svc.db` for access to its encrypted values. Throws STORE_ERROR if the file cannot be used. */
 export async function sqliteSealedSecrets(dataDir: string, logger: Logger): Promise<SealedSecretStore> {
   const db = await openDatabase({ file: join(dataDir, 'svc.db'), migrations: GATEWAY_MIGRATIONS, logger });
   const sql = statements(db);

@@ -23,13 +23,16 @@ import { TextIndex } from './text-index/text-index.ts';
 export interface SqliteInboxDeps extends Omit<MarkerOptions, 'logger'>, InboxLogOptions {
   clock: Clock;
   /**
-   * Whether one process or several use the database, `one` by default. A single process owns all deliveries that ran
-   * before its start.
+   * Whether one process or several use the database, `one` by default. A single process takes over all deliveries that
+   * were running before its start.
    */
   members?: 'one' | 'several' | undefined;
 }
 
-/** Opens the store of deliveries and their markers. Throws STORE_ERROR. @spec Webhook delivery */
+/**
+ * Opens the store of deliveries and their idempotency markers. Throws STORE_ERROR if the file cannot be used. @spec
+ * Webhook delivery
+ */
 export async function sqliteWebhookInbox(
   db: Database,
   { clock, logger, ...options }: SqliteInboxDeps,

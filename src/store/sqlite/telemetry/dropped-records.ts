@@ -8,7 +8,7 @@ const UNKNOWN_TENANT = '?';
 
 export const minuteOf = (time: number): number => time - (time % MINUTE_MS);
 
-/** Returns a function that adds counts of dropped records. It must be called in a transaction. */
+/** Returns a function that adds counts of dropped records. The function must be called in a transaction. */
 export function droppedAdder(db: Database): (dropped: readonly DroppedLines[]) => void {
   const add = db.prepare<[DroppedLines & { tenantId: string }]>(`
     insert into telemetry_dropped (minute, service, tenant_id, kind, count)
@@ -20,7 +20,7 @@ export function droppedAdder(db: Database): (dropped: readonly DroppedLines[]) =
 }
 
 /**
- * Returns a function that counts the dropped records of a filter. Counts are stored per minute, so the time range is
+ * Returns a function that counts the dropped records for a filter. Counts are stored per minute, so the time range is
  * extended to whole minutes.
  */
 export function droppedCounter(db: Database): (filter: LogFilter) => DroppedCounts {

@@ -4,7 +4,7 @@ import type { Database } from '../database.ts';
 
 export const DAY_MS = days(1);
 const HOUR_MS = hours(1);
-/** Lengths of the periods for which counts are stored. */
+/** Lengths of the periods for which counts of events are stored, in ms. */
 export const SPANS = [HOUR_MS, DAY_MS] as const;
 
 /** Sum over the events that have the same values in the grouped columns. */
@@ -20,8 +20,8 @@ export interface Group {
 export type Column = 'day' | 'type' | 'product' | 'actor';
 
 /**
- * Section of a time range that stored counts of `span` milliseconds cover. With `span` 0, its events are counted one by
- * one.
+ * Section of a time range. The stored counts of periods of `span` ms cover the section. If `span` is 0, the events of
+ * the section are counted one by one.
  */
 interface Section {
   span: number;
@@ -29,7 +29,7 @@ interface Section {
   to: number;
 }
 
-/** Splits a time range into whole days, whole hours, and the rest at both ends. */
+/** Splits a time range into whole days, whole hours, and the remaining time at both ends. */
 export function sections(from: number, to: number): Section[] {
   return split({ span: 0, from, to }, SPANS).filter((section) => section.from < section.to);
 }
@@ -49,7 +49,7 @@ function split({ span, from, to }: Section, larger: readonly number[]): Section[
 
 export const EVENT_COLUMNS = { time: 'ts', tenant: 'tenant_id' } as const;
 
-/** Returns the filter as SQL conditions. `time` and `tenant` are the names of the columns to compare. */
+/** Returns the filter as SQL conditions. `time` and `tenant` are the names of the columns for time and tenant. */
 export function eventConditions(
   filter: EventFilter,
   { time, tenant }: { time: string; tenant: string },
@@ -71,7 +71,10 @@ export function eventConditions(
   return { conditions, values };
 }
 
-/** Returns sums over a section of the time range, grouped by the columns in `by`. The other columns are empty. */
+/**
+ * Returns sums over a section of a time range, grouped by the columns in `by`. All other columns in the result are
+ * empty.
+ */
 export function sum(
   db: Database,
   { span, from, to }: Section,

@@ -49,8 +49,8 @@ interface CountRow {
 }
 
 /**
- * Returns a function that inserts events. It must be called in a transaction. Counts are summed up first, so that many
- * events update one row.
+ * Returns a function that inserts events, which must be called in a transaction. Counts are summed in memory first, so
+ * that many events need only one row update.
  */
 export function eventInserter(db: Database): (events: readonly KeptEvent[]) => void {
   const insert = db.prepare<[EventRow]>(`
@@ -143,9 +143,11 @@ export function eventQueries(db: Database): EventQueries {
     .prepare<[], number | null>(`select min(start) from event_count where span = ${DAY_MS}`)
     .pluck();
 
-  /** Returns sums over the filtered events, grouped by the columns in `by`. The other columns are empty. */
+  /**
+   * Returns sums over the filtered events, grouped by the columns in `by`. All other columns in the result are empty.
+   */
   function groups(filter: EventFilter, by: readonly Column[]): Group[] {
-    // Without bounds, the range covers all days with stored counts.
+    // Without bounds in the filter, the range covers all days with stored counts.
     const from = Math.max(filter.from ?? 0, first.get() ?? 0);
     const to = Math.min(filter.to ?? Number.MAX_SAFE_INTEGER, (newest.get() ?? 0) + DAY_MS);
     return sections(from, to).flatMap((section) => sum(db, section, filter, by));
@@ -156,12 +158,13 @@ export function eventQueries(db: Database): EventQueries {
         const { conditions, values } = eventConditions(filter, EVENT_COLUMNS);
         const items = db
           .prepare<unknown[], EventRow>(
-            // If an index covers the conditions, SQLite skips the offset in that index and reads no rows for it.
+            // If an index covers all conditions, SQLite skips the first `offset` entries in the index without reading
+            // their rows.
             `select event.* from event where ${['true', ...conditions].join(' and ')} order by ts desc, id desc limit ? offset ?`,
           )
           .all(...values, limit, offset);
-        // Counts include events that were deleted to free space. The list does not, so its total starts at the oldest
-        // stored event.
+        // Stored counts include events that were deleted to free space, but the list does not. The total therefore
+        // starts at the oldest stored event.
         const from = Math.max(filter.from ?? 0, oldest.get() ?? 0);
         const total = groups({ ...filter, from }, []).reduce((sum, { kept }) => sum + kept, 0);
         return { items: items.map(eventOf), total };
@@ -178,8 +181,8 @@ export function eventQueries(db: Database): EventQueries {
       }),
     latestEvents: (filter, limit) =>
       db.read(() => {
-        // The cursor is read first, so that no concurrent event is missed. Such an event may appear twice; readers
-        // recognise it by its id.
+        // The cursor is read before the events, so that no concurrent event is missed. A concurrent event may be read
+        // twice; readers recognize it by its id.
         const after = last.get() ?? 0;
         const { conditions, values } = eventConditions(filter, EVENT_COLUMNS);
         const items = db

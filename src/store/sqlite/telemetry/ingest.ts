@@ -14,11 +14,11 @@ export interface IngestRates {
 /** Ingest rate that is reserved for each service. */
 const SERVICE_RATE: IngestRates = { perSecond: 300, atOnce: 5000 };
 /**
- * Ingest rate that all services share in addition. One core can write this many records, at a measured 58 µs of CPU
- * time each.
+ * Ingest rate that all services share in addition to SERVICE_RATE. One core can write this many records, at a measured
+ * 58 µs of CPU time per record.
  */
 const SHARED_RATE: IngestRates = { perSecond: 15_000, atOnce: 30_000 };
-/** Maximum combinations of tenant and service in a batch whose dropped records are counted separately. */
+/** Maximum number of combinations of tenant and service in a batch for which dropped records are counted separately. */
 const MAX_DROPPED_KINDS = 1000;
 
 export interface Batch {
@@ -29,7 +29,7 @@ export interface Batch {
 }
 
 /**
- * Parses lines into records. Records above the service's own and the shared rate are dropped, but log files still have
+ * Parses lines into records. Drops records above the service's rate and the shared rate; the log files still contain
  * them. Warnings and errors have a separate budget. Events above the rate are only counted.
  */
 export class Ingest {
@@ -76,7 +76,10 @@ export class Ingest {
     this.#count('logs.dropped', by);
   }
 
-  /** Returns everything that was ingested since the last call, or undefined if there was nothing. */
+  /**
+   * Returns all log records, events and counts since the last call. Returns undefined if nothing was ingested since the
+   * last call.
+   */
   batch(): Batch | undefined {
     if (Object.keys(this.#counts).length === 0) return undefined;
     const batch = {

@@ -6,8 +6,8 @@ import type { KeptEvent, KeptLog } from '../../ports/telemetry.ts';
 const TENANT = '"tenantId":"';
 
 /**
- * Returns the tenant id without parsing the line. A string value cannot contain the searched text, because its quotes
- * would be escaped.
+ * Returns the tenant id of a log line without parsing the line. The searched text contains quotes, so it never matches
+ * inside a string value, where quotes are escaped.
  */
 export function tenantOf(line: string): string {
   const start = line.indexOf(TENANT);

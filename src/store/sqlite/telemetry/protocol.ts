@@ -1,6 +1,6 @@
 import type { PlatformConfig } from '../../../contracts/index.ts';
 
-/** This file defines the messages between the `telemetry.db` worker and its owner. */
+/** Messages between the `telemetry.db` worker thread and the thread that started it. */
 
 export interface WriterData {
   mode: 'write';
@@ -10,7 +10,10 @@ export interface WriterData {
 
 export type TelemetryWorkerData = WriterData | { mode: 'read'; dataDir: string };
 
-/** The writer answers `flush` and `close` once all earlier lines are written. `close` also ends the thread. */
+/**
+ * Messages to the writer thread. The thread replies to `flush` and `close` when all earlier lines are written. After
+ * `close`, the thread ends.
+ */
 export type ToWriter =
   | { type: 'lines'; service: string; lines: Uint8Array }
   /** Number of lines that were dropped because the writer was too slow. */

@@ -11,7 +11,8 @@ export interface TelemetryReader extends TelemetryQueries {
 const IDLE_MS = minutes(1);
 
 /**
- * Runs queries on a worker, because searching millions of records would block the event loop. Rejects with STORE_ERROR.
+ * Runs queries on a worker thread, because a search in millions of records would block the event loop. Queries reject
+ * with STORE_ERROR.
  */
 export function createTelemetryReader({
   dataDir,

@@ -6,8 +6,8 @@ import { usedBytes } from '../used-bytes.ts';
 const CHUNK = 2000;
 
 /**
- * Returns a function that deletes one chunk of rows per call: expired rows first, then the oldest rows while the file
- * is too large. Log records are deleted before events.
+ * Returns a function that deletes one chunk of rows per call. Expired rows are deleted first. While the file is too
+ * large, the oldest log records are deleted, then the oldest events.
  */
 export function telemetryPruner(db: Database): (limits: TelemetryLimits) => Promise<boolean> {
   // Rows are deleted in the order of their ids, so that a chunk is contiguous in the file.
@@ -34,8 +34,8 @@ export function telemetryPruner(db: Database): (limits: TelemetryLimits) => Prom
 }
 
 /**
- * Returns a function that deletes a chunk of the oldest rows that match the condition. It returns the number of deleted
- * rows.
+ * Returns a function that deletes a chunk of the oldest rows that match the condition. The function returns the number
+ * of deleted rows.
  */
 function deletion(db: Database, table: 'log' | 'event', condition: string): (bound: number) => number {
   const last = db

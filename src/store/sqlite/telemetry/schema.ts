@@ -1,8 +1,8 @@
 import type { Migrations } from '../migrate.ts';
 
 /**
- * Log records with indexes for the filters of the API. `log_text` finds records by the words of their messages and does
- * not store the messages again.
+ * Table of log records, with indexes for the filters of the API. `log_text` indexes the words of the messages without a
+ * copy of the messages.
  */
 const LOG = `
   create table log (
@@ -32,7 +32,7 @@ const LOG = `
     message, content = '', contentless_delete = 1, detail = none, tokenize = 'unicode61'
   );`;
 
-/** Events, and their counts per hour and per day. Statistics over a year read only the counts. */
+/** Tables of events, and of event counts per hour and per day. Statistics over a year read only the counts. */
 const EVENT = `
   create table event (
     id integer primary key,

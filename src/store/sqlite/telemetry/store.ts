@@ -11,8 +11,8 @@ import { TELEMETRY_MIGRATIONS } from './schema.ts';
 export const TELEMETRY_FILE = 'telemetry.db';
 
 /**
- * Opens `telemetry.db`. Throws STORE_ERROR as openDatabase does. Queries block the thread, so services use
- * createTelemetryReader instead.
+ * Opens `telemetry.db`. Queries block the thread, so services use createTelemetryReader instead. Throws STORE_ERROR if
+ * the file cannot be used.
  */
 export async function sqliteTelemetryStore({
   dataDir,

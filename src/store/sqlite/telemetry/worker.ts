@@ -10,8 +10,8 @@ import type { FromWriter, TelemetryWorkerData, ToWriter, WriterData } from './pr
 import { sqliteTelemetryStore } from './store.ts';
 
 /**
- * This file is the worker of `telemetry.db`, started either for writing or for reading. SQLite thus never blocks an
- * event loop that serves requests.
+ * Entry point of the worker thread for `telemetry.db`. A worker either writes or reads, so that SQLite never blocks the
+ * event loop of a service.
  */
 
 const FLUSH_MS = 100;
@@ -20,7 +20,7 @@ const PRUNE_EVERY_MS = 60_000;
 const REPORT_EVERY_MS = 10_000;
 const port = parentPort!;
 
-/** Writes the received records in batches, and deletes old ones. */
+/** Writes received records in batches, and deletes old records. */
 class WriterThread {
   readonly #retention: WriterData['retention'];
   readonly #ingest = new Ingest({ now: systemClock.now });
@@ -123,8 +123,8 @@ function send(message: FromWriter): void {
 }
 
 /**
- * Returns a function that opens the file on first use. After a failure, the next call tries again, because a full disk
- * may have been freed.
+ * Returns a function that opens the file on first use. After a failure, the next call opens the file again, because a
+ * full disk may have space again.
  */
 function storeOf(dataDir: string): () => Promise<TelemetryStore> {
   let opened: Promise<TelemetryStore> | undefined;
@@ -155,7 +155,8 @@ function runReader(dataDir: string): void {
 
 const data = workerData as TelemetryWorkerData;
 if (data.mode === 'write') {
-  // Storing telemetry may fall behind on a busy machine. Threads that serve requests have priority.
+  // The lower priority leaves CPU time to threads that serve requests. On a busy machine, telemetry is stored with a
+  // delay.
   lowerThreadPriority();
   new WriterThread(data).run();
 } else runReader(data.dataDir);

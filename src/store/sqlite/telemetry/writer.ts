@@ -4,20 +4,23 @@ import { entryFile } from '../../../kit/files/paths.ts';
 import type { FromWriter, TelemetryWorkerData, ToWriter, WriterData } from './protocol.ts';
 
 export interface TelemetryWriterOptions extends Omit<WriterData, 'mode'> {
-  /** Called at most every ten seconds with the number of dropped records, and with the error if there was one. */
+  /**
+   * Called at most every ten seconds with the number of dropped records. `failure` is the error message if an error was
+   * the cause.
+   */
   onDropped: (count: number, failure: string | undefined) => void;
 }
 
 /**
- * Maximum bytes that were sent to the thread and are not stored yet. If the disk is too slow, further lines are
- * dropped.
+ * Maximum number of bytes that were sent to the thread but are not stored yet. If the disk is too slow, further lines
+ * are dropped.
  */
 const MAX_IN_FLIGHT_BYTES = 16 * 1024 * 1024;
 const CLOSE_DEADLINE_MS = 3000;
-/** Heap limit of the thread, ten times as much as it needs. */
+/** Heap limit of the thread. The thread normally uses about a tenth of this limit. */
 const HEAP_MB = 64;
 
-/** Sends lines to the thread that stores them. Never blocks or throws. */
+/** Sends lines to the thread that stores them. No method blocks or throws. */
 export class TelemetryWriter {
   readonly #data: Omit<WriterData, 'mode'>;
   readonly #onDropped: TelemetryWriterOptions['onDropped'];
@@ -28,19 +31,20 @@ export class TelemetryWriter {
   #pending: ToWriter[] = [];
   #flushed: Array<() => void> = [];
 
-  /** Creates the writer without its thread, so that `start` can run after more urgent work of the platform's start. */
+  /** Creates the writer without its thread. Call `start` after the more urgent work of the platform's startup. */
   constructor({ onDropped, ...data }: TelemetryWriterOptions) {
     this.#data = data;
     this.#onDropped = onDropped;
   }
 
-  /** Starts the thread, which first writes the lines pushed so far. */
+  /** Starts the thread. Lines that were pushed before the start are stored first. */
   start(): void {
     if (this.#worker || this.#hasEnded) return;
     this.#worker = startTelemetryThread({ mode: 'write', ...this.#data });
     this.#worker.on('message', (message: FromWriter) => this.#receive(message));
     this.#worker.on('error', (error) => {
-      // The thread is not restarted, because the same error would end it again. The log files still have every line.
+      // The thread is not restarted, because the same error would probably end it again. The log files still contain
+      // every line.
       this.#hasEnded = true;
       this.#report(0, `the telemetry thread ended: ${messageOf(error)}`);
     });
@@ -63,11 +67,11 @@ export class TelemetryWriter {
       return;
     }
     this.#inFlightBytes += lines.byteLength;
-    // The lines are copied, because a transfer would take the whole buffer of the pipe.
+    // The lines are copied, because transferring them would detach the whole buffer of the pipe.
     this.#send({ type: 'lines', service, lines: new Uint8Array(lines) });
   }
 
-  /** Resolves once all earlier lines are stored or dropped. */
+  /** Resolves once all lines pushed before this call are stored or dropped. */
   flush(): Promise<void> {
     if (this.#hasEnded) return Promise.resolve();
     return new Promise((resolve) => {
@@ -127,7 +131,7 @@ export function startTelemetryWriter(options: TelemetryWriterOptions): Telemetry
   return writer;
 }
 
-/** Starts the worker, which does not keep the process alive. */
+/** Starts the worker thread. The thread does not keep the process alive. */
 export function startTelemetryThread(data: TelemetryWorkerData): Worker {
   const worker = new Worker(entryFile('telemetry'), {
     workerData: data,

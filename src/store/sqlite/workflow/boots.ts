@@ -5,10 +5,16 @@ import { Interruptions } from './interruptions.ts';
 import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
 import type { WorkflowTables } from './tables.ts';
 
-/** Extends a time limit by the downtime. A limit that started after `aliveAt`, the last sign of life, starts over. */
+/**
+ * SQL for extending a clean-up's time limit by the downtime. `aliveAt` is the last time at which the service was known
+ * to run. If the clean-up began after `aliveAt`, its time limit starts again.
+ */
 const MOVED_LIMIT = 'ending_at = ending_at + max(0, :now - max(:aliveAt, ending_at))';
 
-/** Store of boots. It declares boots dead and recovers the runs that they owned. @spec Workflow run: interrupted */
+/**
+ * Store of workflow service processes (`boot` rows). Marks dead processes and recovers the runs that these processes
+ * owned. @spec Workflow run: interrupted
+ */
 export function sqliteBoots(tables: WorkflowTables): BootStore {
   const { db } = tables;
   const sql = statements(db);
@@ -45,7 +51,7 @@ export function sqliteBoots(tables: WorkflowTables): BootStore {
 
 function statements(db: Database) {
   return {
-    // The counter of the kernel restarts with the machine, so it may be lower than the stored value.
+    // The kernel's count of OOM kills restarts with the machine, so the new count may be lower than the stored count.
     declareDead: db.prepare<[{ now: number; exclusive: 0 | 1; hadFault: 0 | 1; oomKills: number | null }]>(`
       update boot set ended_at = :now, had_fault = :hadFault = 1 or coalesce(oom_kills < :oomKills, 0)
       where ended_at is null and (:exclusive = 1 or lease_until < :now)`),
@@ -78,7 +84,7 @@ function statements(db: Database) {
         'select max(case when ended_at is null then lease_until - :leaseMs else ended_at end) from boot',
       )
       .pluck(),
-    // `LIVE` makes SQLite use an index. Without it, the query would scan all runs.
+    // The `LIVE` condition lets SQLite use a partial index. Otherwise, the query would scan all runs.
     wakeCleanUps: db.prepare<[{ wakeAt: number }]>(
       `update run set wake_at = :wakeAt where ${LIVE} and status = 'cancelling' and fence is null`,
     ),

@@ -4,7 +4,7 @@ import { LIVE } from './conditions.ts';
 import type { WorkflowRows } from './rows.ts';
 import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
 
-/** Result of acquiring a concurrency key. If there is no room, the run is rejected or must wait. */
+/** Result of acquiring a concurrency key. If `hasRoom` is false, the run is either rejected or waits. */
 export interface KeyAcquisition {
   hasRoom: boolean;
   rejected: boolean;
@@ -17,9 +17,9 @@ export interface KeyAcquisition {
  * inside `db.write`.
  */
 export interface ConcurrencyKeys {
-  /** Acquires the key. If it is occupied, applies the strategy of the run. */
+  /** Acquires the key. If the key is occupied by `limit` runs, applies the given strategy. */
   acquire(key: string | null, limit: number, strategy: ConcurrencyStrategy | undefined): KeyAcquisition;
-  /** Makes queued runs of the key ready while there is room, and returns them. */
+  /** Makes queued runs with the key ready while the key has room. Returns these runs. */
   promote(key: string | null): RunRecord[];
 }
 

@@ -8,7 +8,7 @@ export interface UnreadSignals {
   bytes: number;
 }
 
-/** Inbox entries of runs, such as signals and approvals. */
+/** Queries on the inbox entries of runs, such as signals and approvals. */
 export function inboxRows(db: Database) {
   const sql = statements(db);
   return {

@@ -7,10 +7,10 @@ import type { WorkflowTables } from './tables.ts';
 
 type Deaths = Pick<RunRecord, 'crashes' | 'kills'>;
 
-/** Rank of interrupted runs. It is higher than any priority, so that they precede new runs. */
+/** Rank of interrupted runs. The rank is higher than any priority, so that interrupted runs start before new runs. */
 const RESUMED_RANK = 1000;
 
-/** Interrupts and resumes runs whose owner is dead. Must run inside `db.write`. */
+/** Interrupts and resumes runs whose owner process is dead. Methods must run inside `db.write`. */
 export class Interruptions {
   readonly #sql: ReturnType<typeof statements>;
   readonly #tables: WorkflowTables;
@@ -20,7 +20,7 @@ export class Interruptions {
     this.#sql = statements(tables.db);
   }
 
-  /** Marks a run of a dead boot as interrupted, together with its jobs and steps in flight. */
+  /** Marks a run of a dead process as interrupted, together with its jobs and steps in flight. */
   interrupt(row: RunRow, now: number, isPoison: IsPoison): RunRecord {
     const { seq } = row;
     const { crashed, killed } = this.#sql.blame.get({ seq, fence: row.fence! })!;
@@ -34,7 +34,7 @@ export class Interruptions {
     return this.#tables.rows.recordOf({ ...row, ...deaths, status: 'interrupted', fence: null });
   }
 
-  /** Queues an interrupted run before all others. A poison run fails instead. */
+  /** Queues an interrupted run before all new runs. A run that has caused too many crashes fails instead. */
   resume(row: RunRow, now: number, isPoison: IsPoison): RunRecord {
     const { seq } = row;
     if (isPoison(row)) {
@@ -53,7 +53,7 @@ export class Interruptions {
     });
   }
 
-  /** Makes an interrupted clean-up due again. A poison run ends instead. */
+  /** Makes an interrupted clean-up due again. If the run has caused too many crashes, the run ends instead. */
   #interruptCleanUp(row: RunRow, now: number, deaths: Deaths, isPoison: IsPoison): RunRecord {
     const { seq, ending } = row;
     const resumeCount = row.resumeCount + 1;
@@ -89,7 +89,7 @@ function statements(db: Database) {
   type Seq = { seq: number };
   const unfinished = `status in ('pending', 'running', 'waiting', 'interrupted')`;
   return {
-    // A crash counts for a run only if the run had work in flight and the boot was not shutting down in order.
+    // A crash counts for a run only if the run had work in flight and the process was not shutting down normally.
     blame: db.prepare<[Seq & { fence: number }], { crashed: 0 | 1; killed: 0 | 1 }>(`
       select had_fault * was_at_work as crashed, (1 - had_fault) * was_at_work as killed from (
         select boot.had_fault, not boot.is_stopping and (run.in_flight = 1 or exists (

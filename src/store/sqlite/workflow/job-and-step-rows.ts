@@ -4,13 +4,13 @@ import type { LargeValues } from './large-values.ts';
 
 type Seq = { seq: number };
 
-/** Jobs, steps and attempts of runs. */
+/** Queries on the jobs, steps and attempts of runs. */
 export function jobAndStepRows(db: Database, values: LargeValues) {
   const sql = statements(db);
 
   /**
-   * The definition of a step never changes. A large one is stored separately, and only with the first write of the
-   * step.
+   * Returns the definition to store with the step. Definitions never change, so a large definition is only stored with
+   * the first write of the step.
    */
   function foundOf(seq: number, { found, jobKey, index }: StepRecord): string | null {
     if (found === null || !values.isLarge(found)) return found;
@@ -35,7 +35,9 @@ export function jobAndStepRows(db: Database, values: LargeValues) {
         error: values.put(seq, step.error),
       });
     },
-    /** Inserts an attempt. A successful first attempt needs no row, because `attempts` derives it from its step. */
+    /**
+     * Inserts an attempt. A successful first attempt has no row, because `attempts` derives this attempt from the step.
+     */
     putAttempt(seq: number, attempt: AttemptRecord): void {
       if (attempt.attempt === 1 && attempt.status === 'succeeded') return;
       sql.putAttempt.run({ ...attempt, seq, error: values.put(seq, attempt.error) });

@@ -1,15 +1,16 @@
 import type { Database } from '../database.ts';
 
 /**
- * Maximum length of an inline text. Longer texts are stored in their own table, so that rows that change often stay
- * small.
+ * Maximum length of a text that is stored inline. Longer texts are stored in a separate table, so that rows that change
+ * often stay small.
  */
 const LARGE_CHARS = 1024;
 
-/** Stores texts inline or, if they are long, in their own table. Methods must run inside `db.write` or `db.read`. */
+/** Stores a short text inline and a long text in a separate table. Methods must run inside `db.write` or `db.read`. */
 export interface LargeValues {
   /**
-   * Returns the text to store inline: the JSON itself, or `@<n>` as a reference to row n. JSON never starts with `@`.
+   * Returns the text to store inline: the JSON itself, or the reference `@<n>` to row n of the separate table. JSON
+   * never starts with `@`.
    */
   put(seq: number, json: string): string;
   put(seq: number, json: string | null): string | null;

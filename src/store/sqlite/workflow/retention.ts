@@ -4,9 +4,9 @@ import type { Database } from '../database.ts';
 
 const PARTS = ['job', 'step', 'attempt', 'run_event', 'run_log', 'inbox', 'large_value'];
 
-/** Safety margin for a clock that was set back. Newer runs may then seem older than the runs read so far. */
+/** Safety margin in case the clock was set back. New runs may then have earlier times than runs with lower numbers. */
 const CLOCK_MARGIN_MS = days(2);
-/** Retention of run counts. It exceeds a month, the longest period of a run limit. */
+/** Retention of run counts. The value exceeds one month, the longest period of a limit on runs. */
 const USAGE_MS = days(40);
 const MAX_DELETED_DEFINITIONS = 500;
 
@@ -16,7 +16,7 @@ type ScannedRun = { seq: number; finishedAt: number | null; createdAt: number; d
 export function sqliteRetention(
   db: Database,
 ): Pick<WorkflowStore, 'prune' | 'pruneKeys' | 'pruneDefinitions'> {
-  // Runs are read in the order of their numbers, so their end time needs no index.
+  // Runs are read in order of their numbers, so no index on the end time is needed.
   const oldest = db.prepare<[{ after: number; limit: number }], ScannedRun>(`
     select seq, finished_at as finishedAt, created_at as createdAt, definition_hash as definitionHash
     from run where seq > :after order by seq limit :limit`);

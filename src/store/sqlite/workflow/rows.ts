@@ -5,7 +5,7 @@ import { jobAndStepRows } from './job-and-step-rows.ts';
 import { largeValues } from './large-values.ts';
 import { runRows } from './run-rows.ts';
 
-/** Queries on all tables of a run. They must run inside `db.read` or `db.write`. */
+/** Queries on all tables of a run. The queries must run inside `db.read` or `db.write`. */
 export function workflowRows(db: Database) {
   const values = largeValues(db);
   return { ...runRows(db, values), ...jobAndStepRows(db, values), ...historyRows(db), ...inboxRows(db) };

@@ -19,7 +19,7 @@ export interface RunPage {
   next: number | null;
 }
 
-/** Returns the query for pages of runs. It must run inside `db.read`. */
+/** Returns the query for pages of runs. The query must run inside `db.read`. */
 export function runLists(db: Database): (tenantId: string, filter: RunFilter) => RunPage {
   const sql = statements(db);
 

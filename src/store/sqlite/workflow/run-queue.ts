@@ -5,15 +5,15 @@ import { BLAMED, STUCK } from './conditions.ts';
 import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
 import type { WorkflowTables } from './tables.ts';
 
-/** Limit that treats no run as a suspect. */
+/** Crash limit that no run reaches, so that no run is suspected of crashing the service. */
 const NO_SUSPECTS: SuspectLimit = { crashes: Number.MAX_SAFE_INTEGER, killsPerCrash: 1 };
 /**
- * Number of crashes of a run. Every `killsPerCrash` kills count as one crash: SQLite's division of integers drops the
- * remainder.
+ * SQL expression for the number of crashes of a run. Every `killsPerCrash` kills count as one crash, because integer
+ * division in SQLite drops the remainder.
  */
 const CRASH_COUNT = 'crashes + kills / :killsPerCrash';
 
-/** Queue of runs to claim next. All queries use partial indexes of unfinished runs. */
+/** Queue of runs to execute next. All queries use partial indexes of unfinished runs. */
 export function sqliteRunQueue(tables: WorkflowTables): RunQueue {
   const { db, rows } = tables;
   const sql = statements(db);
@@ -46,7 +46,7 @@ export function sqliteRunQueue(tables: WorkflowTables): RunQueue {
   };
 }
 
-/** Makes a scheduled run ready. If its concurrency key is occupied, applies the strategy of the run. */
+/** Makes a scheduled run ready. If the run's concurrency key is occupied, applies the strategy of the run. */
 function releaseRun(
   seq: number,
   { at, strategy, refused }: Parameters<RunQueue['release']>[1],
@@ -75,8 +75,8 @@ function releaseRun(
 }
 
 /**
- * Returns a CTE of the tenants that have matching runs. It costs one index lookup per tenant instead of a scan of the
- * runs.
+ * Returns a CTE of the tenants that have matching runs. The CTE needs one index lookup per tenant instead of a scan of
+ * all runs.
  */
 function tenantsWhere(condition: string): string {
   return `
@@ -99,7 +99,7 @@ function statements(db: Database) {
     due: db.prepare<[SuspectLimit & { now: number; limit: number }], RunRow>(`
     select ${RUN_COLUMNS} from run where wake_at is not null and wake_at <= :now and ${CRASH_COUNT} < :crashes
     order by wake_at limit :limit`),
-    // Reads only the runs of tenants outside `except`, because the others have used their share of capacity.
+    // Skips the runs of the tenants in `except`, because these tenants have used their share of the capacity.
     dueOfOthers: db.prepare<[SuspectLimit & { now: number; limit: number; except: string }], RunRow>(`
     ${tenantsWhere('wake_at is not null')}
     select ${RUN_COLUMNS} from tenant cross join run

@@ -3,7 +3,7 @@ import type { Database } from '../database.ts';
 import { PARKED } from './conditions.ts';
 import type { LargeValues } from './large-values.ts';
 
-/** A run as SQLite returns it, with numbers for booleans. */
+/** Run as SQLite returns it, with the numbers 0 and 1 for booleans. */
 export type RunRow = Omit<RunRecord, 'ready' | 'inFlight'> & { ready: 0 | 1; inFlight: 0 | 1 };
 
 export const RUN_COLUMNS = `seq, id, kind, tenant_id as tenantId, workflow_id as workflowId, definition_hash as definitionHash,
@@ -24,7 +24,10 @@ export function runRows(db: Database, values: LargeValues) {
       output: values.get(row.seq, row.output),
       error: values.get(row.seq, row.error),
     }),
-    /** Inserts a run. A large input is stored separately afterwards, because it needs the run's number. */
+    /**
+     * Inserts a run. A large input is stored in a separate table after the insert, because that row refers to the run's
+     * number.
+     */
     insertRun(run: Omit<RunRecord, 'seq'>): RunRecord {
       const isLarge = values.isLarge(run.input);
       const row = {
@@ -48,7 +51,7 @@ export function runRows(db: Database, values: LargeValues) {
       });
     },
     holder: (seq: number) => sql.holder.get({ seq }),
-    /** Wakes a waiting run or clean-up. A run with an owner is unaffected. */
+    /** Sets the wake time of a waiting run or clean-up. A run that has an owner is unchanged. */
     wake: (id: string, at: number): void => {
       sql.wake.run({ id, at });
     },

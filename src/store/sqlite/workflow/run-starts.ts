@@ -4,10 +4,12 @@ import { LIVE } from './conditions.ts';
 import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
 import type { WorkflowTables } from './tables.ts';
 
-/** Precision of `definition.used_at`. Updating it at each start would double the writes. */
+/**
+ * Minimum time between two updates of `definition.used_at`. An update at each start would double the number of writes.
+ */
 const DEFINITION_USE_MS = 3600_000;
 
-/** Initial values of the fields that change after the start. */
+/** Initial values of the fields that change after a run has started. */
 const NEW_PROGRESS = {
   status: 'queued',
   fence: null,
@@ -24,7 +26,7 @@ const NEW_PROGRESS = {
   finishedAt: null,
 } as const;
 
-/** Starts runs and finds them by idempotency key. Methods must run inside `db.write` or `db.read`. */
+/** Starts runs, and finds runs by idempotency key. Methods must run inside `db.write` or `db.read`. */
 export class RunStarts {
   readonly #sql: ReturnType<typeof statements>;
   readonly #tables: WorkflowTables;
@@ -78,7 +80,7 @@ export class RunStarts {
     if (early) return early;
     const { concurrencyKey: key, runAt } = run;
     const scheduled = runAt !== null && runAt > run.createdAt;
-    // A scheduled run acquires its key only at its start time.
+    // A run with a later start time acquires its concurrency key only when that time is reached.
     const acquisition = this.#tables.keys.acquire(
       scheduled ? null : key,
       run.concurrencyLimit ?? 1,

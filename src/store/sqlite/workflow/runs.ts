@@ -39,7 +39,7 @@ export function sqliteRuns(tables: WorkflowTables): RunStore {
     list: (tenantId, filter) =>
       db.read(() => {
         const { seqs, next } = list(tenantId, filter);
-        // The search reads only the columns that it compares. Whole rows are read only for the runs of the page.
+        // `list` reads only the columns that the filter compares. Whole rows are read only for the runs of the page.
         return { runs: seqs.map((seq) => rows.recordOf(sql.bySeq.get({ seq })!)), next };
       }),
     attempts: (seq) => db.read(() => rows.attempts(seq)),

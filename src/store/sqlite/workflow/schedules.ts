@@ -86,8 +86,8 @@ function statements(db: Database) {
       'update schedule set next_at = null, absent_since = coalesce(absent_since, :now) where id = :id',
     ),
     prune: db.prepare<[{ before: number }]>('delete from schedule where absent_since < :before'),
-    // Keeps the next time of an unchanged schedule, even if it is past. Changed and returning schedules get the new
-    // time. So do schedules with a later stored time, because it shows that the clock was set back.
+    // Recomputes the next time of changed or reactivated schedules. An unchanged schedule keeps its next time unless
+    // the clock was set back, which shows as a stored time later than the computed time.
     put: db.prepare<[SchedulePlan]>(`
     insert into schedule (id, tenant_id, workflow_id, cron, timezone, overlap, catch_up, input, paused, next_at)
     values (:id, :tenantId, :workflowId, :cron, :timezone, :overlap, :catchUp, :input, 0, :nextAt)

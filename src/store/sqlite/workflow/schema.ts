@@ -4,8 +4,8 @@ import { BLAMED, LIVE, STUCK } from './conditions.ts';
 import { ATTEMPT_COLUMNS, FIRST_SCHEMA } from './first-schema.ts';
 
 /**
- * Gives events and log lines a common row number per table. Computing a number per run took four times as long as the
- * insert.
+ * Gives events and log lines row numbers that are unique per table instead of per run. Computing a number per run took
+ * four times as long as the insert.
  */
 const ROWIDS_OF_HISTORY = ['run_event', 'run_log']
   .map(
@@ -19,8 +19,8 @@ const ROWIDS_OF_HISTORY = ['run_event', 'run_log']
   .join('');
 
 /**
- * Adds definitions of steps that workflow code creates, the span that started a run, and the last use of definitions.
- * Existing definitions count as used now.
+ * Adds the definitions of steps that workflow code creates, the span that started a run, and the last use of
+ * definitions. Existing definitions get the current time as their last use.
  */
 const FOUND_STEPS = `
   alter table step add column found text;
@@ -29,33 +29,33 @@ const FOUND_STEPS = `
   update definition set used_at = unixepoch() * 1000;`;
 
 /**
- * Adds indexes for child runs and unused definitions. Without them, each start of the service would scan all queued
- * runs.
+ * Adds indexes for child runs and for unused definitions. Without these indexes, each start of the service would scan
+ * all queued runs.
  */
 const CHILD_AND_USE_INDEXES = `
   create index run_child on run (parent_id) where parent_id is not null and ${LIVE};
   create index definition_use on definition (used_at);`;
 
-/** Adds an index to find the due runs of one tenant without reading those of others. */
+/** Adds an index that finds the due runs of one tenant without reading the runs of other tenants. */
 const DUE_RUNS_OF_TENANT = `
   create index run_wake_tenant on run (tenant_id, wake_at) where wake_at is not null;`;
 
-/** Marks runs that another run of the same concurrency key supersedes, until they are cancelled. */
+/** Adds a mark for runs that are to be cancelled, because a newer run with the same concurrency key replaces them. */
 const GIVES_WAY = `
   alter table run add column gives_way integer not null default 0;
   create index run_gives_way on run (seq) where gives_way = 1 and ${LIVE};`;
 
 /**
- * Adds `parent_id` to the index of unfinished runs. The limit of concurrent runs excludes child runs, so it is checked
- * in the index alone.
+ * Adds `parent_id` to the index of unfinished runs. The limit of concurrent runs excludes child runs, so the index
+ * alone is sufficient to check the limit.
  */
 const LIVE_OF_CALLERS = `
   drop index run_live;
   create index run_live on run (tenant_id, seq, parent_id) where ${LIVE};`;
 
 /**
- * Adds the facts that decide whether an interruption counts as a crash: work in flight and orderly shutdowns. Also adds
- * the times of attempts. An attempt that never started has no start time.
+ * Adds columns for work in flight and orderly shutdowns, which decide whether an interruption counts as a crash. Also
+ * adds the times of attempts. An attempt that never started has no start time.
  */
 const IN_FLIGHT_AND_TIMES = `
   alter table run add column in_flight integer not null default 0;
@@ -75,7 +75,7 @@ const IN_FLIGHT_AND_TIMES = `
     from attempt_1;
   drop table attempt_1;`;
 
-/** Adds the order in which steps of workflow code ended. For existing steps, it follows from their end times. */
+/** Adds the order in which the steps of workflow code ended. Existing steps get their order from their end times. */
 const END_ORDER = `
   alter table step add column end_order integer;
   update step set end_order = ended.place
@@ -95,7 +95,7 @@ const WAIT_REASONS = `
   where status = 'waiting';
   create index run_stuck on run (reason, tenant_id, seq) where status = 'waiting' and reason in ('plugin', 'decision');`;
 
-/** Adds idempotency keys to inbox entries. These entries are kept as long as their run. */
+/** Adds idempotency keys to inbox entries. An entry with a key is deleted together with its run. */
 const KEYED_ENTRIES = `
   alter table inbox add column key text;
   alter table inbox add column digest text;
@@ -108,13 +108,13 @@ const CLEAN_UP = `
   update run set ending = 'cancelled' where status = 'cancelling';`;
 
 /**
- * Counts the failures of a step. A retry starts a new child run, but a step that continues after a crash finds its
- * existing child.
+ * Adds the number of failures of a step. A retry after a failure starts a new child run, while a step that continues
+ * after a crash uses its existing child run.
  */
 const FAILURES = `
   alter table step add column failures integer not null default 0;`;
 
-/** Counts crashes of the service apart from kills. The column `stalls` counted both. */
+/** Adds separate counts for crashes and kills. The former column `stalls` counted crashes and kills together. */
 const CRASHES_AND_KILLS = `
   alter table run rename column stalls to crashes;
   alter table run add column kills integer not null default 0;
@@ -130,7 +130,7 @@ const STUCK_CLEAN_UPS = `
   drop index run_stuck;
   create index run_stuck on run (reason, tenant_id, seq) where ${STUCK};`;
 
-/** Adds pauses of clean-up limits during waits, and clean-ups of single jobs. */
+/** Adds columns for time limits of clean-ups: pauses during waits, and limits for the clean-ups of single jobs. */
 const CLEAN_UP_LIMITS = `
   alter table run add column ending_held_at integer;
   alter table job add column ending text;
@@ -138,11 +138,14 @@ const CLEAN_UP_LIMITS = `
   alter table job add column ending_held_at integer;
   create index job_ending on job (run_seq) where ending_at is not null and finished_at is null;`;
 
-/** Adds an index of the runs that may have caused a crash. */
+/** Adds an index of the runs that may have caused a crash of the service. */
 const BLAMED_RUNS = `
   create index run_blamed on run (seq) where ${BLAMED};`;
 
-/** Adds the nodes that have registered a schedule. `fence` is the member of the node that did it last. */
+/**
+ * Adds the nodes that have registered a schedule. `fence` identifies the node's process that registered the schedule
+ * last.
+ */
 const SCHEDULE_NODES = `${MEMBERS}
   create table schedule_node (
     schedule_id text not null,

@@ -14,11 +14,11 @@ import { workflowTables } from './tables.ts';
 
 export const WORKFLOW_FILE = 'workflow.db';
 
-/** Opens `workflow.db`. Throws STORE_ERROR as openDatabase does. */
+/** Opens `workflow.db`. Throws STORE_ERROR if the file cannot be used. */
 export async function sqliteWorkflowStore(options: {
   dataDir: string;
   logger: Logger;
-  /** Clock of the store, which leases use. */
+  /** Clock of the store, used for leases. */
   clock?: Clock;
 }): Promise<WorkflowStore> {
   const file = join(options.dataDir, WORKFLOW_FILE);

@@ -3,7 +3,7 @@ export interface TemplateParts {
   /** Manifest fields in addition to id and version. */
   manifest: Record<string, unknown>;
   files: Record<string, string>;
-  /** Sentence about the purpose of the plugin, for its README. */
+  /** Sentence about the purpose of the plugin, for the README of the plugin. */
   readme: string;
 }
 

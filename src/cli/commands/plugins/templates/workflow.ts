@@ -1,6 +1,6 @@
 import { shortName, type Template, text } from './template.ts';
 
-/** Template of a plugin with a workflow in code of three steps, one of which waits. */
+/** Template of a plugin with a workflow in code. The workflow has three steps, and one of the steps waits. */
 export const workflowTemplate: Template = (id) => ({
   readme: `Creates reports in durable steps: \`svc workflows run ${shortName(id)}-report --input '{"day": "2030-01-31"}' --follow\`.`,
   manifest: {

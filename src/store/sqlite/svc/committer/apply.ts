@@ -6,16 +6,18 @@ import type { PackedUnit, Recovered } from './protocol.ts';
 
 interface Applied {
   units: number;
-  /** True when a frame is missing, so that the following frames were not applied. */
+  /** True if a frame is missing from the sequence. Frames after the gap are not applied. */
   hasHole: boolean;
 }
 
-/** Maximum writes per transaction. Other processes wait for the lock for at most some ten milliseconds. */
+/**
+ * Maximum number of writes per transaction. Other processes wait about ten milliseconds for a transaction of this size.
+ */
 const MAX_BATCH = 512;
 
 /**
- * Moves journal frames into the database in order. Each frame is applied exactly once, even if the process dies
- * meanwhile.
+ * Applies journal frames to the database in order. Each frame is applied exactly once, even if the process dies and the
+ * journal is applied again.
  */
 export function createApplier(
   sqlite: Sqlite.Database,
@@ -35,7 +37,10 @@ export function createApplier(
     applied = sequence;
   }
 
-  /** Applies frames until one is out of sequence. Throws SQLite errors; earlier batches stay committed. */
+  /**
+   * Applies frames until a frame is out of sequence. Throws SQLite errors. Batches that were committed before the error
+   * stay committed.
+   */
   function apply(frames: Iterable<Frame>): Applied {
     let work: Array<() => unknown> = [];
     let reached = applied;

@@ -5,20 +5,22 @@ export interface Pending<Item, Result> {
 }
 
 export interface BatchesOptions<Item, Result> {
-  /** Settles the promises of all items. If it throws, the items that are not settled yet are rejected. */
+  /**
+   * Settles the promises of all items. If this function rejects, the caller rejects all items that are still pending.
+   */
   write(batch: readonly Pending<Item, Result>[]): Promise<void>;
   /** Returns the size of the next batch, at least one. */
   cut(queue: readonly Pending<Item, Result>[]): number;
-  /** Batch size below which the next batch waits a millisecond for more items, if there is load. */
+  /** Minimum batch size. Under load, a smaller batch waits a millisecond for more items. */
   small: number;
   closedError(): Error;
 }
 
 const GATHER_MS = 1;
-/** Load means that the last batch and the queue together have at least this many items. */
+/** Number of items, in the last batch and the queue together, from which the queue counts as under load. */
 const MIN_LOAD = 4;
 
-/** Collects items for the next batch while the current one is written, so that batches grow with the load. */
+/** Collects items for the next batch while the current batch is written, so that batches grow with the load. */
 export class Batches<Item, Result> {
   readonly #options: BatchesOptions<Item, Result>;
   #queue: Pending<Item, Result>[] = [];
@@ -39,13 +41,13 @@ export class Batches<Item, Result> {
         return;
       }
       this.#queue.push({ item, resolve, reject });
-      // Items that are added in the same event-loop turn join the batch.
+      // `setImmediate` lets items that are added in the same event-loop turn join the batch.
       const firstSize = this.#gathering ? this.#options.small : 1;
       if (!this.#isWriting && this.#queue.length === firstSize) setImmediate(this.#next);
     });
   }
 
-  /** Resolves when the queue is empty. Items that are added later are rejected. */
+  /** Resolves when the queue is empty. Items that are added after this call are rejected. */
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#isWriting || this.#queue.length > 0)

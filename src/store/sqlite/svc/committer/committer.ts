@@ -21,8 +21,8 @@ interface Written {
 
 const MAX_BATCH = 512;
 /**
- * Batch size below which the committer waits for more writes under load. Without the wait, small commits took a sixth
- * of the time per delivery.
+ * Minimum batch size. Under load, the committer waits for more writes if a batch is smaller. Without this wait, small
+ * commits took a sixth of the time spent per delivery.
  */
 const SMALL_BATCH = 8;
 
@@ -30,8 +30,8 @@ export function createCommitter(thread: Pick<CommitterThread, 'commit'>, file: s
   const batches = new Batches<Unit, Written>({
     async write(batch) {
       const { units, parts, length } = pack(batch.map(({ item }) => item));
-      // The buffer is transferred to the thread. It must not come from Node's buffer pool, because a transfer takes the
-      // whole pool.
+      // The buffer is transferred to the thread. The buffer must not come from Node's buffer pool, because a transfer
+      // would detach the whole pool.
       const bytes = new Uint8Array(length);
       layOut(parts, bytes, 0);
       settle(batch, await thread.commit({ units, bytes: bytes.buffer }), file);
@@ -49,7 +49,7 @@ function settle(
   file: string,
 ): void {
   for (const [place, failure] of failures) batch[place]!.reject(storeError(file, errorOf(failure)));
-  // Failed writes were rejected above. Resolving them again has no effect.
+  // The promises of failed writes were rejected above, so resolving them here has no effect.
   for (const [i, { resolve }] of batch.entries())
     resolve({ changes: results[2 * i]!, rowid: results[2 * i + 1]! });
 }

@@ -22,13 +22,13 @@ import {
 } from './protocol.ts';
 
 /**
- * Maximum time to wait for a lock. A backup by another process may hold it for long, and this thread has no other work
- * meanwhile.
+ * Maximum time to wait for a lock. A long wait is acceptable, because a backup may hold the lock for long and this
+ * thread has no other work.
  */
 const LOCK_WAIT_MS = 10_000;
 /**
- * Length of one attempt to get the lock. SQLite cannot interrupt an attempt, so the thread checks for a shutdown
- * between two attempts.
+ * Length of one attempt to get the lock, in ms. SQLite cannot interrupt an attempt, so the thread checks for a shutdown
+ * between attempts.
  */
 const LOCK_TRY_MS = 200;
 /** WAL pages per checkpoint. SQLite's default is 1000; fewer checkpoints save fsyncs. */
@@ -39,7 +39,8 @@ type Result = readonly [changes: number, rowid: number];
 type Outcome = { value: unknown } | { error: unknown };
 
 /**
- * This file is the committer thread. It commits the writes of each request in one transaction, and applies the journal.
+ * Entry point of the committer thread. The thread commits the writes of each request in one transaction, and applies
+ * the journal.
  */
 const { file, statements, recover, stopWaiting } = workerData as CommitterStart;
 const sqlite = new Sqlite(file, { timeout: LOCK_WAIT_MS });
@@ -52,7 +53,7 @@ sqlite.pragma(`busy_timeout = ${LOCK_TRY_MS}`);
 const { runBatch, runSeparately } = transactions(sqlite);
 const NOTHING: Result = [0, 0];
 
-/** Retries while another process holds the lock, for at most LOCK_WAIT_MS. */
+/** Retries `work` while another process holds the lock, for at most LOCK_WAIT_MS. */
 function retryBusy<T>(work: () => T): T {
   for (let waited = LOCK_TRY_MS; ; waited += LOCK_TRY_MS) {
     try {
@@ -95,7 +96,7 @@ function commit(units: readonly PackedUnit[], bytes: Uint8Array): Outcome[] {
     try {
       return retryBusy(() => attempt(writes));
     } catch (error) {
-      // The lock would also block the writes if they were committed one by one, so they fail at once.
+      // The locked database would also reject the writes one by one, so all writes fail at once.
       if (units.length === 1 || isBusy(error)) return units.map(() => ({ error }));
     }
   }

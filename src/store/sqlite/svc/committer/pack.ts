@@ -1,6 +1,6 @@
 import type { PackedUnit, PackedValue, SqlValue, Unit } from './protocol.ts';
 
-/** Writes in the form that is sent to the thread or appended to the journal. */
+/** Batch of writes in the form that is sent to the thread or appended to the journal. */
 export interface Packed {
   /** JSON of an array of PackedUnit. */
   units: string;

@@ -1,6 +1,9 @@
 export type SqlValue = string | number | null | Uint8Array;
 
-/** Name of a statement in `CommitterStart.statements`, and the values of its parameters in order. */
+/**
+ * Step of a write: the name of a statement in `CommitterStart.statements`, and the values of the statement's
+ * parameters.
+ */
 export type Step = readonly [statement: string, values: readonly SqlValue[]];
 
 /**
@@ -17,21 +20,27 @@ export interface CommitterStart {
   statements: Readonly<Record<string, string>>;
   /** Folder of a journal to recover before the first request, or undefined if no journal is recovered. */
   recover: string | undefined;
-  /** A value other than 0 means that the process is stopping. Waiting for a locked database then ends with an error. */
+  /**
+   * Shared flag. A value other than 0 means that the process is stopping, so waiting for a locked database ends with an
+   * error.
+   */
   stopWaiting: Int32Array;
 }
 
-/** A value as sent to the thread. Byte values are put into one buffer and replaced by their offset and length in it. */
+/**
+ * Value in the form that is sent to the thread. Byte values are copied into one buffer, and each is replaced by its
+ * offset and length in the buffer.
+ */
 export type PackedValue = string | number | null | readonly [offset: number, length: number];
 
-/** A write as a flat list: `guarded` as 1 or 0, followed by pairs of a statement name and its values. */
+/** Write as a flat list: `guarded` as 1 or 0, followed by pairs of a statement name and its parameter values. */
 export type PackedUnit = readonly [guarded: 0 | 1, ...rest: Array<string | readonly PackedValue[]>];
 
-/** A range of a journal file that starts and ends between two frames. */
+/** Range of a journal file. The range starts and ends at frame boundaries. */
 export interface JournalRange {
   file: string;
   /**
-   * Open descriptor of the file. The path alone is not sufficient, because another file may have that path meanwhile.
+   * Open descriptor of the file. The path is not sufficient, because the file may have been replaced by another file.
    */
   fd: number;
   from: number;
@@ -71,11 +80,12 @@ export interface Failure {
 }
 
 /**
- * Two numbers per write in request order: the rows that its first step changed, and the rowid that the step inserted.
+ * Two numbers per write, in request order: the number of rows that the first step changed, and the rowid that this step
+ * inserted.
  */
 export interface BatchReply {
   results: number[];
-  /** Errors of failed writes by their index. The two result numbers of failed writes have no meaning. */
+  /** Indexes and errors of failed writes. The two numbers for a failed write in `results` are meaningless. */
   failures: Array<[place: number, failure: Failure]>;
 }
 
@@ -88,11 +98,11 @@ export interface ApplyReply {
 export interface Recovered {
   units: number;
   /**
-   * Folder to which all files were moved, if data is missing or unreadable. An interrupted last write does not count,
-   * because it was never acknowledged.
+   * Folder to which all journal files were moved, if data is missing or unreadable. An incomplete last write is
+   * ignored, because no client got a confirmation for it.
    */
   quarantine: string | undefined;
-  /** Files in which one of the two copies of the header is damaged. */
+  /** Journal files in which one of the two header copies is damaged. */
   damagedHeaders: string[];
 }
 

@@ -15,7 +15,10 @@ import type {
   Recovered,
 } from './protocol.ts';
 
-/** Result of applying a range: the sequence number of the last applied frame, and the error if applying failed. */
+/**
+ * Result of applying a journal range: the sequence number of the last applied frame, and the error if a frame could not
+ * be applied.
+ */
 export interface Applied {
   applied: number;
   failure: unknown;
@@ -45,12 +48,13 @@ export class CommitterThread {
     this.#start = start;
     const workerData: CommitterStart = { ...start, stopWaiting: this.#stopWaiting };
     this.#worker = new Worker(entryFile('committer'), { workerData, execArgv: [] });
-    // Later requests also report that the start failed, so this rejection may stay unhandled.
+    // Every later request reports a failed start, so this rejection may stay unhandled.
     this.#began.promise.catch(() => {});
     this.#worker.on('message', (message: Message) => this.#receive(message));
     this.#worker.on('error', (error) => {
       this.#fail(error);
-      // The process cannot write without this thread, so it crashes and the supervisor restarts the service.
+      // The process cannot write without this thread. The error is thrown so that the process crashes and the
+      // supervisor restarts it.
       setImmediate(() => {
         throw error;
       });
@@ -58,12 +62,12 @@ export class CommitterThread {
     this.#worker.on('exit', () => this.#fail(endedError(start.file)));
   }
 
-  /** Resolves once the journal of an earlier process is applied. Throws STORE_ERROR or SQLite's error. */
+  /** Resolves once the journal that an earlier process left is applied. Rejects with STORE_ERROR or an SQLite error. */
   get ready(): Promise<Recovered> {
     return this.#began.promise;
   }
 
-  /** Commits a batch. Like all requests to the thread, it throws STORE_ERROR when the thread has ended. */
+  /** Commits a batch. Rejects with STORE_ERROR if the thread has ended. */
   commit(batch: { units: string; bytes: ArrayBuffer }): Promise<BatchReply> {
     return this.#request({ ...batch }, [batch.bytes]);
   }
@@ -79,7 +83,7 @@ export class CommitterThread {
     return reply;
   }
 
-  /** Makes requests fail that would have to wait for a lock. */
+  /** Makes all requests fail that wait for a locked database. */
   stopWaiting(): void {
     Atomics.store(this.#stopWaiting, 0, 1);
   }
@@ -111,7 +115,7 @@ export class CommitterThread {
       this.#hasBegun = true;
       this.#begin(message as Ready);
     } else this.#pending.shift()!.resolve(message);
-    // The thread keeps the process alive only while it starts or answers requests.
+    // The thread keeps the process alive only while the thread starts or answers requests.
     if (this.#pending.length === 0 && !this.#failure) this.#worker.unref();
   }
 
@@ -127,13 +131,16 @@ export class CommitterThread {
     for (const { reject } of this.#pending.splice(0)) reject(this.#failure);
   }
 
-  /** Returns the error of a failure. Errors of SQLite name the database, and all other errors name the journal file. */
+  /**
+   * Converts a failure to an error. The message names the database file for SQLite errors, and the given journal path
+   * for all other errors.
+   */
   #errorIn(read: string, failure: Failure): unknown {
     return storeError(failure.code?.startsWith('SQLITE_') ? this.#start.file : read, errorOf(failure));
   }
 }
 
-/** Restores an error that the thread has sent. */
+/** Restores an error that the thread has sent as plain data. */
 export function errorOf({ message, code }: Failure): Error {
   return Object.assign(new Error(message), code === undefined ? {} : { code });
 }

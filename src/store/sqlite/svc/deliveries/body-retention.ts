@@ -4,11 +4,11 @@ import type { InboxLog } from '../inbox-log.ts';
 import type { DeliveryRows } from './rows.ts';
 import { SQL } from './statements.ts';
 
-/** Number of rows that are read in one event-loop turn, which takes a few milliseconds. */
+/** Number of rows that are read in one event-loop turn. Reading this many rows takes a few milliseconds. */
 const BATCH_ROWS = 200;
 
 export interface BodyRetention {
-  /** All bodies of ended deliveries up to this position are deleted. */
+  /** Position up to which the bodies of all ended deliveries have been deleted. */
   readonly bodilessUntil: number;
   /**
    * Deletes the oldest bodies of ended deliveries until `bytes` are freed or `limit` is reached. Returns the number of
@@ -18,14 +18,17 @@ export interface BodyRetention {
 }
 
 /**
- * Deletes bodies. Each call continues from the position that the last call reached. The position is stored, so that a
- * restart does not scan rows without bodies again.
+ * Deletes bodies. Each call continues at the last position of the previous call. The position is stored in the
+ * database, so that it survives a restart.
  */
 export function bodyRetention(db: Database, log: InboxLog, rows: DeliveryRows): BodyRetention {
   const noted = db.prepare<[], number>('select bodiless_until from delivery_progress').pluck();
   let bodilessUntil = noted.get()!;
 
-  /** Scans rows after the position `after` until enough bodies are found. `until` is the last scanned position. */
+  /**
+   * Scans rows after the position `after` until `bytes` or `limit` is reached. Returns the positions of the bodies to
+   * delete, and the last scanned position.
+   */
   async function find(after: number, bytes: number, limit: number) {
     const positions: number[] = [];
     let found = 0;
@@ -49,7 +52,8 @@ export function bodyRetention(db: Database, log: InboxLog, rows: DeliveryRows): 
     },
     async drop(bytes, limit) {
       let { positions, until } = await find(bodilessUntil, bytes, limit);
-      // Rows that were skipped as unfinished may have ended since, so a second scan starts from the first row.
+      // Skipped deliveries that were unfinished during the earlier scan may have ended, so a second scan starts at the
+      // first row.
       if (positions.length === 0 && bodilessUntil > 0) ({ positions, until } = await find(0, bytes, limit));
       bodilessUntil = until;
       if (positions.length === 0) return 0;

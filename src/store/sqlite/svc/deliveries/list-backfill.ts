@@ -4,18 +4,21 @@ import type { Database } from '../../database.ts';
 import type { InboxLog } from '../inbox-log.ts';
 import { SQL } from './statements.ts';
 
-/** Rows per transaction, which holds the lock for some ten milliseconds. */
+/** Number of rows per transaction. A transaction of this size locks the database for about ten milliseconds. */
 const BATCH_ROWS = 1000;
 const PAUSE_MS = 5;
 const RETRY_MS = 1000;
 
 /**
- * Adds deliveries of earlier versions to the list tables in the background, latest first. The returned function stops
- * the backfill.
+ * Fills the list tables with the deliveries of earlier versions in the background, newest first. The returned function
+ * stops the backfill.
  */
 export function startListBackfill(db: Database, log: InboxLog, logger: Logger): () => Promise<void> {
   const listedFrom = db.prepare<[], number>('select listed_from from delivery_progress').pluck();
-  /** A batch is a number of rows instead of a range of positions, because deleted deliveries leave gaps. */
+  /**
+   * Selects the first position of a batch by number of rows. A fixed range of positions would vary in size, because
+   * deleted deliveries leave gaps.
+   */
   const batchBefore = db
     .prepare<[number], number | null>(
       `select min(position) from (select position from delivery where position < ? order by position desc limit ${BATCH_ROWS})`,

@@ -16,8 +16,8 @@ export interface ListOptions extends DeliveryFilter {
 const LISTING_POLL_MS = 50;
 
 /**
- * Reads pages of deliveries in time order. For some minutes after an upgrade, older deliveries are not in the list
- * tables yet and are found by scanning.
+ * Reads pages of deliveries in time order. For some minutes after an upgrade, the list tables lack older deliveries,
+ * which are found by a scan.
  */
 export class DeliveryPages {
   readonly #db: Database;
@@ -26,7 +26,7 @@ export class DeliveryPages {
   readonly #walks: DeliveryWalks;
   readonly #scan: RowScan;
   readonly #textSearch: TextSearch;
-  /** Returns the position before which rows may be missing in the list tables. It is 0 when the tables are complete. */
+  /** Returns the position below which the list tables may lack rows. The value is 0 if the tables are complete. */
   readonly #listedFrom: () => number;
 
   constructor(db: Database, rows: DeliveryRows, texts: TextIndex) {
@@ -43,7 +43,7 @@ export class DeliveryPages {
   async list(namespaceId: string, options: ListOptions): Promise<DeliveryPage> {
     const { limit, after, search } = options;
     const filter: WalkFilter = { ...options, namespaceId };
-    // The oldest rows are added to the list tables last, so a page in oldest-first order has to wait for them.
+    // The backfill adds the oldest rows last, so a page in oldest-first order must wait until the backfill is complete.
     while (after && (await this.#db.read(this.#listedFrom)) > 0)
       await new Promise((resolve) => setTimeout(resolve, LISTING_POLL_MS));
     const candidates =

@@ -4,7 +4,7 @@ import type { Database } from '../../database.ts';
 
 export type WalkOrder = 'newest' | 'oldest';
 
-/** Reads list positions of deliveries in time order. Must be used inside `db.read`. */
+/** Reads the positions of deliveries in time order. Must be used inside `db.read`. */
 export interface DeliveryWalk {
   /** Returns the next `count` positions, or fewer at the end of the list. */
   next(count: number): DeliveryCursor[];
@@ -14,7 +14,7 @@ export interface WalkFilter extends Pick<DeliveryFilter, 'status' | 'pluginId' |
   namespaceId: string;
 }
 
-/** Positions in time order, either of one status of one endpoint or of a whole namespace. */
+/** Positions in time order. A stream covers either one status of one endpoint, or a whole namespace. */
 interface Stream {
   fetch(after: DeliveryCursor, limit: number): DeliveryCursor[];
   buffer: DeliveryCursor[];
@@ -29,8 +29,8 @@ export function compareNewest(a: DeliveryCursor, b: DeliveryCursor): number {
 }
 
 /**
- * Returns functions that walk over all deliveries of a namespace, or over those of some endpoints and statuses. A walk
- * merges ranges of primary keys, so the cost of a page does not depend on the number of rows.
+ * Returns functions that read the deliveries of a namespace, optionally of some endpoints and statuses only, in time
+ * order. Ranges of primary keys are merged, so the cost of a page does not depend on the number of rows.
  */
 export function deliveryWalks(db: Database) {
   const sql = statements(db);
@@ -68,7 +68,7 @@ export function deliveryWalks(db: Database) {
   }
 
   return {
-    /** Starts a walk after the position `from`, which is not included. */
+    /** Starts reading after the position `from`. The result does not include `from`. */
     open(filter: WalkFilter, from: DeliveryCursor | undefined, order: WalkOrder): DeliveryWalk {
       const compare =
         order === 'newest' ? compareNewest : (a: DeliveryCursor, b: DeliveryCursor) => compareNewest(b, a);
@@ -127,7 +127,8 @@ function statements(db: Database) {
   return {
     byTime: { newest: byTime('newest'), oldest: byTime('oldest') },
     byStatus: { newest: byStatus('newest'), oldest: byStatus('oldest') },
-    // An empty blob sorts after every status, so the query skips the remaining rows of the previous endpoint.
+    // SQLite sorts an empty blob after all texts. The comparison therefore skips the remaining statuses of the previous
+    // endpoint.
     endpoint: db.prepare<[string, string, string], { plugin: string; event: string }>(
       `select plugin_id as plugin, event from delivery_by_status where namespace_id = ? and (plugin_id, event, status) > (?, ?, x'')
        order by plugin_id, event limit 1`,

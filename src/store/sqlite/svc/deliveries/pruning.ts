@@ -7,10 +7,10 @@ import type { InboxLog } from '../inbox-log.ts';
 import type { DeliveryAge, DeliveryRows } from './rows.ts';
 import { SQL } from './statements.ts';
 
-/** Number of rows that are read in one event-loop turn, which takes a few milliseconds. */
+/** Number of rows that are read in one event-loop turn. Reading this many rows takes a few milliseconds. */
 const BATCH_ROWS = 500;
 /**
- * Maximum number of retained rows that every sweep scans again. If there are more, they are scanned only every
+ * Maximum number of retained rows that each call scans again. A larger number of rows is only scanned again after
  * RESCAN_MS.
  */
 const MAX_RESCANNED_ROWS = 10 * BATCH_ROWS;
@@ -27,17 +27,17 @@ export interface DeliveryPruning {
 type Verdict = 'goes' | 'stays' | 'ends the search';
 
 interface Sweep {
-  /** Every row up to this position was retained when it was scanned. */
+  /** Position of the last scanned row. All rows up to this position were retained when they were scanned. */
   until: number;
   /** Number of retained rows up to `until`. */
   retained: number;
-  /** Monotonic time of the next rescan from the first row. */
+  /** Monotonic time of the next scan that starts at the first row. */
   rescanAt: number;
 }
 
 /**
- * Deletes deliveries from the position where the last call ended, so that the backlog of a paused webhook is not
- * scanned again by each call. Rescans from the first row find rows that have ended since.
+ * Deletes deliveries, starting where the last call ended, so that calls do not scan the backlog of a paused webhook
+ * again. From time to time, a scan starts at the first row to find rows that have ended since.
  */
 export function deliveryPruning(
   db: Database,

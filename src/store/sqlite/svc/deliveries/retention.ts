@@ -8,11 +8,14 @@ import { type DeliveryPruning, deliveryPruning } from './pruning.ts';
 import type { DeliveryRows } from './rows.ts';
 import { SQL } from './statements.ts';
 
-/** Maximum size of the bodies that one transaction deletes. Deleting a body reads all of its pages. */
+/**
+ * Maximum size of the bodies that one transaction deletes. The limit is needed because deleting a body reads all of its
+ * pages.
+ */
 const MAX_DROPPED_BYTES = 16 * 1024 * 1024;
 /**
- * Share of the store for deliveries that no handler processed. When the store is full, only a quarter of the share is
- * left to them.
+ * Maximum fraction of the store for deliveries that no handler processed. If the store is full, the maximum is a
+ * quarter of this fraction.
  */
 const UNHANDLED_SHARE = 0.1;
 /**
@@ -41,28 +44,31 @@ export class DeliveryRetention {
     this.#pruning = deliveryPruning(db, log, rows, clock);
   }
 
-  /** Deletes deliveries that were received before a time. Returns their number. */
+  /** Deletes deliveries that were received before a given time. Returns the number of deleted deliveries. */
   prune(receivedBefore: number, limit: number): Promise<number> {
     return this.#pruning.old(receivedBefore, limit);
   }
 
-  /** Deletes at most `limit` deliveries or bodies while the store exceeds `maxBytes`. Returns their number. */
+  /**
+   * Deletes at most `limit` deliveries or bodies while the store exceeds `maxBytes`. Returns the number of deleted
+   * deliveries or bodies.
+   */
   async shrink({ maxBytes, limit }: { maxBytes: number; limit: number }): Promise<number> {
     const { db, log, texts } = this.#deps;
     const excess = usedBytes(db) + (await texts.bytes(this.#bodies.bodilessUntil)) - maxBytes;
     const surplus = await this.#unhandledSurplus(maxBytes, excess > 0);
     if (surplus > 0) return this.#pruneUnhandled(Math.min(limit, surplus));
     if (excess <= 0) return 0;
-    // Bodies that are still in the journal cannot be deleted yet. Without this wait, whole deliveries would be deleted
-    // instead.
+    // Bodies in the journal cannot be deleted yet. Without this wait, no deletable body might be found, and whole
+    // deliveries would be deleted instead.
     await log.settled();
     const bytes = Math.min(excess, MAX_DROPPED_BYTES);
     return (await this.#bodies.drop(bytes, limit)) || (await this.#pruning.ended(limit));
   }
 
   /**
-   * Deliveries that no handler processed have a share of the store. Returns the number of deliveries that exceed the
-   * share, which are deleted first.
+   * Returns the number of deliveries that no handler processed and that exceed their share of the store. Retention
+   * deletes these deliveries first.
    */
   async #unhandledSurplus(maxBytes: number, isFull: boolean): Promise<number> {
     const share = Math.floor((maxBytes * UNHANDLED_SHARE) / MAX_UNHANDLED_BYTES);

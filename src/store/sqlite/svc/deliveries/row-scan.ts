@@ -5,12 +5,12 @@ import { compareNewest, type WalkFilter } from './list-walk.ts';
 import type { DeliveryFacts, DeliveryRows } from './rows.ts';
 
 /**
- * Numbers of rows that are scanned in one event-loop turn, with and without reading their bodies. A turn takes some
- * milliseconds.
+ * Number of rows scanned in one event-loop turn, when bodies are read (SEARCHED_ROWS) or not (SCANNED_ROWS). A turn
+ * takes some milliseconds.
  */
 export const SEARCHED_ROWS = 250;
 const SCANNED_ROWS = 1000;
-/** Maximum time between the receipt of a delivery and its insertion, which follows from the request timeouts. */
+/** Maximum time between the receipt of a delivery and its insertion. The value follows from the request timeouts. */
 const MAX_WRITE_DELAY_MS = 10 * 60_000;
 
 export interface ScanOptions {
@@ -18,7 +18,7 @@ export interface ScanOptions {
   search?: string | undefined;
 }
 
-/** Scans rows that are not in an index yet, in bounded batches. */
+/** Scans rows that are not in an index yet. Each event-loop turn scans a limited number of rows. */
 export class RowScan {
   readonly #db: Database;
   readonly #rows: DeliveryRows;
@@ -59,7 +59,7 @@ export class RowScan {
     }
   }
 
-  /** Returns matching rows after the position `indexedUntil`. These rows are not in the text index yet. */
+  /** Returns matching rows after the position `indexedUntil`. The text index does not contain these rows yet. */
   async unindexed(filter: WalkFilter, indexedUntil: number): Promise<DeliveryCursor[]> {
     const found: DeliveryCursor[] = [];
     for (let position = Number.MAX_SAFE_INTEGER; ; ) {
@@ -74,8 +74,8 @@ export class RowScan {
   }
 
   /**
-   * Finds the first row that was written after all deliveries received by `time`, by binary search. Rows are in order
-   * of insertion.
+   * Finds by binary search the first row that was inserted after all deliveries received by `time`. Works because
+   * positions follow the order of insertion.
    */
   #firstWrittenAfter(time: number, end: number): number {
     let [low, high] = [0, end];
@@ -98,7 +98,7 @@ export function matches(row: DeliveryFacts, { status, pluginId, event, since }: 
   );
 }
 
-/** Returns the rows that contain the text, or all rows if there is no text. Must run inside `db.read`. */
+/** Returns the rows that contain the search text, or all rows if `search` is undefined. Must run inside `db.read`. */
 export function containing(
   rows: DeliveryRows,
   places: readonly DeliveryCursor[],

@@ -7,11 +7,11 @@ import { IS_OPEN, SQL } from './statements.ts';
 /** Columns that describe the progress of a delivery. */
 export interface RowState
   extends Pick<DeliveryRecord, 'status' | 'steps' | 'httpStatus' | 'outcome' | 'durationMs'> {
-  /** Fence of the member that runs the handler. */
+  /** Fence of the member process that runs the handler. */
   owner?: number | undefined;
 }
 
-/** Returns the steps that insert a delivery. `marker` is the digest of its idempotency marker. */
+/** Returns the steps that insert a delivery. `marker` is the digest of the delivery's idempotency key. */
 export function insertSteps(delivery: NewDelivery, state: RowState, marker: Uint8Array | null): Step[] {
   const d = delivery;
   const { body } = d;
@@ -41,8 +41,8 @@ export function deliveryRows(db: Database) {
   return {
     find: (webhookId: string) => firstOf(sql.find.all(uuidBytes(webhookId))),
     /**
-     * Returns unfinished deliveries in order, until `limit` or the budget is reached, but at least one. `isAll` means
-     * that no more exist.
+     * Returns unfinished deliveries in order of position, at least one, until `limit` or the budget is reached. `isAll`
+     * is true if no further unfinished delivery exists.
      */
     unfinished(
       limit: number,
@@ -79,7 +79,7 @@ export function deliveryRows(db: Database) {
       sql.rowsBefore.all(namespaceId, before, limit),
     facts: (namespaceId: string, positions: readonly number[]) =>
       sql.facts.all(namespaceId, JSON.stringify(positions)),
-    /** Returns the positions whose body, outcome, source or ids contain the text. */
+    /** Returns the positions of deliveries whose body, outcome, source or ids contain the text. */
     holding: (positions: readonly number[], search: string) =>
       sql.holding.all({ positions: JSON.stringify(positions), search }).map(({ position }) => position),
   };
@@ -90,12 +90,12 @@ export type DeliveryRows = ReturnType<typeof deliveryRows>;
 export interface DeliveryAge {
   position: number;
   receivedAt: number;
-  /** 1 if the delivery waits for its handler. */
+  /** 1 if the delivery waits for its handler to start, otherwise 0. */
   waits: 0 | 1;
   runs: 0 | 1;
 }
 
-/** Columns that list filters read. */
+/** Columns of a delivery that list filters compare. */
 export type DeliveryFacts = Pick<DeliveryRecord, 'position' | 'receivedAt' | 'pluginId' | 'event' | 'status'>;
 
 interface Row extends Omit<DeliveryRecord, 'webhookId' | 'replayOf' | 'replayedBy'> {

@@ -1,12 +1,12 @@
 import { UNENDED_FENCES } from '../../members.ts';
 
 /**
- * Condition of unfinished deliveries. It must equal the condition of the index `delivery_open` literally. Otherwise,
- * SQLite does not use the index.
+ * SQL condition for unfinished deliveries. SQLite uses the index `delivery_open` only if the query contains exactly the
+ * condition of the index.
  */
 export const IS_OPEN = `status in ('accepted', 'retrying', 'running')`;
 
-/** SQL condition for rows whose owner has ended, and for rows of earlier versions, which have no owner. */
+/** SQL condition for rows whose owner has ended, or that were written by an earlier version without owners. */
 const HAS_NO_OWNER = `(owner is null or owner not in (${UNENDED_FENCES}))`;
 
 /** Columns of a delivery except its position and body. */
@@ -20,21 +20,24 @@ const COLUMNS = `webhook_id, namespace_id, plugin_id, event, instance_id, receiv
  */
 const STATEMENTS = {
   /**
-   * Claims a marker if no other process writes. The in-memory index has already checked that the marker is free. SQLite
-   * replaces a null id by the next one.
+   * Claims a marker if this is the only process that writes. The in-memory index has already checked that the marker is
+   * free. SQLite replaces a null id with the next free id.
    */
   claim: `insert into delivery_marker (id, digest, state, expires_at) values (?, ?, ?, ?)`,
   /** Claims a marker unless another process has claimed it since the last read. */
   claimAmongOthers: `insert into delivery_marker (digest, state, expires_at)
    select ?, ?, ? where not exists
      (select 1 from delivery_marker where id > ? and digest = ? and expires_at > ?)`,
-  /** Ignores an existing webhook id, because a record may be written again if its commit was reported as failed. */
+  /**
+   * Does nothing if the webhook id exists, because a delivery is written again if its first commit was reported as
+   * failed.
+   */
   insert: `insert into delivery (webhook_id, namespace_id, plugin_id, event, instance_id, received_at, source, request_id, trace_id,
      mode, origin, status, http_status, duration_ms, attempts, steps, outcome, marker, order_key, replay_of, body_bytes, headers,
      body)
    values (unhex(?, '-'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, unhex(?, '-'), ?, ?, ?)
    on conflict (webhook_id) do nothing`,
-  /** Like `insert`, for a delivery whose handler a member runs. */
+  /** Same as `insert`, but also stores the fence of the member process that runs the handler. */
   insertOwned: `insert into delivery (webhook_id, namespace_id, plugin_id, event, instance_id, received_at, source, request_id,
      trace_id, mode, origin, status, http_status, duration_ms, attempts, steps, outcome, marker, order_key, replay_of, body_bytes,
      headers, body, owner)
@@ -45,7 +48,7 @@ const STATEMENTS = {
   end: `update delivery set status = ?, http_status = ?, steps = trim(steps || ';' || ?, ';'), outcome = ?, duration_ms = ?,
      next_attempt_at = ?, attempts = attempts + 1
    where webhook_id = unhex(?, '-')`,
-  /** Earlier form of `end`, which journals of earlier versions contain. */
+  /** Former version of the statement `end`. Journals of earlier versions still refer to it. */
   finish: `update delivery set status = ?, http_status = ?, steps = ?, outcome = ?, duration_ms = ?, next_attempt_at = ?,
      attempts = attempts + 1
    where webhook_id = unhex(?, '-')`,
@@ -53,10 +56,13 @@ const STATEMENTS = {
   releaseMarker: `delete from delivery_marker where id = ?`,
   replayed: `update delivery set replayed_by = unhex(?, '-') where webhook_id = unhex(?, '-')`,
   releasePending: `delete from delivery_marker where state = 'pending'`,
-  /** Releases `pending` markers in a range of ids, so that no transaction scans the whole table. */
+  /** Deletes `pending` markers in a range of ids. The range keeps a transaction from scanning the whole table. */
   releasePendingBetween: `delete from delivery_marker where id > ? and id <= ? and state = 'pending'`,
   interrupt: `update delivery set status = 'interrupted' where ${IS_OPEN} and status = 'running'`,
-  /** Releases `pending` markers of ended members. Markers that a live delivery has claimed since are kept. */
+  /**
+   * Deletes `pending` markers of ended members, except markers that a running delivery of a live member has claimed
+   * again.
+   */
   releasePendingOfEnded: `delete from delivery_marker where state = 'pending'
       and digest in (select marker from delivery where ${IS_OPEN} and status = 'running' and marker is not null and ${HAS_NO_OWNER})
       and digest not in (select marker from delivery where ${IS_OPEN} and status = 'running' and marker is not null
@@ -65,21 +71,26 @@ const STATEMENTS = {
   prune: `delete from delivery where status not in ('accepted', 'retrying')
      and position in (select value from json_each(?))`,
   /**
-   * Deletes expired markers. A `pending` marker stays for another hour, because the journal may still contain the end
-   * of its delivery.
+   * Deletes expired markers. A `pending` marker stays for another hour, because the end of its delivery may still be in
+   * the journal only.
    */
   pruneMarkers: `delete from delivery_marker where expires_at + iif(state = 'pending', 3600000, 0) <= ?
      and id in (select id from delivery_marker order by id limit ?)`,
   pruneOldMarkers: `delete from delivery_marker_old where digest in (
      select digest from delivery_marker_old where expires_at <= ? order by expires_at limit ?)`,
-  /** Moves old markers to their own table. They are inserted in key order, so that adjacent rows share a page. */
+  /**
+   * Moves old markers to a separate table. The rows are inserted in key order, so that adjacent rows are on the same
+   * page.
+   */
   foldMarkers: `insert into delivery_marker_old (digest, expires_at)
      select digest, expires_at from delivery_marker
      where id in (select id from delivery_marker order by id limit ?) and state = 'done' order by digest
    on conflict (digest) do update set expires_at = max(expires_at, excluded.expires_at)`,
   dropFolded: `delete from delivery_marker where id in (select id from delivery_marker order by id limit ?)
      and (state = 'done' or expires_at + 3600000 <= ?)`,
-  /** Deletes bodies by replacing whole rows, because shrinking a row in place would not free its page. */
+  /**
+   * Deletes bodies by replacing the whole row. SQLite would not free the page if the row only became smaller in place.
+   */
   dropSmallBodies: `replace into delivery (position, ${COLUMNS}, body)
    select position, ${COLUMNS}, null from delivery where position in (select value from json_each(?)) and body is not null`,
   noteBodiless: `update delivery_progress set bodiless_until = ?`,
@@ -100,7 +111,7 @@ type Name = keyof typeof STATEMENTS;
 /** Statements that the committer thread prepares, by name. */
 export const DELIVERY_STATEMENTS: Readonly<Record<string, string>> = STATEMENTS;
 
-/** Maps each statement name to itself, so that the compiler rejects unknown names. */
+/** Statement names, each mapped to itself. The compiler thereby rejects unknown names. */
 export const SQL = Object.fromEntries(Object.keys(STATEMENTS).map((name) => [name, name])) as {
   readonly [N in Name]: N;
 };

@@ -6,11 +6,11 @@ import { compareNewest, type WalkFilter } from './list-walk.ts';
 import { containing, matches, type RowScan, type ScanOptions } from './row-scan.ts';
 import type { DeliveryRows } from './rows.ts';
 
-/** Number of candidates whose texts are compared in one query. */
+/** Number of candidate deliveries whose texts one query compares with the search text. */
 const VERIFIED_ROWS = 64;
 const MAX_TURN_MS = 5;
 
-/** Finds the newest deliveries that contain a text, by means of the text index. */
+/** Finds the newest deliveries that contain a text. Candidates come from the text index. */
 export class TextSearch {
   readonly #db: Database;
   readonly #rows: DeliveryRows;
@@ -23,8 +23,8 @@ export class TextSearch {
   }
 
   /**
-   * Verifies candidates, newest first. The candidates of a segment are read only after all newer candidates were
-   * verified.
+   * Compares candidates with the search text, newest first. The candidates of an index segment are read only when all
+   * newer candidates have been compared.
    */
   async find(
     filter: WalkFilter,

@@ -1,14 +1,14 @@
 import type { InboxLog } from '../inbox-log.ts';
 
-/** Ended deliveries that the database still lists as unfinished, because their end is only in the journal. */
+/** Ended deliveries that are still unfinished in the database, because their end is only in the journal. */
 export interface UnappliedEnds {
-  /** Adds an ended delivery. `sequence` is the journal sequence number of its end. */
+  /** Adds an ended delivery. `sequence` is the sequence number of the journal frame that contains the end. */
   add(webhookId: string, sequence: number): void;
   has(webhookId: string): boolean;
 }
 
 export function createUnappliedEnds(log: Pick<InboxLog, 'applied'>): UnappliedEnds {
-  /** Sequence numbers of ends by webhook id, in ascending order. */
+  /** Journal sequence numbers by webhook id, in ascending order of the sequence numbers. */
   const sequences = new Map<string, number>();
 
   function dropPast(): void {
@@ -22,7 +22,8 @@ export function createUnappliedEnds(log: Pick<InboxLog, 'applied'>): UnappliedEn
     add(webhookId, sequence) {
       dropPast();
       if (sequence <= log.applied) return;
-      // A repeated id moves to the end of the map, which keeps the sequence numbers in order.
+      // Deleting and setting an existing id moves the entry to the end of the map, which keeps the sequence numbers in
+      // order.
       sequences.delete(webhookId);
       sequences.set(webhookId, sequence);
     },

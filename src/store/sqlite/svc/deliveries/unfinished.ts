@@ -6,20 +6,23 @@ import type { DeliveryRows } from './rows.ts';
 import { createUnappliedEnds, type UnappliedEnds } from './unapplied-ends.ts';
 
 /**
- * Limits per event-loop turn for reading unfinished deliveries. The time limit matters most, because rows on separate
- * pages are slow to read.
+ * Limits per event-loop turn for reading unfinished deliveries. Usually the time limit applies, because rows on
+ * separate pages are slow to read.
  */
 const TURN = { ms: 5, bytes: 1024 * 1024 };
 
-/** Reads deliveries that wait for their handler. Deliveries whose end is not in the database yet are skipped. */
+/**
+ * Reads deliveries that wait for their handler. Skips deliveries that have ended, but whose end is not in the database
+ * yet.
+ */
 export class UnfinishedDeliveries {
   readonly #db: Database;
   readonly #log: InboxLog;
   readonly #rows: DeliveryRows;
   readonly #unappliedEnds: UnappliedEnds;
   /**
-   * Journal sequence of the latest end with the status `retrying`. Rows lack that status and the retry time until it is
-   * applied.
+   * Journal sequence number of the latest delivery end with the status `retrying`. Until this frame is applied, the row
+   * has neither the status nor the retry time.
    */
   #retriedAt = 0;
 
@@ -30,7 +33,7 @@ export class UnfinishedDeliveries {
     this.#unappliedEnds = createUnappliedEnds(log);
   }
 
-  /** Notes the end of a delivery. `sequence` is its sequence number in the journal. */
+  /** Records the end of a delivery. `sequence` is the sequence number of the journal frame that contains the end. */
   ended(webhookId: string, { status }: DeliveryEnd, sequence: number): void {
     this.#unappliedEnds.add(webhookId, sequence);
     if (status === 'retrying') this.#retriedAt = sequence;
@@ -49,7 +52,7 @@ export class UnfinishedDeliveries {
   }
 
   /**
-   * Reads one page, after applying as much of the journal as the page needs. Applying the whole journal for each page
+   * Reads one page. Waits until the journal is applied as far as the page needs, because waiting for the whole journal
    * would be slow in a burst.
    */
   async #page(limit: number, after: number): Promise<{ records: DeliveryRecord[]; isAll: boolean }> {

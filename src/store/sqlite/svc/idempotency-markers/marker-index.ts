@@ -9,14 +9,17 @@ export interface MarkerIndex {
 }
 
 const MIN_SLOTS = 1024;
-/** Maximum size of a table. Larger ones would block for too long while they grow, so another table is added instead. */
+/**
+ * Maximum number of slots per table. Growing a larger table would block the event loop for too long, so another table
+ * is added instead.
+ */
 const MAX_SLOTS = 131_072;
-/** Maximum load factor. A higher load would slow down lookups too much for the memory that it saves. */
+/** Maximum load factor of a table. A higher load factor saves little memory but makes lookups slower. */
 const FULL_AT = 0.6;
 
 /**
- * Hash tables with open addressing over typed arrays, with 16 bytes per slot instead of over 100 in a Map. Entries are
- * never deleted one by one. A table is dropped when all of its ids are below `oldestId()`.
+ * Hash tables with open addressing. A slot takes 16 bytes, compared to over 100 bytes in a Map. A table is dropped as a
+ * whole when all of its ids are below `oldestId()`.
  */
 export function createMarkerIndex(oldestId: () => number): MarkerIndex {
   let tables = [createTable(MIN_SLOTS)];

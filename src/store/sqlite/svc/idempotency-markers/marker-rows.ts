@@ -4,8 +4,8 @@ import type { MarkerState } from '../../../ports/index.ts';
 import type { Database } from '../../database.ts';
 
 /**
- * Digests are the first half of a SHA-256 hash. Forging the marker of another delivery requires a second preimage of
- * 128 bits.
+ * Size of a digest: the first half of a SHA-256 hash. Forging the marker of another delivery requires a second preimage
+ * of 128 bits.
  */
 const DIGEST_BYTES = 16;
 
@@ -16,7 +16,7 @@ export interface MarkerRow {
   expiresAt: number;
 }
 
-/** Cache of the latest digest. Each delivery needs its digest twice, usually one time right after the other. */
+/** Cache of the latest digest. Each delivery needs its digest twice, usually in immediate succession. */
 let latest: { key: string; digest: Buffer } = { key: '', digest: Buffer.alloc(0) };
 
 export function digestOf(key: string): Buffer {
@@ -27,7 +27,7 @@ export function digestOf(key: string): Buffer {
 export interface MarkerStatements {
   row: Statement<[number], MarkerRow>;
   since: Statement<[number], { id: number; digest: Buffer }>;
-  /** Lowest marker id in the table. If the table is empty, it is the id after the last one ever assigned. */
+  /** Lowest marker id in the table. If the table is empty, the lowest id that has never been assigned. */
   oldest: Statement<[], { id: number }>;
   lastId: Statement<[], { id: number }>;
   anyOld: Statement<[]>;

@@ -11,13 +11,17 @@ import { digestOf, type MarkerRow, markerStatements } from './marker-rows.ts';
 import { createPendingRelease, type MarkerLoad, type PendingRelease, startMarkerLoad } from './startup.ts';
 
 /**
- * Maximum number of markers in memory, which take some 16 MB. Older markers move to a table with an index of its own.
+ * Maximum number of markers in the in-memory index, which takes about 16 MB. Older markers move to a table that is
+ * indexed by digest.
  */
 const MAX_INDEXED = 500_000;
-/** Lookups read the claims of other processes at most this often. Claims themselves always check for them. */
+/**
+ * Minimum time between two lookups that read new markers of other processes. A claim always checks for new markers of
+ * other processes.
+ */
 const CATCH_UP_MS = 250;
 /**
- * Up to this number of markers are indexed before the store opens. If there are more, all are indexed in the
+ * Maximum number of markers that are indexed before the store opens. A larger number of markers is indexed in the
  * background.
  */
 const LOADED_AT_START = 1000;
@@ -26,8 +30,8 @@ export interface MarkerOptions {
   logger: Logger;
   maxIndexed?: number;
   /**
-   * Whether other processes claim markers in the same file, true by default. Each claim then checks for newer claims of
-   * others.
+   * Whether other processes claim markers in the same file, true by default. If true, each claim checks for newer
+   * claims of other processes.
    */
   shared?: boolean;
 }
@@ -38,7 +42,7 @@ interface Inserted {
 }
 
 /**
- * Append-only table of markers with an in-memory index. Each claim has its own row, so that ending an expired claim
+ * Append-only table of markers with an in-memory index. Each claim inserts a row, so that the end of an expired claim
  * cannot release a later claim of the same marker.
  */
 export class Markers {
@@ -52,19 +56,19 @@ export class Markers {
   readonly #load: MarkerLoad;
   readonly #pendingRelease: PendingRelease;
   /**
-   * Claims being written, by the first 48 bits of their digests. A concurrent claim waits for the outcome. Numeric keys
-   * are faster than strings.
+   * Claims that are being written, by the first 48 bits of their digests. A concurrent claim waits for the outcome. The
+   * keys are numbers because strings are slower.
    */
   readonly #inFlight = new Map<number, Promise<unknown>>();
   /** Marker ids of the sync deliveries that run in this process, by webhook id. */
   readonly #held = new Map<string, number>();
   #caughtUpAt = 0;
   #hasOld: boolean;
-  /** Id of the last marker. If no other process writes, ids are assigned here before the rows are written. */
+  /** Id of the last marker. If no other process writes, this class assigns the ids before the rows are written. */
   #lastId: number;
-  /** All rows up to this id are indexed or being indexed, including those of other processes. */
+  /** Id up to which all rows, including those of other processes, are indexed or being indexed. */
   #seen: number;
-  /** `pending` rows up to this id belong to dead processes. */
+  /** Id up to which all `pending` rows belong to dead processes. */
   #orphanedUntil = 0;
 
   constructor(
@@ -100,7 +104,8 @@ export class Markers {
     const loading = this.#load.ready();
     if (loading) return loading.then(() => this.findDigest(digest, now));
     const mayBeOld = this.#shared && this.#clock.monotonic() - this.#caughtUpAt >= CATCH_UP_MS;
-    // Fast path: if the marker is not indexed and no old or foreign markers can exist, no query is needed.
+    // Fast path: no query is needed if the marker is not indexed, the table of old markers is empty, and the markers of
+    // other processes were read recently.
     const isIndexed = this.#index.find(digest).length > 0;
     if (!mayBeOld && !this.#hasOld && !isIndexed) return undefined;
     return this.#readBack(isIndexed, () => {
@@ -118,7 +123,7 @@ export class Markers {
   ): Promise<ClaimResult> {
     const digest = digestOf(key);
     const name = digest.readUIntBE(0, 6);
-    /** Rows up to this id are certainly in the database. */
+    /** Id up to which all rows are known to be in the database. */
     let readable = 0;
     for (;;) {
       const loading = this.#load.ready();
@@ -138,7 +143,8 @@ export class Markers {
         continue;
       }
       const now = this.#clock.now();
-      // There must be no `await` between this check and the claim below, so that no other claim can come in between.
+      // No `await` is allowed between this check and the claim below. Otherwise, a concurrent claim could pass the same
+      // check.
       const taken = this.#lookUp(digest, now);
       if (taken) return taken;
       const id = this.#nextId();
@@ -151,14 +157,15 @@ export class Markers {
       try {
         claimed = await writing;
       } finally {
-        // Waiting claims check this map again in the same turn. They would loop if the entry were deleted later.
+        // Waiting claims check this map again in the same event-loop turn. The waiting claims would loop forever if the
+        // entry were deleted later.
         this.#inFlight.delete(name);
       }
       const { changes, rowid } = claimed;
       if (changes === 1) {
         this.#addOwn(digest, rowid);
         if (state === 'pending') this.#held.set(webhookId, rowid);
-        // The claim is already committed, so a failed read is ignored. The next claim reads again.
+        // The claim is already committed, so an error of this read is ignored. The next claim reads the rows again.
         if (rowid > this.#seen) await this.#readOthers().catch(() => {});
         return 'begun';
       }
@@ -166,7 +173,7 @@ export class Markers {
     }
   }
 
-  /** Returns the steps that end the claim of a delivery. With `expiresAt` null, the marker is released. */
+  /** Returns the steps that end the claim of a delivery. If `expiresAt` is null, the steps release the marker. */
   finish(key: string, expiresAt: number | null, webhookId: string): Unit['steps'] {
     const id = this.#held.get(webhookId);
     this.#held.delete(webhookId);
@@ -174,7 +181,7 @@ export class Markers {
     return [expiresAt === null ? [SQL.releaseMarker, [id]] : [SQL.keepMarker, [expiresAt, id]]];
   }
 
-  /** Adds a row with the state `done`, even if the marker has other rows. */
+  /** Inserts a row with the state `done`, even if the table already has rows for the marker. */
   async settle(digest: Uint8Array, expiresAt: number): Promise<void> {
     const id = this.#nextId();
     const steps: Step[] = [[SQL.claim, [id, digest, 'done', expiresAt]]];
@@ -189,7 +196,7 @@ export class Markers {
     return expired + old + (await this.#fold(now, limit));
   }
 
-  /** Releases all claims that are `pending` now. The caller knows that their processes are dead. */
+  /** Releases all claims that are `pending` now. Must only be called if the processes of these claims are dead. */
   releasePending(): void {
     const range = { from: this.#sql.oldest.get()!.id, until: Math.max(this.#seen, this.#lastId) };
     this.#orphanedUntil = range.until;
@@ -205,7 +212,7 @@ export class Markers {
     return this.#shared ? null : ++this.#lastId;
   }
 
-  /** Inserts a marker. A given id means that no other process writes, so the insertion cannot conflict. */
+  /** Inserts a marker. An id is only given if no other process writes, so the insertion cannot conflict. */
   #insert(unit: Unit, id: number | null): Promise<Inserted> {
     return id === null
       ? this.#log.commit(unit)
@@ -221,14 +228,14 @@ export class Markers {
       this.#index.add(digest, id);
       this.#seen = id;
     }
-    // Another process may have moved old markers to their own table.
+    // Another process may have moved old markers to the separate table.
     this.#hasOld ||= this.#sql.anyOld.get() !== undefined;
     this.#caughtUpAt = this.#clock.monotonic();
   }
 
   #addOwn(digest: Uint8Array, id: number): void {
-    // A gap in the ids means that another process has written rows. The next catch-up reads them together with this
-    // row.
+    // A gap in the ids means that another process has written rows in between. The next catch-up reads those rows and
+    // this row.
     if (this.#shared && id !== this.#seen + 1) return;
     this.#index.add(digest, id);
     this.#seen = id;
@@ -255,8 +262,8 @@ export class Markers {
   }
 
   /**
-   * Returns the step that inserts a marker as `done`. If the id is already known, it is indexed before its row is
-   * written, because lookups skip ids without a row.
+   * Returns the step that inserts a marker as `done`. A known id is indexed before its row is written. Lookups ignore
+   * indexed ids that have no row.
    */
   #insertDone(digest: Uint8Array, expiresAt: number): Step {
     const id = this.#nextId();
@@ -269,7 +276,7 @@ export class Markers {
   }
 
   async #fold(now: number, limit: number): Promise<number> {
-    // The span includes gaps in the ids, because counting the rows would scan them all.
+    // Gaps in the ids count as markers, because an exact count would scan all rows.
     const span = await this.#db.read(
       () => Math.max(this.#sql.lastId.get()?.id ?? 0, this.#lastId) + 1 - this.#sql.oldest.get()!.id,
     );

@@ -5,15 +5,18 @@ import { SQL } from '../deliveries/statements.ts';
 import type { InboxLog } from '../inbox-log.ts';
 import type { MarkerIndex } from './marker-index.ts';
 
-/** Number of markers per request, which are indexed in one event-loop turn of a millisecond or two. */
+/**
+ * Number of markers that one request reads. Indexing this many markers takes one or two milliseconds of an event-loop
+ * turn.
+ */
 const LOADED_ROWS = 5000;
-/** Range of ids per transaction that releases the claims of a dead process. */
+/** Size of the id range in which one transaction releases the claims of dead processes. */
 const RELEASED_IDS = 20_000;
 
 export interface MarkerLoad {
   /**
-   * Returns undefined once all markers are indexed. Before, returns a promise that resolves then. If it rejects with
-   * STORE_ERROR, the next call tries again.
+   * Returns undefined if all markers are indexed, otherwise a promise that resolves when the indexing ends. After a
+   * rejection with STORE_ERROR, the next call tries again.
    */
   ready(): Promise<void> | undefined;
   close(): void;
@@ -65,7 +68,7 @@ export interface PendingRelease {
   close(): Promise<void>;
 }
 
-/** Deletes the `pending` markers of a dead process, a limited range of ids per transaction. */
+/** Deletes the `pending` markers of dead processes. Each transaction covers a limited range of ids. */
 export function createPendingRelease(log: InboxLog, logger: Logger): PendingRelease {
   let isClosed = false;
   let running: Promise<void> = Promise.resolve();
@@ -80,7 +83,7 @@ export function createPendingRelease(log: InboxLog, logger: Logger): PendingRele
     start({ from, until }) {
       running = running
         .then(() => release(from, until))
-        // Markers that could not be deleted expire with their leases.
+        // A `pending` marker that could not be deleted expires later by its `expires_at`.
         .catch((error) => {
           if (!isClosed)
             logger.warn(

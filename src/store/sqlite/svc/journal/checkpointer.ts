@@ -3,7 +3,7 @@ import type { JournalRange } from '../committer/protocol.ts';
 import type { Applied } from '../committer/thread.ts';
 import type { WriteLoad } from './write-load.ts';
 
-/** Location of a frame that is on disk but not yet in the database. */
+/** Location of a journal frame that is on disk but not in the database yet. */
 export interface Written {
   file: string;
   fd: number;
@@ -14,14 +14,14 @@ export interface Written {
 
 export interface CheckpointerDeps {
   apply(range: JournalRange): Promise<Applied>;
-  /** Sequence of the last frame in the database. */
+  /** Sequence number of the last frame in the database. */
   applied: number;
   load: WriteLoad;
-  /** Called when applying starts to fail. Applying is retried until it succeeds. */
+  /** Called on the first error when frames are applied. Applying is retried until it succeeds. */
   failed(error: unknown): void;
   recovered(): void;
   closedError(): Error;
-  /** Called when all frames are applied, with the sequence of the last one. */
+  /** Called when all frames are applied. `applied` is the sequence number of the last frame. */
   emptied(applied: number): void;
 }
 
@@ -31,20 +31,23 @@ interface Waiter {
   reject(error: unknown): void;
 }
 
-/** Interval at which frames are applied. At low load, it is the delay until a delivery is in the database. */
+/** Interval at which frames are applied. At low load, a delivery reaches the database within this time. */
 const POLL_MS = 20;
 /**
- * Above this size of unapplied frames, frames are applied even during a burst, so that the journal does not become
- * full.
+ * Size of unapplied frames above which frames are applied even during a burst. The limit keeps the journal from
+ * becoming full.
  */
 const MAX_WAITING_BYTES = 192 * 1024 * 1024;
-/** Maximum bytes of the journal that one request to the committer thread applies. Other requests can run in between. */
+/**
+ * Maximum number of journal bytes that one request to the committer thread applies, so that other requests can run in
+ * between.
+ */
 const MAX_RANGE_BYTES = 2 * 1024 * 1024;
 const RETRY_MS = 1000;
 
 /**
- * Moves journal frames into the database: at once if a caller waits for them, and within POLL_MS at low load. During a
- * burst they are postponed, because no response waits for them.
+ * Applies journal frames to the database within POLL_MS, or at once if a caller waits for them. During a burst, frames
+ * are applied later, because responses to senders do not wait for the database.
  */
 export class Checkpointer {
   readonly #deps: CheckpointerDeps;
@@ -87,19 +90,17 @@ export class Checkpointer {
     this.#arm(POLL_MS);
   }
 
-  /** Resolves when all frames added so far are in the database. Rejects with the error that prevents it. */
+  /** Resolves when all frames added so far are in the database. Rejects if applying fails. */
   all(): Promise<void> {
     return this.#until(this.#waiting.at(-1)?.sequence ?? 0);
   }
 
-  /**
-   * Resolves when a frame with a sequence above `applied` is in the database. Rejects with the error that prevents it.
-   */
+  /** Resolves when a frame with a sequence number above `applied` is in the database. Rejects if applying fails. */
   progress(applied: number): Promise<void> {
     return this.#until(applied + 1);
   }
 
-  /** Stops retrying and rejects all waiters. */
+  /** Stops retrying and rejects all pending promises. */
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#pollTimer);
@@ -135,7 +136,7 @@ export class Checkpointer {
     if (this.#waiting.length === 0) this.#deps.emptied(this.#applied);
   }
 
-  /** Applies the next range of frames. Returns false when that failed. */
+  /** Applies the next range of frames. Returns false if applying failed. */
   async #step(): Promise<boolean> {
     const next = nextRange(this.#waiting);
     try {
@@ -189,7 +190,7 @@ export class Checkpointer {
   }
 }
 
-/** Returns the longest range of adjacent frames in one file, up to a maximum size. */
+/** Returns the longest range of adjacent frames in one file, up to MAX_RANGE_BYTES. */
 function nextRange(waiting: readonly Written[]): { range: JournalRange; sequence: number } {
   const { file, fd, from } = waiting[0]!;
   let { to, sequence } = waiting[0]!;

@@ -25,19 +25,22 @@ export function journalFile(folder: string, number: number): string {
 }
 
 /**
- * Name of a new file until its header is synced. Only then does the file get its final name, so a final name without a
- * header means damage.
+ * Returns the name that a new file has until its header is synced. A file with its final name but without a header is
+ * therefore damaged.
  */
 export function unfinishedFile(file: string): string {
   return `${file}.new`;
 }
 
-/** Name of a fully applied file that is kept for reuse. */
+/** Returns the name of a fully applied file that is kept for reuse. */
 export function spareFile(file: string): string {
   return `${file}.spare`;
 }
 
-/** Name of a file that another database owns. It includes the id of that database, if the header has one. */
+/**
+ * Returns the name for a file that belongs to another database. The name contains the id of that database if the header
+ * has one.
+ */
 export function foreignFile(file: string, database: Buffer | null): string {
   return `${file}.of-${database ? `database-${shortId(database)}` : 'unknown-database'}`;
 }
@@ -51,12 +54,12 @@ export function journalFiles(folder: string): string[] {
   return filesOf(folder, NAME);
 }
 
-/** Returns the files that contain no unapplied frames. */
+/** Returns the journal files that contain no deliveries to recover: new files and fully applied files. */
 export function unusedFiles(folder: string): string[] {
   return filesOf(folder, UNUSED_NAME);
 }
 
-/** Returns the files of other databases, which an operator must handle. */
+/** Returns the files that belong to other databases. An operator must decide what to do with these files. */
 export function foreignFiles(folder: string): string[] {
   return filesOf(folder, FOREIGN_NAME).sort();
 }
@@ -71,7 +74,8 @@ function filesOf(folder: string, pattern: RegExp): string[] {
 export interface JournalFile {
   file: string;
   /**
-   * Id of the owning database. Null if the header has none, undefined if the file is not recognised as a journal file.
+   * Id of the database that the file belongs to. Null if the file has no header, undefined if the file is not
+   * recognized as a journal file.
    */
   database: Buffer | null | undefined;
   first: number | undefined;
@@ -87,7 +91,10 @@ export function journalInOrder(folder: string): JournalFile[] {
     .sort((a, b) => (a.first ?? Number.MAX_VALUE) - (b.first ?? Number.MAX_VALUE));
 }
 
-/** Reads a file. A missing file gives an empty buffer, because the writer may have removed it after applying it. */
+/**
+ * Reads a file. Returns an empty buffer for a missing file, because the writer may have removed the file after applying
+ * its frames.
+ */
 export function readWhole(file: string): Buffer {
   try {
     return readFileSync(file);
@@ -97,12 +104,14 @@ export function readWhole(file: string): Buffer {
   }
 }
 
-/** Maximum reads of a file that another process may be writing. In tests, fewer were always enough. */
+/**
+ * Maximum number of reads of a file that another process may be writing. In tests, fewer reads were always sufficient.
+ */
 const MAX_READS = 5;
 
 /**
- * Reads a file that another process may be writing. A frame that is only half written looks like damage, so the file is
- * read again then.
+ * Reads a file that another process may be writing. A half-written frame looks like damage, so a file that looks
+ * damaged is read again.
  */
 export function readWhileWritten(file: string): Buffer {
   for (let attempt = 1; ; attempt++) {
@@ -116,7 +125,7 @@ function isWhole(content: JournalContent | undefined): boolean {
   return content.frames.every(({ sequence }, n) => sequence === content.frames[0]!.sequence + n);
 }
 
-/** Reads a range of a file. Returns fewer bytes when the file is shorter. */
+/** Reads a range of a file. Returns fewer bytes if the file is shorter than the range. */
 export function readRange({ fd, from, to }: JournalRange): Buffer {
   const bytes = Buffer.allocUnsafe(to - from);
   for (let filled = 0; filled < bytes.length; ) {
@@ -128,8 +137,8 @@ export function readRange({ fd, from, to }: JournalRange): Buffer {
 }
 
 /**
- * O_DSYNC makes each write durable. A separate sync call would start only in a later event-loop turn. On macOS, O_DSYNC
- * does not flush the cache of the drive, so it is not used there.
+ * Whether files are opened with O_DSYNC, which makes each write durable without a separate sync call. On macOS, O_DSYNC
+ * does not flush the drive's cache.
  */
 const WRITES_SYNC = process.platform === 'linux';
 const FLAGS =
@@ -141,7 +150,7 @@ export function createSynced(file: string): Promise<number> {
   return openFile(file, FLAGS, 0o600);
 }
 
-/** Writes all bytes at an offset. Settles once they are on disk. */
+/** Writes all bytes at an offset. Resolves once the bytes are on disk. */
 export async function writeSynced(fd: number, bytes: Uint8Array, at: number): Promise<void> {
   for (let done = 0; done < bytes.length; ) {
     const { bytesWritten } = await writeSome(fd, bytes, done, bytes.length - done, at + done);

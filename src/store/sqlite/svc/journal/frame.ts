@@ -1,29 +1,29 @@
 import { crc32 } from 'node:zlib';
 import { layOut, type Packed } from '../committer/pack.ts';
 
-/** The text "svcj" as a number. */
+/** Magic number at the start of a frame: the text "svcj". */
 const MAGIC = 0x6a637673;
 /**
- * Size of the head, which contains a magic number, a checksum of all that follows, the sequence, the salt, and the
+ * Size of the head of a frame. The head consists of a magic number, a checksum, the sequence number, the salt, and the
  * lengths of the text and of the byte values.
  */
 export const HEAD_BYTES = 32;
 const SALT_AT = 16;
 export const SALT_BYTES = 8;
 /**
- * Size of the end mark, which consists of the salt and the sequence of the last frame. The next frame overwrites the
- * mark.
+ * Size of the end mark, which consists of the salt and the sequence number of the last frame. The next frame overwrites
+ * the end mark.
  */
 const END_BYTES = SALT_BYTES + 8;
 
 export interface Frame {
-  /** Number of the frame, which increases by one over all files. */
+  /** Sequence number of the frame. Consecutive frames have consecutive numbers, even across files. */
   sequence: number;
   /** JSON of an array of PackedUnit, in UTF-8. */
   units: Buffer;
   /** Byte values that `units` references by offset and length. */
   bytes: Uint8Array;
-  /** Offset of the next frame. */
+  /** Offset at which the next frame starts. */
   end: number;
 }
 
@@ -32,8 +32,8 @@ export function maxFrameBytes({ units, length }: Packed): number {
 }
 
 /**
- * Writes a frame and its end mark to the start of `target`, which must be large enough. Returns the end offsets of the
- * frame and of the mark.
+ * Writes a frame and its end mark to the start of `target`, which must be large enough. Returns the offsets at which
+ * the frame and the end mark end.
  */
 export function writeFrame(
   target: Buffer,
@@ -56,7 +56,7 @@ export function writeFrame(
   return { end, written: end + END_BYTES };
 }
 
-/** Yields adjacent frames, up to the first incomplete one. */
+/** Yields adjacent frames until the first incomplete frame. */
 export function* readFrames(bytes: Buffer): Generator<Frame> {
   const salt = saltOf(bytes);
   for (let at = 0, frame = frameAt(bytes, at, salt); frame; frame = frameAt(bytes, at, salt)) {
@@ -69,7 +69,9 @@ export function saltOf(bytes: Buffer): Buffer {
   return bytes.subarray(SALT_AT, SALT_AT + SALT_BYTES);
 }
 
-/** Returns the frame at an offset, or undefined if it is incomplete or has another salt or checksum. */
+/**
+ * Returns the frame at an offset. Returns undefined if the frame is incomplete, or if its salt or checksum is wrong.
+ */
 export function frameAt(file: Buffer, at: number, salt: Buffer): Frame | undefined {
   const head = headAt(file, at, salt);
   if (!head || head.end > file.length) return undefined;
@@ -83,12 +85,12 @@ export function frameAt(file: Buffer, at: number, salt: Buffer): Frame | undefin
   };
 }
 
-/** Returns the sequence of the frame that starts at an offset, even if its end is missing. */
+/** Returns the sequence number of the frame that starts at an offset, even if the frame is incomplete. */
 export function begunAt(file: Buffer, at: number, salt: Buffer): number | undefined {
   return headAt(file, at, salt)?.sequence;
 }
 
-/** Returns true when an end mark at this offset proves that the frame with this sequence was the last one. */
+/** Returns true if the end mark at this offset names `sequence` as the last frame. */
 export function isEndOf(sequence: number, file: Buffer, at: number, salt: Buffer): boolean {
   return (
     file.length >= at + END_BYTES &&
@@ -98,8 +100,8 @@ export function isEndOf(sequence: number, file: Buffer, at: number, salt: Buffer
 }
 
 /**
- * Finds the next complete frame with a higher sequence. Without one, `marked` is the highest sequence for which an end
- * mark was found.
+ * Finds the next complete frame with a number above `sequence`. If there is none, `marked` is the highest number for
+ * which an end mark was found.
  */
 export function findNewerFrame(
   file: Buffer,
@@ -117,8 +119,8 @@ export function findNewerFrame(
 }
 
 /**
- * The salt may also be part of the head of a broken frame. The two lengths that follow it there do not form a safe
- * integer.
+ * Returns the sequence number after a salt if the salt belongs to an end mark, otherwise 0. In the head of a broken
+ * frame, the bytes after the salt never form a safe integer.
  */
 function markAt(file: Buffer, at: number): number {
   if (at + END_BYTES > file.length) return 0;

@@ -4,21 +4,25 @@ import { SALT_BYTES } from './frame.ts';
 
 /** Data at the start of a journal file, before its first frame. */
 export interface JournalHeader {
-  /** Id of the database that owns the deliveries, from `delivery_journal.id`. */
+  /** Id of the database to which the file belongs, from `delivery_journal.id`. */
   database: Buffer;
   /**
-   * Random bytes that every frame repeats. They are secret, so that no sender can write a body that looks like a frame.
+   * Random bytes that every frame repeats. The bytes are secret, so that a sender cannot write a body that looks like a
+   * frame.
    */
   salt: Buffer;
 }
 
-/** The text "svch" as a number. */
+/** Magic number at the start of a header: the text "svch". */
 const MAGIC = 0x68637673;
 export const DATABASE_ID_BYTES = 16;
 const DATABASE_AT = 8;
 const SALT_AT = DATABASE_AT + DATABASE_ID_BYTES;
 const HEADER_BYTES = SALT_AT + SALT_BYTES;
-/** Offsets of the two copies of the header. They are on separate pages, because disk errors destroy whole sectors. */
+/**
+ * Offsets of the two copies of the header. The copies are on separate pages, because a disk error destroys a whole
+ * sector.
+ */
 const COPIES_AT = [0, 4096];
 /** Offset of the first frame. */
 export const FRAMES_AT = 8192;

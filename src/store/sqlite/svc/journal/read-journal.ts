@@ -2,20 +2,29 @@ import { begunAt, type Frame, findNewerFrame, frameAt, HEAD_BYTES, isEndOf, salt
 import { FRAMES_AT, hasDamagedHeaderCopy, readHeader } from './header.ts';
 
 export interface JournalContent {
-  /** Id of the owning database. Null for files that were written with schema 6 of `svc.db`, which had no ids. */
+  /**
+   * Id of the database to which the file belongs. Null for files that were written with schema 6 of `svc.db`, which had
+   * no database ids.
+   */
   database: Buffer | null;
-  /** Frames of the latest use of the file, in order. Gaps between their sequences mean that frames are missing. */
+  /**
+   * Frames since the file was last overwritten, in order. A gap in their sequence numbers means that frames are
+   * missing.
+   */
   frames: Frame[];
-  /** True when the data before the first frame is unreadable, so that frames may be lost. */
+  /** True if the data before the first frame is unreadable. Frames may then be lost. */
   isStartLost: boolean;
-  /** Highest sequence that was certainly written, even if the last frames are unreadable. 0 when none is known. */
+  /**
+   * Highest sequence number that was definitely written, even if the last frames are unreadable. The value is 0 if no
+   * such number is known.
+   */
   writtenUntil: number;
   hasDamagedHeader: boolean;
 }
 
 /**
- * Reads a journal file and skips unreadable frames. Files are reused from the start, so newer frames precede older
- * ones. Returns undefined if the file is not recognised as a journal file.
+ * Reads a journal file and skips unreadable frames. Files are overwritten from the start, so older frames may follow
+ * newer frames. Returns undefined if the file is not recognized.
  */
 export function readJournal(file: Buffer): JournalContent | undefined {
   const header = readHeader(file);
@@ -32,7 +41,8 @@ export function readJournal(file: Buffer): JournalContent | undefined {
       continue;
     }
     if (file.length < at + HEAD_BYTES || (last !== undefined && isEndOf(last, file, at, salt))) break;
-    // An incomplete frame is the interrupted last write, which was never acknowledged, unless newer frames follow it.
+    // An incomplete frame without newer frames after it is an interrupted last write. That write was never
+    // acknowledged.
     const begun = begunAt(file, at, salt);
     const before = last ?? (begun ?? 1) - 1;
     const { frame, marked } = findNewerFrame(file, at, before, salt);
@@ -54,7 +64,10 @@ export function readJournal(file: Buffer): JournalContent | undefined {
   };
 }
 
-/** Reads files of the former format, which had no header and no end mark. Each use of a file had its own salt. */
+/**
+ * Reads files of the former format, which had neither a header nor end marks. Each time a file was overwritten, the
+ * frames got a new salt.
+ */
 function readFirstFormat(file: Buffer): JournalContent | undefined {
   const salt = saltOf(file);
   const frames: Frame[] = [];

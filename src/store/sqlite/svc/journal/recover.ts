@@ -25,17 +25,17 @@ import { type JournalContent, readJournal } from './read-journal.ts';
 export interface JournalOwner {
   /** Id of the database, or null if the database was just created or migrated. */
   id: Buffer | null;
-  /** Sequence of the last applied frame. */
+  /** Sequence number of the last applied frame. */
   readonly applied: number;
-  /** Applies frames until one is out of sequence. `hasHole` is true when such a frame was found. */
+  /** Applies frames until a frame is out of sequence. `hasHole` is true if such a frame was found. */
   apply(frames: Iterable<Frame>): { units: number; hasHole: boolean };
-  /** Assigns a new id, which is on disk when the call returns. */
+  /** Assigns a new id to the database. The id is on disk when the call returns. */
   renew(): void;
 }
 
 /**
- * Applies the journal of an earlier process and removes its files. A crash at any step is harmless, because the next
- * start repeats the recovery. Throws SQLite and system errors; files are kept then.
+ * Applies the journal that an earlier process left, then removes its files. After a crash, the next start repeats the
+ * recovery. If SQLite or the file system reports an error, throws and keeps the files.
  */
 export function recoverJournal(folder: string, owner: JournalOwner): Recovered {
   for (const file of unusedFiles(folder)) rmSync(file);
@@ -46,7 +46,7 @@ export function recoverJournal(folder: string, owner: JournalOwner): Recovered {
   const recovered: Recovered = { units: 0, quarantine: undefined, damagedHeaders: [] };
   let isDamaged = false;
   for (const { file } of own) {
-    // Only one file at a time is held in memory, because files can be large.
+    // The loop reads one file at a time to limit memory use, because files can be large.
     const content = readJournal(readWhole(file));
     if (content?.hasDamagedHeader) recovered.damagedHeaders.push(file);
     const { units, isMissing } = content ? applyReading(owner, content) : { units: 0, isMissing: true };
@@ -56,12 +56,16 @@ export function recoverJournal(folder: string, owner: JournalOwner): Recovered {
   if (isDamaged) recovered.quarantine = quarantineDamaged(folder);
   else for (const { file } of own) rmSync(file);
   removeIfEmpty(folder);
-  // Sequence numbers start over. The new id prevents the quarantined files from being applied to this database later.
+  // Sequence numbers restart after the recovery. The new id keeps quarantined files from being applied to this database
+  // later.
   if (owner.id === null || isDamaged) owner.renew();
   return recovered;
 }
 
-/** Files and databases of the version before ids both have no id, so they belong together. */
+/**
+ * Returns true if a file belongs to another database. Databases and files from before the introduction of ids have no
+ * id, so they belong together.
+ */
 function isForeign({ database, first }: JournalFile, id: Buffer | null): boolean {
   if (database) return id === null || !database.equals(id);
   return database === null && id !== null && first !== undefined;
@@ -73,9 +77,10 @@ function applyReading(
 ): { units: number; isMissing: boolean } {
   const { applied } = owner;
   const { units, hasHole } = owner.apply(frames);
-  // If frames were applied, no frame before them was lost: a lost frame would have left a gap in the sequences.
+  // If frames were applied, no frame before them was lost, because a lost frame would have left a gap in the sequence
+  // numbers.
   const isUnknown = isStartLost && owner.applied === applied;
-  // A database with an id creates only files with headers, so a file without one has lost its start.
+  // A database with an id only creates files with headers. A file without a header has therefore lost its start.
   const hasLostAll = database === null && owner.id !== null;
   return { units, isMissing: hasHole || isUnknown || hasLostAll || writtenUntil > owner.applied };
 }

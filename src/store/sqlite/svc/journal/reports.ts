@@ -41,7 +41,7 @@ export function reportRecovery(
     });
 }
 
-/** Reports files of another database at each start, because an operator must handle them. */
+/** Reports the files of another database at each start, because an operator must decide what to do with the files. */
 export function reportForeign(file: string, id: string, folder: string, logger: Logger): void {
   const files = foreignFiles(folder).map((each) => basename(each));
   if (files.length === 0) return;

@@ -5,38 +5,37 @@ import { createSynced, journalFile, spareFile, unfinishedFile, writeSynced } fro
 import { FRAMES_AT, headerBytes, type JournalHeader, newHeader } from './header.ts';
 
 /**
- * A journal file that this process has open. Once all of its frames are applied, the file is overwritten from its
- * start.
+ * Journal file that this process has open. Once all of its frames are applied, the file is overwritten from the start.
  */
 export interface Segment {
   file: string;
   fd: number;
-  /** Inode of the open file. Another inode at the file's path means that the file was replaced. */
+  /** Inode of the open file. If the file's path has another inode, the file was replaced. */
   inode: bigint;
-  /** Offset of the next frame. */
+  /** Offset at which the next frame is written. */
   size: number;
   salt: Buffer;
   sequence: number;
 }
 
 export interface SegmentOptions {
-  /** Size of the frames at which a segment counts as full. */
+  /** Size at which a segment counts as full. */
   segmentBytes: number;
   maxSegments: number;
-  /** Number of applied segments that are kept for the next burst, besides the current one. */
+  /** Maximum number of applied segments that are kept for the next burst, in addition to the current segment. */
   spareSegments: number;
 }
 
 export interface SegmentsDeps extends SegmentOptions {
   database: Buffer;
-  /** Called when another process has removed or replaced a file. The content of the file is already in the database. */
+  /** Called if another process has removed or replaced a file. All frames of the file are already in the database. */
   gone(file: string): void;
 }
 
 const [openFile, closeFile, syncFile] = [promisify(open), promisify(close), promisify(fsync)];
 const renameFile = promisify(rename);
 
-/** Journal files of one process. They are created at the first write. */
+/** Journal files of one process. Files are created when the first frame is written. */
 export class Segments {
   readonly folder: string;
   readonly #deps: SegmentsDeps;
@@ -57,8 +56,8 @@ export class Segments {
   }
 
   /**
-   * Returns the segment for the next frame, or undefined while all segments are full of unapplied frames. Throws system
-   * errors.
+   * Returns the segment for the next frame. Returns undefined if all segments are full of unapplied frames. Throws
+   * system errors.
    */
   writable(applied: number): Segment | Promise<Segment | undefined> {
     const current = this.#current;
@@ -72,8 +71,8 @@ export class Segments {
   }
 
   /**
-   * Frees disk space after a burst. Some segments are kept, because syncing blocks that are already allocated takes
-   * half the time.
+   * Frees disk space after a burst. Some files are kept, because syncing blocks that are already allocated takes half
+   * the time.
    */
   trim(applied: number): void {
     this.#release(applied);
@@ -82,8 +81,8 @@ export class Segments {
   }
 
   /**
-   * Closes all files and removes the spare ones. With `remove`, all files are removed, and the folder too if it is then
-   * empty.
+   * Closes all files and removes the spare files. With `remove`, removes all files, and also the folder if the folder
+   * is then empty.
    */
   async close({ remove }: { remove: boolean }): Promise<void> {
     await this.#trimmed;
@@ -93,7 +92,7 @@ export class Segments {
     if (remove) await promisify(rmdir)(this.folder).catch(() => {});
   }
 
-  /** Moves applied segments to the free ones, which may be overwritten. */
+  /** Moves applied segments to the list of free segments, which may be overwritten. */
   #release(applied: number): void {
     this.#free.push(...this.#full.filter(({ sequence }) => sequence <= applied));
     this.#full = this.#full.filter(({ sequence }) => sequence > applied);
@@ -106,7 +105,8 @@ export class Segments {
   }
 
   /**
-   * Takes the last segment whose file is still in place. Frames written to a removed or replaced file would be lost.
+   * Removes and returns the last segment whose file is still in place. Frames written to a removed or replaced file
+   * would be lost.
    */
   async #pick(segments: Segment[]): Promise<Segment | undefined> {
     for (let segment = segments.pop(); segment; segment = segments.pop()) {
@@ -125,7 +125,10 @@ export class Segments {
     return { file, fd, inode: ino, size: FRAMES_AT, salt: header.salt, sequence: 0 };
   }
 
-  /** Returns the next unused file name. Existing files may belong to another database, so their names are skipped. */
+  /**
+   * Returns the next unused file name. Existing files are never overwritten, because they may belong to another
+   * database.
+   */
   #nextFile(): string {
     while (existsSync(journalFile(this.folder, this.#created))) this.#created++;
     return journalFile(this.folder, this.#created++);
@@ -140,7 +143,8 @@ export class Segments {
       await syncFolder(this.folder);
       return segment;
     } catch (error) {
-      // If only the sync failed, the file already has its new name, from which the next attempt continues.
+      // If only the sync of the folder failed, the file already has its new name. The next attempt renames the file
+      // again.
       this.#spare.push(segment);
       throw error;
     }
@@ -178,8 +182,8 @@ async function moveTo(segment: Segment, file: string): Promise<void> {
 }
 
 /**
- * Returns false when the file was removed or replaced. Its descriptor still works, but the next start would not find
- * the data.
+ * Returns false if the file was removed or replaced. Writing to the open descriptor would still succeed, but the next
+ * start would not find the data.
  */
 function isInPlace({ file, inode }: Segment): boolean {
   try {
@@ -190,8 +194,8 @@ function isInPlace({ file, inode }: Segment): boolean {
 }
 
 /**
- * Creates a file. It gets its final name only once its header is synced, so that a power cut cannot leave a file
- * without a header.
+ * Creates a file. The file gets its final name after its header is synced, so that a power failure cannot leave a file
+ * without a header under that name.
  */
 async function openWithHeader(file: string, header: JournalHeader): Promise<number> {
   const unfinished = unfinishedFile(file);
@@ -205,7 +209,7 @@ async function openWithHeader(file: string, header: JournalHeader): Promise<numb
     return fd;
   } catch (error) {
     await closeFile(fd);
-    // Both files are removed, because on a full disk each attempt would otherwise leave a file.
+    // Both names are removed. Otherwise, each attempt on a full disk would leave a file behind.
     for (const each of [unfinished, file]) await promisify(rm)(each, { force: true });
     throw error;
   }

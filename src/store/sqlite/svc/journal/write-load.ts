@@ -1,8 +1,9 @@
-/** Minimum number of writes per interval that counts as a burst. Applying is postponed during a burst. */
+/** Minimum number of writes per interval that counts as a burst. During a burst, journal frames are applied later. */
 const BURST_UNITS = 40;
 
 /**
- * Detects bursts of writes. Writes in flight count too, because a large frame takes longer to write than an interval.
+ * Detects bursts of writes. Writes in flight are also counted, because writing a large frame takes longer than an
+ * interval.
  */
 export class WriteLoad {
   #inFlight = 0;

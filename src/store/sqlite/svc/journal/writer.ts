@@ -18,7 +18,7 @@ export interface JournalWriterDeps {
 const MAX_UNITS = 512;
 const MAX_BYTES = 4 * 1024 * 1024;
 /**
- * Number of writes below which a frame waits for more of them under load. Without the wait, system calls took a sixth
+ * Number of writes below which a frame waits for more writes under load. Without this wait, system calls took a sixth
  * of the CPU time.
  */
 const SMALL_FRAME = 30;
@@ -30,7 +30,7 @@ export class JournalWriter {
   readonly #load: WriteLoad;
   readonly #sharedBuffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   readonly #batches: Batches<Unit, number>;
-  /** Sequence of the last written frame. */
+  /** Sequence number of the last written frame. */
   #sequence: number;
 
   constructor({ segments, checkpointer, load }: JournalWriterDeps) {
@@ -47,8 +47,8 @@ export class JournalWriter {
   }
 
   /**
-   * Resolves with the sequence number of the frame once the write is on disk. Concurrent writes share a frame. Throws
-   * STORE_ERROR.
+   * Appends a write. Resolves with the sequence number of its frame once the frame is on disk. Concurrent writes share
+   * a frame. Throws STORE_ERROR.
    */
   append(unit: Unit): Promise<number> {
     this.#load.begin();

@@ -3,15 +3,18 @@ import { Buffer } from 'node:buffer';
 export const SEGMENT_DOCS = 2048;
 const TEXT_BITS = 18;
 const TEXT_BUCKETS = 1 << TEXT_BITS;
-/** Number of buckets: a range for trigrams of texts, an equal range for field values, and OPEN_BUCKET. */
+/** Number of buckets: TEXT_BUCKETS for trigrams of texts, the same number for field values, and OPEN_BUCKET. */
 export const BUCKETS = 2 * TEXT_BUCKETS + 1;
-/** Bucket of deliveries that had not ended when they were indexed. Their outcome is not indexed yet. */
+/**
+ * Bucket of deliveries that had not ended when they were indexed. The index does not contain the outcome of these
+ * deliveries yet.
+ */
 export const OPEN_BUCKET = BUCKETS - 1;
 const GRAM_BYTES = 3;
 /** Multiplier of Fibonacci hashing, which distributes adjacent keys evenly (Knuth). */
 const HASH_MULTIPLIER = 0x9e3779b1;
 
-/** Calls `take` with the bucket of each sequence of three bytes. Several trigrams may share a bucket. */
+/** Calls `take` with the bucket of each sequence of three bytes. Different trigrams may map to the same bucket. */
 export function eachTrigram(bytes: Uint8Array, take: (bucket: number) => void): void {
   let gram = ((bytes[0] ?? 0) << 8) | (bytes[1] ?? 0);
   for (let at = GRAM_BYTES - 1; at < bytes.length; at++) {
@@ -47,7 +50,7 @@ export function encodeDocs(docs: Uint32Array): Buffer {
   return bitmap;
 }
 
-/** Decodes either form to a bitmap. */
+/** Decodes a list of numbers or a bitmap. Returns a bitmap. */
 export function decodeDocs(bytes: Buffer | undefined): Uint8Array {
   if (bytes?.length === BITMAP_BYTES) return bytes;
   const bitmap = new Uint8Array(BITMAP_BYTES);

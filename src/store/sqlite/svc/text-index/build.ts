@@ -10,7 +10,7 @@ export interface BuiltSegment {
   places: Buffer;
   hasOpen: 0 | 1;
   hasBodies: 0 | 1;
-  /** Yields, in order of buckets, the deliveries of each bucket. */
+  /** Yields the encoded deliveries of each bucket, in order of buckets. */
   postings(): Generator<readonly [bucket: number, docs: Buffer]>;
 }
 
@@ -27,13 +27,15 @@ interface Row {
 }
 
 /**
- * Maximum postings per segment, which take 16 MB of memory. A segment with large bodies therefore covers fewer
- * deliveries.
+ * Maximum number of postings per segment, which takes 16 MB of memory. A segment with large bodies contains fewer
+ * deliveries, because large bodies have many postings.
  */
 const MAX_POSTINGS = 4 * 1024 * 1024;
 const DOC_BITS = Math.log2(SEGMENT_DOCS);
 
-/** Builds segments from an open `svc.db`. The working memory is reused for all segments. */
+/**
+ * Builds segments from an open `svc.db`. All segments use the same working memory, so the builder allocates it once.
+ */
 export function segmentBuilder(inbox: Sqlite.Database, isStopped: () => boolean) {
   const rows = inbox.prepare<[number, number, number], Row>(`
     select d.position, received_at as receivedAt, namespace_id as namespaceId, plugin_id as pluginId, event, status,
@@ -42,13 +44,13 @@ export function segmentBuilder(inbox: Sqlite.Database, isStopped: () => boolean)
     from delivery d left join delivery_body b using (position)
     where d.position > ? and d.position <= ? order by d.position limit ?`);
   const pairs = new Uint32Array(MAX_POSTINGS + BUCKETS);
-  /** Number of the last delivery that was added to each bucket. */
+  /** Number of the last delivery in each bucket, which prevents duplicate postings. */
   const lastDoc = new Int32Array(BUCKETS);
 
   return {
     /**
-     * Builds a segment from the deliveries after `after`, up to `until`. Returns undefined if there are none, or if the
-     * worker was stopped.
+     * Builds a segment from the deliveries after `after`, up to `until`. Returns undefined if there are no deliveries
+     * or if the worker was stopped.
      */
     build(after: number, until: number): BuiltSegment | undefined {
       let count = 0;
@@ -91,14 +93,14 @@ export function segmentBuilder(inbox: Sqlite.Database, isStopped: () => boolean)
   };
 }
 
-/** Sorts postings by bucket with a counting sort. Deliveries within a bucket are already in order. */
+/** Groups postings by bucket with a counting sort. The deliveries of a bucket are already in ascending order. */
 function* postingsOf(pairs: Uint32Array): Generator<readonly [number, Buffer]> {
   const ends = new Uint32Array(BUCKETS + 1);
   for (const pair of pairs) ends[(pair >>> DOC_BITS) + 1]!++;
   for (let bucket = 0; bucket < BUCKETS; bucket++) ends[bucket + 1]! += ends[bucket]!;
   const docs = new Uint32Array(pairs.length);
   for (const pair of pairs) docs[ends[pair >>> DOC_BITS]!++] = pair & (SEGMENT_DOCS - 1);
-  // The sort has moved each end to the start of the next bucket.
+  // After the sort, `ends[bucket]` is the end of the bucket, which is also the start of the next bucket.
   for (let bucket = 0, start = 0; bucket < BUCKETS; bucket++) {
     const end = ends[bucket]!;
     if (end > start) yield [bucket, encodeDocs(docs.subarray(start, end))];

@@ -1,5 +1,5 @@
 export interface TextIndexStart {
   dataDir: string;
-  /** A value other than 0 stops the worker. */
+  /** Shared flag. A value other than 0 stops the worker. */
   stop: Int32Array;
 }

@@ -1,11 +1,11 @@
 import type { Migrations } from '../../migrate.ts';
 
-/** Name of the index file in the data folder. Backups omit it, because it can be rebuilt from `svc.db`. */
+/** Name of the index file in the data folder. Backups skip the file, because the index can be rebuilt from `svc.db`. */
 export const TEXT_INDEX_FILE = 'search.db';
 
 /**
- * A segment indexes a range of deliveries. `places` contains their positions followed by their receive times. A
- * `posting` lists the deliveries of one bucket, as encoded in `buckets.ts`.
+ * A segment covers a range of deliveries. `places` contains their positions, then their receive times. A `posting` row
+ * lists the deliveries of a bucket, as encoded in `buckets.ts`.
  */
 const TEXT_INDEX = `
   create table segment (
@@ -30,7 +30,7 @@ const TEXT_INDEX = `
   ) strict;
   insert into progress (indexed_until) values (0);`;
 
-/** Adds the size of each segment. Segments of the previous version are deleted and built again. */
+/** Adds the size of each segment. Existing segments are deleted and built again. */
 const SEGMENT_BYTES = `
   delete from posting;
   delete from segment;

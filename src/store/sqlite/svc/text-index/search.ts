@@ -10,10 +10,10 @@ export interface SegmentRange {
   oldestAt: number;
 }
 
-/** Number of candidates below which verifying their rows is cheaper than reading more buckets. */
+/** Number of candidates below which comparing the texts of the candidates is cheaper than reading more buckets. */
 const FEW = 4;
 
-/** Deliveries of a namespace that may contain a text. The caller must verify the rows. */
+/** Deliveries of a namespace that may contain a text. The caller must compare the rows with the text. */
 export class TextCandidates {
   readonly segments: readonly SegmentRange[];
   readonly #sql: ReturnType<typeof statements>;
@@ -33,14 +33,16 @@ export class TextCandidates {
     this.segments = this.#sql.segments.all();
   }
 
-  /** Returns the candidates of a segment, newest first. A deleted segment has none. Must run inside `db.read`. */
+  /**
+   * Returns the candidates of a segment, newest first, or none if the segment was deleted. Must run inside `db.read`.
+   */
   of({ first }: SegmentRange): DeliveryCursor[] {
     this.#sql.begin.run();
     try {
       const segment = this.#sql.segment.get(first);
       if (!segment) return [];
       const docs = this.#candidates(segment.id);
-      // Most segments have no candidates, so their large `places` column is not read.
+      // The large `places` column is only read if there are candidates, because most segments have none.
       if (isEmpty(docs)) return [];
       const places = new Float64Array(new Uint8Array(this.#sql.places.get(segment.id)!.places).buffer);
       const count = places.length / 2;
@@ -73,8 +75,8 @@ export class TextCandidates {
   }
 
   /**
-   * Sorts trigrams so that the rarest one of this segment comes first. In most segments it alone excludes all
-   * deliveries.
+   * Sorts the trigrams by their frequency in this segment, rarest first. In most segments, the rarest trigram alone
+   * excludes all deliveries.
    */
   #rank(segment: number): void {
     const sizes = new Map(this.#trigrams.map((bucket) => [bucket, countOf(this.#docsOf(segment, bucket))]));

@@ -13,7 +13,7 @@ import { TextCandidates } from './search.ts';
 
 const POLL_MS = 2000;
 const REFRESH_POLLS = 30;
-/** Minimum length of a search text in bytes, which is the length of a trigram. */
+/** Minimum length of a search text in bytes. The index needs at least one trigram, which has three bytes. */
 const MIN_BYTES = 3;
 const HEAP_MB = 128;
 
@@ -39,7 +39,7 @@ export class TextIndex {
     this.#latest = () => latest.get() ?? 0;
   }
 
-  /** Opens the index. With `owns`, this process also runs the worker. */
+  /** Opens the index. If `owns` is true, this process also runs the worker that updates the index. */
   static async open(
     inbox: Database,
     { logger, owns }: { logger: Logger; owns: boolean },
@@ -53,8 +53,8 @@ export class TextIndex {
   }
 
   /**
-   * Returns candidates for a search. Returns undefined if there is no index or the text is too short, so that the
-   * caller must scan rows.
+   * Returns the deliveries that may match a search. Returns undefined if there is no index or the text is too short.
+   * The caller must then scan rows.
    */
   async search(
     namespaceId: string,
@@ -66,8 +66,8 @@ export class TextIndex {
   }
 
   /**
-   * Returns the size of the index. Segments whose bodies were deleted (up to `bodilessUntil`) do not count, because
-   * they are rebuilt much smaller.
+   * Returns the size of the index in bytes. Segments whose bodies were deleted (up to `bodilessUntil`) are left out,
+   * because the worker rebuilds them much smaller.
    */
   async bytes(bodilessUntil: number): Promise<number> {
     const db = await this.#openReader();
@@ -84,7 +84,8 @@ export class TextIndex {
 
   async #openReader(): Promise<Database | undefined> {
     if (this.#reader || this.#isClosed || !existsSync(this.#file)) return this.#reader;
-    // The file is being created or has another schema. Searches scan rows until it can be opened.
+    // Opening fails while another process creates the file, or if the file has another schema. Searches scan rows until
+    // opening succeeds.
     this.#reader = await openDatabase({
       file: this.#file,
       migrations: TEXT_INDEX_MIGRATIONS,
@@ -100,8 +101,8 @@ export class TextIndex {
   }
 
   /**
-   * Removes the index if it belongs to another `svc.db`. A restored `svc.db` gives new deliveries positions that are
-   * already in the index.
+   * Deletes an index that was built from another `svc.db`. After a restore, `svc.db` gives new deliveries positions
+   * that the index already contains.
    */
   async #removeForeign(): Promise<void> {
     const given = this.#inbox
@@ -141,7 +142,7 @@ export class TextIndex {
   }
 }
 
-/** Returns the part of the file's size that belongs to up-to-date segments. Must run inside `db.read`. */
+/** Returns the share of the file size for segments that need no rebuild. Must run inside `db.read`. */
 function bytesOf(db: Database, bodilessUntil: number): number {
   const sums = db
     .prepare<[number], { whole: number; kept: number }>(
@@ -153,7 +154,7 @@ function bytesOf(db: Database, bodilessUntil: number): number {
 
 interface Indexer {
   stop(): void;
-  /** Resolves when the worker ends. Rejects with the error that ended it. */
+  /** Resolves when the worker has ended. Rejects with the error that ended the worker. */
   ended: Promise<void>;
 }
 

@@ -11,9 +11,14 @@ import { type BuiltSegment, segmentBuilder } from './build.ts';
 import type { TextIndexStart } from './protocol.ts';
 import { TEXT_INDEX_FILE, TEXT_INDEX_MIGRATIONS } from './schema.ts';
 
-/** This file is a worker that indexes deliveries. It ends when no work is left. */
+/**
+ * Entry point of the worker that indexes deliveries. The worker adds full segments, rebuilds outdated segments, and
+ * then ends.
+ */
 
-/** Estimated bytes that a posting takes besides its list, for its key and its share of the page. */
+/**
+ * Estimated bytes that a posting takes in addition to its encoded deliveries: its key and its share of page overhead.
+ */
 const POSTING_BYTES = 12;
 const { dataDir, stop } = workerData as TextIndexStart;
 const isStopped = (): boolean => Atomics.load(stop, 0) !== 0;
@@ -24,7 +29,7 @@ async function openIndex(): Promise<Database> {
   try {
     return await open();
   } catch {
-    // The file is damaged or has a newer schema. It can be rebuilt from `svc.db`.
+    // The file is damaged or has a newer schema, so it is deleted. The index is rebuilt from `svc.db`.
     for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
     return open();
   }
