@@ -52,7 +52,11 @@ export function membersText(members: readonly MemberView[], style: Style, width?
 
 /** Maximum length at which ids of nodes are shown. `--json` shows the full ids. */
 const MAX_NODE_CHARS = 24;
-const shortened = (id: string): string =>
-  id.length > MAX_NODE_CHARS ? `${id.slice(0, MAX_NODE_CHARS - 1)}…` : id;
+/** Keeps the end of an id, because generated ids of nodes start with the time and thus look alike. */
+const shortened = (id: string): string => {
+  if (id.length <= MAX_NODE_CHARS) return id;
+  const head = id.startsWith('node_') ? 'node_' : '';
+  return `${head}…${id.slice(head.length + 1 - MAX_NODE_CHARS)}`;
+};
 
 const durationOf = (ms: number | null): string => (ms === null ? '-' : formatDuration(ms));
