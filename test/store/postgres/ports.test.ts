@@ -2,7 +2,8 @@ import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { systemRandom } from '../../../src/kit/security/random.ts';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
-import type { Clock } from '../../../src/kit/time/clock.ts';
+import { type Clock, manualClock } from '../../../src/kit/time/clock.ts';
+import { hours, minutes } from '../../../src/kit/time/duration.ts';
 import type { GatewayStore, NewMember } from '../../../src/store/ports/index.ts';
 import { PostgresDatabase } from '../../../src/store/postgres/database.ts';
 import { postgresGatewayStore } from '../../../src/store/postgres/gateway/store.ts';
@@ -12,6 +13,7 @@ import { postgresStateStore } from '../../../src/store/postgres/state/store.ts';
 import { TRANSACTION_ID } from '../../../src/store/postgres/transaction-ids.ts';
 import { postgresWorkflowStore } from '../../../src/store/postgres/workflow/store.ts';
 import { atEnd } from '../../support/at-end.ts';
+import { tempDir } from '../../support/daemon.ts';
 import { delivery } from '../../support/new-delivery.ts';
 import { emptyPostgres, POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../../support/postgres.ts';
 import { describeClients } from '../suites/clients.ts';
@@ -92,6 +94,47 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
     expect(await port.inbox.begin(delivery(), claim('running'), live)).toBe('pending');
     for (const key of ['orphan', 'unowned'])
       expect(await port.inbox.begin(delivery(), claim(key), live)).toBe('begun');
+  });
+
+  test('an end that is written again after an unconfirmed commit counts as one attempt', async () => {
+    const { port } = await openFresh(opened(gateway));
+    const sent = delivery();
+    await port.inbox.accept(sent, undefined, 'auth=ok');
+    const end = {
+      status: 'retrying',
+      httpStatus: 202,
+      outcome: null,
+      durationMs: 1,
+      nextAttemptAt: 5,
+    } as const;
+    for (const steps of ['first', 'first', 'second'])
+      await port.inbox.finish(sent.webhookId, { ...end, steps });
+    expect(await port.inbox.find(sent.webhookId)).toMatchObject({
+      attempts: 2,
+      steps: 'auth=ok;first;second',
+    });
+  });
+
+  test('a claim follows the database clock, whatever the clock of a node says', async () => {
+    const dataDir = await tempDir();
+    const ownClock = opened((database, clock) =>
+      postgresGatewayStore(database, { clock, logger: silentLogger }),
+    );
+    const nodes = [manualClock(Date.now()), manualClock(Date.now() + hours(1))];
+    const inboxes = await Promise.all(
+      nodes.map(async (clock) => {
+        const { port, close } = await ownClock({ dataDir, clock });
+        atEnd(close);
+        return port.inbox;
+      }),
+    );
+    const begin = (node: number) => {
+      const expiresAt = nodes[node]!.now() + minutes(2);
+      return inboxes[node]!.begin(delivery(), { key: 'k', expiresAt });
+    };
+    expect(await begin(0)).toBe('begun');
+    expect(await inboxes[1]!.seen('k', nodes[1]!.now())).toBe('pending');
+    expect(await begin(1)).toBe('pending');
   });
 
   test('leases follow the database clock, whatever the clock of a node says', async () => {
