@@ -1,6 +1,7 @@
 /**
  * `npm run bench [-- name … [--flag …]]`: runs benchmarks in sequence and prints their tables and the machine.
- * `startup --with-others` also measures other programs, fetched from the npm registry.
+ * `startup --with-others` also measures other programs, fetched from the npm registry. `--json` prints one JSON document
+ * per benchmark instead of tables.
  */
 import { cpus, totalmem } from 'node:os';
 import type { BenchResult } from './support/result.ts';
@@ -17,6 +18,7 @@ const BENCHES: Record<string, () => Promise<{ run(flags: ReadonlySet<string>): P
   'webhook-crashes': () => import('./webhook-crashes.ts'),
   workflows: () => import('./workflows.ts'),
   proxy: () => import('./proxy.ts'),
+  cluster: () => import('./cluster.ts'),
 };
 
 const flags = new Set(process.argv.slice(2).filter((word) => word.startsWith('--')));
@@ -27,11 +29,14 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
-console.log(`${machine()}\n`);
+const isJson = flags.has('--json');
+if (!isJson) console.log(`${machine()}\n`);
 for (const [name, load] of Object.entries(BENCHES)) {
   if (chosen.length > 0 && !chosen.includes(name)) continue;
   const { run } = await load();
-  print(await run(flags));
+  const result = await run(flags);
+  if (isJson) console.log(JSON.stringify({ machine: machine(), ...result }, null, 2));
+  else print(result);
 }
 // Pools and timers of measured code may keep the process alive.
 process.exit(0);

@@ -1,0 +1,214 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  ACCEPT_CONNECTIONS,
+  ACCEPT_ROUNDS,
+  type AcceptReport,
+  measureAccepts,
+} from './support/cluster/accepts.ts';
+import { CleanUps } from './support/cluster/clean-ups.ts';
+import { ControlGroups } from './support/cluster/control-groups.ts';
+import { completedPerSecond, startBacklog } from './support/cluster/handlers.ts';
+import { startHaproxy } from './support/cluster/haproxy.ts';
+import { HANDLER_MS, type Node, pausedWebhook, startNode, type Webhook } from './support/cluster/nodes.ts';
+import { PostgresServer, postgresPrograms } from './support/cluster/postgres-server.ts';
+import {
+  measurePromotion,
+  measureRestart,
+  RECOVERY_ROUNDS,
+  type RecoveryFigures,
+} from './support/cluster/recovery.ts';
+import {
+  GATEWAY_CORES,
+  measureScaling,
+  POSTGRES_CORES,
+  SCALING_ROUNDS,
+  type ScalingFigures,
+} from './support/cluster/scaling.ts';
+import { Senders } from './support/cluster/senders.ts';
+import { freePort, isInstalled } from './support/proxies/front-ends.ts';
+import { type BenchResult, round } from './support/result.ts';
+
+const NODES = 3;
+const NAME = 'Cluster: nodes that share one PostgreSQL';
+
+type Rows = BenchResult['rows'];
+
+/** What several nodes on one PostgreSQL gain and cost, and how long they refuse deliveries when it fails. */
+export async function benchmark(): Promise<BenchResult> {
+  if (!postgresPrograms()) return skipped('PostgreSQL', 'postgresql');
+  if (!isInstalled('haproxy', '-v', 'haproxy')) return skipped('HAProxy', 'haproxy');
+  const cleanUps = new CleanUps();
+  try {
+    return await measureAll(cleanUps);
+  } finally {
+    await cleanUps.run();
+  }
+}
+
+function skipped(program: string, debianPackage: string): BenchResult {
+  return {
+    name: NAME,
+    rows: [],
+    note: `Skipped: ${program} is not installed (apt install ${debianPackage}).`,
+  };
+}
+
+async function measureAll(cleanUps: CleanUps): Promise<BenchResult> {
+  const groups = ControlGroups.open();
+  if (groups) cleanUps.add(() => groups.close());
+  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
+  cleanUps.add(() => rm(folder, { recursive: true, force: true }));
+  const postgres = await PostgresServer.start();
+  cleanUps.add(() => postgres.remove());
+  // A proxy in front of PostgreSQL, because nodes have one address for the primary and the promoted standby.
+  const route = { mode: 'tcp' as const, port: await freePort() };
+  const stopHaproxy = await startHaproxy(folder, [{ ...route, servers: [postgres.port] }]);
+  cleanUps.add(stopHaproxy);
+  const start = async (url: string): Promise<Node> => {
+    const node = await startNode(url);
+    cleanUps.add(() => node.stop());
+    return node;
+  };
+
+  // First alone on PostgreSQL's own port, as its competitor.
+  const nodes = [await start(postgres.url())];
+  const held = await pausedWebhook(nodes[0]!, 'held');
+  const accepts = await measureAccepts(postgres, nodes[0]!, held);
+  const handlerRates = await measureHandlers(postgres, nodes, () => start(postgres.url()));
+  const scaling = groups && (await measureScaling(postgres, nodes, { groups, webhook: held, folder }));
+  for (const node of nodes) await node.stop();
+
+  const behind = [await start(postgres.url(route.port)), await start(postgres.url(route.port))];
+  const recovery = await measureRecovery({ postgres, route, stopHaproxy, folder, cleanUps }, behind, held);
+  return {
+    name: NAME,
+    rows: [...acceptRows(accepts), ...scalingRows(scaling), ...handlerRows(handlerRates), ...recovery],
+    note: noteOn(groups),
+  };
+}
+
+/** Rates of 1, 2, … gateways. Adds the further nodes to `nodes`. */
+async function measureHandlers(
+  postgres: PostgresServer,
+  nodes: Node[],
+  start: () => Promise<Node>,
+): Promise<number[]> {
+  const waiting = await pausedWebhook(nodes[0]!, 'waiting');
+  await startBacklog(nodes[0]!, waiting);
+  const rates = [await completedPerSecond(postgres, waiting)];
+  while (nodes.length < NODES) {
+    nodes.push(await start());
+    rates.push(await completedPerSecond(postgres, waiting));
+  }
+  await nodes[0]!.svc('webhooks', 'pause', 'bench', waiting.event);
+  return rates;
+}
+
+interface RecoverySetup {
+  postgres: PostgresServer;
+  route: { mode: 'tcp'; port: number };
+  stopHaproxy: () => Promise<void>;
+  folder: string;
+  cleanUps: CleanUps;
+}
+
+async function measureRecovery(
+  { postgres, route, stopHaproxy, folder, cleanUps }: RecoverySetup,
+  nodes: readonly Node[],
+  webhook: Webhook,
+): Promise<Rows> {
+  const http = { mode: 'http' as const, port: await freePort(), servers: nodes.map(({ port }) => port) };
+  cleanUps.add(await startHaproxy(folder, [http]));
+  const senders = new Senders(http.port, webhook);
+  cleanUps.add(() => senders.end());
+  const restart = await measureRestart(postgres, senders);
+  const promotion = await measurePromotion(
+    {
+      primary: postgres,
+      route,
+      stopHaproxy,
+      folder,
+      onServer: (server) => cleanUps.add(() => server.remove()),
+      onHaproxy: (stop) => cleanUps.add(stop),
+    },
+    senders,
+  );
+  const { acknowledged, lost } = await senders.stop(promotion.primary);
+  return [
+    recoveryRow('restart -m immediate', restart, '<= 2'),
+    recoveryRow('promotion of the synchronous standby', promotion, '<= 5'),
+    {
+      what: `acknowledged deliveries lost in these ${2 * RECOVERY_ROUNDS} failures, of ${acknowledged}`,
+      measured: lost,
+      aim: '0',
+    },
+  ];
+}
+
+function acceptRows({ plain, svc, ratio }: AcceptReport): Rows {
+  const row = (what: string, figures: AcceptReport['svc'], measured: string): Rows[number] => ({
+    what: `accepts/s, ${what}`,
+    measured,
+    'p50 / p99 ms': `${round(figures.p50Ms, 1)} / ${round(figures.p99Ms, 1)}`,
+    'CPU us, server': round(figures.serverCpuUs),
+    'CPU us, PostgreSQL': round(figures.postgresCpuUs),
+  });
+  return [
+    row('bare node:http, one INSERT each', plain, String(round(plain.perSecond))),
+    {
+      ...row('one gateway', svc, `${round(svc.perSecond)} (x ${round(ratio, 2)})`),
+      aim: '>= 3,000',
+    },
+  ];
+}
+
+function scalingRows(figures: readonly ScalingFigures[] | undefined): Rows {
+  if (!figures) return [{ what: 'limited gateways', measured: 'skipped' }];
+  return figures.map(({ gateways, perSecond, efficiency, gatewayCores, postgresCores }) => ({
+    what: `accepts/s, ${gateways} x ${GATEWAY_CORES} core`,
+    measured: `${round(perSecond)}${added(gateways, efficiency)}`,
+    aim: gateways > 1 ? '>= 0.8 per gateway' : '',
+    'cores, gateways': round(gatewayCores, 2),
+    'cores, PostgreSQL': round(postgresCores, 2),
+  }));
+}
+
+function handlerRows(rates: readonly number[]): Rows {
+  return rates.map((rate, n) => ({
+    what: `handlers of ${HANDLER_MS} ms/s, ${n + 1} gateway${n > 0 ? 's' : ''}`,
+    measured: `${round(rate)}${added(n + 1, (rate - (rates[n - 1] ?? 0)) / rates[0]!)}`,
+    aim: n > 0 ? '>= 0.8 per gateway' : '',
+  }));
+}
+
+const added = (gateways: number, efficiency: number): string =>
+  gateways > 1 ? ` (+${round(efficiency, 2)})` : '';
+
+const recoveryRow = (
+  what: string,
+  { firstSeconds, lastFailureSeconds }: RecoveryFigures,
+  aim: string,
+): Rows[number] => ({
+  what: `s until accepting, ${what}`,
+  measured: `${round(firstSeconds, 2)} (last refusal ${round(lastFailureSeconds, 2)})`,
+  aim,
+});
+
+const noteOn = (groups: ControlGroups | undefined): string =>
+  [
+    `Accepts: signed deliveries of 2 KB, each with its own id, handlers held, 202 = committed (fsync on), everything on this machine, ${ACCEPT_CONNECTIONS} connections; medians of ${ACCEPT_ROUNDS} alternating rounds; x: median ratio of the rounds; CPU per accept.`,
+    groups &&
+      `Limited gateways behind HAProxy: CPU quotas of control groups ${groups.version}, PostgreSQL ${POSTGRES_CORES} core, HAProxy and load on the rest; medians of ${SCALING_ROUNDS} interleaved rounds; +: what the last gateway added, as a share of the first one's rate.`,
+    `Handlers only wait. Failures: under load on two nodes, medians of ${RECOVERY_ROUNDS} each, from the command to the first acceptance; PostgreSQL recovers from its log within this time.`,
+  ]
+    .filter(Boolean)
+    .join(' ');
+
+export { benchmark as run };
+
+if (import.meta.main) {
+  console.log(JSON.stringify(await benchmark(), null, 2));
+  process.exit(0);
+}
