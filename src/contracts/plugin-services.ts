@@ -14,7 +14,7 @@ export interface StartOptions {
   idempotencyKey?: string;
   /** Priority from -100 to 100; higher priorities start first. The default is 0. */
   priority?: number;
-  /** Earliest time of the start, in epoch milliseconds or as an ISO 8601 date and time with `Z` or an offset. */
+  /** Earliest start time, in epoch milliseconds or as an ISO 8601 date and time with `Z` or an offset. */
   runAt?: number | string;
 }
 

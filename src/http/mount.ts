@@ -102,7 +102,8 @@ function parse(schema: z.ZodType | undefined, value: unknown, place: string): un
 }
 
 /**
- * Returns a function that counts a call. It throws if the limit is reached, or rejects if processes share the limit.
+ * Returns a function that counts a call. The function throws if the limit is reached; if processes share the limit, its
+ * promise rejects.
  */
 function limitOf(
   perMinute: MountOptions['perMinute'],

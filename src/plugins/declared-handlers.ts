@@ -1,7 +1,10 @@
 import { HostKind, type ManifestV3, type Permissions } from '../contracts/index.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 
-/** Returns one permission set per declaration of the handler. Empty if it is not declared for this kind of host. */
+/**
+ * Returns one permission set per declaration of the handler. The list is empty if the handler is not declared for this
+ * kind of host.
+ */
 export function declaredPermissions(manifest: ManifestV3, handler: string, host: HostKind): Permissions[] {
   const { commands, jobs, rest, webhooks, workflows, lifecycle } = manifest;
   const own = manifest.permissions;

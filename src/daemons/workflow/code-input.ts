@@ -21,7 +21,7 @@ const Checked = z.object({
 });
 
 interface Known {
-  /** Whether the handler may declare an input schema. False only after a check has found no input schema. */
+  /** Whether an input must be checked. False if an earlier check showed that the handler has no input schema. */
   ofInput: boolean;
   ofSignals: ReadonlySet<string>;
 }

@@ -35,7 +35,7 @@ export function defaultConfig(): PlatformConfig {
   return PlatformConfig.parse({});
 }
 
-/** Formats a value like the checked-in JSON files. */
+/** Formats a value as JSON in the style of the repository's JSON files. */
 export function asJsonFile(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }

@@ -8,7 +8,7 @@ import { parseConfigText } from './parse.ts';
 /** Source of a config value: `environment` (`.env` included), `profile <name>`, `file`, or `default`. */
 export type ConfigOrigin = (path: readonly PropertyKey[]) => string;
 
-/** Returns the origin of each value of a loaded configuration. Layers are in order of precedence. */
+/** Returns the origin of each value of a loaded configuration. */
 export function configOrigins({ configFile, env, profile }: LoadedConfig): ConfigOrigin {
   const fileContent = configFile ? parseConfigText(readConfigText(configFile), configFile) : {};
   const profiles =

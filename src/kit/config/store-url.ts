@@ -12,7 +12,9 @@ export function usesPostgres({ url }: StoreConfig): boolean {
   return !url.startsWith(SQLITE);
 }
 
-/** Returns the folder for files of this machine, relative to the project. With SQLite, the URL names it. */
+/**
+ * Returns the folder for files of this machine, relative to the project. For SQLite, the store URL contains the folder.
+ */
 export function dataFolderOf({ url, dataDir }: StoreConfig): string {
   return url.startsWith(SQLITE) ? url.slice(SQLITE.length) : (dataDir ?? '.svc');
 }
@@ -56,7 +58,7 @@ function resolved(text: string, key: string, env: Environment): string {
   });
 }
 
-/** Returns the secrets within a URL of the config that are set, in every spelling, for the redactor. */
+/** Returns the passwords and resolved variables of the store URL for the redactor, both plain and percent-encoded. */
 export function storeSecrets({ url }: Pick<StoreConfig, 'url'>, env: Environment): string[] {
   const referenced = [...url.matchAll(REFERENCE)].flatMap(([, name]) => env[name!] ?? []);
   const whole = [url, ...referenced].flatMap(passwordsIn);

@@ -78,7 +78,10 @@ const SEED = randomBytes(4).readInt32LE();
 /** Size of the Bloom filter for keys already counted: 2^20 bits make false positives rare at 60,000 keys. */
 const SEEN_BITS = 20;
 
-/** Counts distinct keys by a rolling hash of each object's keys. The text nests no deeper than `maxDepth`. */
+/**
+ * Returns a text such as "of more than 50000 different keys" if the objects in the text have too many distinct keys,
+ * and undefined otherwise. Nesting must not exceed `maxDepth`.
+ */
 function findExcessKeys(text: string, maxDepth: number, maxKeys: number, tolerance = 1): string | undefined {
   if (text.length <= maxKeys * KEY_CHARS) return undefined;
   const seen = new Int32Array(2 ** (SEEN_BITS - 5));
@@ -86,8 +89,8 @@ function findExcessKeys(text: string, maxDepth: number, maxKeys: number, toleran
   let depth = 0;
   let keys = 0;
   /**
-   * Start of the latest string. The string is hashed only if a colon follows, which makes it a key, so that long
-   * strings cost little.
+   * Start of the latest string. Only a string that a colon follows is a key and is hashed, so that long strings cost
+   * little.
    */
   let string: number | undefined;
   for (let i = 0; i < text.length; i++) {

@@ -87,7 +87,10 @@ function atMost({ origin, maximum }: z.core.$ZodIssueTooBig): string {
   return unit ? `must have at most ${maximum} ${unit}` : `must be at most ${maximum}`;
 }
 
-/** Reports the problems of the union options that match the value best, which are those with the deepest problem. */
+/**
+ * Reports the problems of the union options that match the value best: the options whose problem lies deepest in the
+ * value.
+ */
 function alternatives(issue: z.core.$ZodIssueInvalidUnion, value: unknown): string {
   if (value === undefined) return 'is missing';
   if (issue.errors.length === 0) {

@@ -48,9 +48,7 @@ export function toPlatformError(thrown: unknown): PlatformError {
   );
 }
 
-/**
- * Like `toPlatformError`, but for remote callers. It hides file paths of the data store, which only operators may see.
- */
+/** Converts a thrown value like `toPlatformError`, and hides file paths of the data store from remote callers. */
 export function toRemoteError(thrown: unknown): PlatformError {
   const error = toPlatformError(thrown);
   if (error.code !== 'STORE_ERROR') return error;

@@ -53,8 +53,8 @@ export function traceparent(traceId: string, spanId: string): string {
 }
 
 /**
- * Returns the `traceparent` header to forward from a span of this process. If the trace id of the incoming header
- * matches, its flags are kept. Otherwise `traceId` is used, because the logs contain it.
+ * Returns the `traceparent` header to forward from a span of this process. The header contains `traceId`, as the logs
+ * do. If the client's header has the same trace id, its sampling flag is kept.
  */
 export function traceparentOf(
   headers: Record<string, string | string[] | undefined>,

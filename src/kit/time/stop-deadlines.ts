@@ -1,8 +1,8 @@
 import { seconds } from './duration.ts';
 
 /**
- * Deadlines of a stopping service, counted from the end of its `drainMs`. Each step takes effect only if the previous
- * one failed.
+ * Deadlines of a stopping service, counted from the end of its `drainMs`. Each deadline matters only if the service has
+ * not stopped by then.
  */
 export const STOP_DEADLINES = {
   /**

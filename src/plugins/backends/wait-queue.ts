@@ -19,7 +19,10 @@ export interface WaitQueue {
   enter(call: Call): string | undefined;
   /** Returns false when the call is not in the queue. */
   leave(call: Call): boolean;
-  /** Removes and returns a call in fair order. Considers only each tenant's first call, if `accepts` allows it. */
+  /**
+   * Removes and returns a call in fair order. Only the first call of each tenant is considered, and only if `accepts`
+   * returns true for it.
+   */
   next(accepts: (call: Call) => boolean): Call | undefined;
   /** Returns the number of queued calls of the tenants for which `counts` returns true. */
   sizeOf(counts: (tenantId: string) => boolean): number;

@@ -48,7 +48,7 @@ export interface MemberStore {
   leave(fence: number): Promise<void>;
   /** Returns members that have not ended and whose lease is valid, oldest first. */
   live(kind: ServiceName): Promise<MemberRecord[]>;
-  /** Returns the fences of members that have not ended, including those with an expired lease. */
+  /** Returns the fences of members that have not ended. Members with an expired lease are included. */
   unended(kind: ServiceName): Promise<number[]>;
   /** Ends members with an expired lease, except the member `own`. Returns the number of ended members. */
   endExpired(kind: ServiceName, own: number): Promise<number>;

@@ -7,7 +7,7 @@ export interface PermitRequest {
 }
 
 export interface PermitGrant {
-  /** Number of calls that were counted and may proceed. */
+  /** Number of calls that were counted. These calls may proceed. */
   granted: number;
   /** Number of calls that the limit still permits. */
   left: number;

@@ -27,7 +27,7 @@ export interface ContainerBackendDeps {
   services: PlatformServices;
   logger: Logger;
   clock: Clock;
-  /** The project's `.svc`. */
+  /** Path of the project's data folder (`.svc`). */
   dataDir: string;
   /** Name of this node. Nodes with the same data folder path, such as pods, may share a container engine. */
   instance: string;
@@ -196,7 +196,7 @@ export class ContainerBackend implements ExecutionBackend {
     return runner;
   }
 
-  /** Removes the container once it has stopped, or after a grace period. The caller does not wait for this. */
+  /** Removes the container once it has stopped, or after a grace period. The caller does not wait for the removal. */
   #removeLater(id: string, stopped: Promise<void>, leave: () => void): void {
     const late = this.#closing.signal.aborted ? Promise.resolve() : pause(LEAVE_MS);
     const removal = Promise.race([stopped, late])

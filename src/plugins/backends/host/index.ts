@@ -50,7 +50,7 @@ export function createHostBackend({ run, targetOf, clock }: HostBackendDeps): Ex
   };
 }
 
-/** Combines the configured target with the requested one, which may only narrow it. */
+/** Combines the configured host target with the requested target, which may only narrow the configured one. */
 function narrowed(configured: HostTarget, asked: HostTarget, pluginId: string): HostTarget {
   const clash = (what: string): PlatformError =>
     new PlatformError(

@@ -17,7 +17,7 @@ export interface ProcessExit {
   ended: EndReason | null;
   /** The error that ended the process, if the runner could still report it. */
   fatal: { reason: string; message: string } | null;
-  /** Last part of its stderr output. */
+  /** Last part of the process's stderr output. */
   stderr: string;
   memoryMb: number;
   wasReady: boolean;

@@ -40,7 +40,7 @@ export interface WorkerBackendDeps {
   services: PlatformServices;
   logger: Logger;
   clock: Clock;
-  /** The project's `.svc`, which no plugin may read. */
+  /** Path of the project's data folder (`.svc`), which no plugin may read. */
   dataDir: string;
   /** Additional files and folders that no plugin may read. */
   secrets?: readonly string[];
@@ -84,7 +84,7 @@ export class WorkerBackend implements ExecutionBackend {
     return this.#poolFor(request, isShared && options.alone === true).run(request, options);
   }
 
-  /** Returns the sandbox in use. Throws SANDBOX_ERROR when the config requires one that does not work. */
+  /** Returns the sandbox in use. Throws SANDBOX_ERROR when the config requires a sandbox that does not work. */
   sandbox(): Promise<SandboxInForce> {
     return sandboxInForce(this.#deps.config.sandbox);
   }

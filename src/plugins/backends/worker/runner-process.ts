@@ -31,7 +31,7 @@ export interface RunnerProcessDeps {
   sink: PluginLogSink;
   logger: Logger;
   clock: Clock;
-  /** Plugin code to run instead of the files on disk, which have changed since. */
+  /** Plugin code to run instead of the files on disk, which have changed since the code was loaded. */
   code: SourceCode | undefined;
 }
 

@@ -34,8 +34,8 @@ const CHUNKED = -1;
 const UNTIL_CLOSE = -2;
 
 /**
- * Parses the HTTP/1.1 responses of one connection. Rejects folded headers, bare line feeds, repeated lengths and data
- * after the end of a response, because accepting them would enable response splitting.
+ * Parses the HTTP/1.1 responses of one connection. Rejects folded headers, bare line feeds, repeated `Content-Length`
+ * headers and data after the end of a response, because accepting them would enable response splitting.
  */
 export class ResponseParser {
   readonly #events: ResponseEvents;

@@ -33,8 +33,8 @@ export class Budget {
   }
 
   /**
-   * Throws OverBudget outside a confined thread. Must be called before work whose cost cannot be estimated from the
-   * size of its input.
+   * Throws OverBudget unless the evaluation runs in a worker thread with limited time and memory. Must be called before
+   * work whose cost cannot be estimated from the size of its input.
    */
   requireConfinement(): void {
     if (!this.isConfined) throw new OverBudget();

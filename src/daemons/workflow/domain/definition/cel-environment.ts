@@ -19,7 +19,7 @@ export type ScopeState = 'success' | 'failure' | 'cancelled' | 'skipped';
 
 /** Maximum characters of one value. Repeated concatenation doubles a text each time. */
 export const MAX_VALUE_CHARS = 4 * 1024 * 1024;
-/** Maximum characters of a text that is created outside the confined threads. */
+/** Maximum characters of a text that an expression builds on the main thread instead of a worker thread. */
 const MAX_CHARS_IN_PLACE = 64 * 1024;
 /** Maximum characters of a computed key. V8 keeps an interned copy of each key while an object uses it. */
 const MAX_KEY_CHARS = 1024;

@@ -62,7 +62,9 @@ export class CommitterThread {
     this.#worker.on('exit', () => this.#fail(endedError(start.file)));
   }
 
-  /** Resolves once the journal that an earlier process left is applied. Rejects with STORE_ERROR or an SQLite error. */
+  /**
+   * Resolves once the journal left by an earlier process has been applied. Rejects with STORE_ERROR or an SQLite error.
+   */
   get ready(): Promise<Recovered> {
     return this.#began.promise;
   }

@@ -141,7 +141,10 @@ export class Replays {
     }
   }
 
-  /** Returns the delivery; undefined if it cannot be replayed, was replayed before, or a redelivery of it succeeded. */
+  /**
+   * Returns the delivery. Returns undefined if it cannot be replayed, was replayed before, or was redelivered
+   * successfully.
+   */
   async #findUnhandled(webhookId: string): Promise<DeliveryRecord | undefined> {
     const record = await this.#deps.inbox.find(webhookId);
     if (!record || record.body === null || record.replayedBy !== null) return undefined;

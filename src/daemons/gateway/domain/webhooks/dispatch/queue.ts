@@ -54,7 +54,8 @@ export class Queue<Item> {
   }
 
   /**
-   * Makes an item ready to run. The item was reserved, or it failed and blocks its order key until its next attempt.
+   * Makes a reserved item, or a failed item whose next attempt is due, ready to run. A failed item blocks its order key
+   * until that attempt ends.
    */
   release(item: Item): void {
     this.#count(item, 1);
