@@ -22,7 +22,9 @@ export class PostgresPair {
   }
 
   static async start(): Promise<PostgresPair> {
-    const primary = await PostgresServer.start({ durable: true });
+    // After a restart of the primary, commits wait until the standby connects again: by default up to 5 s.
+    const settings = { wal_retrieve_retry_interval: '200ms' };
+    const primary = await PostgresServer.start({ durable: true, settings });
     const pair = new PostgresPair(primary, await TcpProxy.open(primary.address));
     try {
       await pair.addStandby();

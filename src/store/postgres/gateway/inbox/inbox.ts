@@ -15,6 +15,7 @@ import { type BufferedDelivery, WriteBuffer } from '../../../write-buffer.ts';
 import type { BatchWriter } from '../../batch-writer.ts';
 import type { PostgresDatabase } from '../../database.ts';
 import { hasNoOwner } from '../../members.ts';
+import { ReplicationBarrier } from '../../replication-barrier.ts';
 import { deliveryEndings, type Ending } from './endings.ts';
 import { deliveryInserts, type Insert } from './inserts.ts';
 import { type ListOptions, listDeliveries } from './lists.ts';
@@ -33,6 +34,7 @@ export class PostgresWebhookInbox implements WebhookInbox {
   readonly #inserts: BatchWriter<Insert, boolean>;
   readonly #endings: BatchWriter<Ending, void>;
   readonly #markers: PostgresMarkers;
+  readonly #barrier: ReplicationBarrier;
   readonly #retention: PostgresDeliveryRetention;
   readonly #notes: WriteBuffer;
   /** `leaseClock` replaces the clock of the database in tests. */
@@ -42,9 +44,10 @@ export class PostgresWebhookInbox implements WebhookInbox {
   ) {
     const time = markerTime(clock, leaseClock);
     this.#database = database;
+    this.#barrier = new ReplicationBarrier(database);
     this.#inserts = deliveryInserts(database, time);
     this.#endings = deliveryEndings(database, time);
-    this.#markers = new PostgresMarkers(database, this.#inserts, time);
+    this.#markers = new PostgresMarkers(database, this.#inserts, { time, barrier: this.#barrier });
     this.#retention = new PostgresDeliveryRetention(database);
     this.#notes = new WriteBuffer({ clock, logger, write: (noted) => this.#writeNotes(noted) });
   }
@@ -112,6 +115,8 @@ export class PostgresWebhookInbox implements WebhookInbox {
        ${SELECT_WHOLE} where d.position in (select position from summed where before <= $3) order by d.position`,
       [afterPosition, limit, MAX_READ_BYTES],
     );
+    // A handler must not run for a delivery that a failover undoes, because its sender repeats that delivery.
+    if (rows.length > 0) await this.#barrier.pass();
     return rows;
   }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ClaimResult, MarkerClaim, MarkerState } from '../../../ports/index.ts';
 import type { BatchWriter } from '../../batch-writer.ts';
 import type { PostgresDatabase } from '../../database.ts';
+import { HAS_STANDBY, type ReplicationBarrier } from '../../replication-barrier.ts';
 import type { Insert } from './inserts.ts';
 import { type MarkerTime, markerNow } from './marker-time.ts';
 import { hexOf, type NewRow } from './rows.ts';
@@ -23,25 +24,35 @@ export class PostgresMarkers {
   readonly #database: PostgresDatabase;
   readonly #inserts: BatchWriter<Insert, boolean>;
   readonly #time: MarkerTime;
+  readonly #barrier: ReplicationBarrier;
   /**
    * Claims in flight of this process, by digest. A second claim of a digest waits for the first claim, because a batch
    * must not contain a digest twice.
    */
   readonly #inFlight = new Map<string, Promise<unknown>>();
 
-  constructor(database: PostgresDatabase, inserts: BatchWriter<Insert, boolean>, time: MarkerTime) {
+  constructor(
+    database: PostgresDatabase,
+    inserts: BatchWriter<Insert, boolean>,
+    { time, barrier }: { time: MarkerTime; barrier: ReplicationBarrier },
+  ) {
     this.#database = database;
-    this.#time = time;
     this.#inserts = inserts;
+    this.#time = time;
+    this.#barrier = barrier;
   }
 
   /** Returns the state of an unexpired marker. */
   async find(digest: Uint8Array): Promise<MarkerState | undefined> {
-    const { rows } = await this.#database.sql<{ state: MarkerState }>(
-      `select state from svc.delivery_marker where digest = $1 and expires_at > ${markerNow('$2')}`,
+    const { rows } = await this.#database.sql<{ state: MarkerState; hasStandby: boolean }>(
+      `select state, ${HAS_STANDBY} as "hasStandby" from svc.delivery_marker
+       where digest = $1 and expires_at > ${markerNow('$2')}`,
       [digest, this.#time.now()],
     );
-    return rows[0]?.state;
+    const [found] = rows;
+    // A duplicate acknowledges the delivery that has claimed the marker.
+    if (found?.state === 'done' && found.hasStandby) await this.#barrier.pass();
+    return found?.state;
   }
 
   /** Inserts the row if no unexpired marker has its digest. Otherwise returns the state of that marker. */
