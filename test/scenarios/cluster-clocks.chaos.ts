@@ -61,7 +61,7 @@ describe.skipIf(!FAKETIME || !POSTGRES_PROGRAMS || !HAS_HAPROXY)(
         }
 
         await right.kill();
-        await expect.poll(() => wrong.hasScheduled, { timeout: 60_000 }).toBe(true);
+        await expect.poll(() => wrong.takeOvers, { timeout: 60_000 }).toBe(1);
         await right.start();
         await cluster.requireNothingLost();
 

@@ -38,10 +38,10 @@ describe.skipIf(!POSTGRES_PROGRAMS || !HAS_HAPROXY)('faults of a cluster under w
       const server = await durableServer();
       const { gateways, requireNothingLost } = await startLoadedCluster({ databaseUrl: server.url() });
       const [first, second] = gateways as [ClusterGateway, ClusterGateway];
-      await expect.poll(() => first.hasScheduled, POLL).toBe(true);
+      await expect.poll(() => first.takeOvers, POLL).toBe(1);
       await sleep(LOAD_MS);
       first.signal('SIGSTOP');
-      await expect.poll(() => second.hasScheduled, POLL).toBe(true);
+      await expect.poll(() => second.takeOvers, POLL).toBe(1);
       await sleep(LOAD_MS);
       first.signal('SIGCONT');
       await startAgainAfterItsEnd(first);
@@ -63,12 +63,12 @@ describe.skipIf(!POSTGRES_PROGRAMS || !HAS_HAPROXY)('faults of a cluster under w
         gateways: { a: { databaseUrl: cutUrl.href }, b: {} },
       });
       const [first, second] = gateways as [ClusterGateway, ClusterGateway];
-      await expect.poll(() => first.hasScheduled, POLL).toBe(true);
+      await expect.poll(() => first.takeOvers, POLL).toBe(1);
       await sleep(LOAD_MS);
       link.cut();
       const statusOf = async (url: string) => (await fetch(`${url}/ready`)).status;
       await expect.poll(() => statusOf(first.url), POLL).toBe(503);
-      await expect.poll(() => second.hasScheduled, POLL).toBe(true);
+      await expect.poll(() => second.takeOvers, POLL).toBe(1);
       expect(await statusOf(proxy)).toBe(200);
       link.mend();
       await startAgainAfterItsEnd(first);

@@ -43,9 +43,11 @@ export class ClusterGateway {
     return gateway;
   }
 
-  /** Whether one of its processes has become the scheduler of the deliveries. */
-  get hasScheduled(): boolean {
-    return this.logs.some(({ message }) => String(message).startsWith('This node schedules the accepted'));
+  /** How often one of its processes has become the scheduler of the deliveries. */
+  get takeOvers(): number {
+    const isTakeOver = ({ message }: { message?: unknown }) =>
+      String(message).startsWith('This node schedules the accepted');
+    return this.logs.filter(isTakeOver).length;
   }
 
   get pid(): number {
