@@ -36,8 +36,8 @@ export class Membership implements Fence {
   readonly #sweepers: Array<() => Promise<void>> = [];
   /** End of the lease on the monotonic clock of this process. Never later than the end of the stored lease. */
   #heldUntil: number;
-  /** Time since which every renewal has succeeded. */
-  #inTouchSince: number;
+  /** Time since which every renewal has succeeded; undefined after a failure. */
+  #inTouchSince: number | undefined;
   #url: string | null = null;
   #isOver = false;
   #cancelRenewal: () => void = () => {};
@@ -148,13 +148,24 @@ export class Membership implements Fence {
 
   async #renew(): Promise<void> {
     if (this.#isOver) return;
-    const { store, clock } = this.#deps;
+    const { clock } = this.#deps;
     const askedAt = clock.monotonic();
-    if (askedAt >= this.#heldUntil) this.#inTouchSince = askedAt;
-    const isKept = await store.renew(this.fence, { leaseMs: this.#leaseMs, url: this.#url });
+    const isKept = await this.#renewLease();
+    // After a slow answer, other members may have got none in time.
+    const isInTouch = clock.monotonic() - askedAt < RENEW_MS && askedAt < this.#heldUntil;
+    this.#inTouchSince = isInTouch ? (this.#inTouchSince ?? askedAt) : askedAt;
     if (!isKept) return this.#lose();
     this.#heldUntil = askedAt + LEASE_MS;
     if (this.#leaseMs !== null) await this.#takeOver();
+  }
+
+  async #renewLease(): Promise<boolean> {
+    try {
+      return await this.#deps.store.renew(this.fence, { leaseMs: this.#leaseMs, url: this.#url });
+    } catch (error) {
+      this.#inTouchSince = undefined;
+      throw error;
+    }
   }
 
   /**
@@ -163,7 +174,8 @@ export class Membership implements Fence {
    */
   async #takeOver(): Promise<void> {
     const { store, member, clock } = this.#deps;
-    if (clock.monotonic() - this.#inTouchSince >= LEASE_MS) await store.endExpired(member.kind, this.fence);
+    if (clock.monotonic() - (this.#inTouchSince ?? Infinity) >= LEASE_MS)
+      await store.endExpired(member.kind, this.fence);
     if ((await store.unswept(member.kind)).length > 0) await this.sweep();
   }
 

@@ -135,6 +135,25 @@ test('after an outage of the store no member ends another before it was in touch
   expect([...early.lost, ...late.lost]).toEqual([]);
 });
 
+test('an outage that outlasts the lease of only one member does not let the other end it', async () => {
+  const clock = manualClock();
+  const real = await openStore(clock);
+  const [a, b] = [cuttable(real), cuttable(real)];
+  const early = await join(a.store, clock, 'a');
+  const late = await join(b.store, clock, 'b');
+  await pass(clock, 2 * LEASE_MS);
+  a.cut(true);
+  await pass(clock, RENEW_MS);
+  b.cut(true);
+  await pass(clock, 2 * RENEW_MS);
+  b.cut(false);
+  await pass(clock, RENEW_MS);
+  a.cut(false);
+  await pass(clock, 4 * LEASE_MS);
+  expect([early.membership.isHeld, late.membership.isHeld]).toEqual([true, true]);
+  expect([...early.lost, ...late.lost]).toEqual([]);
+});
+
 test('a restart of the same node ends the fence of its predecessor without waiting for its lease', async () => {
   const clock = manualClock();
   const store = await openStore(clock);
