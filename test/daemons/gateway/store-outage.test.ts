@@ -74,7 +74,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(
       await database.query('commit');
       await expect.poll(records).toMatchObject([{ status: 'running' }]);
       link.mend();
-      await expect.poll(async () => (await deliver(gateway, sent)).body.saw?.delivery).toEqual({ id: '1' });
+      await expect.poll(async () => (await deliver(gateway, sent)).body.status).toBe('ok');
       expect(await records()).toMatchObject([{ status: 'interrupted' }, { status: 'succeeded' }]);
       expect(runs()).toBe(1);
     });
