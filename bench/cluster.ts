@@ -50,8 +50,7 @@ export async function benchmark(): Promise<BenchResult> {
 function skipped(program: string, debianPackage: string): BenchResult {
   return {
     name: NAME,
-    rows: [],
-    note: `Skipped: ${program} is not installed (apt install ${debianPackage}).`,
+    rows: [{ what: 'skipped', measured: `${program} is not installed: apt install ${debianPackage}` }],
   };
 }
 

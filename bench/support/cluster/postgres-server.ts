@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { appendFile, chown, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { freePort } from '../proxies/front-ends.ts';
@@ -12,6 +13,7 @@ const DEBIAN_FOLDER = '/usr/lib/postgresql';
 const USER = 'svc_bench';
 export const DATABASE = 'svc';
 const STANDBY = 'svc_standby';
+const POLL_MS = 20;
 
 /** Folder of `initdb` and `postgres`; undefined where PostgreSQL is not installed. */
 export function postgresPrograms(): string | undefined {
@@ -39,30 +41,42 @@ export class PostgresServer {
   }
 
   /** Starts a server with an empty database. */
-  static async start(): Promise<PostgresServer> {
-    const server = await PostgresServer.#create();
-    const options = ['--username', USER, '--auth', 'trust', '--encoding', 'UTF8', '--locale', 'C.UTF-8'];
-    await server.#program('initdb', '--pgdata', server.#data, ...options);
-    await server.#configure();
-    await server.#ctl('start');
-    await server.run(`create database ${DATABASE}`, [], 'postgres');
-    return server;
+  static start(): Promise<PostgresServer> {
+    return PostgresServer.#orNothing(async (server) => {
+      const options = ['--username', USER, '--auth', 'trust', '--encoding', 'UTF8', '--locale', 'C.UTF-8'];
+      await server.#program('initdb', '--pgdata', server.#data, ...options);
+      await server.#configure();
+      await server.#ctl('start');
+      await server.run(`create database ${DATABASE}`, [], 'postgres');
+    });
   }
 
   /** Starts a standby for which every commit on this server waits from now on. */
   async addSynchronousStandby(): Promise<PostgresServer> {
     // Set before the copy, so that the standby inherits the setting.
     await this.run(`alter system set synchronous_standby_names = '${STANDBY}'`);
-    const standby = await PostgresServer.#create();
-    const source = `host=127.0.0.1 port=${this.port} user=${USER} application_name=${STANDBY}`;
-    const options = ['--write-recovery-conf', '--wal-method', 'stream', '--checkpoint', 'fast'];
-    await standby.#program('pg_basebackup', '--pgdata', standby.#data, '--dbname', source, ...options);
-    await standby.#configure();
-    await standby.#ctl('start');
-    await this.run('select pg_reload_conf()');
-    const isSynchronous = `select from pg_stat_replication where sync_state = 'sync'`;
-    while ((await this.run(isSynchronous)).rowCount === 0) await new Promise(setImmediate);
-    return standby;
+    return PostgresServer.#orNothing(async (standby) => {
+      const source = `host=127.0.0.1 port=${this.port} user=${USER} application_name=${STANDBY}`;
+      const options = ['--write-recovery-conf', '--wal-method', 'stream', '--checkpoint', 'fast'];
+      await standby.#program('pg_basebackup', '--pgdata', standby.#data, '--dbname', source, ...options);
+      await standby.#configure();
+      await standby.#ctl('start');
+      await this.run('select pg_reload_conf()');
+      const isSynchronous = `select from pg_stat_replication where sync_state = 'sync'`;
+      while ((await this.run(isSynchronous)).rowCount === 0) await sleep(POLL_MS);
+    });
+  }
+
+  /** Removes the new server if its start fails. */
+  static async #orNothing(start: (server: PostgresServer) => Promise<void>): Promise<PostgresServer> {
+    const server = await PostgresServer.#create();
+    try {
+      await start(server);
+      return server;
+    } catch (error) {
+      await server.remove();
+      throw error;
+    }
   }
 
   static async #create(): Promise<PostgresServer> {
