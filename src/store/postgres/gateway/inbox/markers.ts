@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ClaimResult, MarkerClaim, MarkerState } from '../../../ports/index.ts';
-import type { BatchWriter } from '../../batch-writer.ts';
+import { BatchWriter } from '../../batch-writer.ts';
 import type { PostgresDatabase } from '../../database.ts';
 import { HAS_STANDBY, type ReplicationBarrier } from '../../replication-barrier.ts';
 import type { Insert } from './inserts.ts';
@@ -14,15 +14,26 @@ const DIGEST_BYTES = 16;
  */
 const MAX_ATTEMPTS = 10;
 
+/** Maximum digests per lookup, and lookups at the same time. Each delivery with an id is looked up before it is accepted. */
+const MAX_LOOKUP_ITEMS = 256;
+const MAX_LOOKUPS_RUNNING = 2;
+
 /** Returns the digest under which a marker is stored. */
 export function digestOf(key: string): Buffer {
   return createHash('sha256').update(key).digest().subarray(0, DIGEST_BYTES);
+}
+
+interface FoundMarker {
+  state: MarkerState;
+  /** Whether commits wait for a standby. */
+  hasStandby: boolean;
 }
 
 /** Idempotency markers. The unique index on the digest ensures that only one gateway claims a marker. */
 export class PostgresMarkers {
   readonly #database: PostgresDatabase;
   readonly #inserts: BatchWriter<Insert, boolean>;
+  readonly #lookups: BatchWriter<Uint8Array, FoundMarker | undefined>;
   readonly #time: MarkerTime;
   readonly #barrier: ReplicationBarrier;
   /**
@@ -40,16 +51,18 @@ export class PostgresMarkers {
     this.#inserts = inserts;
     this.#time = time;
     this.#barrier = barrier;
+    this.#lookups = new BatchWriter({
+      write: (digests) => this.#read(digests),
+      sizeOf: () => DIGEST_BYTES,
+      maxRunning: MAX_LOOKUPS_RUNNING,
+      maxItems: MAX_LOOKUP_ITEMS,
+      maxBytes: MAX_LOOKUP_ITEMS * DIGEST_BYTES,
+    });
   }
 
   /** Returns the state of an unexpired marker. */
   async find(digest: Uint8Array): Promise<MarkerState | undefined> {
-    const { rows } = await this.#database.sql<{ state: MarkerState; hasStandby: boolean }>(
-      `select state, ${HAS_STANDBY} as "hasStandby" from svc.delivery_marker
-       where digest = $1 and expires_at > ${markerNow('$2')}`,
-      [digest, this.#time.now()],
-    );
-    const [found] = rows;
+    const found = await this.#lookups.add(digest);
     // A duplicate acknowledges the delivery that has claimed the marker.
     if (found?.state === 'done' && found.hasStandby) await this.#barrier.pass();
     return found?.state;
@@ -96,5 +109,16 @@ export class PostgresMarkers {
       [this.#time.now(), limit],
     );
     return rowCount ?? 0;
+  }
+
+  /** The query is planned each time, because a plan from when the table was empty would scan the table. */
+  async #read(digests: readonly Uint8Array[]): Promise<(FoundMarker | undefined)[]> {
+    const { rows } = await this.#database.sql<FoundMarker & { digest: Buffer }>(
+      `select digest, state, ${HAS_STANDBY} as "hasStandby" from svc.delivery_marker
+       where digest = any($1) and expires_at > ${markerNow('$2')}`,
+      [digests, this.#time.now()],
+    );
+    const found = new Map(rows.map((row) => [hexOf(row.digest), row]));
+    return digests.map((digest) => found.get(hexOf(digest)));
   }
 }
