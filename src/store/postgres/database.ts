@@ -123,6 +123,22 @@ export class PostgresDatabase {
   }
 
   /**
+   * Runs a statement that each connection plans once, under this name. The plan stays when tables grow, so the statement
+   * must not scan any.
+   */
+  async prepared<Row extends pg.QueryResultRow>(
+    name: string,
+    text: string,
+    values: readonly unknown[],
+  ): Promise<pg.QueryResult<Row>> {
+    try {
+      return await this.pool.query<Row>({ name, text, values: [...values] });
+    } catch (error) {
+      throw postgresError(this.server, error);
+    }
+  }
+
+  /**
    * Runs a transaction of statements with named parameters. Repeats the transaction after a conflict with a concurrent
    * transaction.
    */

@@ -48,4 +48,30 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'accepting on PostgreSQL
     expect(statements).toBeGreaterThan(0);
     expect(statements).toBeLessThanOrEqual(4);
   });
+
+  test('the planned insert never scans the deliveries, although its plan is older than they are', async () => {
+    const { url, acceptMany, close } = await openInbox();
+    // The server keeps a plan after the fifth execution on a connection.
+    for (let round = 0; round < 20; round++) await acceptMany(`${round} `);
+    // A connection reports its counts when it ends.
+    await close();
+    const reader = new PostgresDatabase({ url, logger: silentLogger, applicationName: 'svc-test' });
+    atEnd(() => reader.close());
+    const scans = async () => {
+      const { rows } = await reader.sql<{ name: string; scans: number; added: number }>(
+        `select relname as name, seq_scan as scans, n_tup_ins as added from pg_stat_user_tables
+         where schemaname = 'svc' and relname in ('delivery', 'delivery_body') order by name`,
+      );
+      return rows;
+    };
+    const added = 20 * DELIVERIES;
+    await expect.poll(async () => (await scans()).map((table) => table.added)).toEqual([added, added]);
+    const [deliveries, bodies] = await scans();
+    // Creating the indexes scanned the empty tables.
+    const indexes = await reader.sql<{ count: number }>(
+      `select count(*) as count from pg_indexes where schemaname = 'svc' and tablename = 'delivery'`,
+    );
+    expect(deliveries!.scans).toBeLessThanOrEqual(indexes.rows[0]!.count);
+    expect(bodies!.scans).toBeLessThanOrEqual(1);
+  });
 });

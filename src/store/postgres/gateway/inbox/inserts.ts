@@ -47,13 +47,17 @@ async function write(
   }));
   const rows = inserts.map(({ row }) => row);
   const { json, bodies } = rowInput(rows, extras);
-  const result = await database.sql<{ n: number }>(INSERT, [json, bodies, time.now()]);
+  const values = [json, bodies, time.now()];
+  const hasReplays = inserts.some(({ replayed }) => replayed !== null);
+  const result = await (hasReplays
+    ? database.sql<{ n: number }>(INSERT_WITH_REPLAYS, values)
+    : database.prepared<{ n: number }>('insert deliveries', INSERT, values));
   const inserted = new Set(result.rows.map(({ n }) => n));
   return inserts.map((_, n) => inserted.has(n));
 }
 
 /** Markers are locked in the order of their digests, so that batches of several gateways cannot deadlock. */
-const INSERT = `
+const insertWith = (furtherStep: string): string => `
   with input as materialized (
     select i.*, ${FIRST_POSITION} + n as position
     from json_to_recordset($1::json) as i (${INPUT_COLUMNS}, replayed uuid)
@@ -86,8 +90,13 @@ const INSERT = `
     select count(*), count(*) filter (where ${IS_UNHANDLED}),
       coalesce(sum(bytes), 0) + (select coalesce(sum(bytes), 0) from bodies)
     from written having count(*) > 0
-  ), linked as (
+  )${furtherStep}
+  select n from input where position in (select position from written)`;
+
+/** Scans no table, so that a plan from when the tables were empty stays the best one. */
+const INSERT = insertWith('');
+
+const INSERT_WITH_REPLAYS = insertWith(`, linked as (
     update svc.delivery as original set replayed_by = input.webhook_id
     from input where original.webhook_id = input.replayed
-  )
-  select n from input where position in (select position from written)`;
+  )`);
