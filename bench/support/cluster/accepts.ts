@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { cpuUsOf } from '../process-usage.ts';
+import { cpuUsOf, cpuUsWithEndedOf } from '../process-usage.ts';
 import { median } from '../result.ts';
 import { deliver } from './deliveries.ts';
 import type { Node, Webhook } from './nodes.ts';
@@ -68,7 +68,7 @@ async function measure(
   durationMs: number,
 ): Promise<AcceptFigures> {
   const postgresPid = await postgres.pid();
-  const before = { server: cpuUsOf(pid), postgres: cpuUsOf(postgresPid) };
+  const before = { server: cpuUsOf(pid), postgres: cpuUsWithEndedOf(postgresPid) };
   const { perSecond, p50Ms, p99Ms, answered } = await deliver({
     port,
     webhook,
@@ -80,7 +80,7 @@ async function measure(
     p50Ms,
     p99Ms,
     serverCpuUs: (cpuUsOf(pid) - before.server) / answered,
-    postgresCpuUs: (cpuUsOf(postgresPid) - before.postgres) / answered,
+    postgresCpuUs: (cpuUsWithEndedOf(postgresPid) - before.postgres) / answered,
   };
 }
 

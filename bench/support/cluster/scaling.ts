@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cpuUsOf } from '../process-usage.ts';
+import { cpuUsOf, cpuUsWithEndedOf } from '../process-usage.ts';
 import { freePort } from '../proxies/front-ends.ts';
 import { median } from '../result.ts';
 import type { ControlGroups } from './control-groups.ts';
@@ -77,7 +77,7 @@ async function measure(
   const usage = () => ({
     at: performance.now(),
     gateways: active.reduce((total, { pid }) => total + cpuUsOf(pid), 0),
-    postgres: cpuUsOf(postgresPid),
+    postgres: cpuUsWithEndedOf(postgresPid),
   });
   const before = usage();
   const { perSecond } = await deliver({
