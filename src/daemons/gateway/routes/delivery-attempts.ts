@@ -39,12 +39,13 @@ function requireGateway(request: FastifyRequest, internalSecret: string): void {
   const shown = request.headers[HEADERS.internalSecret];
   const isOurs = typeof shown === 'string' && safeEqual(shown, internalSecret);
   if (isOurs && isService(request, internalSecret)) return;
+  const isMissing = shown === undefined;
   request.server.kit.logger.diagnostic(
     {
       domain: 'auth',
       event: 'auth.failed',
       level: 'warn',
-      reasonCode: shown === undefined ? 'MISSING_SECRET' : 'WRONG_SECRET',
+      reasonCode: isMissing ? 'MISSING_SECRET' : 'WRONG_SECRET',
       message: `A request from ${request.ip} to run deliveries was refused`,
       outcome: 'refused',
       evidence: { ip: request.ip },
