@@ -7,11 +7,7 @@ import type { Membership } from '../membership/membership.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { Attempts } from './domain/webhooks/dispatch/attempts.ts';
 import { DeliveryEnds } from './domain/webhooks/dispatch/delivery-ends.ts';
-import {
-  InboxDispatcher,
-  type WebhookDispatcher,
-  type WebhookDispatcherDeps,
-} from './domain/webhooks/dispatch/dispatcher.ts';
+import { InboxDispatcher, type WebhookDispatcherDeps } from './domain/webhooks/dispatch/dispatcher.ts';
 import { createGatewayCalls } from './domain/webhooks/dispatch/gateway-calls.ts';
 import { type CallHandler, createHandlerCall } from './domain/webhooks/dispatch/handler-call.ts';
 import { LeaderDispatcher } from './domain/webhooks/dispatch/leader-dispatcher.ts';
@@ -23,6 +19,7 @@ import {
 } from './domain/webhooks/dispatch/relayed-attempts.ts';
 import { RequestedAttempts } from './domain/webhooks/dispatch/requested-attempts.ts';
 import { createSiblingDispatcher, serveSiblings } from './domain/webhooks/dispatch/sibling-dispatcher.ts';
+import type { WebhookDispatcher } from './domain/webhooks/dispatch/webhook-dispatcher.ts';
 import type { WebhookState } from './webhook-state.ts';
 import { withWorkflows } from './workflow-starts.ts';
 

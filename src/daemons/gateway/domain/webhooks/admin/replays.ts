@@ -12,7 +12,7 @@ import type {
   NewDelivery,
   WebhookInbox,
 } from '../../../../../store/ports/index.ts';
-import type { WebhookDispatcher } from '../dispatch/dispatcher.ts';
+import type { WebhookDispatcher } from '../dispatch/webhook-dispatcher.ts';
 import { payloadOf } from '../receive/payload.ts';
 import type { DeclaredWebhook, WebhookTargets } from '../receive/targets.ts';
 import { requireDelivery } from './deliveries.ts';

@@ -12,6 +12,7 @@ import { DeliveryBacklog } from './backlog.ts';
 import type { NeededServices } from './needed-services.ts';
 import type { OtherGateways } from './other-gateways.ts';
 import { Queue } from './queue.ts';
+import type { PrimaryDispatcher } from './webhook-dispatcher.ts';
 
 export interface WebhookDispatcherDeps extends AttemptsDeps {
   targets: WebhookTargets;
@@ -37,42 +38,6 @@ const RESCAN_MS = seconds(30);
 const BUSY_CONCURRENCY = 2;
 /** Number of deliveries being received at which `BUSY_CONCURRENCY` applies. */
 const BUSY_FROM = 16;
-
-export interface WebhookDispatcher {
-  /**
-   * Queues an accepted delivery that is already stored. If a promise is returned, the response must wait for the
-   * promise, to preserve the order of deliveries.
-   */
-  enqueue(
-    delivery: NewDelivery,
-    target: DeclaredWebhook,
-    payload: JsonPayload,
-    marker?: Uint8Array | null,
-  ): void | Promise<void>;
-  /**
-   * Delays the handler of this delivery until `answered` is called. Must be called before the commit, because the
-   * dispatcher may load the delivery from the store right after the commit.
-   */
-  expectAnswer(webhookId: string): void;
-  /** Must be called when the 202 is written or cannot be written any more. */
-  answered(webhookId: string): void;
-  /** Number of async deliveries that wait in memory, and of deliveries that run. */
-  readonly load: { waiting: number; running: number };
-  /** Changes the number of deliveries that are being received. */
-  receiving(change: 1 | -1): void;
-  /**
-   * Runs stored deliveries that are not in memory: deliveries of an earlier process, and deliveries that were on hold.
-   */
-  runBacklog(): void;
-  /** Waits for running deliveries. Waiting ones stay in the store for the next start. */
-  close(): Promise<void>;
-}
-
-/** The dispatcher of the primary process, which also runs deliveries that other gateway processes accepted. */
-export interface PrimaryDispatcher extends WebhookDispatcher {
-  /** Adds deliveries that another process accepted, in the given order. */
-  admit(webhookIds: readonly string[]): Promise<void>;
-}
 
 /** Runs accepted deliveries, from memory or from the store. @spec Webhook delivery step 7; docs/webhooks.md "Async" */
 export class InboxDispatcher implements PrimaryDispatcher {

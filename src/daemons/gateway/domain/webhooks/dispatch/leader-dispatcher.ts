@@ -3,8 +3,9 @@ import type { MemberStore, NewDelivery } from '../../../../../store/ports/index.
 import type { Membership } from '../../../../membership/membership.ts';
 import type { JsonPayload } from '../receive/payload.ts';
 import type { DeclaredWebhook } from '../receive/targets.ts';
-import type { InboxDispatcher, PrimaryDispatcher } from './dispatcher.ts';
+import type { InboxDispatcher } from './dispatcher.ts';
 import type { OtherGateways } from './other-gateways.ts';
+import type { PrimaryDispatcher } from './webhook-dispatcher.ts';
 
 export interface LeaderDispatcherDeps {
   dispatcher: InboxDispatcher;

@@ -1,5 +1,5 @@
 import type { Member, PrimaryProcess, SiblingProcess } from '../../../../group/process-group.ts';
-import type { PrimaryDispatcher, WebhookDispatcher } from './dispatcher.ts';
+import type { PrimaryDispatcher, WebhookDispatcher } from './webhook-dispatcher.ts';
 
 /**
  * Topics of a sibling's messages. Without an order key, `ACCEPTED` is sent after the 202. With an order key, `ORDERED`
