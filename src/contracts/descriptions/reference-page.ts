@@ -103,7 +103,7 @@ function withoutRepeats(rows: Row[]): Row[] {
   return shown;
 }
 
-/** Renders one line per key. Keys with the same last name, value and meaning share a line. */
+/** Renders the keys as a list. Keys that have the same last path segment, value and description share a line. */
 function list(rows: readonly Row[]): string {
   const lastName = (path: string): string => path.slice(path.lastIndexOf('.') + 1);
   const sharedLines = Map.groupBy(rows, ({ path, ...rest }) => JSON.stringify([lastName(path), rest]));

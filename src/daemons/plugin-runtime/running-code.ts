@@ -75,7 +75,7 @@ export class RunningCode {
 
   async #read({ root, manifest }: LoadedPlugin, snapshot: Snapshot): Promise<void> {
     const code = await readSourceCode(root, manifest);
-    // Files that changed during the read are not validated yet. The file watcher reloads such files.
+    // Files that changed while the code was being read are not validated yet. The file watcher reloads such files.
     if (code === undefined || sourceStamp(root, manifest) !== snapshot.stamp) return;
     if (this.#chars + charsOf(code) > MAX_TOTAL_CHARS) return;
     this.#chars += charsOf(code);

@@ -14,8 +14,8 @@ export const PLATFORM_SECRETS = [
 ] as const;
 
 /**
- * Reads secrets that are mounted as files: `<NAME>_FILE` is the path of a file with the value of `<NAME>`, which takes
- * precedence. Throws VALIDATION_ERROR for a file that cannot be read or is empty.
+ * Reads secrets from mounted files. `<NAME>_FILE` is the path of a file that contains the value of `<NAME>`. If both
+ * variables are set, `<NAME>` takes precedence. Throws VALIDATION_ERROR for a file that cannot be read or is empty.
  */
 export function withMountedSecrets(env: Environment): Environment {
   const mounted = PLATFORM_SECRETS.flatMap((name) => {

@@ -25,8 +25,8 @@ export interface SharedLimiter extends Omit<RateLimiter, 'take'> {
 export interface LimiterOptions {
   windowMs: number;
   /**
-   * If true, the counts are never leased to other processes, and all processes learn when the limit is reached. Meant
-   * for limits that use `peek`, and for rare, costly calls.
+   * If true, no process leases permits in advance, and all processes are notified when the limit is reached. Meant for
+   * limits that use `peek`, and for rare, costly calls.
    */
   exact?: boolean;
   /**

@@ -17,7 +17,10 @@ const HOP_BY_HOP = [
   'http2-settings',
 ];
 
-/** Headers that only the gateway may set, and `authorization`: upstreams must not receive the client's token. */
+/**
+ * Headers that only the gateway may set. `authorization` is included, because upstreams must not receive the client's
+ * token.
+ */
 const OURS = [
   ...Object.values(HEADERS),
   'traceparent',

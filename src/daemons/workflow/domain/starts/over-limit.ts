@@ -31,7 +31,8 @@ export function overLimit(
 }
 
 /**
- * Returns the error for a start that `concurrency.strategy: reject` refuses, including a planned run that falls due.
+ * Returns the error for a start that `concurrency.strategy: reject` refuses, including the delayed start of a planned
+ * run.
  */
 export function keyTaken({ workflowId, concurrencyLimit: limit }: KeyedRun): PlatformError {
   return new PlatformError(

@@ -13,7 +13,8 @@ let latest: SecretKey & { name: string } = {
 };
 
 /**
- * Returns a unique name for a webhook of one namespace and instance: the key of its secret in the change feed.
+ * Returns a webhook name that is unique across namespaces and instances. The change feed identifies the webhook's
+ * secret by this name.
  */
 export function endpointName({ namespaceId, pluginId, event, instanceId }: SecretKey): string {
   const isLatest =
