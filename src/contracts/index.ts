@@ -11,6 +11,7 @@ export * from './dispatch.ts';
 export * from './endpoint.ts';
 export * from './errors.ts';
 export * from './execution.ts';
+export * from './gateway-processes.ts';
 export * from './handler-ref.ts';
 export * from './host-socket.ts';
 export * from './host-target.ts';

@@ -12,10 +12,9 @@ import type { Metrics } from '../kit/telemetry/metrics.ts';
 import type { Tracer } from '../kit/telemetry/tracer.ts';
 import type { Clock } from '../kit/time/clock.ts';
 import type { SandboxStatus, StubFetch } from '../plugins/index.ts';
-import type { ProcessGroup } from './group/process-group.ts';
 import type { ListenAddress } from './listen-address.ts';
 import type { Peers } from './peers.ts';
-import type { OperatorCredentials } from './process-protocol.ts';
+import type { OperatorCredentials, PortShare } from './process-protocol.ts';
 
 /** Dependencies of a service. Each part of the service takes the dependencies that it needs by name. */
 export interface Resources {
@@ -43,13 +42,15 @@ export interface Resources {
   stubFetch?: StubFetch | undefined;
   /** Called with the sandbox of each plugin process that the service starts. */
   onSandbox?: ((sandbox: SandboxStatus) => void) | undefined;
-  /** The processes of this service; usually one. */
-  group: ProcessGroup;
+  /** Set if several processes share the service's port. */
+  portShare?: PortShare | undefined;
   /**
-   * Whether other nodes may use the same store. Always true with PostgreSQL. With SQLite, only tests set it, to start
-   * two services on one store.
+   * Whether other processes of this service may use the same store. Always true with PostgreSQL, and if several
+   * processes share the port. Tests also set it, to start two services on one SQLite store.
    */
   sharesStore?: boolean | undefined;
+  /** Whether other nodes may use the same store. */
+  hasOtherNodes: boolean;
   /** Called when the service cannot continue to work. The caller must close the service. */
   onFatal?: ((error: PlatformError) => void) | undefined;
   /** Creates rate limiters shared by all processes of the service. */
@@ -88,8 +89,6 @@ export interface DaemonDefinition<Services extends DaemonServices = DaemonServic
   drain?: (services: Services) => Promise<void>;
   /** Called after the last request was answered, before the stack of `services` is disposed. */
   close?: (services: Services) => void | Promise<void>;
-  /** Number of processes that share the service's port; default one. */
-  processes?: (config: PlatformConfig) => number;
   bodyLimitBytes?: (config: PlatformConfig) => number;
   /** Proxies trusted for the client's address; default none. */
   trustedProxies?: (config: PlatformConfig) => readonly string[];

@@ -1,6 +1,23 @@
+export const LOOPBACK = '127.0.0.1';
+
+/** Address on which only one process listens, also if several processes share the service's port. */
+export interface MemberAddress {
+  host: string;
+  port: number;
+  /** Whether several processes of the node share the service's port. */
+  sharesPort: boolean;
+}
+
+export interface BoundAddress {
+  port: number;
+  /** The service's URL, `http://<host>:<port>`. */
+  url: string;
+  own: MemberAddress;
+}
+
 /** Address on which the service listens in this process. Known only after `bind`. */
 export class ListenAddress {
-  #bound: { port: number; url: string } | undefined;
+  #bound: BoundAddress | undefined;
 
   /** The bound port, also if the config sets port 0. Throws before the server listens. */
   get port(): number {
@@ -12,11 +29,16 @@ export class ListenAddress {
     return this.#required().url;
   }
 
-  bind(bound: { port: number; url: string }): void {
+  /** Address of this process for other members of the store. Throws before the server listens. */
+  get own(): MemberAddress {
+    return this.#required().own;
+  }
+
+  bind(bound: BoundAddress): void {
     this.#bound = bound;
   }
 
-  #required(): { port: number; url: string } {
+  #required(): BoundAddress {
     if (this.#bound === undefined) throw new Error('The port is known once the server listens.');
     return this.#bound;
   }

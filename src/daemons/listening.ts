@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, isIPv6, type ListenOptions } from 'node:net';
+import { type AddressInfo, createServer, isIPv6, type ListenOptions, type Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Http, LISTEN_BACKLOG } from '../http/index.ts';
 import { codeOf, messageOf, PlatformError } from '../kit/errors/errors.ts';
@@ -24,6 +24,20 @@ export async function listen(
   return typeof bound === 'object' && bound ? bound.port : port;
 }
 
+/** Also listens on a free port, which no other process shares. Resolves with the port. */
+export async function listenForMembers({ server }: Http, host: string): Promise<number> {
+  const own = forwardingServer(server);
+  own.listen({ host, port: 0, backlog: LISTEN_BACKLOG });
+  await once(own, 'listening');
+  server.once('close', () => own.close());
+  return (own.address() as AddressInfo).port;
+}
+
+/** Creates a server whose connections are handled by `server`. */
+function forwardingServer(server: Http['server']): Server {
+  return createServer({ allowHalfOpen: true, noDelay: true }, (socket) => server.emit('connection', socket));
+}
+
 const LOOPBACK = ['127.0.0.1', '::1'];
 
 /**
@@ -32,9 +46,7 @@ const LOOPBACK = ['127.0.0.1', '::1'];
  */
 async function listenOnOtherLoopback({ server }: Http, options: ListenOptions): Promise<void> {
   const bound = server.address() as AddressInfo;
-  const other = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
-    server.emit('connection', socket),
-  );
+  const other = forwardingServer(server);
   const host = LOOPBACK.find((address) => address !== bound.address);
   other.on('error', () => {}).listen({ ...options, host, port: bound.port });
   await once(other, 'listening').then(

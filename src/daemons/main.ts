@@ -8,22 +8,15 @@ import { BufferedOutput } from '../kit/telemetry/output.ts';
 import { otlpTarget } from '../kit/telemetry/tracer.ts';
 import { systemClock } from '../kit/time/clock.ts';
 import { STOP_DEADLINES } from '../kit/time/stop-deadlines.ts';
-import type { Frame } from './group/link.ts';
-import type { PrimaryChannel } from './group/sibling.ts';
 import { createPeers } from './peers.ts';
-import type { DaemonStart, FromSibling, Listener, ToSibling } from './process-protocol.ts';
+import type { DaemonStart, FromDaemon, Listener, ToDaemon } from './process-protocol.ts';
 import type { RunningDaemon } from './run-daemon.ts';
 import { startByName } from './start-by-name.ts';
 
 /**
- * Entry point of a service process: `main.ts <name>`. The supervisor, or the primary process of the service, starts
- * this process and sends all parameters over the IPC channel.
+ * Entry point of a service process: `main.ts <name>`. The supervisor starts this process and sends all parameters over
+ * the IPC channel.
  */
-
-/**
- * Maximum shutdown time of a sibling whose primary has died. The next primary cannot start before the sibling exits.
- */
-const ORPHAN_DEADLINE_MS = 2000;
 
 const name = ServiceName.parse(process.argv[2]);
 const output = new BufferedOutput(1, systemClock, reportDropped);
@@ -36,31 +29,22 @@ let starting: Promise<void> | undefined;
 let stopping = false;
 let drainMs = 0;
 let exitCode = 0;
-/** Whether the parent is the service's primary process instead of the supervisor. */
-let sibling = false;
 
-let onFrame = (_frame: Frame): void => {};
-
-process.on('message', (message: ToSibling, handle: unknown) => {
-  if (message.type === 'group') onFrame(message.frame);
-  else if (message.type === 'start') starting = start(message.start, handle as Listener | undefined);
+process.on('message', (message: ToDaemon, handle: unknown) => {
+  if (message.type === 'start') starting = start(message.start, handle as Listener | undefined);
   else if (message.type === 'peers') peers.set(message.urls);
   else if (message.type === 'unready') daemon?.becomeUnready();
   else void stop();
 });
 // The channel closes when the parent process ends for any reason. Without the parent, nothing could stop this process.
-process.on('disconnect', () => void stop(sibling ? ORPHAN_DEADLINE_MS : undefined));
+process.on('disconnect', () => void stop());
 process.on('SIGTERM', () => void stop());
 process.on('SIGINT', () => void stop());
 process.on('uncaughtException', die);
 process.on('unhandledRejection', die);
 if (!process.connected) die(new Error('Start the services with `svc up`; this program cannot run alone.'));
 
-async function start(
-  { logLevel, sibling: member, ...told }: DaemonStart,
-  listener: Listener | undefined,
-): Promise<void> {
-  sibling = member !== undefined;
+async function start({ logLevel, ...told }: DaemonStart, listener: Listener | undefined): Promise<void> {
   drainMs = told.config[name].drainMs;
   peers.set(told.peers);
   try {
@@ -76,9 +60,9 @@ async function start(
       onSandbox: (sandbox) => tell({ type: 'sandbox', sandbox }),
       listener,
       ...(logLevel ? { logLevel } : {}),
-      ...(member ? { primary: channelToPrimary(member.place) } : {}),
     });
-    tell({ type: 'listening', url: daemon.url, port: daemon.port }, undefined, daemon.listener);
+    const { url, ownUrl, port } = daemon;
+    tell({ type: 'listening', url, ownUrl, port }, undefined, daemon.listener);
   } catch (error) {
     output.flush();
     // Exits only after the message has been sent.
@@ -86,23 +70,10 @@ async function start(
   }
 }
 
-/** Drains the service, and then exits with an error code for the supervisor or the primary. */
+/** Drains the service, and then exits with an error code for the supervisor. */
 function onFatal(): void {
   exitCode = 1;
   void stop();
-}
-
-function channelToPrimary(place: number): PrimaryChannel {
-  return {
-    place,
-    send(frame, socket) {
-      tell({ type: 'group', frame }, undefined, socket);
-      return process.connected;
-    },
-    onFrame(listener) {
-      onFrame = listener;
-    },
-  };
 }
 
 async function stop(deadlineMs = drainMs + STOP_DEADLINES.processEndMs): Promise<void> {
@@ -138,7 +109,7 @@ function die(error: unknown): never {
   process.exit(1);
 }
 
-function tell(message: FromSibling, sent: () => void = () => {}, handle?: Socket | Listener): void {
+function tell(message: FromDaemon, sent: () => void = () => {}, handle?: Listener): void {
   // The cast is needed, because Node's types do not include native handles, which transfer listening sockets.
   if (process.connected) process.send?.(message, handle as Socket | undefined, undefined, sent);
   else sent();

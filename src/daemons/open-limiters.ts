@@ -1,9 +1,7 @@
 import { postgresUrlOf, redisUrlOf } from '../kit/config/store-url.ts';
-import type { CreateLimiter } from '../kit/limits/rate-limiter.ts';
+import { type CreateLimiter, localLimiters } from '../kit/limits/rate-limiter.ts';
 import type { Logger } from '../kit/telemetry/logger.ts';
 import { openRateCounters } from '../store/open-store.ts';
-import type { ProcessGroup } from './group/process-group.ts';
-import { sharedLimiters } from './group/shared-limiters.ts';
 import type { StartOptions } from './start-options.ts';
 import { storedLimiters } from './stored-limiters.ts';
 
@@ -13,16 +11,17 @@ import { storedLimiters } from './stored-limiters.ts';
  */
 export async function openLimiters(
   service: string,
-  { config, clock, env = {} }: StartOptions,
-  { group, logger }: { group: ProcessGroup; logger: Logger },
+  { config, clock, dataDir, portShare, env = {} }: StartOptions,
+  logger: Logger,
   stack: AsyncDisposableStack,
 ): Promise<CreateLimiter> {
   const counters = await openRateCounters({
     redisUrl: redisUrlOf(config.cache, env),
     postgresUrl: config.cluster.enabled ? postgresUrlOf(config.store, env) : null,
+    sqlite: portShare && { dataDir, isFirst: !portShare.joins },
     ...{ clock, logger },
   });
-  if (!counters) return sharedLimiters(group, clock);
+  if (!counters) return localLimiters(clock);
   stack.adopt(counters, (opened) => opened.close());
   return storedLimiters({ counters, service, clock, logger });
 }

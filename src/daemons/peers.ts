@@ -7,13 +7,10 @@ export interface Peers {
   urlOf(name: ServiceName): string;
   set(urls: Partial<Record<ServiceName, string>>): void;
   known(): Partial<Record<ServiceName, string>>;
-  /** Registers a listener that is called with each update of the addresses. */
-  onSet(listener: (urls: Partial<Record<ServiceName, string>>) => void): void;
 }
 
 export function createPeers(initial: Partial<Record<ServiceName, string>> = {}): Peers {
   const known = new Map(Object.entries(initial));
-  const listeners: Array<(urls: Partial<Record<ServiceName, string>>) => void> = [];
   return {
     urlOf(name) {
       const url = known.get(name);
@@ -26,9 +23,7 @@ export function createPeers(initial: Partial<Record<ServiceName, string>> = {}):
     },
     set(urls) {
       for (const [name, url] of Object.entries(urls)) known.set(name, url);
-      for (const listener of listeners) listener(urls);
     },
     known: () => Object.fromEntries(known),
-    onSet: (listener) => void listeners.push(listener),
   };
 }

@@ -3,7 +3,6 @@ import type { ErrorMessage } from '../kit/errors/error-message.ts';
 import type { KeyMaterial } from '../kit/security/keys.ts';
 import type { LogLevel } from '../kit/telemetry/logger.ts';
 import type { SandboxStatus } from '../plugins/index.ts';
-import type { Frame } from './group/link.ts';
 
 /** The operator's credentials on this machine, created at the first start. */
 export interface OperatorCredentials {
@@ -33,8 +32,16 @@ export interface DaemonStart {
   logLevel?: LogLevel;
   /** Whether the previous process crashed, that is, exited with an error or by an unexpected signal. */
   hadFault?: boolean;
-  /** Set for a process that the service's primary started to share its port. */
-  sibling?: { place: number };
+  /** Set if several processes share the service's port. */
+  portShare?: PortShare;
+}
+
+/** The part of one of several processes that share a service's port. */
+export interface PortShare {
+  /** Number of the process, from 1. A restarted process keeps its number. */
+  number: number;
+  /** Whether other processes of the service may already use the port and the store. */
+  joins: boolean;
 }
 
 /**
@@ -55,16 +62,11 @@ export type ToDaemon =
   | { type: 'unready' }
   | { type: 'stop' };
 
-/** Messages of a service's primary to its siblings, in place of the supervisor. */
-export type ToSibling = ToDaemon | { type: 'group'; frame: Frame };
-
 /**
- * Messages of a service process. `listening` carries its listener, unless the port is shared. The process
- * exits after `failed`. `sandbox` reports a changed sandbox of its plugin processes.
+ * Messages of a service process. `listening` carries its listener, unless the port is shared; `ownUrl` reaches this
+ * process also if the port is shared. The process exits after `failed`. `sandbox` reports a changed sandbox of its plugin processes.
  */
 export type FromDaemon =
-  | { type: 'listening'; url: string; port: number }
+  | { type: 'listening'; url: string; ownUrl: string; port: number }
   | { type: 'sandbox'; sandbox: SandboxStatus }
   | { type: 'failed'; error: ErrorMessage };
-
-export type FromSibling = FromDaemon | { type: 'group'; frame: Frame };

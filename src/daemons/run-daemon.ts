@@ -1,28 +1,29 @@
+import type { ServiceName } from '../contracts/index.ts';
+import type { Http } from '../http/index.ts';
 import { usesPostgres } from '../kit/config/store-url.ts';
-import type { PlatformError } from '../kit/errors/errors.ts';
 import { listeningHandle } from '../kit/process/node-internals.ts';
 import type { Logger } from '../kit/telemetry/logger.ts';
 import type { DaemonDefinition, DaemonServices, Resources } from './define-daemon.ts';
-import { createGroup } from './group/create-group.ts';
-import { shareMetrics } from './group/shared-metrics.ts';
-import { ListenAddress } from './listen-address.ts';
-import { listen, requireFree, urlHost } from './listening.ts';
+import { type BoundAddress, ListenAddress, LOOPBACK } from './listen-address.ts';
+import { listen, listenForMembers, requireFree, urlHost } from './listening.ts';
 import { openLimiters } from './open-limiters.ts';
 import type { Listener } from './process-protocol.ts';
 import { createServiceHttp } from './service-http.ts';
-import { keepSecrets, type StartOptions, siblingStart } from './start-options.ts';
+import { keepSecrets, type StartOptions } from './start-options.ts';
 import { openTelemetry, reportStarted, reportStartFailed, type Telemetry } from './telemetry.ts';
 
 export interface RunningDaemon<Services = unknown> {
   name: string;
   /** Address that the service is bound to: `http://<host>:<port>`. */
   url: string;
+  /** URL that reaches this process also if several processes share the port. */
+  ownUrl: string;
   port: number;
   services: Services;
   logger: Logger;
   /** Listening socket to hand to a successor process. Undefined if several processes share the port. */
   listener: Listener | undefined;
-  /** Makes `/ready` answer 503 in all processes of the service, which continue to serve requests. */
+  /** Makes `/ready` answer 503. The service continues to serve requests. */
   becomeUnready(): void;
   /** Refuses new connections, answers requests in flight, then closes the resources of the service. */
   close(): Promise<void>;
@@ -55,9 +56,6 @@ export async function startDaemon<Services extends DaemonServices>(
   }
 }
 
-/** Topic of the message that announces to the other processes that the service is about to stop. */
-const DRAINING = 'draining';
-
 /** Opens the resources of a service in order and listens. */
 async function openService<Services extends DaemonServices>(
   definition: DaemonDefinition<Services>,
@@ -66,72 +64,74 @@ async function openService<Services extends DaemonServices>(
   stack: AsyncDisposableStack,
 ): Promise<Omit<RunningDaemon<Services>, 'name' | 'logger' | 'close'>> {
   const { name } = definition;
-  const { resources, group } = await createResources(definition, options, telemetry, stack);
+  const resources = await createResources(name, options, telemetry, stack);
   const services = await definition.services(resources, stack);
   stack.defer(() => definition.close?.(services));
-  if (group.role === 'primary') stack.defer(() => group.ended());
   const address = options.listen ?? options.config[name];
   let draining = false;
   const http = createServiceHttp({
     ...{ definition, resources, services, listenHost: address.host },
     isDraining: () => draining,
   });
-  group.onNews(DRAINING, () => {
-    draining = true;
-  });
   stack.defer(async () => {
     draining = true;
-    if (group.role === 'primary') group.stop();
     // Requests and background work drain in parallel, so that background work has as much time as requests.
     await Promise.all([http.close(), definition.drain?.(services)]);
   });
-  if (group.role === 'primary') await requireFree(address, name);
-  const socket = group.role === 'alone' ? { handle: options.listener } : { reusePort: true };
-  const port = await listen(http, { ...address, ...socket }, name);
-  const url = `http://${urlHost(address.host)}:${port}`;
-  resources.address.bind({ port, url });
+  const bound = await bind(http, { name, address, options });
+  resources.address.bind(bound);
   await definition.ready?.(services, resources);
-  if (group.role === 'primary') group.start({ host: address.host, port });
-  const listener = group.role === 'alone' ? listeningHandle(http.server) : undefined;
+  const listener = options.portShare ? undefined : listeningHandle(http.server);
   const becomeUnready = (): void => {
     draining = true;
-    void group.announce(DRAINING);
   };
-  return { url, port, services, listener, becomeUnready };
+  const { port, url, own } = bound;
+  return { port, url, ownUrl: `http://${urlHost(own.host)}:${own.port}`, services, listener, becomeUnready };
 }
 
-type Group = ReturnType<typeof createGroup>;
+interface BindOptions {
+  name: ServiceName;
+  address: { host: string; port: number };
+  options: StartOptions;
+}
+
+/**
+ * Listens on the service's port. A process that shares the port also listens on a port of its own, on which other
+ * processes call it.
+ */
+async function bind(http: Http, { name, address, options }: BindOptions): Promise<BoundAddress> {
+  const { portShare, listener, config } = options;
+  if (portShare && !portShare.joins) await requireFree(address, name);
+  const port = await listen(
+    http,
+    { ...address, ...(portShare ? { reusePort: true } : { handle: listener }) },
+    name,
+  );
+  const url = `http://${urlHost(address.host)}:${port}`;
+  if (!portShare) return { port, url, own: { host: address.host, port, sharesPort: false } };
+  // Other machines call this process only if they use the same store.
+  const host = usesPostgres(config.store) ? address.host : LOOPBACK;
+  return { port, url, own: { host, port: await listenForMembers(http, host), sharesPort: true } };
+}
 
 async function createResources(
-  { name, processes }: Pick<DaemonDefinition, 'name' | 'processes'>,
+  name: ServiceName,
   options: StartOptions,
   telemetry: Telemetry,
   stack: AsyncDisposableStack,
-): Promise<{ resources: Resources; group: Group }> {
-  const group = createGroup({
-    ...options,
-    name,
-    size: processes?.(options.config) ?? 1,
-    primary: options.primary,
-    platform: process.platform,
-    describe: () => siblingStart(options),
-    onGivenUp: options.onFatal ?? rethrow,
-    logger: telemetry.logger,
-  });
-  shareMetrics(group, telemetry.metrics);
-  const resources: Resources = {
+): Promise<Resources> {
+  const { config, env = {}, portShare, configFile = null } = options;
+  const sharesStore = options.sharesStore ?? usesPostgres(config.store);
+  // Each process counts for itself, and a restart must not look like a decrease of the sum.
+  if (portShare) telemetry.metrics.registry.setDefaultLabels({ process: String(portShare.number) });
+  return {
     ...options,
     ...telemetry,
-    env: options.env ?? {},
-    sharesStore: options.sharesStore ?? usesPostgres(options.config.store),
-    configFile: options.configFile ?? null,
-    group,
-    createLimiter: await openLimiters(name, options, { group, logger: telemetry.logger }, stack),
+    env,
+    configFile,
+    hasOtherNodes: sharesStore,
+    sharesStore: sharesStore || portShare !== undefined,
+    createLimiter: await openLimiters(name, options, telemetry.logger, stack),
     address: new ListenAddress(),
   };
-  return { resources, group };
-}
-
-function rethrow(error: PlatformError): never {
-  throw error;
 }

@@ -8,13 +8,21 @@ import type { LineOutput } from '../kit/telemetry/output.ts';
 import { keepSecret } from '../kit/telemetry/redact.ts';
 import type { OtlpTarget } from '../kit/telemetry/tracer.ts';
 import type { Resources } from './define-daemon.ts';
-import type { PrimaryChannel } from './group/sibling.ts';
-import type { DaemonStart, Listener } from './process-protocol.ts';
+import type { Listener } from './process-protocol.ts';
 
 export interface StartOptions
   extends Pick<
     Resources,
-    'config' | 'profile' | 'projectDir' | 'dataDir' | 'keys' | 'operator' | 'clock' | 'random' | 'peers'
+    | 'config'
+    | 'profile'
+    | 'projectDir'
+    | 'dataDir'
+    | 'keys'
+    | 'operator'
+    | 'clock'
+    | 'random'
+    | 'peers'
+    | 'portShare'
   > {
   output: LineOutput;
   /** Path of the active config file. By default there is no config file. */
@@ -41,8 +49,6 @@ export interface StartOptions
   hadFault?: boolean | undefined;
   sharesStore?: Resources['sharesStore'];
   onFatal?: Resources['onFatal'];
-  /** Channel to the service's primary. Set only in processes that the primary started. */
-  primary?: PrimaryChannel;
 }
 
 /** Registers the secrets that the logger cannot recognize by their form, so that the logger masks these secrets. */
@@ -61,21 +67,4 @@ export function keepSecrets({ config, keys, operator, env = {} }: StartOptions):
     ...storeSecrets(config.store, env),
     ...(config.cache.url === null ? [] : storeSecrets({ url: config.cache.url }, env)),
   ]);
-}
-
-/** Returns the start parameters for siblings, copied from this process. */
-export function siblingStart(options: StartOptions): Omit<DaemonStart, 'listen' | 'sibling'> {
-  const {
-    config,
-    profile,
-    projectDir,
-    configFile = null,
-    dataDir,
-    keys,
-    operator,
-    peers,
-    logLevel,
-  } = options;
-  const told = { config, profile, projectDir, configFile, dataDir, keys, operator, peers: peers.known() };
-  return logLevel ? { ...told, logLevel } : told;
 }

@@ -6,7 +6,13 @@ import type { GatewayStore, KeyValueStore, RateCounters, StateStore, WorkflowSto
 import type { PostgresDatabase } from './postgres/database.ts';
 import type { SpillOptions } from './postgres/gateway/inbox/spilling-inbox.ts';
 import type * as Drivers from './postgres/index.ts';
-import { sqliteGatewayStore, sqliteStateStore, sqliteWorkflowStore } from './sqlite/index.ts';
+import {
+  SqliteRateCounters,
+  type SqliteRateCountersOptions,
+  sqliteGatewayStore,
+  sqliteStateStore,
+  sqliteWorkflowStore,
+} from './sqlite/index.ts';
 
 /** Name of the folder in the data folder for deliveries that were accepted while PostgreSQL was away. */
 const SPILL_FOLDER = 'spill';
@@ -77,20 +83,25 @@ export function openWorkflowStore({
   );
 }
 
-/** Opens the rate counters that all processes share. Returns null if neither Redis nor PostgreSQL is configured. */
+/**
+ * Opens the rate counters that all processes share: in Redis, else in PostgreSQL, else in a SQLite file. Returns null if
+ * no process shares them.
+ */
 export async function openRateCounters({
   redisUrl,
   postgresUrl,
+  sqlite,
   clock,
   logger,
 }: Pick<StoreOptions, 'clock' | 'logger' | 'postgresUrl'> & {
   redisUrl: string | null;
+  sqlite?: Pick<SqliteRateCountersOptions, 'dataDir' | 'isFirst'> | undefined;
 }): Promise<RateCounters | null> {
   if (redisUrl !== null) {
     const { RedisConnection, RedisRateCounters } = await import('./redis/index.ts');
     return new RedisRateCounters(await RedisConnection.open(redisUrl, logger));
   }
-  if (postgresUrl === null) return null;
+  if (postgresUrl === null) return sqlite ? SqliteRateCounters.open({ ...sqlite, clock, logger }) : null;
   return openPostgres(
     postgresUrl,
     'limits',

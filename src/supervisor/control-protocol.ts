@@ -30,7 +30,15 @@ export interface ServiceStatus {
   lastExit: LastExit | null;
   /** The sandbox of the plugin that the process started last. Null if the process has started no plugin. */
   sandbox: SandboxStatus | null;
+  /** The processes that share the port with the one above. Missing if the service has one process. */
+  furtherProcesses?: ProcessStatus[];
 }
+
+/** State of a further process of a service. `number` counts from 2. */
+export type ProcessStatus = Pick<
+  ServiceStatus,
+  'state' | 'pid' | 'uptimeMs' | 'restarts' | 'nextStartAt' | 'lastExit'
+> & { number: number };
 
 export interface SupervisorStatus {
   pid: number;
@@ -51,19 +59,29 @@ export interface BrokenPlugin {
   message: string;
 }
 
+/** The process that an event is about. `process` is missing for the first process of a service. */
+interface EventSubject {
+  service: ServiceName;
+  process?: number;
+}
+
+/** Returns the name of a process for messages. */
+export function subjectName({ service, process }: EventSubject): string {
+  return process === undefined ? service : `${service}, process ${process},`;
+}
+
 export type SupervisorEvent =
   | { type: 'waiting'; reason: string }
-  | { type: 'ready'; service: ServiceName; url: string; pid: number; tookMs: number }
-  | { type: 'crashed'; service: ServiceName; reason: string; retryInMs: number }
-  | {
+  | (EventSubject & { type: 'ready'; url: string; pid: number; tookMs: number })
+  | (EventSubject & { type: 'crashed'; reason: string; retryInMs: number })
+  | (EventSubject & {
       type: 'crash-loop';
-      service: ServiceName;
       reason: string;
       crashes: number;
       retryInMs: number;
       lastLines: string[];
-    }
-  | { type: 'stopped'; service: ServiceName; reason: string; killed: boolean };
+    })
+  | (EventSubject & { type: 'stopped'; reason: string; killed: boolean });
 
 /** Messages of a detached supervisor to the command that started it. */
 export type SupervisorReport =

@@ -1,6 +1,6 @@
 import type { Diagnostic, Logger } from '../kit/telemetry/logger.ts';
 import { formatDuration } from '../kit/time/duration.ts';
-import type { SupervisorEvent } from './control-protocol.ts';
+import { type SupervisorEvent, subjectName } from './control-protocol.ts';
 
 export function logEvent(logger: Logger, event: SupervisorEvent): void {
   const diagnose = (diagnostic: Omit<Diagnostic, 'domain' | 'event'>): void =>
@@ -8,12 +8,12 @@ export function logEvent(logger: Logger, event: SupervisorEvent): void {
   if (event.type === 'waiting') logger.info(`Waiting: ${event.reason}`);
   else if (event.type === 'ready') {
     const { service, url, pid, tookMs } = event;
-    logger.info(`${service} is ready after ${formatDuration(tookMs)}`, {
+    logger.info(`${subjectName(event)} is ready after ${formatDuration(tookMs)}`, {
       meta: { service, url, pid, tookMs },
     });
   } else if (event.type === 'stopped') {
     const { service, reason, killed } = event;
-    logger.info(`${service} ${killed ? 'was killed' : 'stopped'}`, {
+    logger.info(`${subjectName(event)} ${killed ? 'was killed' : 'stopped'}`, {
       meta: { service, reason },
     });
   } else if (event.type === 'crashed') {
@@ -21,7 +21,7 @@ export function logEvent(logger: Logger, event: SupervisorEvent): void {
     diagnose({
       level: 'error',
       reasonCode: 'SERVICE_CRASHED',
-      message: `${service} crashed (${reason}); restarting in ${retryInMs}ms`,
+      message: `${subjectName(event)} crashed (${reason}); restarting in ${retryInMs}ms`,
       outcome: 'degraded',
       evidence: { service, reason, retryInMs },
     });
@@ -30,7 +30,7 @@ export function logEvent(logger: Logger, event: SupervisorEvent): void {
     diagnose({
       level: 'fatal',
       reasonCode: 'CRASH_LOOP',
-      message: `${service} crashed ${crashes} times in a row (${reason}); restarting in ${formatDuration(retryInMs)}. To restart it now: \`svc restart ${service}\``,
+      message: `${subjectName(event)} crashed ${crashes} times in a row (${reason}); restarting in ${formatDuration(retryInMs)}. To restart it now: \`svc restart ${service}\``,
       outcome: 'failed',
       evidence: { service, reason, retryInMs, lastLines },
     });

@@ -9,6 +9,8 @@ import type { ServiceProcess, SpawnOptions } from './service-process.ts';
 
 export interface ManagedServiceOptions {
   name: ServiceName;
+  /** Number of the process, if it is a further process of the service. */
+  number?: number;
   clock: Clock;
   random: Random;
   spawn: (options: SpawnOptions) => ServiceProcess;

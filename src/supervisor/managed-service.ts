@@ -30,7 +30,7 @@ interface Bound extends Listening {
   readonly configured: string;
 }
 
-/** Runs one service: starts its process, and restarts the process with a backoff after a crash. */
+/** Runs one process of a service, and restarts it with a backoff after a crash. */
 export class ManagedService {
   readonly name: ServiceName;
   readonly #options: ManagedServiceOptions;
@@ -155,7 +155,7 @@ export class ManagedService {
     this.#state = 'ready';
     const tookMs = running.readyAt - startedAt;
     this.#options.onEvent({
-      ...{ type: 'ready', service: this.name, url: this.#bound!.url, pid: child.pid, tookMs },
+      ...{ type: 'ready', ...this.#subject(), url: this.#bound!.url, pid: child.pid, tookMs },
     });
   }
 
@@ -201,7 +201,7 @@ export class ManagedService {
       this.#releasePort();
       this.#bound = { ...listening, configured: addressOf({ host, port: listening.port }) };
       onListening(listening.url);
-      await Promise.race([waitHealthy(this.name, listening.url, deadline.signal), failed]);
+      await Promise.race([waitHealthy(this.name, listening.ownUrl, deadline.signal), failed]);
     } finally {
       cancelDeadline();
       // A process that is not ready before the deadline counts as crashed.
@@ -239,7 +239,7 @@ export class ManagedService {
     onProcess();
     if (before === 'stopping') {
       this.#state = 'stopped';
-      onEvent({ type: 'stopped', service: this.name, reason: description, killed: this.#wasKilled });
+      onEvent({ type: 'stopped', ...this.#subject(), reason: description, killed: this.#wasKilled });
     } else if (before === 'ready') this.#scheduleRestart(reason, uptimeMs);
     // #launch handles the exit of a process that is not ready yet.
   }
@@ -253,12 +253,12 @@ export class ManagedService {
       // While the port is open, new connections would wait for the next start, which may be minutes away.
       this.#releasePort();
       this.#options.onEvent({
-        ...{ type: 'crash-loop', service: this.name, reason, retryInMs },
+        ...{ type: 'crash-loop', ...this.#subject(), reason, retryInMs },
         ...{ crashes: verdict.crashes, lastLines: this.#tail.lines() },
       });
     } else {
       this.#state = 'restarting';
-      this.#options.onEvent({ type: 'crashed', service: this.name, reason, retryInMs });
+      this.#options.onEvent({ type: 'crashed', ...this.#subject(), reason, retryInMs });
     }
   }
 
@@ -271,6 +271,11 @@ export class ManagedService {
         if (this.#state === 'starting') this.#scheduleRestart(messageOf(error).replace(/\.$/, ''), 0);
       });
     });
+  }
+
+  #subject(): { service: ServiceName; process?: number } {
+    const { name, number } = this.#options;
+    return number === undefined ? { service: name } : { service: name, process: number };
   }
 
   /**

@@ -174,7 +174,10 @@ class Platform implements ControlActions {
     if (this.#socket === undefined) return;
     const children = this.#supervisor
       .services()
-      .flatMap(({ name, pid, url }) => (pid === null ? [] : [{ name, url, ...identify(pid) }]));
+      .flatMap(({ name, pid, url, furtherProcesses = [] }) =>
+        [pid, ...furtherProcesses.map((further) => further.pid)].map((each) => ({ name, url, pid: each })),
+      )
+      .flatMap(({ pid, ...child }) => (pid === null ? [] : [{ ...child, ...identify(pid) }]));
     const { folder } = this.#options;
     writeRunFile(folder, { supervisor: identify(process.pid), socket: this.#socket, children });
   }

@@ -39,6 +39,8 @@ export function isFault({ code, signal, reportedFailure }: ExitInfo): boolean {
 
 export interface Listening {
   url: string;
+  /** URL that reaches this process also if several processes share the port. */
+  ownUrl: string;
   port: number;
   /** Listening socket that is kept open for the next process. Undefined if several processes share the port. */
   listener: Listener | undefined;
@@ -146,8 +148,10 @@ function waitForListening(name: ServiceName, child: ChildProcess): Promise<Liste
   return new Promise((resolve, reject) => {
     child.on('message', (message: FromDaemon, handle: unknown) => {
       const listener = handle as Listener | undefined;
-      if (message.type === 'listening') resolve({ url: message.url, port: message.port, listener });
-      else if (message.type === 'failed') reject(fromErrorMessage(message.error));
+      if (message.type === 'listening') {
+        const { url, ownUrl, port } = message;
+        resolve({ url, ownUrl, port, listener });
+      } else if (message.type === 'failed') reject(fromErrorMessage(message.error));
     });
     child.once('error', (error) =>
       reject(

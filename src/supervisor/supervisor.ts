@@ -1,4 +1,4 @@
-import { SERVICE_NAMES, type ServiceName } from '../contracts/index.ts';
+import { type PlatformConfig, SERVICE_NAMES, type ServiceName } from '../contracts/index.ts';
 import type { DaemonStart, PeerUrls } from '../daemons/process-protocol.ts';
 import { requireClusterSettings } from '../kit/config/cluster.ts';
 import type { Environment, LoadedConfig } from '../kit/config/config.ts';
@@ -9,9 +9,9 @@ import type { Clock } from '../kit/time/clock.ts';
 import type { SandboxStatus, ServiceStatus, SupervisorEvent } from './control-protocol.ts';
 import { waitHealthy } from './health.ts';
 import type { Secrets } from './keys-file.ts';
-import { ManagedService } from './managed-service.ts';
 import { weakestSandbox } from './sandbox-status.ts';
 import { spawnService } from './service-process.ts';
+import { ServiceProcesses } from './service-processes.ts';
 
 export interface SupervisorOptions {
   /** Loads the config at startup and before each requested restart, so that changes take effect. */
@@ -31,7 +31,7 @@ export interface SupervisorOptions {
 /** Starts all services at the same time, drains them in reverse order, and restarts crashed services. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
-  readonly #services: readonly ManagedService[];
+  readonly #services: readonly ServiceProcesses[];
   readonly #peers: PeerUrls = {};
   #loaded: LoadedConfig;
   #secrets: Secrets;
@@ -82,12 +82,12 @@ export class Supervisor {
     );
   }
 
-  #manage(name: ServiceName): ManagedService {
+  #manage(name: ServiceName): ServiceProcesses {
     const { clock, random, onLines, onEvent, onProcesses } = this.#options;
-    return new ManagedService({
+    return new ServiceProcesses({
       ...{ name, clock, random, spawn: spawnService, waitHealthy, onEvent },
       describe: () => ({ start: this.#describe(name), env: this.#loaded.env }),
-      keepsPort: () => name !== 'gateway' || this.#loaded.config.gateway.processes === 1,
+      count: () => processesOf(name, this.#loaded.config),
       onLines: (lines) => onLines(name, lines),
       onProcess: onProcesses,
       onListening: (url) => this.#announce(name, url),
@@ -143,12 +143,17 @@ export class Supervisor {
   }
 }
 
+/** Returns the number of processes of a service. Only Linux can share a port between processes. */
+function processesOf(name: ServiceName, { gateway }: PlatformConfig): number {
+  return name === 'gateway' && process.platform === 'linux' ? gateway.processes : 1;
+}
+
 /** Stops services in reverse order of SERVICE_NAMES, so that the gateway is drained first. */
-async function drain(services: readonly ManagedService[], willRestart = false): Promise<void> {
+async function drain(services: readonly ServiceProcesses[], willRestart = false): Promise<void> {
   for (const service of services.toReversed()) await service.stop(willRestart);
 }
 
-async function startAll(services: readonly ManagedService[]): Promise<void> {
+async function startAll(services: readonly ServiceProcesses[]): Promise<void> {
   const starts = services.map((service) => service.start());
   try {
     await Promise.all(starts);

@@ -8,8 +8,8 @@ import { listenBare } from './bare-http.ts';
 const DRAIN_MS = 200;
 
 test('the deadlines of a stop are in order', () => {
-  const { httpCutMs, siblingKillMs, processEndMs, forceMs } = STOP_DEADLINES;
-  const deadlines = [httpCutMs, siblingKillMs, processEndMs, forceMs];
+  const { httpCutMs, processEndMs, forceMs } = STOP_DEADLINES;
+  const deadlines = [httpCutMs, processEndMs, forceMs];
   expect(deadlines).toEqual([...new Set(deadlines)].toSorted((a, b) => a - b));
 });
 

@@ -13,7 +13,7 @@ import { createJwts } from './domain/identity/jwt.ts';
 import { createMintedTokens } from './domain/identity/minted-tokens.ts';
 import { createRevocations } from './domain/identity/revocations.ts';
 import type { signingKeys } from './domain/identity/signing-secrets.ts';
-import { storedStaticTokens, syncStaticTokens } from './domain/identity/static-tokens.ts';
+import { syncStaticTokens } from './domain/identity/static-tokens.ts';
 import { TokenExchange } from './domain/identity/token-exchange.ts';
 
 export interface IdentityDeps {
@@ -29,18 +29,15 @@ export async function identityServices(
   resources: Resources,
   { store, signing, feed, elsewhere }: IdentityDeps,
 ) {
-  const { config, clock, random, logger, operator, group } = resources;
-  const owns = group.role !== 'sibling';
+  const { config, clock, random, logger, operator } = resources;
   const { staticTokens: entries, admins: adminHosts, oauth } = config.gateway;
   const { refreshTokens } = store;
-  const staticTokens = owns
-    ? await syncStaticTokens(entries, { cache: store.cache, logger, elsewhere })
-    : storedStaticTokens(store.cache);
+  const staticTokens = await syncStaticTokens(entries, { cache: store.cache, logger, elsewhere });
   const revocations = await createRevocations({ store: store.revocations, feed, clock });
   const jwts = createJwts({ keys: signing, clock, random });
   const registry = createClientRegistry({ store: store.clients, clock, random });
-  if (operator && owns)
-    await registry.adopt({ ...operator, name: 'operator' }, { isOnlyNode: !resources.sharesStore });
+  if (operator)
+    await registry.adopt({ ...operator, name: 'operator' }, { isOnlyNode: !resources.hasOtherNodes });
   const verifyOAuth = oauth ? createOAuthVerifier(oauth, { clock, logger }) : undefined;
   const requireFresh = (): void => feed.requireFresh();
   const authenticator = createAuthenticator({

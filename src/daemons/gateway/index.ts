@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { allowOrigins, type Http } from '../../http/index.ts';
+import type { Logger } from '../../kit/telemetry/logger.ts';
 import { defineDaemon } from '../define-daemon.ts';
 import { memberUrl } from '../membership/member-url.ts';
 import { rereadRoutes } from '../plugin-runtime/reread.ts';
@@ -8,7 +9,7 @@ import { authRoutes } from './routes/auth.ts';
 import { clientRoutes } from './routes/clients.ts';
 import { deliveryAttemptsRoutes } from './routes/delivery-attempts.ts';
 import { docsRoutes } from './routes/docs.ts';
-import { handedSocketRoutes } from './routes/handed-sockets.ts';
+import { gatewayProcessesRoutes } from './routes/gateway-processes.ts';
 import { hostSocketRoutes } from './routes/host-socket.ts';
 import { hostRoutes } from './routes/hosts.ts';
 import { internalDispatchRoutes } from './routes/internal-dispatch.ts';
@@ -33,7 +34,7 @@ export const gateway = defineDaemon({
     hostRoutes,
     hostSocketRoutes,
     containerSocketRoutes,
-    handedSocketRoutes,
+    gatewayProcessesRoutes,
     internalDispatchRoutes,
     deliveryAttemptsRoutes,
     pluginPackageRoutes,
@@ -48,15 +49,28 @@ export const gateway = defineDaemon({
     nativeMethodRoutes,
   ],
   /** Runs deliveries that an earlier process accepted, once other services know this gateway's address. */
-  ready({ dispatcher, membership }, { address, env }) {
-    membership.announce(memberUrl(address.url, env));
+  ready({ dispatcher, membership }, { address, env, config, portShare, logger }) {
+    if (!portShare) warnIfAlone(config.gateway.processes, logger);
+    membership.announce(memberUrl(address.own, env));
     return dispatcher.runBacklog();
   },
-  processes: (config) => config.gateway.processes,
   standard: { guardMetrics },
   trustedProxies: (config) => config.gateway.trustedProxies,
   bodyLimitBytes: (config) => config.gateway.bodyLimitBytes,
 });
+
+/** Warns that a single process runs although several are configured. */
+function warnIfAlone(processes: number, logger: Logger): void {
+  if (processes === 1) return;
+  logger.diagnostic({
+    domain: 'gateway',
+    event: 'gateway.single_process',
+    level: 'warn',
+    reasonCode: 'SINGLE_PROCESS',
+    message: `gateway.processes is ${processes}, but only Linux can share a port between processes: the gateway runs as a single process.`,
+    outcome: 'degraded',
+  });
+}
 
 function corsRules(http: Http, { judgeOrigin }: Pick<GatewayServices, 'judgeOrigin'>): void {
   if (judgeOrigin) allowOrigins(http, judgeOrigin);

@@ -11,7 +11,7 @@ import {
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { ChangeFeed } from '../membership/change-feed.ts';
-import { instanceId } from '../membership/instance-id.ts';
+import { instanceId, instancesOf } from '../membership/instance-id.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { CreateRemoteBackends, RemoteBackends } from '../plugin-runtime/backends.ts';
 import { createDispatchClient } from '../plugin-runtime/gateway-dispatch.ts';
@@ -22,7 +22,6 @@ import { createContainerCredentials } from './domain/hosts/container-credentials
 import { OwnerCalls, runOnAnyGateway } from './domain/hosts/owner-calls.ts';
 import { HostSessions } from './domain/hosts/sessions.ts';
 import type { IdentityServices } from './identity-services.ts';
-import { answerRelayed, relayedBackends } from './remote-relay.ts';
 
 export interface RemoteExecutionDeps {
   store: GatewayStore;
@@ -59,28 +58,26 @@ export async function remoteExecution(
     containerSockets: sockets,
     hostStore: store.hosts,
     credentials,
-    createRemoteBackends: backendsOf(resources, runOnAnyGateway(sessions, owners), { credentials, sockets }),
+    createRemoteBackends: backendsOf(resources, {
+      runOnHost: runOnAnyGateway(sessions, owners),
+      instance: membership.instance,
+      access: { credentials, sockets },
+    }),
   };
 }
 
-/**
- * Returns the remote backends. The backends exist only in the primary process; siblings call them through the primary.
- */
-function backendsOf(
-  resources: Resources,
-  runOnHost: RunOnHost,
-  access: ContainerAccessDeps,
-): CreateRemoteBackends {
-  const { group } = resources;
-  if (group.role === 'sibling') return () => relayedBackends(group);
-  return (services, code) => {
-    const backends: RemoteBackends = {
-      host: hostBackend(resources, runOnHost),
-      container: containerBackend(resources, access, { services, code }),
-    };
-    if (group.role === 'primary') answerRelayed(group, backends);
-    return backends;
-  };
+interface RemoteBackendDeps {
+  runOnHost: RunOnHost;
+  /** Instance id of this member of the store. */
+  instance: string;
+  access: ContainerAccessDeps;
+}
+
+function backendsOf(resources: Resources, deps: RemoteBackendDeps): CreateRemoteBackends {
+  return (services, code) => ({
+    host: hostBackend(resources, deps.runOnHost),
+    container: containerBackend(resources, deps, { services, code }),
+  });
 }
 
 /**
@@ -111,17 +108,19 @@ function hostBackend({ config, clock }: Resources, runOnHost: RunOnHost): Remote
 
 function containerBackend(
   resources: Resources,
-  access: ContainerAccessDeps,
+  { access, instance }: Pick<RemoteBackendDeps, 'access' | 'instance'>,
   { services, code }: { services: PlatformServices; code: RunningCode },
 ): RemoteBackends['container'] {
-  const { config, logger, clock, dataDir, env, random } = resources;
+  const { config, logger, clock, dataDir, env, random, portShare } = resources;
   const backend = new ContainerBackend({
     config: config.execution.container,
     services,
     logger,
     clock,
     dataDir,
-    instance: instanceId(dataDir, env, random),
+    instance,
+    // Without other running processes, the containers of all former processes of the node are orphans.
+    endedInstances: portShare?.joins ? [] : instancesOf(instanceId(dataDir, env, random)),
     secrets: projectSecrets(resources),
     issueAccess: (request) => issueContainerAccess(access, request),
     codeOf: (plugin) => code.codeOf(plugin),

@@ -1,13 +1,19 @@
 import { postgresUrlOf } from '../../kit/config/store-url.ts';
+import { mergeMetrics } from '../../kit/telemetry/metrics.ts';
 import { openGatewayStore } from '../../store/open-store.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import { ChangeFeed } from '../membership/change-feed.ts';
+import { instanceId } from '../membership/instance-id.ts';
 import { joinMembers } from '../membership/join-members.ts';
 import type { Membership } from '../membership/membership.ts';
 import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { createDispatch } from './domain/hosts/dispatch.ts';
-import { createExecutionClaims } from './domain/hosts/execution-claims.ts';
+import {
+  type ExecutionClaims,
+  LocalExecutionClaims,
+  StoredExecutionClaims,
+} from './domain/hosts/execution-claims.ts';
 import { startHousekeeping } from './domain/housekeeping.ts';
 import { keyFingerprints, requireSharedKeys } from './domain/identity/shared-keys.ts';
 import { signingKeys } from './domain/identity/signing-secrets.ts';
@@ -16,6 +22,7 @@ import { createPluginRouteLookup } from './domain/plugin-route-lookup.ts';
 import { inboxDegradations } from './domain/webhooks/dispatch/inbox-degradations.ts';
 import { identityServices } from './identity-services.ts';
 import { createLoadMetrics } from './metrics.ts';
+import { OtherProcesses } from './other-processes.ts';
 import { proxyServices } from './proxy-services.ts';
 import { remoteExecution } from './remote-execution.ts';
 import { lockStore } from './store-lock.ts';
@@ -29,7 +36,7 @@ export type GatewayServices = Awaited<ReturnType<typeof gatewayServices>>;
  * open the store.
  */
 export async function gatewayServices(resources: Resources, stack: AsyncDisposableStack) {
-  const { config, profile, keys, logger, group, metrics } = resources;
+  const { config, profile, keys, logger, metrics } = resources;
   // The secrets are checked first, because an insecure secret must stop a start in production before any resource is
   // open.
   const signing = signingKeys(keys, profile, logger);
@@ -52,17 +59,22 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     }),
     (opened) => opened.close(),
   );
-  const webhooks = await webhookServices(resources, { store, membership, feed, plugins, state }, stack);
+  const otherProcesses = shareMetrics(resources, membership);
+  const webhooks = await webhookServices(
+    resources,
+    { store, membership, feed, plugins, state, otherProcesses },
+    stack,
+  );
   createLoadMetrics(metrics, {
     deliveries: () => webhooks.dispatcher.load,
     inboxBytes: () => inbox.waitingBytes,
     hosts: () => remote.hostSessions.connected,
   });
   const routes = createPluginRouteLookup(plugins);
+  const claims = executionClaims(resources, { store, membership });
   // Runs before the first call, because containers of a killed gateway must lose access.
   await membership.sweep();
   return {
-    group,
     store,
     membership,
     ...identity,
@@ -71,7 +83,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     ...remote,
     plugins,
     platformServices: plugins.services,
-    dispatch: createDispatch({ plugins, claims: createExecutionClaims(group) }),
+    dispatch: createDispatch({ plugins, claims }),
     execution: config.execution,
     internalSecret: keys.internalSecret,
     // A gateway that spills accepts deliveries without its store, so the load balancer must keep it.
@@ -88,13 +100,13 @@ async function joinStore(
   { members, cache }: GatewayStore,
   stack: AsyncDisposableStack,
 ): Promise<{ membership: Membership; elsewhere: (string | null)[] }> {
-  const { config, keys: secrets, group, sharesStore } = resources;
+  const { config, keys: secrets, sharesStore } = resources;
   const keys = keyFingerprints(secrets);
   const release = staticTokensRevision(config.gateway.staticTokens);
   const membership = await joinMembers(resources, members, { kind: 'gateway', release, keys }, stack);
-  // The file lock proves that there is no other node, so the keys may change at a restart without the agreement of
-  // other nodes.
-  if (!sharesStore || group.role === 'sibling') return { membership, elsewhere: [] };
+  // The file lock proves that there is no other member, so the keys may change at a restart without the agreement of
+  // other members.
+  if (!sharesStore) return { membership, elsewhere: [] };
   const others = await membership.others();
   await requireSharedKeys(keys, { cache, others });
   return { membership, elsewhere: others.map((other) => other.release) };
@@ -102,33 +114,31 @@ async function joinStore(
 
 /** Opens the change feed. Data must be loaded after the feed is open, so that no change of the data is missed. */
 async function openFeed(
-  { config, group, clock, logger, sharesStore }: Resources,
+  { config, clock, logger, sharesStore }: Resources,
   { store, membership }: { store: GatewayStore; membership: Membership },
   stack: AsyncDisposableStack,
 ): Promise<ChangeFeed> {
-  const isAlone = group.role === 'alone' && !sharesStore;
-  const sharedAs = isAlone ? undefined : membership.fence;
+  const sharedAs = sharesStore ? membership.fence : undefined;
   const { staleMs } = config.auth;
   return stack.adopt(
-    await ChangeFeed.open({ store: store.feed, group, sharedAs, staleMs, clock, logger }),
+    await ChangeFeed.open({ store: store.feed, sharedAs, staleMs, clock, logger }),
     (opened) => opened.close(),
   );
 }
 
-/** Opens the store, and locks an SQLite store. Only the primary process recovers and prunes the store. */
+/** Opens the store, and locks an SQLite store. Only the first process of a node recovers and prunes the store. */
 async function openStore(resources: Resources, stack: AsyncDisposableStack): Promise<GatewayStore> {
-  const { config, env, dataDir, clock, logger, group, sharesStore = false } = resources;
-  const owns = group.role !== 'sibling';
-  const isShared = group.role !== 'alone' || sharesStore;
-  if (!sharesStore) stack.adopt(await lockStore(dataDir, group), (lock) => lock.release());
+  const { config, env, dataDir, clock, logger, portShare, sharesStore = false, hasOtherNodes } = resources;
+  const owns = portShare === undefined || portShare.number === 1;
+  if (!hasOtherNodes) stack.adopt(await lockStore(dataDir, portShare), (lock) => lock.release());
   const store = stack.adopt(
     await openGatewayStore({
       ...{ dataDir, clock, logger },
       postgresUrl: postgresUrlOf(config.store, env),
       spills: config.inbox.whenStoreDown === 'spill',
       sqlite: {
-        members: isShared ? 'several' : 'one',
-        shared: isShared,
+        members: sharesStore ? 'several' : 'one',
+        shared: sharesStore,
         recovers: owns,
       },
     }),
@@ -139,4 +149,32 @@ async function openStore(resources: Resources, stack: AsyncDisposableStack): Pro
       stopHousekeeping(),
     );
   return store;
+}
+
+function executionClaims(
+  { sharesStore, logger }: Resources,
+  { store: { cache, members }, membership }: { store: GatewayStore; membership: Membership },
+): ExecutionClaims {
+  if (!sharesStore) return new LocalExecutionClaims();
+  const claims = new StoredExecutionClaims({ cache, members, fence: membership, logger });
+  membership.onEnded(() => claims.sweep());
+  return claims;
+}
+
+/**
+ * Lets `/metrics` of each process report all processes that share the port. Returns undefined if the node has one
+ * process.
+ */
+function shareMetrics(
+  { portShare, metrics, dataDir, env, random, keys, logger }: Resources,
+  membership: Membership,
+): OtherProcesses | undefined {
+  if (!portShare) return undefined;
+  const node = instanceId(dataDir, env, random);
+  const others = new OtherProcesses({ node, membership, internalSecret: keys.internalSecret, logger });
+  metrics.renderBy(async () => {
+    const [own, theirs] = await Promise.all([metrics.snapshot(), others.metrics()]);
+    return mergeMetrics([own, ...theirs]);
+  });
+  return others;
 }

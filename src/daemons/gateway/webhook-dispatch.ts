@@ -2,7 +2,6 @@ import { HandlerRef } from '../../contracts/index.ts';
 import { createDeadlines } from '../../kit/time/deadlines.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
-import type { ProcessGroup } from '../group/process-group.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { Attempts } from './domain/webhooks/dispatch/attempts.ts';
@@ -12,13 +11,7 @@ import { createGatewayCalls } from './domain/webhooks/dispatch/gateway-calls.ts'
 import { type CallHandler, createHandlerCall } from './domain/webhooks/dispatch/handler-call.ts';
 import { LeaderDispatcher } from './domain/webhooks/dispatch/leader-dispatcher.ts';
 import { OtherGateways } from './domain/webhooks/dispatch/other-gateways.ts';
-import {
-  type AttemptsServer,
-  relayedAttempts,
-  serveRelayedAttempts,
-} from './domain/webhooks/dispatch/relayed-attempts.ts';
 import { RequestedAttempts } from './domain/webhooks/dispatch/requested-attempts.ts';
-import { createSiblingDispatcher, serveSiblings } from './domain/webhooks/dispatch/sibling-dispatcher.ts';
 import type { WebhookDispatcher } from './domain/webhooks/dispatch/webhook-dispatcher.ts';
 import type { WebhookState } from './webhook-state.ts';
 import { withWorkflows } from './workflow-starts.ts';
@@ -38,7 +31,7 @@ export function webhookDispatch(
   { resources, store, plugins, state, membership, observe }: WebhookDispatchDeps,
   stack: AsyncDisposableStack,
 ) {
-  const { config, clock, random, logger, group } = resources;
+  const { config, clock, random, logger } = resources;
   const { targets, use, backlog, pauses, services } = state;
   const callHandler = createHandlerCall(
     ({ inputText, ...request }) =>
@@ -51,9 +44,7 @@ export function webhookDispatch(
   const { call: callWithWorkflows, forgetTriggers } = withWorkflows(callHandler, resources, store);
   const call: CallHandler = async (accepted, target, payload, deliveryId) => {
     const handled = await callWithWorkflows(accepted, target, payload, deliveryId);
-    // Only the primary counts runs without service calls, because siblings do not see the service calls of remote
-    // handlers.
-    if (handled.succeeded && group.role !== 'sibling') use.noteRun(target.plugin.id);
+    if (handled.succeeded) use.noteRun(target.plugin.id);
     return handled;
   };
   const { inbox } = store;
@@ -64,7 +55,7 @@ export function webhookDispatch(
     // This is enough for the processes of several busy plugins. Further deliveries would only wait in memory.
     concurrency: config.execution.worker.maxProcesses * 4,
   };
-  const requested = requestedAttempts({ membership, deps }, stack);
+  const requested = openRequestedAttempts({ membership, deps }, stack);
   const dispatcher = stack.adopt(
     createDispatcher(resources, { members: store.members, membership, deps, requested }, stack),
     (made) => made.close(),
@@ -72,7 +63,7 @@ export function webhookDispatch(
   // Closed before the dispatcher, which waits for the ends of running attempts.
   stack.defer(() => ends.close());
   backlog.subscribe(() => dispatcher.runBacklog());
-  return { call, dispatcher, ends, forgetTriggers, attemptsServer: attemptsServer(group, requested) };
+  return { call, dispatcher, ends, forgetTriggers, requestedAttempts: requested };
 }
 
 interface DispatcherParts {
@@ -84,7 +75,7 @@ interface DispatcherParts {
  * Returns the dispatcher of this process. Accepted deliveries run in only one of the processes that share the store.
  */
 function createDispatcher(
-  { group, sharesStore, keys, logger }: Resources,
+  { sharesStore, keys, logger }: Resources,
   {
     members,
     membership,
@@ -93,24 +84,18 @@ function createDispatcher(
   }: DispatcherParts & { requested: RequestedAttempts } & Pick<GatewayStore, 'members'>,
   stack: AsyncDisposableStack,
 ): WebhookDispatcher {
-  if (group.role === 'sibling') return createSiblingDispatcher(group);
-  const dispatcher = sharesStore ? leader() : new InboxDispatcher(deps);
-  if (group.role === 'primary') serveSiblings(group, dispatcher);
-  return dispatcher;
-
-  function leader(): LeaderDispatcher {
-    const { inbox, clock, concurrency } = deps;
-    const calls = stack.adopt(createGatewayCalls(keys.internalSecret), (opened) => opened.close());
-    const others = new OtherGateways({
-      ...{ members, fence: membership, own: requested, calls, inbox, concurrency, clock, logger },
-    });
-    const local = new InboxDispatcher({ ...deps, others, mayStart: () => membership.isHeld });
-    return new LeaderDispatcher({ members, membership, logger, others, dispatcher: local });
-  }
+  if (!sharesStore) return new InboxDispatcher(deps);
+  const { inbox, clock, concurrency } = deps;
+  const calls = stack.adopt(createGatewayCalls(keys.internalSecret), (opened) => opened.close());
+  const others = new OtherGateways({
+    ...{ members, fence: membership, own: requested, calls, inbox, concurrency, clock, logger },
+  });
+  const local = new InboxDispatcher({ ...deps, others, mayStart: () => membership.isHeld });
+  return new LeaderDispatcher({ members, membership, logger, others, dispatcher: local });
 }
 
 /** Returns the attempts that this gateway runs for the gateway that schedules deliveries. */
-function requestedAttempts(
+function openRequestedAttempts(
   { membership, deps }: DispatcherParts,
   stack: AsyncDisposableStack,
 ): RequestedAttempts {
@@ -118,10 +103,4 @@ function requestedAttempts(
   const attempts = new Attempts({ ...deps, deadlines: createDeadlines(clock) });
   const requested = new RequestedAttempts({ attempts, inbox, targets, services, membership });
   return stack.adopt(requested, (opened) => opened.close());
-}
-
-function attemptsServer(group: ProcessGroup, requested: RequestedAttempts): AttemptsServer {
-  if (group.role === 'sibling') return relayedAttempts(group);
-  if (group.role === 'primary') serveRelayedAttempts(group, requested);
-  return requested;
 }

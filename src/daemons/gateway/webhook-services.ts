@@ -3,7 +3,6 @@ import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { ChangeFeed } from '../membership/change-feed.ts';
 import type { Membership } from '../membership/membership.ts';
-import { createReread } from '../plugin-runtime/reread.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { PluginRevision } from './domain/plugin-revision.ts';
 import { WebhookAdmin } from './domain/webhooks/admin/admin.ts';
@@ -15,6 +14,7 @@ import { WebhookDelivery } from './domain/webhooks/receive/delivery.ts';
 import { createResigning } from './domain/webhooks/verify/resigning.ts';
 import { createWebhookVerifier } from './domain/webhooks/verify/verifier.ts';
 import { deliveryCounter } from './metrics.ts';
+import type { OtherProcesses } from './other-processes.ts';
 import { SideCalls } from './side-calls.ts';
 import { webhookDispatch } from './webhook-dispatch.ts';
 import type { WebhookState } from './webhook-state.ts';
@@ -25,29 +25,31 @@ export interface WebhookServicesDeps {
   feed: ChangeFeed;
   plugins: PluginRuntime;
   state: WebhookState;
+  otherProcesses: OtherProcesses | undefined;
 }
 
 /** Builds the services for webhooks. Throws INVALID_MANIFEST for a webhook without `auth`. */
 export async function webhookServices(
   resources: Resources,
-  { store, membership, feed, plugins, state }: WebhookServicesDeps,
+  { store, membership, feed, plugins, state, otherProcesses }: WebhookServicesDeps,
   stack: AsyncDisposableStack,
 ) {
-  const { clock, random, logger, metrics, group, createLimiter, dataDir, sharesStore } = resources;
+  const { clock, random, logger, metrics, createLimiter, dataDir, sharesStore } = resources;
   const { inbox, cache } = store;
   const { targets, secrets, pauses, services, refusals, urlOf, listing } = state;
   refuseUnauthenticatedWebhooks(plugins);
   followPlugins(plugins, state);
   const observe = deliveryCounter(metrics);
-  const { call, dispatcher, ends, forgetTriggers, attemptsServer } = webhookDispatch(
+  const { call, dispatcher, ends, forgetTriggers, requestedAttempts } = webhookDispatch(
     { resources, store, plugins, state, membership, observe },
     stack,
   );
   const sideCalls = new SideCalls(plugins, random);
+  const rereadHere = (): Promise<void> => plugins.upToDate().then(forgetTriggers);
   const revision = sharesStore
     ? new PluginRevision({
         ...{ cache, feed, dataDir, logger },
-        reload: () => plugins.upToDate().then(forgetTriggers),
+        reload: rereadHere,
       })
     : undefined;
   membership.onEnded(() => markInterrupted({ inbox, logger }));
@@ -68,12 +70,12 @@ export async function webhookServices(
     verifier: createWebhookVerifier(sideCalls.runValidator, clock, logger),
   });
   return {
-    reread: createReread(plugins, group, {
-      invalidate: forgetTriggers,
-      publish: revision && (() => revision.publish()),
-    }),
+    rereadHere,
+    reread: async () => {
+      await Promise.all([rereadHere(), revision?.publish(), otherProcesses?.reread()]);
+    },
     dispatcher,
-    attemptsServer,
+    requestedAttempts,
     delivery,
     tailedInbox: inbox,
     resign: createResigning(targets, secrets, clock),

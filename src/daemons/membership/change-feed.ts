@@ -4,13 +4,11 @@ import type { Logger } from '../../kit/telemetry/logger.ts';
 import { type Clock, every } from '../../kit/time/clock.ts';
 import { seconds } from '../../kit/time/duration.ts';
 import type { FeedChange, FeedCursor, FeedStore, FeedTopic } from '../../store/ports/index.ts';
-import type { ProcessGroup } from '../group/process-group.ts';
 
-/** Maximum delay until this process reads a change by another process. Announced changes are read sooner. */
+/** Maximum delay until this process reads a change by another process. */
 export const POLL_MS = 200;
 const PAGE = 1000;
-const NEWS = 'feed';
-/** Time limit for other nodes to read a change. A node that cannot read the store must not block others. */
+/** Time limit for other members to read a change. A member that cannot read the store must not block others. */
 const IN_FORCE_TIMEOUT_MS = seconds(1);
 const RECHECK_MS = 20;
 
@@ -22,7 +20,6 @@ export type ApplyChanges = (keys: readonly string[] | null) => void | Promise<vo
 
 export interface ChangeFeedDeps {
   store: FeedStore;
-  group: Pick<ProcessGroup, 'announce' | 'onNews'>;
   /**
    * Fence token of this member if other processes share the store. After a change, those processes wait until this
    * member has read the change.
@@ -52,12 +49,11 @@ export class ChangeFeed {
   #isClosed = false;
 
   private constructor(deps: ChangeFeedDeps, cursor: FeedCursor, freshAt: number) {
-    const { group, clock, sharedAs } = deps;
+    const { clock, sharedAs } = deps;
     this.#deps = deps;
     this.#cursor = cursor;
     this.#freshAt = freshAt;
     this.#isAlone = sharedAs === undefined;
-    group.onNews(NEWS, () => this.#catchUp());
     this.#stopPolling = this.#isAlone ? () => {} : every(clock, POLL_MS, () => this.#poll());
   }
 
@@ -79,17 +75,13 @@ export class ChangeFeed {
   }
 
   /**
-   * Must be called after a change is stored. Settles once the other processes of this service and all live nodes have
-   * applied the change, or after a second. Processes that are late read the change by polling.
+   * Must be called after a change is stored. Settles once all live members have applied the change, or after a second.
+   * Members that are late read the change by polling.
    */
   async spread(): Promise<void> {
-    if (this.#isAlone) return;
-    const { group, sharedAs } = this.#deps;
-    await Promise.all([
-      this.#catchUp().catch((error) => this.#warn(error)),
-      group.announce(NEWS),
-      sharedAs === undefined ? undefined : this.#waitForNodes(sharedAs),
-    ]);
+    const { sharedAs } = this.#deps;
+    if (sharedAs === undefined) return;
+    await Promise.all([this.#catchUp().catch((error) => this.#warn(error)), this.#waitForMembers(sharedAs)]);
   }
 
   /**
@@ -169,7 +161,7 @@ export class ChangeFeed {
     await Promise.all([...this.#followers.values()].flat().map((apply) => apply(null)));
   }
 
-  async #waitForNodes(own: number): Promise<void> {
+  async #waitForMembers(own: number): Promise<void> {
     const { store, clock } = this.#deps;
     const until = performance.now() + IN_FORCE_TIMEOUT_MS;
     try {
@@ -180,7 +172,7 @@ export class ChangeFeed {
         // Waits in real time, because nodes in a test have clocks of their own.
         await sleep(RECHECK_MS);
       }
-      this.#deps.logger.warn('A change is stored, but another node has not read it within a second', {
+      this.#deps.logger.warn('A change is stored, but another gateway has not read it within a second', {
         meta: { waitedMs: IN_FORCE_TIMEOUT_MS, at: clock.now() },
       });
     } catch (error) {

@@ -19,14 +19,22 @@ export function instanceId(dataDir: string, env: Environment, random: Random): s
   return read(file) ?? create(file, `node_${random.uuid()}`);
 }
 
-/** Returns the instance id of a further process of a node. */
-export function processInstance(node: string, place: number): string {
-  return `${node}/${place}`;
+/** Maximum number of processes of a service on one node, as `gateway.processes` permits. */
+const MAX_PROCESSES = 64;
+
+/** Returns the instance ids that any processes of a node may have used. */
+export function instancesOf(node: string): string[] {
+  return [node, ...Array.from({ length: MAX_PROCESSES }, (_, index) => processInstance(node, index + 1))];
 }
 
-/** Whether an instance id stands for a further process of a node, not for the node's first process. */
-export function isFurtherProcess(instance: string): boolean {
-  return /\/\d+$/.test(instance);
+/** Returns the instance id of one of several processes of a node. */
+export function processInstance(node: string, number: number): string {
+  return `${node}/${number}`;
+}
+
+/** Whether the instance is a process of the node. */
+export function isOfNode(instance: string, node: string): boolean {
+  return instance === node || instance.startsWith(`${node}/`);
 }
 
 /**

@@ -1,34 +1,8 @@
 import { rereadPlugins } from '../../contracts/index.ts';
 import { type Http, mount, upstreamIdentity } from '../../http/index.ts';
-import type { ProcessGroup } from '../group/process-group.ts';
-import type { PluginRuntime } from './runtime.ts';
 
-/** Resolves once every process of this service runs the plugins in the current lock file. */
+/** Resolves once every process of this service on this node runs the plugins in the current lock file. */
 export type Reread = () => Promise<void>;
-
-const NEWS = 'plugins';
-
-export interface RereadOptions {
-  /** Invalidates other caches of a process after its plugins were reloaded. */
-  invalidate?: () => Promise<void>;
-  /** Announces the reload to other nodes. */
-  publish?: (() => Promise<void>) | undefined;
-}
-
-export function createReread(
-  plugins: Pick<PluginRuntime, 'upToDate'>,
-  group: ProcessGroup,
-  { invalidate = async () => {}, publish = async () => {} }: RereadOptions = {},
-): Reread {
-  async function rereadHere(): Promise<void> {
-    await plugins.upToDate();
-    await invalidate();
-  }
-  group.onNews(NEWS, rereadHere);
-  return async () => {
-    await Promise.all([rereadHere(), group.announce(NEWS), publish()]);
-  };
-}
 
 export interface RereadServices {
   reread: Reread;

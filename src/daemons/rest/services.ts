@@ -4,7 +4,7 @@ import { readTelemetryCounts } from '../../store/sqlite/telemetry/counts.ts';
 import { createTelemetryReader, type TelemetryReader } from '../../store/sqlite/telemetry/reader.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createOAuthVerifier, type VerifyOAuth } from '../oauth/verifier.ts';
-import { createReread, type Reread } from '../plugin-runtime/reread.ts';
+import type { Reread } from '../plugin-runtime/reread.ts';
 import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { LoadedRoutes } from './domain/loaded-routes.ts';
 import { createOperationMetrics, createTelemetryMetrics, type Observe } from './metrics.ts';
@@ -32,7 +32,7 @@ export interface RestServices extends DaemonServices {
 
 /** Loads the plugins, builds their route table, and reports invalid routes. */
 export async function restServices(resources: Resources, stack: AsyncDisposableStack): Promise<RestServices> {
-  const { clock, config, dataDir, group, keys, logger, metrics, peers } = resources;
+  const { clock, config, dataDir, keys, logger, metrics, peers } = resources;
   const telemetry = stack.adopt(createTelemetryReader({ dataDir, clock }), (opened) => opened.close());
   const plugins = stack.adopt(await PluginRuntime.open(resources), (opened) => opened.close());
   createTelemetryMetrics(metrics, () => readTelemetryCounts(dataDir));
@@ -40,7 +40,7 @@ export async function restServices(resources: Resources, stack: AsyncDisposableS
     createClient({ url: () => peers.urlOf(owner), peer: owner, timeoutMs: OWNER_TIMEOUT_MS });
   return {
     plugins,
-    reread: createReread(plugins, group),
+    reread: () => plugins.upToDate(),
     pluginRoutes: new LoadedRoutes({ plugins, clock, logger }),
     owners: { workflow: ownerClient('workflow'), marketplace: ownerClient('marketplace') },
     observe: createOperationMetrics(metrics),

@@ -8,7 +8,7 @@ import { acquireOwnerLock, WORKFLOW_FILE } from '../../store/sqlite/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { joinMembers } from '../membership/join-members.ts';
 import type { Membership } from '../membership/membership.ts';
-import { createReread, type Reread } from '../plugin-runtime/reread.ts';
+import type { Reread } from '../plugin-runtime/reread.ts';
 import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { definitionServices } from './definition-services.ts';
 import { ReplayRoutes, Replays } from './domain/code/replays.ts';
@@ -53,7 +53,7 @@ export async function workflowServices(
   resources: Resources,
   stack: AsyncDisposableStack,
 ): Promise<WorkflowServices> {
-  const { clock, group, keys } = resources;
+  const { clock, keys } = resources;
   const store = await openStore(resources, stack);
   const joining = { kind: 'workflow', release: null, keys: null } as const;
   const membership = await joinMembers(resources, store.members, joining, stack);
@@ -77,7 +77,7 @@ export async function workflowServices(
     ...{ membership, plugins, replays, clock, engine, definitions },
     ...observed,
     ...starts,
-    reread: createReread(plugins, group),
+    reread: () => plugins.upToDate(),
     internalSecret: keys.internalSecret,
     probeStore: () => store.probe(),
     decisions: new Decisions({ store: store.runs, definitions, engine, clock }),

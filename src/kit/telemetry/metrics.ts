@@ -34,13 +34,9 @@ export interface Metrics {
 
 export type MetricsSnapshot = Array<MetricObjectWithValues<{ value: number; labels: object }>>;
 
-/** Merges the metrics of several processes. Values are added, unless a metric declares another aggregator. */
-export function sumMetrics(snapshots: readonly MetricsSnapshot[]): Pick<Metrics, 'render' | 'snapshot'> {
-  const sum = AggregatorRegistry.aggregate([...snapshots]);
-  return {
-    render: () => sum.metrics(),
-    snapshot: () => sum.getMetricsAsJSON() as Promise<MetricsSnapshot>,
-  };
+/** Merges the metrics of several processes, whose series differ in the label `process`. */
+export function mergeMetrics(snapshots: readonly MetricsSnapshot[]): Promise<string> {
+  return AggregatorRegistry.aggregate([...snapshots]).metrics();
 }
 
 /** The metrics common to all services. @spec Metrics */

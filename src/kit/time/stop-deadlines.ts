@@ -10,8 +10,6 @@ export const STOP_DEADLINES = {
    * `drainMs`.
    */
   httpCutMs: 500,
-  /** Time at which the first process of a group kills its siblings and then closes its store. */
-  siblingKillMs: seconds(1),
   /** Time at which the process exits and logs the steps that have not finished. */
   processEndMs: seconds(2),
   /** Time at which the supervisor kills the process. */

@@ -15,7 +15,10 @@ export interface MemberRecord {
   /** Number of the process, which is never reused and which marks the rows that the process owns. */
   fence: number;
   kind: ServiceName;
-  /** Id of the node, which stays the same over restarts. Additional processes of a node append `/` and a number. */
+  /**
+   * Id of the node, which stays the same over restarts. If the node has several processes, `/` and the number of the
+   * process follow.
+   */
   instance: string;
   /** URL for other members, or null until the process listens. */
   url: string | null;
@@ -32,6 +35,8 @@ export interface MemberRecord {
 
 export type NewMember = Pick<MemberRecord, 'kind' | 'instance' | 'version' | 'release' | 'keys'> & {
   leaseMs: number | null;
+  /** Instance that the member replaces, with all processes of that instance; default is its own instance. */
+  replaces?: string;
   /** True if the caller holds the owner lock of the store, which proves that no other member of its kind is alive. */
   isSole: boolean;
 };
@@ -39,8 +44,7 @@ export type NewMember = Pick<MemberRecord, 'kind' | 'instance' | 'version' | 're
 /** Processes that use a store, with their leases. All methods are atomic. */
 export interface MemberStore {
   /**
-   * Adds a member and returns its fence. Ends earlier members of the same kind and instance, including additional
-   * processes of that instance.
+   * Adds a member and returns its fence. Ends earlier members of the same kind whose instance it replaces.
    */
   join(member: NewMember): Promise<number>;
   /** Extends the lease and stores the URL. Returns false when the member was ended and must stop. */

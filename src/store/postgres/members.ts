@@ -50,17 +50,17 @@ export class PostgresMembers implements MemberStore {
     this.#clock = clock;
   }
 
-  join({ isSole, keys, ...member }: NewMember): Promise<number> {
+  join({ isSole, keys, replaces, ...member }: NewMember): Promise<number> {
     const now = this.#now();
-    const { kind, instance } = member;
+    const { kind } = member;
     return this.#database.transact(async (sql) => {
       // Without the lock, two members of a node that join at the same time would not end each other.
       await lockName(sql, `members ${kind}`);
       await sql(
         `update svc.member set ended_at = ${NOW}
          where ended_at is null and kind = :kind
-           and (:isSole::boolean or instance = :instance or starts_with(instance, :instance || '/'))`,
-        { kind, instance, isSole, now },
+           and (:isSole::boolean or instance = :replaces or starts_with(instance, :replaces || '/'))`,
+        { kind, replaces: replaces ?? member.instance, isSole, now },
       );
       const [row] = await sql<{ fence: number }>(
         `insert into svc.member (kind, instance, version, release, keys, started_at, lease_until)

@@ -27,6 +27,7 @@ import { sqliteWebhookSecrets } from './svc/webhook-secrets.ts';
 export { type Database, type DatabaseOptions, openDatabase } from './database.ts';
 export type { Migrations } from './migrate.ts';
 export { acquireOwnerLock, type Owner, type OwnerLock, type OwnerLockOptions } from './owner-lock.ts';
+export { SqliteRateCounters, type SqliteRateCountersOptions } from './rate-counters.ts';
 export { threadedVectorStore } from './state/vectors-thread.ts';
 export { sqliteWorkflowStore, WORKFLOW_FILE } from './workflow/store.ts';
 

@@ -50,10 +50,10 @@ export function sqliteMembers(db: Database, clock: Clock): MemberStore {
 
 function join(
   sql: ReturnType<typeof statements>,
-  { kind, instance, version, release, keys, leaseMs, isSole }: NewMember,
+  { kind, instance, replaces = instance, version, release, keys, leaseMs, isSole }: NewMember,
   now: number,
 ): number {
-  sql.endFormer.run({ kind, instance, isSole: isSole ? 1 : 0, now });
+  sql.endFormer.run({ kind, replaces, isSole: isSole ? 1 : 0, now });
   const leaseUntil = leaseMs === null ? null : now + leaseMs;
   const row = { kind, instance, version, release, now, leaseUntil, keys: keys && JSON.stringify(keys) };
   return Number(sql.add.run(row).lastInsertRowid);
@@ -65,10 +65,10 @@ function recordOf({ keys, ...row }: Row): MemberRecord {
 
 function statements(db: Database) {
   return {
-    endFormer: db.prepare<[{ kind: ServiceName; instance: string; isSole: 0 | 1; now: number }]>(`
+    endFormer: db.prepare<[{ kind: ServiceName; replaces: string; isSole: 0 | 1; now: number }]>(`
       update member set ended_at = :now
-      where ended_at is null and kind = :kind and (:isSole = 1 or instance = :instance
-        or substr(instance, 1, length(:instance) + 1) = :instance || '/')`),
+      where ended_at is null and kind = :kind and (:isSole = 1 or instance = :replaces
+        or substr(instance, 1, length(:replaces) + 1) = :replaces || '/')`),
     add: db.prepare<
       [Pick<Row, 'kind' | 'instance' | 'version' | 'release' | 'keys' | 'leaseUntil'> & { now: number }]
     >(`

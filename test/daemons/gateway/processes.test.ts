@@ -150,7 +150,7 @@ test('wrong passwords are counted over both', SLOW, async () => {
   expect(statuses).toEqual([...Array(10).fill(401), 429, 429, 429]);
 });
 
-test('metrics of either process are those of both, and do not decrease when one dies', SLOW, async () => {
+test('each process reports the metrics of both, in series of their own', SLOW, async () => {
   const upstream = await startUpstream();
   const gateway = await startProcesses({ peers: { rest: upstream.url } });
   await gateway.allUp();
@@ -158,29 +158,35 @@ test('metrics of either process are those of both, and do not decrease when one 
   for (let i = 0; i < 5; i++) await primary.send('GET', '/api/v1/x', { headers: ADMIN });
   for (let i = 0; i < 7; i++) await sibling.send('GET', '/api/v1/x', { headers: ADMIN });
 
-  const label = 'service="gateway",upstream="rest",status="200"';
   const read = async (connection: Connection) => (await connection.send('GET', '/metrics')).body as string;
-  const [one, other] = [await read(primary), await read(sibling)];
-  for (const text of [one, other]) {
-    expect(series(text, 'svc_gateway_upstream_requests_total')).toEqual({
-      [`svc_gateway_upstream_requests_total{${label}}`]: 12,
-    });
-    expect(text).toContain('# TYPE svc_http_requests_total counter');
+  const label = (number: number) => `service="gateway",upstream="rest",status="200",process="${number}"`;
+  const counted = (number: number) => `svc_gateway_upstream_requests_total{${label(number)}}`;
+  for (const connection of [primary, sibling]) {
+    const text = await read(connection);
+    expect(series(text, 'svc_gateway_upstream_requests_total')).toEqual({ [counted(1)]: 5, [counted(2)]: 7 });
+    expect(text.match(/^# TYPE svc_http_requests_total counter$/gm)).toHaveLength(1);
     expect(text).toContain('# TYPE svc_http_request_duration_ms histogram');
-    const [uptime = 0] = Object.values(series(text, 'svc_service_uptime_seconds'));
-    expect(uptime).toBeGreaterThan(0);
-    // Two processes that were up for so long each must not count twice.
-    expect(uptime).toBeLessThanOrEqual(gateway.service.status().uptimeMs! / 1000 + 5);
-    const [rss = 0] = Object.values(series(text, 'svc_process_memory_rss_bytes'));
-    expect(rss).toBeGreaterThan(80 * 1024 * 1024);
+    const memory = Object.values(series(text, 'svc_process_memory_rss_bytes'));
+    expect(memory).toHaveLength(2);
+    for (const rss of memory) expect(rss).toBeGreaterThan(40 * 1024 * 1024);
   }
 
   const [pid] = gateway.siblingPids();
   process.kill(pid!, 'SIGKILL');
   await expect.poll(() => gateway.siblingPids().filter((next) => next !== pid), POLL).toHaveLength(1);
-  expect(series(await read(primary), 'svc_gateway_upstream_requests_total')).toEqual({
-    [`svc_gateway_upstream_requests_total{${label}}`]: 12,
-  });
+  // The series of the process that did not die goes on; that of the new process starts at 0.
+  expect(series(await read(primary), 'svc_gateway_upstream_requests_total')).toEqual({ [counted(1)]: 5 });
+});
+
+test('the metrics and the reload of one process are closed to clients', SLOW, async () => {
+  const gateway = await startProcesses();
+  for (const [method, path] of [
+    ['GET', '/internal/processes/metrics'],
+    ['POST', '/internal/processes/reread'],
+  ] as const) {
+    const response = await fetch(`${gateway.url}${path}`, { method, headers: ADMIN });
+    expect(response.status).toBe(403);
+  }
 });
 
 test('a gateway on a shared port refuses a port in use, shared or not', SLOW, async () => {
@@ -190,31 +196,37 @@ test('a gateway on a shared port refuses a port in use, shared or not', SLOW, as
   await expect(second).rejects.toMatchObject({ code: 'CONFLICT' });
 });
 
-test('after five crashes of a process the gateway exits, reports why, and is restarted', SLOW, async () => {
-  const gateway = await startProcesses();
-  const first = gateway.primaryPid();
-  const killed = new Set<number>();
-  while (killed.size < 5) {
-    // One look: between two of them it may be gone.
-    const pid = await vi.waitUntil(() => gateway.siblingPids().find((one) => !killed.has(one)), POLL);
-    process.kill(pid, 'SIGKILL');
-    killed.add(pid);
-  }
-  await expect.poll(() => isAlive(first), POLL).toBe(false);
-  const ofCode = (code: string) => gateway.logs.filter(({ reasonCode }) => reasonCode === code);
-  // The process may be gone before its last lines were read.
-  await expect.poll(() => ofCode('CRASH_LOOP').length, POLL).toBe(1);
-  expect(ofCode('PROCESS_ENDED')).toHaveLength(4);
-  expect(ofCode('CRASH_LOOP')).toEqual([
-    expect.objectContaining({
-      level: 'fatal',
-      message: expect.stringMatching(/^gateway exits: Process 2 of 2 .* 5 times .* signal SIGKILL/),
-    }),
-  ]);
-  await gateway.allUp();
-  expect(gateway.primaryPid()).not.toBe(first);
-  expect(gateway.service.status().lastExit).toMatchObject({ code: 1 });
-});
+test(
+  'a process in a crash loop is restarted with a backoff and shown as failed, while the other serves',
+  SLOW,
+  async () => {
+    const gateway = await startProcesses();
+    const first = gateway.primaryPid();
+    const killed = new Set<number>();
+    while (killed.size < 5) {
+      // One look: between two of them it may be gone.
+      const pid = await vi.waitUntil(() => gateway.siblingPids().find((one) => !killed.has(one)), POLL);
+      process.kill(pid, 'SIGKILL');
+      killed.add(pid);
+    }
+    const further = () => gateway.service.status().furtherProcesses;
+    await expect.poll(() => further()?.map(({ state }) => state), POLL).toEqual(['failed']);
+    expect(further()).toEqual([
+      expect.objectContaining({
+        number: 2,
+        restarts: 4,
+        lastExit: expect.objectContaining({ signal: 'SIGKILL' }),
+      }),
+    ]);
+    const ofType = (type: string) => gateway.events.filter((event) => event.type === type);
+    expect(ofType('crashed')).toHaveLength(4);
+    expect(ofType('crash-loop')).toEqual([
+      expect.objectContaining({ service: 'gateway', process: 2, crashes: 5 }),
+    ]);
+    expect(gateway.primaryPid()).toBe(first);
+    expect((await fetch(`${gateway.url}/health`)).status).toBe(200);
+  },
+);
 
 test('SIGTERM during requests: both processes answer all of them and end', SLOW, async () => {
   const { cut, pids } = await sigtermDuring({ processes: 2, requests: 100, delayMs: () => 100 });

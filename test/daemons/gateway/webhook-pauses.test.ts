@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { WebhookPauses } from '../../../src/daemons/gateway/domain/webhooks/admin/pauses.ts';
-import { loneProcess } from '../../../src/daemons/group/process-group.ts';
 import { ChangeFeed, POLL_MS } from '../../../src/daemons/membership/change-feed.ts';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import { manualClock } from '../../../src/kit/time/clock.ts';
@@ -27,7 +26,6 @@ test('a process without a notification sees a resume at its next check, also whe
     const feed = await ChangeFeed.open({
       ...{
         store: store.feed,
-        group: loneProcess,
         sharedAs,
         staleMs: 30_000,
         clock,

@@ -1,5 +1,4 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { loneProcess } from '../../../src/daemons/group/process-group.ts';
 import { ChangeFeed, POLL_MS } from '../../../src/daemons/membership/change-feed.ts';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import { manualClock } from '../../../src/kit/time/clock.ts';
@@ -30,7 +29,7 @@ async function twoNodes() {
     const member = { kind: 'gateway', instance, version: '1', release: null, keys: null } as const;
     const sharedAs = await store.members.join({ ...member, leaseMs: 3_600_000, isSole: false });
     const feed = await ChangeFeed.open({
-      ...{ store: store.feed, group: loneProcess, sharedAs, staleMs: STALE_MS, clock, logger: silentLogger },
+      ...{ store: store.feed, sharedAs, staleMs: STALE_MS, clock, logger: silentLogger },
     });
     onTestFinished(async () => {
       await feed.close();

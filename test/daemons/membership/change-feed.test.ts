@@ -1,5 +1,4 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { loneProcess } from '../../../src/daemons/group/process-group.ts';
 import { ChangeFeed, POLL_MS } from '../../../src/daemons/membership/change-feed.ts';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import { manualClock } from '../../../src/kit/time/clock.ts';
@@ -16,7 +15,7 @@ async function openStore() {
   /** The feed of a process among several, whose announcements do not arrive. */
   async function openFeed(feedStore: FeedStore = store.feed, sharedAs = fence) {
     const feed = await ChangeFeed.open({
-      ...{ store: feedStore, group: loneProcess, sharedAs, staleMs: 30_000, clock, logger: silentLogger },
+      ...{ store: feedStore, sharedAs, staleMs: 30_000, clock, logger: silentLogger },
     });
     onTestFinished(() => feed.close());
     return feed;
@@ -97,7 +96,7 @@ test('the only process of the only node never reads the feed', async () => {
   const { store, clock } = await openStore();
   const read = vi.fn(store.feed.read);
   const feed = await ChangeFeed.open({
-    ...{ store: { ...store.feed, read }, group: loneProcess, sharedAs: undefined, staleMs: 30_000 },
+    ...{ store: { ...store.feed, read }, sharedAs: undefined, staleMs: 30_000 },
     ...{ clock, logger: silentLogger },
   });
   onTestFinished(() => feed.close());

@@ -30,7 +30,8 @@ export function fakeProcesses({ hangs = 0 } = {}): FakeProcesses {
       started.push(fake);
       faults.push(start.hadFault === true);
       const port = start.listen.port || 40_000;
-      const listening = { url: `http://127.0.0.1:${port}`, port, listener: undefined };
+      const url = `http://127.0.0.1:${port}`;
+      const listening = { url, ownUrl: url, port, listener: undefined };
       return {
         pid: 1000 + started.length,
         listening: started.length > hangs ? Promise.resolve(listening) : new Promise(() => {}),

@@ -25,7 +25,8 @@ export function serveStandIn(name: string): void {
       const bound = (server.address() as AddressInfo).port;
       const record = { level: 'info', time: Date.now(), serviceId: name, message: `${name} listens` };
       process.stdout.write(`${JSON.stringify(record)}\n`);
-      tell({ type: 'listening', url: `http://${host}:${bound}`, port: bound }, listeningHandle(server));
+      const url = `http://${host}:${bound}`;
+      tell({ type: 'listening', url, ownUrl: url, port: bound }, listeningHandle(server));
     });
   }
 

@@ -17,11 +17,19 @@ export function checkSupervision(target: CheckTarget): Fact[] {
 }
 
 function ofRunning({ running }: CheckTarget): Fact[] {
-  const failed = (running?.services ?? []).filter(({ state }) => state === 'failed');
-  const facts = failed.map((service) => {
-    const { name, lastExit } = service;
-    const why = [lastExit?.reason ?? 'it did not start', ...nextStartOf(service)].join('; ');
-    return failure(`${name} is down: ${why}.`, `See svc logs ${name}, then run svc restart ${name}`);
+  const processes = (running?.services ?? []).flatMap(({ furtherProcesses = [], ...first }) => [
+    { ...first, label: first.name as string },
+    ...furtherProcesses.map((further) => ({
+      ...further,
+      name: first.name,
+      label: `Process ${further.number} of ${first.name}`,
+    })),
+  ]);
+  const failed = processes.filter(({ state }) => state === 'failed');
+  const facts = failed.map((each) => {
+    const { name, label, lastExit } = each;
+    const why = [lastExit?.reason ?? 'it did not start', ...nextStartOf(each)].join('; ');
+    return failure(`${label} is down: ${why}.`, `See svc logs ${name}, then run svc restart ${name}`);
   });
   if (running && running.version !== version)
     facts.push(

@@ -1,5 +1,5 @@
 import { formatDuration } from '../../../kit/time/duration.ts';
-import type { ServiceState, ServiceStatus } from '../../../supervisor/control-protocol.ts';
+import type { ProcessStatus, ServiceState, ServiceStatus } from '../../../supervisor/control-protocol.ts';
 import type { Style } from '../../style.ts';
 import { table } from '../../table.ts';
 
@@ -17,20 +17,30 @@ export interface StatusView {
 }
 
 /** Returns a list with the time of the next restart. The list is empty if no restart is scheduled. */
-export function nextStartOf({ nextStartAt }: ServiceStatus): string[] {
+export function nextStartOf({ nextStartAt }: Pick<ServiceStatus, 'nextStartAt'>): string[] {
   return nextStartAt === null ? [] : [`restarts at ${new Date(nextStartAt).toISOString()}`];
 }
 
 /** Formats the services as a table with state, address, uptime and last exit. */
 export function statusText({ services }: StatusView, style: Style): string {
-  const rows = services.map((service) => [
-    service.name,
-    style[STATE_COLOURS[service.state]](service.state),
-    service.url ?? '-',
-    service.pid === null ? '-' : String(service.pid),
-    service.uptimeMs === null ? '-' : formatDuration(service.uptimeMs),
-    String(service.restarts),
-    [service.lastExit?.reason ?? '-', ...nextStartOf(service)].join('; '),
+  const rows = services.flatMap((service) => [
+    [service.name, ...cells(service, service.url, style)],
+    ...(service.furtherProcesses ?? []).map((further) => [
+      `${service.name} ${further.number}`,
+      ...cells(further, null, style),
+    ]),
   ]);
   return table(['service', 'state', 'url', 'pid', 'uptime', 'restarts', 'last exit'], rows, style);
+}
+
+function cells(process: Omit<ProcessStatus, 'number'>, url: string | null, style: Style): string[] {
+  const { state, pid, uptimeMs, restarts, lastExit } = process;
+  return [
+    style[STATE_COLOURS[state]](state),
+    url ?? '-',
+    pid === null ? '-' : String(pid),
+    uptimeMs === null ? '-' : formatDuration(uptimeMs),
+    String(restarts),
+    [lastExit?.reason ?? '-', ...nextStartOf(process)].join('; '),
+  ];
 }

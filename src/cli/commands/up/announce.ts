@@ -1,8 +1,9 @@
 import { formatDuration } from '../../../kit/time/duration.ts';
-import type {
-  BrokenPlugin,
-  SupervisorEvent,
-  SupervisorStatus,
+import {
+  type BrokenPlugin,
+  type SupervisorEvent,
+  type SupervisorStatus,
+  subjectName,
 } from '../../../supervisor/control-protocol.ts';
 import type { Ui } from '../../ui.ts';
 
@@ -10,26 +11,31 @@ import type { Ui } from '../../ui.ts';
 export function announce(event: SupervisorEvent, ui: Ui): void {
   if (event.type === 'waiting') ui.noteOf(event, ({ reason }, { dim }) => `${dim('…')} waiting: ${reason}`);
   else if (event.type === 'ready')
-    ui.noteOf(event, ({ service, url, tookMs }, { green, dim }) => {
+    ui.noteOf(event, ({ service, process, url, tookMs }, { green, dim }) => {
       const took = dim(`ready after ${formatDuration(tookMs)}`);
-      return `${green('✓')} ${service.padEnd(11)} ${url}  ${took}`;
+      const name = process === undefined ? service : `${service} ${process}`;
+      return `${green('✓')} ${name.padEnd(11)} ${url}  ${took}`;
     });
   else if (event.type === 'crashed')
     ui.warnOf(
       event,
-      ({ service, reason, retryInMs }) => `${service} crashed (${reason}); restarting in ${retryInMs}ms`,
+      ({ reason, retryInMs, ...subject }) =>
+        `${subjectName(subject)} crashed (${reason}); restarting in ${retryInMs}ms`,
     );
   else if (event.type === 'crash-loop') announceCrashLoop(event, ui);
   else
     ui.noteOf(
       event,
-      ({ service, killed }, { dim }) => `${dim('■')} ${service} ${killed ? 'killed' : 'stopped'}`,
+      ({ killed, ...subject }, { dim }) =>
+        `${dim('■')} ${subjectName(subject)} ${killed ? 'killed' : 'stopped'}`,
     );
 }
 
 function announceCrashLoop(event: Extract<SupervisorEvent, { type: 'crash-loop' }>, ui: Ui): void {
   const { service, crashes, retryInMs, reason, lastLines } = event;
-  ui.warn(`${service} crashed ${crashes} times in a row; restarting in ${formatDuration(retryInMs)}.`);
+  ui.warn(
+    `${subjectName(event)} crashed ${crashes} times in a row; restarting in ${formatDuration(retryInMs)}.`,
+  );
   ui.warnOf(reason, (text) => `  ${text}`);
   for (const line of lastLines) ui.noteOf(line, (text, { dim }) => dim(`  | ${text}`));
   ui.note(`  To restart it now: svc restart ${service}`);

@@ -1,9 +1,34 @@
 import type { FastifyRequest } from 'fastify';
 import { HEADERS } from '../../../contracts/index.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
 import { safeEqual, serviceKey } from '../../../kit/security/keys.ts';
 
 /** Whether the caller is a service. The internal secret does not prove this, because other callers may have it too. */
 export function isService(request: FastifyRequest, internalSecret: string): boolean {
   const shown = request.headers[HEADERS.serviceKey];
   return typeof shown === 'string' && safeEqual(shown, serviceKey(internalSecret));
+}
+
+/** Throws FORBIDDEN unless the caller has the internal secret and the service key, as only gateways and services do. */
+export function requireGateway(request: FastifyRequest, internalSecret: string): void {
+  const shown = request.headers[HEADERS.internalSecret];
+  const isOurs = typeof shown === 'string' && safeEqual(shown, internalSecret);
+  if (isOurs && isService(request, internalSecret)) return;
+  const isMissing = shown === undefined;
+  request.server.kit.logger.diagnostic(
+    {
+      domain: 'auth',
+      event: 'auth.failed',
+      level: 'warn',
+      reasonCode: isMissing ? 'MISSING_SECRET' : 'WRONG_SECRET',
+      message: `A request from ${request.ip} in the name of a gateway was refused`,
+      outcome: 'refused',
+      evidence: { ip: request.ip },
+    },
+    { requestId: request.id, traceId: request.traceId },
+  );
+  throw new PlatformError(
+    'FORBIDDEN',
+    'Only the gateways of this platform may call this path; they send X-Internal-Secret and the service key.',
+  );
 }

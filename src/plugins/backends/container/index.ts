@@ -29,8 +29,10 @@ export interface ContainerBackendDeps {
   clock: Clock;
   /** Path of the project's data folder (`.svc`). */
   dataDir: string;
-  /** Name of this node. Nodes with the same data folder path, such as pods, may share a container engine. */
+  /** Name of this process. Nodes with the same data folder path, such as pods, may share a container engine. */
   instance: string;
+  /** Names of processes that have ended. Their containers are orphans as well. */
+  endedInstances?: readonly string[];
   /** Additional files and folders that no plugin may read. */
   secrets?: readonly string[];
   issueAccess(request: ExecutionRequest): Promise<ContainerAccess>;
@@ -39,7 +41,7 @@ export interface ContainerBackendDeps {
   codeOf?: (plugin: ExecutionRequest['plugin']) => SourceCode | undefined;
 }
 
-/** Returns the owner label of a node's containers. It survives restarts, so that a node can remove its orphans. */
+/** Returns the owner label of a process's containers. A restarted process keeps it and can thus remove its orphans. */
 export function containerOwner({
   dataDir,
   instance,
@@ -88,12 +90,16 @@ export class ContainerBackend implements ExecutionBackend {
     return this.#execute(call, leave);
   }
 
-  /** Removes containers that earlier processes of this node left behind. Returns their number. */
+  /** Removes containers that earlier processes with the same name or with an ended one left. Returns their number. */
   async removeOrphans(): Promise<number> {
-    const { config, logger } = this.#deps;
+    const { config, logger, dataDir, instance, endedInstances = [] } = this.#deps;
     if (!existsSync(config.socket)) return 0;
-    const found = await this.#engine.list(`${OWNER_LABEL}=${this.#owner}`);
-    const orphans = found.filter(({ labels }) => labels[BOOT_LABEL] !== this.#boot);
+    const names = [instance, ...endedInstances];
+    const owners = new Set<unknown>(names.map((name) => containerOwner({ dataDir, instance: name })));
+    const found = await this.#engine.list(OWNER_LABEL);
+    const orphans = found.filter(
+      ({ labels }) => owners.has(labels[OWNER_LABEL]) && labels[BOOT_LABEL] !== this.#boot,
+    );
     await Promise.all(orphans.map(({ id }) => removeContainer(this.#engine, logger, id)));
     return orphans.length;
   }

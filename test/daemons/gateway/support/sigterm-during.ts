@@ -33,7 +33,7 @@ export async function sigtermDuring({ processes, requests, delayMs }: Ending) {
   const pids = [gateway.primaryPid(), ...gateway.siblingPids()];
   const answers = Array.from({ length: requests }, () => exchange(gateway.port));
   while (upstream.seen.length < requests * 0.3) await new Promise((resolve) => setTimeout(resolve, 1));
-  process.kill(pids[0]!, 'SIGTERM');
+  for (const pid of pids) process.kill(pid, 'SIGTERM');
   const texts = await Promise.all(answers);
   return { cut: texts.filter((text) => !/^HTTP\/1\.1 200 [\s\S]*"ok"/.test(text)), pids };
 }

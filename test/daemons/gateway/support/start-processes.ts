@@ -9,9 +9,10 @@ import { PlatformConfig } from '../../../../src/contracts/index.ts';
 import type { PeerUrls } from '../../../../src/daemons/process-protocol.ts';
 import { systemRandom } from '../../../../src/kit/security/random.ts';
 import { systemClock } from '../../../../src/kit/time/clock.ts';
+import type { SupervisorEvent } from '../../../../src/supervisor/control-protocol.ts';
 import { waitHealthy } from '../../../../src/supervisor/health.ts';
-import { ManagedService } from '../../../../src/supervisor/managed-service.ts';
 import { spawnService } from '../../../../src/supervisor/service-process.ts';
+import { ServiceProcesses } from '../../../../src/supervisor/service-processes.ts';
 import type { AnyJson } from '../../../support/any-json.ts';
 import { TEST_KEYS, TEST_OPERATOR, tempDir } from '../../../support/daemon.ts';
 import { ADMIN_TOKEN } from '../../../support/gateway.ts';
@@ -23,21 +24,23 @@ export interface GatewayProcesses {
   url: string;
   port: number;
   dataDir: string;
-  service: ManagedService;
+  service: ServiceProcesses;
+  events: SupervisorEvent[];
   /** Log records of all processes. */
   logs: Array<Record<string, unknown>>;
+  /** Process 1. */
   primaryPid(): number;
-  /** The processes that the primary started, as the system lists them. */
+  /** The further processes that listen, as the system lists them. */
   siblingPids(): number[];
   /** Resolves when the port is shared by as many processes as were asked for. */
   allUp(): Promise<void>;
-  /** A connection of one's own to the primary, and one to a sibling. */
+  /** A connection of one's own to process 1, and one to a further process. */
   connections(): Promise<{ primary: Connection; sibling: Connection }>;
   /** An open connection to that process, on which nothing was sent yet. */
   socketTo(pid: number): Promise<Socket>;
 }
 
-/** The gateway as real processes, under the part of the supervisor that starts it again; stopped when the test ends. */
+/** The gateway as real processes, under the part of the supervisor that restarts them; stopped when the test ends. */
 export async function startProcesses(
   options: {
     gateway?: Record<string, unknown>;
@@ -58,7 +61,8 @@ export async function startProcesses(
     },
   });
   let url = '';
-  const service = new ManagedService({
+  const events: SupervisorEvent[] = [];
+  const service = new ServiceProcesses({
     spawn: spawnService,
     waitHealthy,
     name: 'gateway',
@@ -83,8 +87,8 @@ export async function startProcesses(
       // A record that does not parse fails the test: lines of two processes must not mix.
       for (const line of lines.toString().split('\n')) if (line !== '') logs.push(JSON.parse(line));
     },
-    keepsPort: () => false,
-    onEvent: () => {},
+    count: () => config.gateway.processes,
+    onEvent: (event) => events.push(event),
     onListening(bound) {
       url = bound;
     },
@@ -94,12 +98,16 @@ export async function startProcesses(
   await service.start();
   const port = Number(new URL(url).port);
   const primaryPid = (): number => service.status().pid ?? 0;
-  const siblingPids = (): number[] => childrenOf(primaryPid()).filter((pid) => listens(pid, port));
+  const siblingPids = (): number[] =>
+    (service.status().furtherProcesses ?? []).flatMap(({ pid }) =>
+      pid !== null && listens(pid, port) ? [pid] : [],
+    );
   const gateway: GatewayProcesses = {
     url,
     port,
     dataDir,
     service,
+    events,
     logs,
     primaryPid,
     siblingPids,

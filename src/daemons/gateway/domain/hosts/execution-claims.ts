@@ -1,60 +1,78 @@
 import { PlatformError } from '../../../../kit/errors/errors.ts';
-import type { Member, PrimaryProcess, ProcessGroup, SiblingProcess } from '../../../group/process-group.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import { hours } from '../../../../kit/time/duration.ts';
+import type { KeyValueStore, MemberStore } from '../../../../store/ports/index.ts';
+import type { Fence } from '../../../membership/membership.ts';
 
-const CLAIM = 'execution.claim';
-const RELEASE = 'execution.release';
-
-/** Claims on execution ids in all gateway processes, so that an id runs only once at a time. */
+/** Claims on execution ids, so that an id runs only once at a time. */
 export interface ExecutionClaims {
   /** Returns a function that releases the claim. Throws CONFLICT while the id is claimed. */
   take(executionId: string): Promise<() => void>;
 }
 
-/**
- * Creates the registry of claims. The primary process holds all claims, and releases those of a process that has ended.
- */
-export function createExecutionClaims(group: ProcessGroup): ExecutionClaims {
-  return group.role === 'sibling' ? claimsOfSibling(group) : ownClaims(group);
-}
+/** Claims of a gateway that shares its store with no other process. */
+export class LocalExecutionClaims implements ExecutionClaims {
+  readonly #claimed = new Set<string>();
 
-function ownClaims(group: Exclude<ProcessGroup, SiblingProcess>): ExecutionClaims {
-  const holders = new Map<string, Member | 'here'>();
-  function take(executionId: string, holder: Member | 'here'): void {
-    if (holders.has(executionId))
-      throw new PlatformError('CONFLICT', `The execution ${executionId} is already running.`);
-    holders.set(executionId, holder);
+  async take(executionId: string): Promise<() => void> {
+    if (this.#claimed.has(executionId)) throw alreadyRunning(executionId);
+    this.#claimed.add(executionId);
+    return () => this.#claimed.delete(executionId);
   }
-  function release(executionId: string, holder: Member | 'here'): void {
-    if (holders.get(executionId) === holder) holders.delete(executionId);
+}
+
+export interface StoredExecutionClaimsDeps {
+  cache: KeyValueStore;
+  members: Pick<MemberStore, 'unended'>;
+  fence: Fence;
+  logger: Logger;
+}
+
+const SCOPE = 'execution-claims';
+/** Longer than any handler may run. */
+const CLAIM_MS = hours(25);
+const PAGE = 500;
+
+/** Claims over all gateways of a store. A claim of a gateway that has ended is released by the sweep. */
+export class StoredExecutionClaims implements ExecutionClaims {
+  readonly #deps: StoredExecutionClaimsDeps;
+
+  constructor(deps: StoredExecutionClaimsDeps) {
+    this.#deps = deps;
   }
-  if (group.role === 'primary') answerSiblings(group, { take, release, holders });
-  return {
-    async take(executionId) {
-      take(executionId, 'here');
-      return () => release(executionId, 'here');
-    },
-  };
+
+  async take(executionId: string): Promise<() => void> {
+    const { cache, fence } = this.#deps;
+    if (!(await cache.setIfAbsent(SCOPE, executionId, fence.require(), CLAIM_MS)))
+      throw alreadyRunning(executionId);
+    return () => {
+      cache.delete(SCOPE, executionId).catch((error) => this.#warn(executionId, error));
+    };
+  }
+
+  /** Releases the claims of gateways that have ended. */
+  async sweep(): Promise<void> {
+    const { cache, members } = this.#deps;
+    const unended = new Set<unknown>(await members.unended('gateway'));
+    for (let after: string | undefined; ; ) {
+      const page = await cache.scan(SCOPE, { prefix: '', limit: PAGE, ...(after ? { after } : {}) });
+      const orphans = page.filter(({ value }) => !unended.has(value));
+      await Promise.all(orphans.map(({ key }) => cache.delete(SCOPE, key)));
+      if (page.length < PAGE) return;
+      after = page.at(-1)!.key;
+    }
+  }
+
+  #warn(executionId: string, error: unknown): void {
+    this.#deps.logger.warn(
+      `The id of the execution ${executionId} stays claimed until this gateway restarts`,
+      {
+        error,
+      },
+    );
+  }
 }
 
-interface Book {
-  take(executionId: string, holder: Member): void;
-  release(executionId: string, holder: Member): void;
-  holders: ReadonlyMap<string, Member | 'here'>;
-}
-
-function answerSiblings(group: PrimaryProcess, { take, release, holders }: Book): void {
-  group.answer(CLAIM, (executionId, from) => take(executionId as string, from));
-  group.answer(RELEASE, (executionId, from) => release(executionId as string, from));
-  group.onLost((member) => {
-    for (const [executionId, holder] of holders) if (holder === member) release(executionId, member);
-  });
-}
-
-function claimsOfSibling({ primary }: SiblingProcess): ExecutionClaims {
-  return {
-    async take(executionId) {
-      await primary.call(CLAIM, executionId);
-      return () => primary.ask(RELEASE, executionId, () => {});
-    },
-  };
+function alreadyRunning(executionId: string): PlatformError {
+  return new PlatformError('CONFLICT', `The execution ${executionId} is already running.`);
 }

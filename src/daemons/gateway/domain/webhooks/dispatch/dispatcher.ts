@@ -12,7 +12,7 @@ import { DeliveryBacklog } from './backlog.ts';
 import type { NeededServices } from './needed-services.ts';
 import type { OtherGateways } from './other-gateways.ts';
 import { Queue } from './queue.ts';
-import type { PrimaryDispatcher } from './webhook-dispatcher.ts';
+import type { WebhookDispatcher } from './webhook-dispatcher.ts';
 
 export interface WebhookDispatcherDeps extends AttemptsDeps {
   targets: WebhookTargets;
@@ -40,7 +40,7 @@ const BUSY_CONCURRENCY = 2;
 const BUSY_FROM = 16;
 
 /** Runs accepted deliveries, from memory or from the store. @spec Webhook delivery step 7; docs/webhooks.md "Async" */
-export class InboxDispatcher implements PrimaryDispatcher {
+export class InboxDispatcher implements WebhookDispatcher {
   readonly #deps: WebhookDispatcherDeps;
   readonly #deadlines: Deadlines;
   readonly #attempts: Attempts;
@@ -113,14 +113,6 @@ export class InboxDispatcher implements PrimaryDispatcher {
 
   get load(): { waiting: number; running: number } {
     return { waiting: this.#queue.size, running: this.#running.size };
-  }
-
-  async admit(webhookIds: readonly string[]): Promise<void> {
-    for (const id of webhookIds) {
-      const record = this.#backlog.isPending ? undefined : await this.#deps.inbox.find(id);
-      if (record?.status === 'accepted' && !this.#mustWaitInStore(record)) this.#hold(record);
-    }
-    this.#pump();
   }
 
   receiving(change: 1 | -1): void {

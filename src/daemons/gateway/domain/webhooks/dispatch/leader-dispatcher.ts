@@ -5,7 +5,7 @@ import type { JsonPayload } from '../receive/payload.ts';
 import type { DeclaredWebhook } from '../receive/targets.ts';
 import type { InboxDispatcher } from './dispatcher.ts';
 import type { OtherGateways } from './other-gateways.ts';
-import type { PrimaryDispatcher } from './webhook-dispatcher.ts';
+import type { WebhookDispatcher } from './webhook-dispatcher.ts';
 
 export interface LeaderDispatcherDeps {
   dispatcher: InboxDispatcher;
@@ -25,7 +25,7 @@ const POLLS_PER_CHECK = 5;
  * decides which delivery runs next, so that order, concurrency limits and pauses apply across all nodes. The leader is
  * the oldest gateway that has not ended. When it ends, the next one takes over. @spec docs/decisions/0222
  */
-export class LeaderDispatcher implements PrimaryDispatcher {
+export class LeaderDispatcher implements WebhookDispatcher {
   readonly #deps: LeaderDispatcherDeps;
   #isLeader = false;
   #polls = 0;
@@ -63,10 +63,6 @@ export class LeaderDispatcher implements PrimaryDispatcher {
 
   receiving(change: 1 | -1): void {
     this.#deps.dispatcher.receiving(change);
-  }
-
-  async admit(webhookIds: readonly string[]): Promise<void> {
-    if (this.#isLeader) await this.#deps.dispatcher.admit(webhookIds);
   }
 
   /** Starts polling at the first call. */

@@ -4,7 +4,6 @@ import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import { seconds } from '../../../../../kit/time/duration.ts';
 import type { MemberRecord, MemberStore, WebhookInbox } from '../../../../../store/ports/index.ts';
-import { isFurtherProcess } from '../../../../membership/instance-id.ts';
 import type { Fence } from '../../../../membership/membership.ts';
 import type { AttemptEnd, QueuedDelivery } from './attempts.ts';
 import type { GatewayCalls } from './gateway-calls.ts';
@@ -116,8 +115,8 @@ export class OtherGateways {
     for (const gateway of this.#gateways.values()) gateway.ended.abort();
   }
 
-  #add({ fence, url, instance }: MemberRecord): void {
-    if (url === null || isFurtherProcess(instance)) return;
+  #add({ fence, url }: MemberRecord): void {
+    if (url === null) return;
     this.#gateways.set(fence, { fence, url, running: 0, ended: new AbortController() });
   }
 

@@ -32,9 +32,3 @@ export interface WebhookDispatcher {
   /** Waits for running deliveries. Waiting ones stay in the store for the next start. */
   close(): Promise<void>;
 }
-
-/** The dispatcher of the primary process, which also runs deliveries that other gateway processes accepted. */
-export interface PrimaryDispatcher extends WebhookDispatcher {
-  /** Adds deliveries that another process accepted, in the given order. */
-  admit(webhookIds: readonly string[]): Promise<void>;
-}

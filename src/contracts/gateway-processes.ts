@@ -1,0 +1,20 @@
+import { z } from 'zod';
+import { endpoint } from './endpoint.ts';
+
+/** Sent by a gateway process to the other processes of its node, which then reload the plugins. */
+export const rereadInProcess = endpoint({
+  method: 'POST',
+  path: '/internal/processes/reread',
+  summary: 'Reload the plugins in this process only',
+  reply: z.object({ reread: z.literal(true) }),
+  errors: ['FORBIDDEN'],
+});
+
+/** Sent by a gateway process to the other processes of its node, so that each process can report all metrics. */
+export const processMetrics = endpoint({
+  method: 'GET',
+  path: '/internal/processes/metrics',
+  summary: 'Return the metrics of this process only',
+  reply: z.object({ metrics: z.array(z.unknown()) }),
+  errors: ['FORBIDDEN'],
+});
