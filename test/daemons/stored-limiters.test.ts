@@ -6,17 +6,18 @@ import { systemClock } from '../../src/kit/time/clock.ts';
 import { openRateCounters } from '../../src/store/open-store.ts';
 import { migratePostgres, PostgresDatabase } from '../../src/store/postgres/index.ts';
 import { atEnd } from '../support/at-end.ts';
+import { tempDir } from '../support/daemon.ts';
 import { emptyPostgres, POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../support/postgres.ts';
 import { emptyRedis, HAS_REDIS, REDIS_MISSING, startRedis } from '../support/redis.ts';
 
-type Urls = { redisUrl: string | null; postgresUrl: string | null };
+type Urls = Pick<Parameters<typeof openRateCounters>[0], 'redisUrl' | 'postgresUrl' | 'sqlite'>;
 
 async function member(urls: Urls, windowMs = 60_000): Promise<SharedLimiter> {
   const clock = systemClock;
   const counters = (await openRateCounters({ ...urls, clock, logger: silentLogger }))!;
   atEnd(() => counters.close());
   const create = storedLimiters({ counters, service: 'gateway', clock, logger: silentLogger });
-  return create('calls', { windowMs, exact: true });
+  return create('calls', { windowMs });
 }
 
 async function allowed(limiter: SharedLimiter, calls: number, limit: number): Promise<number> {
@@ -36,7 +37,12 @@ async function migrated(): Promise<Urls> {
   return { redisUrl: null, postgresUrl };
 }
 
+async function sqliteFile(): Promise<Urls> {
+  return { redisUrl: null, postgresUrl: null, sqlite: { dataDir: await tempDir(), isFirst: false } };
+}
+
 const DRIVERS: Array<[name: string, isThere: boolean, urls: () => Promise<Urls>]> = [
+  ['SQLite', true, sqliteFile],
   [
     HAS_REDIS ? 'Redis' : REDIS_MISSING,
     HAS_REDIS,
@@ -96,3 +102,11 @@ test.skipIf(!HAS_REDIS)(
     await expect.poll(() => allowed(third, 1, 1000), { timeout: 2000 }).toBe(1);
   },
 );
+
+test('the first process of a machine deletes the counts that an earlier start left in SQLite', async () => {
+  const urls = await sqliteFile();
+  expect(await allowed(await member(urls), 2, 1)).toBe(1);
+  expect(await allowed(await member(urls), 1, 1)).toBe(0);
+  const first = await member({ ...urls, sqlite: { ...urls.sqlite!, isFirst: true } });
+  expect(await allowed(first, 2, 1)).toBe(1);
+});

@@ -13,6 +13,7 @@ export interface ContainerOptions {
   dataDir?: string;
   environment?: NodeJS.ProcessEnv;
   instance?: string;
+  endedInstances?: readonly string[];
   issueAccess?: (request: ExecutionRequest) => Promise<ContainerAccess>;
   /** The file of the handlers, and the plugin's folder. */
   file?: string;
@@ -38,6 +39,7 @@ export async function startContainerBackend(engine: Pick<TestEngine, 'socket'>, 
     clock: systemClock,
     dataDir: dataDir ?? (await tempDir()),
     instance: options.instance ?? 'node-a',
+    endedInstances: options.endedInstances ?? [],
     issueAccess: issueAccess ?? (async () => ({ env: {}, end: async () => {} })),
     ...(environment ? { environment } : {}),
   });

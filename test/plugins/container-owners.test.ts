@@ -17,7 +17,9 @@ async function startEngine(containers: Array<{ Id: string; Labels: Record<string
     }
     const { label } = JSON.parse(searchParams.get('filters')!) as { label: string[] };
     const found = containers.filter(({ Labels }) =>
-      label.every((one) => Object.entries(Labels).some(([name, value]) => one === `${name}=${value}`)),
+      label.every((one) =>
+        Object.entries(Labels).some(([name, value]) => one === name || one === `${name}=${value}`),
+      ),
     );
     response.setHeader('content-type', 'application/json').end(JSON.stringify(found));
   });
@@ -40,4 +42,18 @@ test('of two nodes with one path of the data folder on one engine, each removes 
   const b = await startContainerBackend(engine, { dataDir, instance: 'node-b' });
   expect(await b.backend.removeOrphans()).toBe(1);
   expect(engine.removed).toEqual(['of-node-a', 'of-node-b']);
+});
+
+test('containers of processes that no longer exist are removed, and not those of another process', async () => {
+  const dataDir = '/app/.svc';
+  const labelled = (instance: string) => ({
+    Id: `of-${instance.replace('/', '-')}`,
+    Labels: { 'svc.owner': containerOwner({ dataDir, instance }), 'svc.boot': 'earlier' },
+  });
+  const engine = await startEngine(['node-a', 'node-a/2', 'node-a/3'].map(labelled));
+  const first = await startContainerBackend(engine, {
+    ...{ dataDir, instance: 'node-a', endedInstances: ['node-a/3'] },
+  });
+  expect(await first.backend.removeOrphans()).toBe(2);
+  expect(engine.removed.toSorted()).toEqual(['of-node-a', 'of-node-a-3']);
 });

@@ -77,6 +77,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
   return {
     store,
     membership,
+    feed,
     ...identity,
     ...proxyServices(resources, { identity, routes }, stack),
     ...webhooks,

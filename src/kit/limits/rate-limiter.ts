@@ -18,17 +18,11 @@ export interface RateLimiter {
 
 /** A rate limiter whose count may be shared by several processes. In that case `take` returns a promise. */
 export interface SharedLimiter extends Omit<RateLimiter, 'take'> {
-  /** Rejects with SERVICE_UNAVAILABLE if the process that holds the count has exited. */
   take(key: string, limit: number): RateVerdict | Promise<RateVerdict>;
 }
 
 export interface LimiterOptions {
   windowMs: number;
-  /**
-   * If true, no process leases permits in advance, and all processes are notified when the limit is reached. Meant for
-   * limits that use `peek`, and for rare, costly calls.
-   */
-  exact?: boolean;
   /**
    * Maximum number of keys with separate counts. It is needed if clients choose the keys. All further keys share one
    * count.
@@ -42,40 +36,6 @@ export type CreateLimiter = (name: string, options: LimiterOptions) => SharedLim
 /** Creates limiters for a service with a single process. */
 export function localLimiters(clock: Clock): CreateLimiter {
   return (_name, { windowMs, maxKeys }) => createRateLimiter(clock, windowMs, maxKeys);
-}
-
-/** Counting state of a key, valid until `endsAt`. */
-export interface Window {
-  endsAt: number;
-}
-
-export interface Windows<W extends Window> {
-  /** Returns the key's window, or undefined if it has ended. */
-  find(key: string, now: number): W | undefined;
-  set(key: string, window: W): void;
-}
-
-/**
- * Stores windows by key in a young and an old map, which rotate once per window length. All windows in the old map have
- * ended when it is dropped, so keys need not be removed individually.
- */
-export function createWindows<W extends Window>(clock: Clock, windowMs: number): Windows<W> {
-  let young = new Map<string, W>();
-  let old = new Map<string, W>();
-  let rotateAt = clock.monotonic() + windowMs;
-  return {
-    find(key, now) {
-      if (now >= rotateAt || now < rotateAt - windowMs) {
-        // A clock set backwards also causes a rotation. Otherwise windows could last much longer than intended.
-        old = now >= rotateAt && now < rotateAt + windowMs ? young : new Map();
-        young = new Map();
-        rotateAt = now + windowMs;
-      }
-      const window = young.get(key) ?? old.get(key);
-      return window && window.endsAt > now && window.endsAt <= now + windowMs ? window : undefined;
-    },
-    set: (key, window) => young.set(key, window),
-  };
 }
 
 /** A group of consecutive calls that is counted until its latest call expires. */

@@ -23,15 +23,6 @@ export function listeningHandle(server: Server): ListeningHandle | undefined {
 }
 
 /**
- * Stops reading at the native handle. With `pause()` alone, this process would still buffer arriving bytes. Bytes that
- * stay in the kernel are read by the process to which the socket is sent.
- */
-export function stopReading(socket: Socket): void {
-  const handle = (socket as WithHandle)._handle as { readStop?(): number } | null | undefined;
-  handle?.readStop?.();
-}
-
-/**
  * Returns the prototype of native pipes if the socket is a native pipe, and undefined for other sockets. All clients of
  * named pipes use the prototype's `connect` method, which can be replaced to enforce the permissions of plugin code.
  */

@@ -33,9 +33,10 @@ export interface HostStore {
   list(namespaceId: string | undefined, options: { limit: number; after?: string }): Promise<HostRecord[]>;
   /**
    * Records a new session, which replaces the previous session. `owner` is the fence of the member that has the
-   * connection. If another member has the previous session, a feed change makes that member close the session.
+   * connection. If another member has the previous session, a feed change makes that member close the session, and the
+   * result is true.
    */
-  connect(hostId: string, sessionId: string, now: number, owner?: number): Promise<void>;
+  connect(hostId: string, sessionId: string, now: number, owner?: number): Promise<boolean>;
   /** Records the time of a heartbeat. Returns false, and changes nothing, if the session was replaced. */
   seen(hostId: string, sessionId: string, now: number): Promise<boolean>;
   /** Ends the session. A session that was already replaced is ignored, because its socket may close late. */

@@ -86,17 +86,17 @@ test('an execution id runs once at a time across processes; streams pass through
   }
   expect(agent.frames.filter(({ type }) => type === 'execute')).toHaveLength(2);
 
-  // A process that died holds nothing any more.
+  // A process that died holds nothing any more once it is restarted.
   const [siblingPid = 0] = gateway.siblingPids();
   dispatch(sibling, 'orphan').catch(() => {});
   await agent.next('execute');
   process.kill(siblingPid, 'SIGKILL');
   await agent.next('cancel');
+  await expect.poll(() => gateway.siblingPids().filter((pid) => pid !== siblingPid)).toHaveLength(1);
   const orphan = await dispatch(primary, 'orphan');
   // The host was given it, and nobody knows how far it came: it is not run again there, but nobody holds its id.
   expect(orphan.body.error.message).toContain('was already sent to host');
 
-  await expect.poll(() => gateway.siblingPids().filter((pid) => pid !== siblingPid)).toHaveLength(1);
   const { sibling: fresh } = await gateway.connections();
   const streamed = dispatch(fresh, 'streamed', { streams: true });
   await agent.next('execute');

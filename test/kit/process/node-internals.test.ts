@@ -13,7 +13,6 @@ import {
   PIPE_CONNECT_METHODS,
   pendingResponse,
   pipePrototype,
-  stopReading,
 } from '../../../src/kit/process/node-internals.ts';
 import { tempDir } from '../../support/daemon.ts';
 
@@ -45,17 +44,6 @@ test('a server listens on the handle of another one, whose port it has', async (
   await once(second, 'listening');
   expect(second.address()).toEqual(first.address());
   second.unref();
-});
-
-test('a socket that stopped reading leaves bytes in the kernel', async () => {
-  const { client, socket } = await connected(await listening(createServer()));
-  client.write('early');
-  await once(socket, 'readable');
-  stopReading(socket);
-  client.write('later');
-  await new Promise<void>((resolve) => client.end(() => resolve()));
-  await new Promise(setImmediate);
-  expect(socket.bytesRead).toBe('early'.length);
 });
 
 test('the prototype of a pipe has the functions that connect it; a TCP socket has no such prototype', async () => {

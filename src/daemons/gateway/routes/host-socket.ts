@@ -6,6 +6,7 @@ import { PlatformError } from '../../../kit/errors/errors.ts';
 import { systemClock } from '../../../kit/time/clock.ts';
 import { createTokenBucket, type PlatformServices } from '../../../plugins/index.ts';
 import type { HostStore } from '../../../store/ports/index.ts';
+import type { ChangeFeed } from '../../membership/change-feed.ts';
 import type { Fence } from '../../membership/membership.ts';
 import { HostSession, type Wire } from '../domain/hosts/session.ts';
 import type { HostSessions } from '../domain/hosts/sessions.ts';
@@ -19,6 +20,7 @@ export interface HostSocketServices {
   hostSessions: HostSessions;
   hostStore: HostStore;
   membership: Fence;
+  feed: Pick<ChangeFeed, 'spread'>;
   platformServices: PlatformServices;
   authenticator: Authenticator;
   revocations: Revocations;
@@ -102,7 +104,7 @@ class HostSocket {
   }
 
   #sessionOf({ caller, requestId, traceId, ip }: ClientUpgrade, socket: WebSocket): HostSession {
-    const { hostStore, membership, platformServices, authenticator, revocations, hostSessions } =
+    const { hostStore, membership, feed, platformServices, authenticator, revocations, hostSessions } =
       this.#services;
     const { random, clock, logger } = this.#kit;
     return new HostSession({
@@ -111,6 +113,7 @@ class HostSocket {
       principal: caller,
       store: hostStore,
       owner: () => membership.require(),
+      spread: () => feed.spread(),
       services: platformServices,
       clock,
       logger: logger.child({ requestId, traceId, tenantId: caller.namespaceId }),

@@ -72,12 +72,15 @@ export function postgresHosts(database: PostgresDatabase, feed: PostgresFeed): H
   };
 }
 
-/** Records a session. If the host was connected to another member, adds a feed change to notify that member. */
+/**
+ * Records a session. If the host was connected to another member, adds a feed change to notify that member, and returns
+ * true.
+ */
 async function connect(
   query: Transaction<Tables>,
   feed: PostgresFeed,
   session: { hostId: string; sessionId: string; now: number; owner: number | null },
-): Promise<void> {
+): Promise<boolean> {
   const { hostId, sessionId, now, owner } = session;
   const former = await query
     .selectFrom('host')
@@ -90,7 +93,9 @@ async function connect(
     .set({ sessionId, connectedAt: now, lastSeenAt: now, owner })
     .where('hostId', '=', hostId)
     .execute();
-  if (former && former.owner !== null && former.owner !== owner) await feed.add(query, 'hosts', hostId);
+  const isElsewhere = former !== undefined && former.owner !== null && former.owner !== owner;
+  if (isElsewhere) await feed.add(query, 'hosts', hostId);
+  return isElsewhere;
 }
 
 async function connectedElsewhere(

@@ -32,10 +32,12 @@ export function sqliteHosts(db: Database, addToFeed: AddToFeed): HostStore {
       return rows.map(recordOf);
     },
     async connect(hostId, sessionId, now, owner) {
-      await db.write(() => {
+      return db.write(() => {
         const former = sql.ownerOf.get({ hostId }) ?? null;
         sql.connect.run({ hostId, sessionId, now, owner: owner ?? null });
-        if (former !== null && former !== owner) addToFeed('hosts', hostId);
+        const isElsewhere = former !== null && former !== owner;
+        if (isElsewhere) addToFeed('hosts', hostId);
+        return isElsewhere;
       });
     },
     seen: (hostId, sessionId, now) => db.write(() => sql.seen.run({ hostId, sessionId, now }).changes === 1),

@@ -35,6 +35,8 @@ export interface HostSessionDeps {
   store: HostStore;
   /** Returns the fence of this gateway, which owns the session. Throws if the gateway has lost its lease. */
   owner(): number;
+  /** Resolves once the other gateways have read the changes so far. */
+  spread(): Promise<void>;
   services: PlatformServices;
   clock: Clock;
   logger: Logger;
@@ -238,7 +240,9 @@ export class HostSession {
     this.#host = found;
     // Capabilities in `hello` are ignored, because an agent could claim more than an administrator has registered.
     this.#capabilities = new Set(found.capabilities);
-    await store.connect(this.hostId, this.sessionId, clock.now(), this.#deps.owner());
+    const isElsewhere = await store.connect(this.hostId, this.sessionId, clock.now(), this.#deps.owner());
+    // Until the other gateway closes the previous session, it may send executions there.
+    if (isElsewhere) await this.#deps.spread();
     if (this.#isOver) return this.#noteDisconnected();
     this.#welcome(hello, found);
   }

@@ -24,7 +24,7 @@ export interface AttemptLimits {
  * @spec docs/security.md "Guessing"
  */
 export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits {
-  const failures = createLimiter('login attempts', { windowMs: minutes(1), exact: true });
+  const failures = createLimiter('login attempts', { windowMs: minutes(1) });
   const concurrency = new ConcurrencyPerKey();
 
   async function counted<T>(keys: ReadonlyArray<[string, number]>, attempt: () => Promise<T>): Promise<T> {

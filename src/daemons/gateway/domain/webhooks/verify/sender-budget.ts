@@ -17,7 +17,7 @@ export class SenderBudget {
   readonly #limiter: ReturnType<CreateLimiter>;
 
   constructor(createLimiter: CreateLimiter) {
-    const options = { windowMs: minutes(1), exact: true, maxKeys: MAX_ADDRESSES };
+    const options = { windowMs: minutes(1), maxKeys: MAX_ADDRESSES };
     this.#limiter = createLimiter('unauthenticated deliveries', options);
   }
 
@@ -30,9 +30,8 @@ export class SenderBudget {
   }
 
   charge(delivery: DeliveryContext): void {
-    const taken = this.#limiter.take(keyOf(delivery), LIMITS.webhookFailuresPerMinute);
-    // Errors are ignored: the primary process may be unavailable, and the response does not depend on the result.
-    if (taken instanceof Promise) taken.catch(() => {});
+    // The response does not depend on the result.
+    void this.#limiter.take(keyOf(delivery), LIMITS.webhookFailuresPerMinute);
   }
 }
 
